@@ -1,0 +1,137 @@
+# perfjit.  No configure step.  The two commands to know:
+#
+#     make demo     build, record a small JIT, inject, show the report
+#     make check    run every test
+#
+# Both install what is missing from Debian's packages first (make setup).
+
+VERSION := 0.1.0
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+# What building and testing need, as "command-or-file:package": setup installs the packages whose left
+# side is missing.
+NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev \
+         /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
+         /usr/include/cmocka.h:libcmocka-dev bats:bats eu-elflint:elfutils readelf:binutils g++:g++ \
+         jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
+         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache
+
+CC       ?= gcc
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
+            -Wmissing-prototypes
+CPPFLAGS := -I. -D_GNU_SOURCE
+CFLAGS   ?= -O2 -g
+ALL_CFLAGS := -std=c11 -fvisibility=hidden -fPIC -pthread $(WARNINGS) $(CFLAGS)
+LDFLAGS  ?=
+ifdef SANITIZE
+ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS    += -fsanitize=$(SANITIZE)
+endif
+INJECTOR_LIBS := -lelf -lxxhash
+
+JITDUMP_SRC  := $(wildcard jitdump/*.c)
+PERFMAP_SRC  := $(wildcard perfmap/*.c)
+INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
+TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
+UNIT_SRC     := $(wildcard tests/unit/*_test.c)
+PRODUCER_SRC := $(wildcard tests/producers/*.c)
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+
+LIBJITDUMP := $(BUILD)/libjitdump.a
+LIBPERFMAP := $(BUILD)/libperfmap.a
+SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
+PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC))
+
+.PHONY: all tests setup demo check install clean format
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
+                                      $(UNIT_SRC) $(PRODUCER_SRC))
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
+$(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
+$(BUILD)/lib%.a:
+	rm -f $@
+	$(AR) rcs $@ $^
+
+# The shared libraries link libc alone, and export what their symbol map names.
+$(BUILD)/lib%.so.0: $(BUILD)/lib%.a
+	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
+	    -Wl,--whole-archive $< -Wl,--no-whole-archive -Wl,-z,defs -Wl,--as-needed -o $@
+	ln -sf $(@F) $(BUILD)/lib$*.so
+
+$(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+
+$(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^
+
+# A unit test links everything but the command's main.
+$(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
+                       $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) \
+                       $(LIBJITDUMP) $(LIBPERFMAP)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+
+$(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^
+
+tests: all $(UNIT_TESTS) $(PRODUCERS)
+
+# Install what NEEDS lists and is missing; nothing to do, and no network, when all is there.
+setup:
+	@missing=; for need in $(NEEDS); do \
+	    thing=$${need%%:*}; package=$${need##*:}; \
+	    case $$thing in \
+	        /*) [ -e "$$thing" ] ;; \
+	        *) command -v "$$thing" >/dev/null ;; \
+	    esac || missing="$$missing $$package"; \
+	done; \
+	[ -z "$$missing" ] && exit 0; \
+	echo "setup: installing$$missing"; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	$$sudo apt-get -q update && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $$missing
+
+# The headers that setup installs must be there before the rules that use them run: hence the second make.
+demo: setup
+	@$(MAKE) --no-print-directory all
+	@examples/demo.sh $(abspath $(BUILD))
+
+# The units run with ASan and UBSan; the command's tests run the command as it is shipped, and where the input is
+# hostile the sanitized one as well.
+check: setup
+	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@tests/run.sh $(abspath $(BUILD))
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 jitdump/jitdump.h perfmap/perfmap.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
+	for lib in jitdump perfmap; do \
+	    ln -sf lib$$lib.so.0 $(DESTDIR)$(PREFIX)/lib/lib$$lib.so; \
+	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $$lib/lib$$lib.pc.in \
+	        > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lib$$lib.pc; \
+	done
+
+format:
+	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] injector/*.[ch] injector/*/*.[ch] \
+	    examples/*/*.[ch] tests/*/*.[ch])
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,24 @@
+/* Arrays that grow: room for one more item at the end, the capacity doubled when it runs out. */
+#ifndef PERFJIT_ARRAY_H
+#define PERFJIT_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Make room for item COUNT in ITEMS (of *CAPACITY items of ITEM_BYTES).  Returns the array, perhaps moved, or
+ * NULL without memory; ITEMS is still valid then. */
+static inline void *array_room(void *items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    if (wanted > SIZE_MAX / 2 / item_bytes)
+        return NULL;
+    void *moved = realloc(items, wanted * item_bytes);
+    if (moved)
+        *capacity = wanted;
+    return moved;
+}
+
+#endif

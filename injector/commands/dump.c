@@ -1,0 +1,312 @@
+/* perfjit dump: see dump.h.
+ *
+ * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it the entries of a
+ *        DEBUG_INFO with -v.
+ * JSON:  one object a line, the header first, with the specification's field names; 64-bit addresses and numbers
+ *        as JSON numbers, code and tables left out.
+ *
+ * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2 usage.
+ */
+#include "injector/commands/dump.h"
+
+#include "injector/jit/jit_dump.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_DAMAGED = 3 };
+
+struct dump_options {
+    const char *path;
+    bool json;
+    bool verbose;
+};
+
+/* ---- Fields, in one of two dresses ---- */
+
+struct field_writer {
+    bool json;
+};
+
+static void put_name(const struct field_writer *writer, const char *name)
+{
+    printf(writer->json ? ",\"%s\":" : " %s=", name);
+}
+
+static void put_number(const struct field_writer *writer, const char *name, uint64_t value)
+{
+    put_name(writer, name);
+    printf("%" PRIu64, value);
+}
+
+static void put_address(const struct field_writer *writer, const char *name, uint64_t value)
+{
+    put_name(writer, name);
+    printf(writer->json ? "%" PRIu64 : "0x%" PRIx64, value);
+}
+
+/* How many bytes the UTF-8 character at TEXT has; 0 if it is not one. */
+static size_t utf8_bytes(const unsigned char *text)
+{
+    size_t count = text[0] < 0x80                      ? 1
+                   : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                   : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                   : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                       : 0;
+    for (size_t i = 1; i < count; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
+    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool too_high = text[0] == 0xf4 && text[1] >= 0x90;
+    return surrogate || overlong || too_high ? 0 : count;
+}
+
+/* A name may hold anything but NUL: what is not printable UTF-8 is escaped, so that a line stays a line. */
+static void put_text(const struct field_writer *writer, const char *name, const char *text)
+{
+    put_name(writer, name);
+    putchar('"');
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        size_t bytes = utf8_bytes(at);
+        if (*at == '"' || *at == '\\')
+            printf("\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f || bytes == 0)
+            printf("\\u%04x", bytes ? *at : 0xfffd);
+        else
+            fwrite(at, 1, bytes, stdout);
+        at += bytes ? bytes : 1;
+    }
+    putchar('"');
+}
+
+/* ---- Records ---- */
+
+static void put_load(const struct field_writer *writer, const struct jit_load *load)
+{
+    put_number(writer, "pid", load->pid);
+    put_number(writer, "tid", load->tid);
+    put_address(writer, "vma", load->vma);
+    put_address(writer, "code_addr", load->code_addr);
+    put_number(writer, "code_size", load->code_size);
+    put_number(writer, "code_index", load->code_index);
+    put_text(writer, "name", load->name);
+    if (!load->code)
+        put_text(writer, "code", "absent");
+}
+
+static void put_move(const struct field_writer *writer, const struct jit_move *move)
+{
+    put_number(writer, "pid", move->pid);
+    put_number(writer, "tid", move->tid);
+    put_address(writer, "vma", move->vma);
+    put_address(writer, "old_code_addr", move->old_code_addr);
+    put_address(writer, "new_code_addr", move->new_code_addr);
+    put_number(writer, "code_size", move->code_size);
+    put_number(writer, "code_index", move->code_index);
+}
+
+static void put_unload(const struct field_writer *writer, const struct jit_unload *unload)
+{
+    put_number(writer, "pid", unload->pid);
+    put_number(writer, "tid", unload->tid);
+    put_address(writer, "code_addr", unload->code_addr);
+    put_number(writer, "code_size", unload->code_size);
+    put_number(writer, "code_index", unload->code_index);
+}
+
+static void put_entry(const struct field_writer *writer, const struct jit_debug_entry *entry,
+                      bool first)
+{
+    if (writer->json)
+        printf(first ? "{\"addr\":%" PRIu64 : ",{\"addr\":%" PRIu64, entry->addr);
+    else
+        printf("\n        addr=0x%" PRIx64, entry->addr);
+    put_number(writer, "line", entry->line);
+    put_number(writer, "discrim", entry->discrim);
+    put_text(writer, "name", entry->name);
+    if (writer->json)
+        putchar('}');
+}
+
+static bool put_debug_info(const struct field_writer *writer, const struct jit_dump *dump,
+                           const struct jit_debug_info *info, bool entries)
+{
+    struct jit_debug_entry entry;
+    size_t at = 0;
+    bool whole = true;
+    put_address(writer, "code_addr", info->code_addr);
+    put_number(writer, "nr_entry", info->nr_entry);
+    if (writer->json && entries)
+        printf(",\"entries\":[");
+    for (uint64_t i = 0; whole && i < info->nr_entry; i++) {
+        whole = jit_debug_entry_next(dump, info, &at, &entry);
+        if (whole && entries)
+            put_entry(writer, &entry, i == 0);
+    }
+    if (writer->json && entries)
+        putchar(']');
+    return whole;
+}
+
+static void put_unwinding_info(const struct field_writer *writer,
+                               const struct jit_unwinding_info *info)
+{
+    put_number(writer, "unwinding_size", info->unwinding_size);
+    put_number(writer, "eh_frame_hdr_size", info->eh_frame_hdr_size);
+    put_number(writer, "mapped_size", info->mapped_size);
+}
+
+/* Returns what is wrong with RECORD, or NULL. */
+static const char *put_fields(const struct field_writer *writer, const struct jit_dump *dump,
+                              const struct jit_record *record, bool verbose)
+{
+    if (record->broken)
+        return record->broken;
+    switch (record->id) {
+    case JIT_CODE_LOAD:
+        put_load(writer, &record->load);
+        return NULL;
+    case JIT_CODE_MOVE:
+        put_move(writer, &record->move);
+        return NULL;
+    case JIT_CODE_UNLOAD:
+        put_unload(writer, &record->unload);
+        return NULL;
+    case JIT_CODE_DEBUG_INFO:
+        return put_debug_info(writer, dump, &record->debug_info, verbose)
+                   ? NULL
+                   : "DEBUG_INFO ends before its last entry";
+    case JIT_CODE_UNWINDING_INFO:
+        put_unwinding_info(writer, &record->unwinding_info);
+        return NULL;
+    default:
+        return jit_record_name(record->id) ? NULL : "record of unknown type";
+    }
+}
+
+static void put_prefix(const struct field_writer *writer, const struct jit_record *record)
+{
+    const char *name = jit_record_name(record->id);
+    if (writer->json)
+        printf("{\"record\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"type\":\"%s\",\"id\":%" PRIu32
+               ",\"total_size\":%" PRIu32 ",\"timestamp\":%" PRIu64,
+               record->number, record->offset, name ? name : "unknown", record->id,
+               record->total_size, record->timestamp);
+    else
+        printf("%6" PRIu64 "  0x%08" PRIx64 "  %" PRIu64 ".%09" PRIu64 "  %s total_size=%" PRIu32,
+               record->number, record->offset, record->timestamp / 1000000000,
+               record->timestamp % 1000000000, name ? name : "unknown", record->total_size);
+    if (!name && !writer->json)
+        put_number(writer, "id", record->id);
+}
+
+static void put_header(const struct field_writer *writer, const struct jit_dump *dump)
+{
+    if (writer->json)
+        printf("{\"header\":true");
+    else
+        printf("header");
+    put_number(writer, "version", dump->version);
+    put_number(writer, "total_size", dump->header_bytes);
+    put_number(writer, "elf_mach", dump->elf_mach);
+    put_number(writer, "pid", dump->pid);
+    put_number(writer, "timestamp", dump->timestamp);
+    put_number(writer, "flags", dump->flags);
+    put_text(writer, "byte_order", dump->big_endian ? "big" : "little");
+    puts(writer->json ? "}" : "");
+}
+
+/* Print every record of DUMP.  Returns how many were not sound. */
+static uint64_t print_records(const struct jit_dump *dump, const struct dump_options *options)
+{
+    struct field_writer writer = {options->json};
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    enum jit_dump_end end;
+    uint64_t unsound = 0;
+    put_header(&writer, dump);
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE) {
+        put_prefix(&writer, &record);
+        const char *wrong = put_fields(&writer, dump, &record, options->verbose || options->json);
+        if (wrong)
+            put_text(&writer, "wrong", wrong);
+        puts(options->json ? "}" : "");
+        unsound += wrong != NULL;
+    }
+    if (end == JIT_DUMP_CUT) {
+        fflush(stdout);
+        fprintf(stderr,
+                "perfjit: %s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
+                " bytes long by its prefix, %" PRIu64 " are left\n",
+                dump->path, record.number, record.offset, record.total_size,
+                (uint64_t)dump->size - record.offset);
+        unsound++;
+    }
+    return unsound;
+}
+
+/* ---- Options ---- */
+
+enum option_key { KEY_JSON = 256 };
+
+static const struct argp_option option_table[] = {
+    {"json", KEY_JSON, 0, 0, "One JSON object a line, the header first", 0},
+    {"verbose", 'v', 0, 0, "Print the lines of DEBUG_INFO records too", 0},
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct dump_options *options = state->input;
+    switch (key) {
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case 'v':
+        options->verbose = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->path)
+            argp_error(state, "one file at a time, please: '%s' is a second one", argument);
+        options->path = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->path)
+            argp_error(state, "which file?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {option_table,
+                                 parse_option,
+                                 "FILE.dump",
+                                 "Print a jitdump file, record by record."
+                                 "\vExit status: 0 every record is sound; 3 some are not; 1 the "
+                                 "file can't be read; 2 wrong usage.",
+                                 NULL,
+                                 NULL,
+                                 NULL};
+
+int dump_command(int argc, char **argv)
+{
+    struct dump_options options = {0};
+    struct jit_dump dump;
+    char cause[256];
+    argp_err_exit_status = EXIT_WRONG_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &options))
+        return EXIT_WRONG_USAGE;
+    if (jit_dump_open(&dump, options.path, cause, sizeof cause)) {
+        fprintf(stderr, "perfjit: %s: %s\n", options.path, cause);
+        jit_dump_close(&dump);
+        return EXIT_UNREADABLE;
+    }
+    uint64_t unsound = print_records(&dump, &options);
+    jit_dump_close(&dump);
+    if (unsound)
+        fprintf(stderr, "perfjit: %s: %" PRIu64 " records are not sound\n", options.path, unsound);
+    return unsound ? EXIT_DAMAGED : EXIT_SOUND;
+}

@@ -1,0 +1,340 @@
+/* perfjit inject: see inject.h.  `inject` below is the whole pipeline, one call for each box of
+ * injector/README.md.
+ *
+ * Exit status: 0 done, nothing lost; 3 done, but parts of the input were skipped; 1 nothing written; 2 usage.
+ */
+#include "injector/commands/inject.h"
+
+#include "injector/array.h"
+#include "injector/image/added_map.h"
+#include "injector/image/dso_dir.h"
+#include "injector/image/elf_image.h"
+#include "injector/output_file.h"
+#include "injector/perf_data/perf_rewrite.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
+
+struct inject_options {
+    const char *input;
+    char *output;
+    char *dso_dir;
+    bool dso_dir_given;
+    enum image_layout layout;
+    char **dumps;
+    size_t dump_count, dump_capacity;
+    bool verbose, quiet;
+};
+
+/* Everything that one run makes, in the order in which it is made. */
+struct injection {
+    struct perf_file file;
+    struct profile profile;
+    struct jit_processes processes;
+    struct timeline *timelines; /* one a process */
+    struct image_plan plan;
+    struct added_maps added;
+    uint64_t *dropped; /* offsets of records, ascending */
+    size_t dropped_count;
+    struct dso_dir dsos;
+    struct output_file output;
+};
+
+/* ---- Options ---- */
+
+enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP };
+
+static const struct argp_option option_table[] = {
+    {"input", 'i', "FILE", 0, "The recording (default: perf.data)", 0},
+    {"output", 'o', "FILE", 0, "Where to write (default: perf.jit.data beside the input)", 0},
+    {"layout", KEY_LAYOUT, "image|function", 0,
+     "One ELF file for many functions (default), or one for each, as perf inject does", 0},
+    {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
+    {"jitdump", KEY_JITDUMP, "FILE", 0,
+     "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"verbose", 'v', 0, 0, "Tell every finding, and what was read and written", 0},
+    {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
+    {0}};
+
+static int add_dump(struct inject_options *options, char *path)
+{
+    char **dumps =
+        array_room(options->dumps, options->dump_count, &options->dump_capacity, sizeof *dumps);
+    if (!dumps)
+        return -1;
+    options->dumps = dumps;
+    dumps[options->dump_count++] = path;
+    return 0;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct inject_options *options = state->input;
+    switch (key) {
+    case 'i':
+        options->input = argument;
+        return 0;
+    case 'o':
+        options->output = strdup(argument);
+        return options->output ? 0 : ENOMEM;
+    case 'v':
+        options->verbose = true;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    case KEY_DSO_DIR:
+        options->dso_dir = strdup(argument);
+        options->dso_dir_given = true;
+        return options->dso_dir ? 0 : ENOMEM;
+    case KEY_JITDUMP:
+        return add_dump(options, argument) ? ENOMEM : 0;
+    case KEY_LAYOUT:
+        if (strcmp(argument, "image") && strcmp(argument, "function"))
+            argp_error(state, "--layout is image or function, not '%s'", argument);
+        options->layout = strcmp(argument, "image") ? LAYOUT_FUNCTION : LAYOUT_IMAGE;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument '%s'", argument);
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    option_table,
+    parse_option,
+    NULL,
+    "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code."
+    "\vThe dumps are found through the recording. Exit status: 0 done; 3 done, but parts of the "
+    "input had to be skipped, as told on stderr; 1 nothing written; 2 wrong usage.",
+    NULL,
+    NULL,
+    NULL};
+
+static int default_output(struct inject_options *options)
+{
+    const char *slash = strrchr(options->input, '/');
+    int directory = slash ? (int)(slash + 1 - options->input) : 0;
+    return asprintf(&options->output, "%.*sperf.jit.data", directory, options->input) < 0 ? -1 : 0;
+}
+
+/* Fill in what was not given.  The output must not be the input: a failed run would leave neither. */
+static int complete_options(struct inject_options *options, struct findings *findings)
+{
+    struct stat input, output;
+    if (!options->output && default_output(options)) {
+        options->output = NULL;
+        return failure(findings, "out of memory");
+    }
+    if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
+        input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+        return failure(findings, "%s: is the input as well; name another output with -o FILE",
+                       options->output);
+    if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", options->output) < 0) {
+        options->dso_dir = NULL;
+        return failure(findings, "out of memory");
+    }
+    return 0;
+}
+
+/* ---- The boxes of the pipeline that are loops ---- */
+
+static int play_timelines(struct injection *run, struct findings *findings)
+{
+    run->timelines = calloc(run->processes.count, sizeof *run->timelines);
+    if (!run->timelines)
+        return failure(findings, "out of memory");
+    for (size_t i = 0; i < run->processes.count; i++)
+        if (timeline_play(&run->timelines[i], &run->processes.items[i],
+                          run->profile.sample_times_ns, run->profile.sample_count, findings))
+            return -1;
+    return 0;
+}
+
+static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
+{
+    for (size_t i = 0; i < run->processes.count; i++) {
+        struct jit_process *process = &run->processes.items[i];
+        if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
+            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, findings))
+            return -1;
+    }
+    added_maps_sort(&run->added);
+    return 0;
+}
+
+static int write_images(struct injection *run, struct findings *findings)
+{
+    for (size_t i = 0; i < run->plan.image_count; i++) {
+        struct jit_image *image = &run->plan.images[i];
+        if (elf_image_write(image, &run->processes.items[image->process], i, run->dsos.fd,
+                            findings))
+            return -1;
+    }
+    return 0;
+}
+
+static int compare_offsets(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* The records to leave out: the markers, and the mappings that would hide JIT code. */
+static int collect_dropped(struct injection *run, struct findings *findings)
+{
+    size_t count = run->processes.marker_count;
+    for (size_t i = 0; i < run->processes.count; i++)
+        count += run->timelines[i].dropped_count;
+    run->dropped = malloc((count + 1) * sizeof *run->dropped);
+    if (!run->dropped)
+        return failure(findings, "out of memory");
+    for (size_t i = 0; i < run->processes.marker_count; i++)
+        run->dropped[run->dropped_count++] = run->processes.marker_offsets[i];
+    for (size_t i = 0; i < run->processes.count; i++)
+        for (size_t d = 0; d < run->timelines[i].dropped_count; d++)
+            run->dropped[run->dropped_count++] = run->timelines[i].dropped[d];
+    qsort(run->dropped, run->dropped_count, sizeof *run->dropped, compare_offsets);
+    return 0;
+}
+
+static bool added_time(void *context, size_t index, uint64_t *time_ns)
+{
+    const struct injection *run = context;
+    if (index >= run->added.count)
+        return false;
+    *time_ns = run->added.items[index].time_ns;
+    return true;
+}
+
+static int added_put(void *context, size_t index, struct byte_sink *sink)
+{
+    const struct injection *run = context;
+    struct added_map_source source = {&run->file, run->processes.items, &run->plan, run->dsos.path};
+    return added_map_put(&run->added.items[index], &source, sink);
+}
+
+static int merge(struct injection *run, struct findings *findings)
+{
+    struct record_source added = {run, added_time, added_put};
+    if (collect_dropped(run, findings))
+        return -1;
+    return perf_rewrite(&run->output, &run->file, run->dropped, run->dropped_count, &added,
+                        findings);
+}
+
+/* The ELF files first: a profile that names files that are not there would be worse than none. */
+static int commit(struct injection *run, struct findings *findings)
+{
+    if (dso_dir_commit(&run->dsos, findings))
+        return -1;
+    return output_file_commit(&run->output, findings);
+}
+
+/* ---- The pipeline ---- */
+
+static int inject(struct injection *run, const struct inject_options *options,
+                  struct findings *findings)
+{
+    if (perf_file_open(&run->file, options->input, findings) ||
+        profile_read(&run->profile, &run->file, findings) ||
+        jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
+                           findings) ||
+        play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
+        output_file_open(&run->output, options->output, findings) ||
+        dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||
+        write_images(run, findings) || merge(run, findings) || commit(run, findings))
+        return -1;
+    return 0;
+}
+
+static void release(struct injection *run)
+{
+    output_file_close(&run->output);
+    dso_dir_close(&run->dsos);
+    free(run->dropped);
+    added_maps_free(&run->added);
+    image_plan_free(&run->plan);
+    for (size_t i = 0; run->timelines && i < run->processes.count; i++)
+        timeline_free(&run->timelines[i]);
+    free(run->timelines);
+    jit_processes_free(&run->processes);
+    profile_free(&run->profile);
+    perf_file_close(&run->file);
+}
+
+/* ---- What is said about it ---- */
+
+static void print_details(const struct injection *run)
+{
+    for (size_t i = 0; i < run->processes.count; i++) {
+        const struct jit_process *process = &run->processes.items[i];
+        for (size_t d = 0; d < process->dump_count; d++)
+            fprintf(stderr, "perfjit: process %" PRIu32 ": read %s\n", process->pid,
+                    process->dump_paths[d]);
+    }
+    for (size_t i = 0; i < run->plan.image_count; i++) {
+        const struct jit_image *image = &run->plan.images[i];
+        char name[IMAGE_FILE_NAME_BYTES];
+        image_file_name(image, &run->processes.items[image->process], i, name);
+        fprintf(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64 "\n", run->dsos.path,
+                name, image->function_count, image->base + image->text_start);
+    }
+}
+
+static void print_summary(const struct injection *run, const char *output,
+                          const struct findings *findings)
+{
+    size_t functions = 0;
+    for (size_t i = 0; i < run->processes.count; i++)
+        functions += run->processes.items[i].log.function_count;
+    findings_print(findings, stderr);
+    fprintf(stderr,
+            "perfjit: %s: %zu functions in %zu images, %zu maps added, %zu dropped, %" PRIu64
+            " parts of the input skipped\n",
+            output, functions, run->plan.image_count, run->added.count, run->dropped_count,
+            findings_lost(findings));
+}
+
+static int run_inject(const struct inject_options *options, struct findings *findings)
+{
+    struct injection run = {.output = {.fd = -1}, .dsos = {.fd = -1}};
+    int result = inject(&run, options, findings);
+    if (!result && options->verbose && !options->quiet)
+        print_details(&run);
+    if (!result && !options->quiet)
+        print_summary(&run, options->output, findings);
+    release(&run);
+    if (result)
+        return EXIT_FAILED;
+    return findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+}
+
+int inject_command(int argc, char **argv)
+{
+    struct inject_options options = {.input = "perf.data"};
+    struct findings findings = {0};
+    int status = EXIT_FAILED;
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options))
+        failure(&findings, "out of memory");
+    findings.verbose = options.verbose;
+    findings.quiet = options.quiet;
+    if (!findings.failure[0])
+        status =
+            complete_options(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
+    if (findings.failure[0])
+        fprintf(stderr, "perfjit: %s\n", findings.failure);
+    findings_free(&findings);
+    free(options.output);
+    free(options.dso_dir);
+    free(options.dumps);
+    return status;
+}

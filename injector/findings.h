@@ -1,0 +1,53 @@
+/* What went wrong in a run, for the people who read stderr.
+ *
+ * Two kinds of bad news.  A *finding* is a part of the input that could not be used, or was used with a
+ * repair: it is counted by kind, its first case is told with file, record and offset, and the run goes on.
+ * A *failure* ends the run: one text that gives the reason and what to do.
+ *
+ * Every module gets the same struct findings and reports into it; only the command prints.
+ */
+#ifndef PERFJIT_FINDINGS_H
+#define PERFJIT_FINDINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum finding_kind {
+    FINDING_PROFILE_TRUNCATED, /* perf.data ends inside a record */
+    FINDING_DUMP_MISSING,      /* a dump that the profile names is not there */
+    FINDING_DUMP_UNUSABLE,     /* a dump whose header or clock can't be used */
+    FINDING_DUMP_NOT_OURS,     /* jit-<number>.dump whose number is not the process's pid */
+    FINDING_DUMP_TRUNCATED,    /* a dump ends inside a record */
+    FINDING_RECORD_UNKNOWN,    /* a record id that this version does not know */
+    FINDING_RECORD_BROKEN,     /* a record that contradicts itself */
+    FINDING_CODE_LOST,         /* a move or unload of code that was never loaded */
+    FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
+    FINDING_KINDS
+};
+
+struct findings {
+    uint64_t count[FINDING_KINDS];
+    char *first[FINDING_KINDS]; /* the first case of each kind, owned */
+    bool verbose;               /* print each case as it is found */
+    bool quiet;                 /* print failures only */
+    char failure[1024];         /* why the run ended; "" while it goes on */
+};
+
+/* Count one case of KIND; the text says where and what. */
+void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Set the failure text, if none is set yet, and return -1. */
+int failure(struct findings *findings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The cases of the kinds that lose something, together: exit status 3 if not 0. */
+uint64_t findings_lost(const struct findings *findings);
+
+/* A paragraph for each kind that occurred: how often, the first case, what it means. */
+void findings_print(const struct findings *findings, FILE *stream);
+
+void findings_free(struct findings *findings);
+
+#endif

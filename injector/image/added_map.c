@@ -1,0 +1,205 @@
+/* See added_map.h; the format of the records stands in perf_data/perf_format.h. */
+#include "injector/image/added_map.h"
+
+#include "injector/array.h"
+#include "injector/image/elf_image.h"
+#include "injector/perf_data/perf_format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* perf opens a map's file name as a path, and finds nothing behind this one: the samples stay [unknown]. */
+static const char unloaded_name[] = "[unloaded JIT code]";
+
+/* ---- From changes to maps ---- */
+
+static int append(struct added_maps *added, struct added_map map)
+{
+    struct added_map *items =
+        array_room(added->items, added->count, &added->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    added->items = items;
+    items[added->count] = map;
+    items[added->count].sequence = (uint32_t)added->count;
+    added->count++;
+    return 0;
+}
+
+/* Whether CHANGE continues the map LAST: the same moment, the same image, and nothing but padding between. */
+static bool continues(const struct added_map *last, const struct change *change,
+                      const struct jit_function *functions, uint32_t last_function)
+{
+    if (last->kind != CHANGE_FUNCTION || change->kind != CHANGE_FUNCTION ||
+        last->time_ns != change->time_ns || last->index != functions[change->index].image)
+        return false;
+    const struct jit_function *before = &functions[last_function];
+    return last->end == change->start || (last->end == before->addr + before->size &&
+                                          change->start == functions[change->index].addr &&
+                                          change->start - last->end == before->gap_after);
+}
+
+/* The changes of one moment: first what is nobody's any more, then the functions by image, then by address. */
+static int compare_in_moment(const void *left, const void *right, void *argument)
+{
+    const struct jit_function *functions = argument;
+    const struct change *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind == CHANGE_FUNCTION ? 1 : b->kind == CHANGE_FUNCTION ? -1 : 0;
+    if (a->kind == CHANGE_FUNCTION && functions[a->index].image != functions[b->index].image)
+        return functions[a->index].image < functions[b->index].image ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int add_moment(struct added_maps *added, const struct change *changes, size_t count,
+                      const struct jit_process *process, uint32_t process_index)
+{
+    const struct jit_function *functions = process->log.functions;
+    size_t first = added->count;
+    for (size_t i = 0; i < count; i++) {
+        const struct change *change = &changes[i];
+        struct added_map *last = added->count > first ? &added->items[added->count - 1] : NULL;
+        if (last && continues(last, change, functions, changes[i - 1].index)) {
+            last->end = change->end;
+            continue;
+        }
+        uint32_t index =
+            change->kind == CHANGE_FUNCTION ? functions[change->index].image : change->index;
+        if (append(added, (struct added_map){change->time_ns, change->start, change->end,
+                                             process_index, change->kind, index, 0}))
+            return -1;
+    }
+    return 0;
+}
+
+int added_maps_add(struct added_maps *added, struct timeline *timeline,
+                   const struct jit_process *process, uint32_t process_index,
+                   struct findings *findings)
+{
+    struct change *changes = timeline->changes;
+    for (size_t at = 0, count; at < timeline->change_count; at += count) {
+        for (count = 1; at + count < timeline->change_count; count++)
+            if (changes[at + count].time_ns != changes[at].time_ns)
+                break;
+        qsort_r(changes + at, count, sizeof *changes, compare_in_moment, process->log.functions);
+        if (add_moment(added, changes + at, count, process, process_index))
+            return failure(findings, "out of memory");
+    }
+    return 0;
+}
+
+static int compare_maps(const void *left, const void *right)
+{
+    const struct added_map *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+void added_maps_sort(struct added_maps *added)
+{
+    if (added->count)
+        qsort(added->items, added->count, sizeof *added->items, compare_maps);
+}
+
+void added_maps_free(struct added_maps *added)
+{
+    free(added->items);
+}
+
+/* ---- From a map to its record ---- */
+
+/* The sample_id of a record that perf wrote for the same process, with this record's process and time. */
+static void put_trailer(struct byte_sink *sink, const struct added_map *map,
+                        const struct added_map_source *source, const struct perf_record *witness)
+{
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(source->file, witness, &layout);
+    uint32_t pid = source->processes[map->process].pid;
+    for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
+        if (at == layout->trailer_tid_off) {
+            sink_u32(sink, pid);
+            sink_u32(sink, pid);
+        } else if (at == layout->trailer_time_off) {
+            sink_u64(sink, map->time_ns);
+        } else {
+            sink_bytes(sink, trailer + at, 8);
+        }
+    }
+}
+
+/* What stands in a record of this kind between the mapping's bounds and its name. */
+static void put_identity(struct byte_sink *sink, const struct jit_image *image)
+{
+    if (!image) {
+        sink_zeros(sink, PERF_MMAP2_BYTES - PERF_MMAP_BYTES);
+        return;
+    }
+    sink_u32(sink, IMAGE_BUILD_ID_BYTES);
+    sink_bytes(sink, image->build_id, IMAGE_BUILD_ID_BYTES);
+    sink_zeros(sink, PERF_BUILD_ID_BYTES - IMAGE_BUILD_ID_BYTES);
+    sink_u32(sink, PROT_READ | PROT_EXEC);
+    sink_u32(sink, MAP_PRIVATE);
+}
+
+static int finish(struct byte_sink *sink, size_t start, size_t size_at)
+{
+    size_t size = sink->size - start;
+    if (sink->overflow || size > UINT16_MAX)
+        return -1;
+    struct byte_sink patch = byte_sink_over(sink->data + size_at, 2);
+    sink_u16(&patch, (uint16_t)size);
+    return 0;
+}
+
+static int put_image_map(const struct added_map *map, const struct added_map_source *source,
+                         struct byte_sink *sink)
+{
+    const struct jit_process *process = &source->processes[map->process];
+    struct jit_image *image =
+        map->kind == CHANGE_FUNCTION ? &source->plan->images[map->index] : NULL;
+    size_t start = sink->size;
+    sink_u32(sink, PERF_RECORD_MMAP2);
+    sink_u16(sink, (uint16_t)(PERF_MISC_USER | (image ? PERF_MISC_MMAP_BUILD_ID : 0)));
+    sink_u16(sink, 0); /* the size, set by finish */
+    sink_u32(sink, process->pid);
+    sink_u32(sink, process->pid);
+    sink_u64(sink, map->start);
+    sink_u64(sink, map->end - map->start);
+    sink_u64(sink, image ? map->start - image->base : map->start);
+    put_identity(sink, image);
+    if (image) {
+        char name[IMAGE_FILE_NAME_BYTES];
+        image_file_name(image, process, map->index, name);
+        sink_bytes(sink, source->dso_dir, strlen(source->dso_dir));
+        sink_u8(sink, '/');
+        sink_cstr(sink, name);
+    } else {
+        sink_cstr(sink, unloaded_name);
+    }
+    sink_align(sink, 8);
+    put_trailer(sink, map, source, &process->witness);
+    return finish(sink, start, start + 6);
+}
+
+/* A part of a mapping whose own record is left out: the same bytes with other bounds. */
+static int put_part(const struct added_map *map, const struct added_map_source *source,
+                    struct byte_sink *sink)
+{
+    const struct profile_map *whole = &source->processes[map->process].maps[map->index];
+    const uint8_t *bytes = whole->record.bytes;
+    sink_bytes(sink, bytes, 16);
+    sink_u64(sink, map->start);
+    sink_u64(sink, map->end - map->start);
+    sink_u64(sink, whole->map.pgoff + (map->start - whole->map.start));
+    sink_bytes(sink, bytes + PERF_MMAP_BYTES, whole->record.size - (size_t)PERF_MMAP_BYTES);
+    return sink->overflow ? -1 : 0;
+}
+
+int added_map_put(const struct added_map *map, const struct added_map_source *source,
+                  struct byte_sink *sink)
+{
+    return map->kind == CHANGE_MAP ? put_part(map, source, sink) : put_image_map(map, source, sink);
+}

@@ -1,0 +1,47 @@
+/* The map records that are added to a profile: what perf reads to know that an address belongs to an image. */
+#ifndef PERFJIT_ADDED_MAP_H
+#define PERFJIT_ADDED_MAP_H
+
+#include "injector/image/image_plan.h"
+#include "injector/timeline/timeline.h"
+#include "jitdump/byte_sink.h"
+
+struct added_map {
+    uint64_t time_ns;
+    uint64_t start, end;
+    uint32_t process;  /* index */
+    uint32_t kind;     /* enum change_kind */
+    uint32_t index;    /* of the image, or of the process's map */
+    uint32_t sequence; /* in which order they were added */
+};
+
+struct added_maps {
+    struct added_map *items; /* by time */
+    size_t count, capacity;
+};
+
+/* Turn the changes of PROCESS, number PROCESS_INDEX, into map records, one for each run of functions that share an
+ * image and a moment.  Returns 0, or -1 with the failure text set. */
+int added_maps_add(struct added_maps *added, struct timeline *timeline,
+                   const struct jit_process *process, uint32_t process_index,
+                   struct findings *findings);
+
+/* Bring the records of several processes into time order. */
+void added_maps_sort(struct added_maps *added);
+
+void added_maps_free(struct added_maps *added);
+
+/* Everything that a record's bytes are made from. */
+struct added_map_source {
+    const struct perf_file *file;
+    const struct jit_process *processes;
+    const struct image_plan *plan;
+    const char *dso_dir; /* absolute */
+};
+
+/* Put the record for MAP into SINK, of ADDED_MAP_MAX_BYTES at least.  Returns 0, or -1 if its path is too long. */
+enum { ADDED_MAP_MAX_BYTES = 8192 };
+int added_map_put(const struct added_map *map, const struct added_map_source *source,
+                  struct byte_sink *sink);
+
+#endif

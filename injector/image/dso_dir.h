@@ -1,0 +1,30 @@
+/* The directory that receives the ELF files: filled under a temporary name, then put in place.
+ *
+ * If the directory is new, it appears with one rename.  If it exists, the files are renamed into it one by one;
+ * their names carry their build-id, so that none overwrites another with other contents.  The default directory,
+ * <output>.dso, belongs to its output alone: what an earlier run left in it is removed.
+ */
+#ifndef PERFJIT_DSO_DIR_H
+#define PERFJIT_DSO_DIR_H
+
+#include "injector/findings.h"
+
+#include <stddef.h>
+
+struct dso_dir {
+    char *path;      /* absolute */
+    char *temporary; /* NULL once in place or removed */
+    int fd;          /* of the temporary directory */
+    bool own;        /* what is in it from before may be removed */
+};
+
+/* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the failure text set. */
+int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct findings *findings);
+
+/* Put the files in place.  Returns 0, or -1 with the failure text set. */
+int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
+
+/* Release; what was not committed is removed. */
+void dso_dir_close(struct dso_dir *dir);
+
+#endif

@@ -1,0 +1,426 @@
+/* See elf_image.h. */
+#include "injector/image/elf_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum section {
+    SECTION_NULL,
+    SECTION_NOTE,
+    SECTION_TEXT,
+    SECTION_SYMTAB,
+    SECTION_STRTAB,
+    SECTION_SHSTRTAB,
+    SECTIONS
+};
+
+static const char *const section_names[SECTIONS] = {
+    [SECTION_NULL] = "",          [SECTION_NOTE] = ".note.gnu.build-id",
+    [SECTION_TEXT] = ".text",     [SECTION_SYMTAB] = ".symtab",
+    [SECTION_STRTAB] = ".strtab", [SECTION_SHSTRTAB] = ".shstrtab",
+};
+
+enum segment { SEGMENT_LOAD, SEGMENT_NOTE, SEGMENTS };
+
+enum {
+    PAGE_BYTES = 4096,
+    NOTE_OFFSET = 0x200,    /* behind the program headers, in the page in front of the text */
+    NOTE_HEADER_BYTES = 16, /* namesz, descsz, type, "GNU\0" */
+    NOTE_BYTES = NOTE_HEADER_BYTES + IMAGE_BUILD_ID_BYTES,
+    SHSTRTAB_BYTES = 128,
+};
+
+struct elf_writer {
+    struct jit_image *image;
+    const struct jit_process *process;
+    const struct jit_dump *dump; /* of the first function: says machine and byte order */
+    Elf *elf;
+    int class;
+    void *symbols; /* in the program's own byte order, as libelf wants them */
+    size_t symbols_bytes;
+    char *strings;
+    size_t strings_bytes;
+    char section_strings[SHSTRTAB_BYTES];
+    size_t section_strings_bytes;
+    GElf_Word section_name[SECTIONS]; /* offsets into section_strings */
+    uint8_t note[NOTE_BYTES];
+    uint64_t end; /* of what has been placed so far */
+};
+
+static const struct jit_function *function_at(const struct elf_writer *writer, size_t i)
+{
+    return &writer->process->log.functions[writer->image->functions[i]];
+}
+
+/* ---- Contents ---- */
+
+static void fill_section_names(struct elf_writer *writer)
+{
+    size_t at = 0;
+    for (int i = 0; i < SECTIONS; i++) {
+        writer->section_name[i] = (GElf_Word)at;
+        size_t bytes = strlen(section_names[i]) + 1;
+        memcpy(writer->section_strings + at, section_names[i], bytes);
+        at += bytes;
+    }
+    writer->section_strings_bytes = at;
+}
+
+static int class_of_machine(uint32_t machine)
+{
+    switch (machine) {
+    case EM_386:
+    case EM_ARM:
+    case EM_PPC:
+    case EM_MIPS:
+        return ELFCLASS32;
+    default:
+        return ELFCLASS64;
+    }
+}
+
+static size_t symbol_bytes(const struct elf_writer *writer)
+{
+    return writer->class == ELFCLASS64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+static int make_tables(struct elf_writer *writer)
+{
+    size_t count = writer->image->function_count, names = 1;
+    for (size_t i = 0; i < count; i++)
+        names += strlen(function_at(writer, i)->name) + 1;
+    writer->symbols_bytes = (count + 1) * symbol_bytes(writer);
+    writer->symbols = calloc(1, writer->symbols_bytes);
+    writer->strings = malloc(names);
+    if (!writer->symbols || !writer->strings || names > UINT32_MAX)
+        return -1;
+    writer->strings[0] = '\0';
+    writer->strings_bytes = 1;
+    return 0;
+}
+
+static void set_symbol(struct elf_writer *writer, size_t at, size_t name, uint64_t value,
+                       uint64_t size)
+{
+    unsigned char info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+    if (writer->class == ELFCLASS64)
+        ((Elf64_Sym *)writer->symbols)[at] = (Elf64_Sym){.st_name = (Elf64_Word)name,
+                                                         .st_info = info,
+                                                         .st_shndx = SECTION_TEXT,
+                                                         .st_value = value,
+                                                         .st_size = size};
+    else
+        ((Elf32_Sym *)writer->symbols)[at] = (Elf32_Sym){.st_name = (Elf32_Word)name,
+                                                         .st_info = info,
+                                                         .st_shndx = SECTION_TEXT,
+                                                         .st_value = (Elf32_Addr)value,
+                                                         .st_size = (Elf32_Word)size};
+}
+
+static void fill_tables(struct elf_writer *writer)
+{
+    for (size_t i = 0; i < writer->image->function_count; i++) {
+        const struct jit_function *function = function_at(writer, i);
+        size_t bytes = strlen(function->name) + 1;
+        memcpy(writer->strings + writer->strings_bytes, function->name, bytes);
+        set_symbol(writer, i + 1, writer->strings_bytes, function->addr - writer->image->base,
+                   function->size);
+        writer->strings_bytes += bytes;
+    }
+}
+
+/* The build-id covers all that a reader can tell two images apart by, the place in the process included: perf
+ * takes files with equal build-ids for one file, and equal code at two addresses is common (CPython's
+ * trampolines; python/cpython#139544). */
+static void fill_build_id(struct elf_writer *writer)
+{
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_128bits_reset(state);
+    const uint64_t place[2] = {writer->image->base, writer->process->pid};
+    XXH3_128bits_update(state, place, sizeof place);
+    XXH3_128bits_update(state, writer->symbols, writer->symbols_bytes);
+    XXH3_128bits_update(state, writer->strings, writer->strings_bytes);
+    for (size_t i = 0; i < writer->image->function_count; i++) {
+        const struct jit_function *function = function_at(writer, i);
+        if (function->code)
+            XXH3_128bits_update(state, function->code, (size_t)function->size);
+    }
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+    XXH3_freeState(state);
+    memcpy(writer->image->build_id, canonical.digest, IMAGE_BUILD_ID_BYTES);
+}
+
+static void fill_note(struct elf_writer *writer)
+{
+    bool big_endian = writer->dump->big_endian;
+    const uint32_t fields[3] = {4, IMAGE_BUILD_ID_BYTES, NT_GNU_BUILD_ID};
+    for (size_t i = 0; i < 12; i++)
+        writer->note[i] = (uint8_t)(fields[i / 4] >> (8 * (big_endian ? 3 - i % 4 : i % 4)));
+    memcpy(writer->note + 12, "GNU", 4);
+    memcpy(writer->note + NOTE_HEADER_BYTES, writer->image->build_id, IMAGE_BUILD_ID_BYTES);
+}
+
+/* ---- Sections and segments ---- */
+
+/* Place a section of BYTES at the end of what has been placed, aligned. */
+static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignment)
+{
+    uint64_t at = (writer->end + alignment - 1) / alignment * alignment;
+    writer->end = at + bytes;
+    return at;
+}
+
+/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the bytes alone. */
+static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
+                       const void *contents)
+{
+    Elf_Scn *scn = elf_newscn(writer->elf);
+    Elf_Data *data = scn && contents ? elf_newdata(scn) : NULL;
+    if (!scn || (contents && !data))
+        return -1;
+    if (data) {
+        data->d_buf = (void *)(uintptr_t)contents;
+        data->d_size = (size_t)shdr.sh_size;
+        data->d_align = shdr.sh_addralign;
+        data->d_type = section == SECTION_SYMTAB ? ELF_T_SYM : ELF_T_BYTE;
+    }
+    shdr.sh_name = writer->section_name[section];
+    return gelf_update_shdr(scn, &shdr) ? 0 : -1;
+}
+
+static int add_note(struct elf_writer *writer)
+{
+    return add_section(writer, SECTION_NOTE,
+                       (GElf_Shdr){.sh_type = SHT_NOTE,
+                                   .sh_flags = SHF_ALLOC,
+                                   .sh_addr = NOTE_OFFSET,
+                                   .sh_offset = NOTE_OFFSET,
+                                   .sh_size = NOTE_BYTES,
+                                   .sh_addralign = 4},
+                       writer->note);
+}
+
+/* The code itself is written by write_code, straight from the dump. */
+static int add_text(struct elf_writer *writer)
+{
+    const struct jit_image *image = writer->image;
+    writer->end = image->text_end;
+    return add_section(writer, SECTION_TEXT,
+                       (GElf_Shdr){.sh_type = SHT_PROGBITS,
+                                   .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+                                   .sh_addr = image->text_start,
+                                   .sh_offset = image->text_start,
+                                   .sh_size = image->text_end - image->text_start,
+                                   .sh_addralign = 1},
+                       NULL);
+}
+
+static int add_symtab(struct elf_writer *writer)
+{
+    size_t entries = writer->image->function_count + 1;
+    return add_section(writer, SECTION_SYMTAB,
+                       (GElf_Shdr){.sh_type = SHT_SYMTAB,
+                                   .sh_offset = place(writer, writer->symbols_bytes, 8),
+                                   .sh_size = writer->symbols_bytes,
+                                   .sh_link = SECTION_STRTAB,
+                                   .sh_info = (GElf_Word)entries, /* all are local */
+                                   .sh_entsize = symbol_bytes(writer),
+                                   .sh_addralign = 8},
+                       writer->symbols);
+}
+
+static int add_strings(struct elf_writer *writer, enum section section, const char *strings,
+                       size_t bytes)
+{
+    return add_section(writer, section,
+                       (GElf_Shdr){.sh_type = SHT_STRTAB,
+                                   .sh_offset = place(writer, bytes, 1),
+                                   .sh_size = bytes,
+                                   .sh_addralign = 1},
+                       strings);
+}
+
+static int add_sections(struct elf_writer *writer)
+{
+    return add_note(writer) || add_text(writer) || add_symtab(writer) ||
+           add_strings(writer, SECTION_STRTAB, writer->strings, writer->strings_bytes) ||
+           add_strings(writer, SECTION_SHSTRTAB, writer->section_strings,
+                       writer->section_strings_bytes);
+}
+
+static int add_segments(struct elf_writer *writer)
+{
+    uint64_t text_end = writer->image->text_end;
+    GElf_Phdr load = {.p_type = PT_LOAD,
+                      .p_flags = PF_R | PF_X,
+                      .p_filesz = text_end,
+                      .p_memsz = text_end,
+                      .p_align = PAGE_BYTES};
+    GElf_Phdr note = {.p_type = PT_NOTE,
+                      .p_flags = PF_R,
+                      .p_offset = NOTE_OFFSET,
+                      .p_vaddr = NOTE_OFFSET,
+                      .p_paddr = NOTE_OFFSET,
+                      .p_filesz = NOTE_BYTES,
+                      .p_memsz = NOTE_BYTES,
+                      .p_align = 4};
+    return gelf_newphdr(writer->elf, SEGMENTS) &&
+                   gelf_update_phdr(writer->elf, SEGMENT_LOAD, &load) &&
+                   gelf_update_phdr(writer->elf, SEGMENT_NOTE, &note)
+               ? 0
+               : -1;
+}
+
+static int set_header(struct elf_writer *writer)
+{
+    GElf_Ehdr ehdr;
+    if (!gelf_newehdr(writer->elf, writer->class) || add_segments(writer) ||
+        !gelf_getehdr(writer->elf, &ehdr))
+        return -1;
+    ehdr.e_ident[EI_DATA] = writer->dump->big_endian ? ELFDATA2MSB : ELFDATA2LSB;
+    ehdr.e_type = ET_DYN;
+    ehdr.e_machine = (GElf_Half)writer->dump->elf_mach;
+    ehdr.e_version = EV_CURRENT;
+    ehdr.e_phoff = writer->class == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+    ehdr.e_shstrndx = SECTION_SHSTRTAB;
+    return gelf_update_ehdr(writer->elf, &ehdr) ? 0 : -1;
+}
+
+static int place_section_headers(struct elf_writer *writer)
+{
+    GElf_Ehdr ehdr;
+    if (!gelf_getehdr(writer->elf, &ehdr))
+        return -1;
+    ehdr.e_shoff = place(writer, 0, 8);
+    return gelf_update_ehdr(writer->elf, &ehdr) ? 0 : -1;
+}
+
+static int write_elf(struct elf_writer *writer, int fd)
+{
+    elf_version(EV_CURRENT);
+    writer->elf = elf_begin(fd, ELF_C_WRITE, NULL);
+    if (!writer->elf)
+        return -1;
+    elf_flagelf(writer->elf, ELF_C_SET, ELF_F_LAYOUT);
+    int result = set_header(writer) || add_sections(writer) || place_section_headers(writer) ||
+                 elf_update(writer->elf, ELF_C_WRITE) < 0;
+    elf_end(writer->elf);
+    return result ? -1 : 0;
+}
+
+/* ---- The code ---- */
+
+/* Pieces of code that are written with one system call. */
+struct code_batch {
+    struct iovec pieces[IOV_MAX];
+    int count;
+    uint64_t start, end; /* file offsets */
+};
+
+static int write_batch(int fd, struct code_batch *batch)
+{
+    struct iovec *piece = batch->pieces;
+    while (batch->count) {
+        ssize_t written = pwritev(fd, piece, batch->count, (off_t)batch->start);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        batch->start += (uint64_t)written;
+        size_t left = (size_t)written;
+        for (; batch->count && left >= piece->iov_len; batch->count--)
+            left -= piece++->iov_len;
+        if (batch->count) { /* the kernel took a part of a piece */
+            piece->iov_base = (char *)piece->iov_base + left;
+            piece->iov_len -= left;
+        }
+    }
+    return 0;
+}
+
+static void add_piece(struct code_batch *batch, const void *bytes, size_t count)
+{
+    batch->pieces[batch->count++] = (struct iovec){(void *)(uintptr_t)bytes, count};
+    batch->end += count;
+}
+
+/* The functions' bytes, from the mapped dump to the file; between neighbours a few zeros go along, larger gaps
+ * stay holes. */
+static int write_code(const struct elf_writer *writer, int fd)
+{
+    static const uint8_t zeros[PAGE_BYTES];
+    struct code_batch batch = {.start = writer->image->text_start,
+                               .end = writer->image->text_start};
+    for (size_t i = 0; i < writer->image->function_count; i++) {
+        const struct jit_function *function = function_at(writer, i);
+        uint64_t offset = function->addr - writer->image->base;
+        if (!function->code)
+            continue;
+        if (batch.count > IOV_MAX - 2 || offset - batch.end > sizeof zeros) {
+            if (write_batch(fd, &batch))
+                return -1;
+            batch.start = batch.end = offset;
+        }
+        if (offset > batch.end)
+            add_piece(&batch, zeros, (size_t)(offset - batch.end));
+        add_piece(&batch, function->code, (size_t)function->size);
+    }
+    return write_batch(fd, &batch);
+}
+
+/* ---- All together ---- */
+
+void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
+                     char name[IMAGE_FILE_NAME_BYTES])
+{
+    const uint8_t *id = image->build_id;
+    snprintf(name, IMAGE_FILE_NAME_BYTES, "jit-%" PRIu32 "-%zu-%02x%02x%02x%02x.so", process->pid,
+             index, id[0], id[1], id[2], id[3]);
+}
+
+static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
+                      struct findings *findings)
+{
+    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return failure(findings, "%s: can't make it: %s", name, strerror(errno));
+    errno = 0;
+    int result = write_elf(writer, fd) || write_code(writer, fd);
+    if (result)
+        failure(findings, "%s: can't write it: %s", name, errno ? strerror(errno) : elf_errmsg(-1));
+    close(fd);
+    return result ? -1 : 0;
+}
+
+int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
+                    int dir_fd, struct findings *findings)
+{
+    struct elf_writer writer = {.image = image, .process = process};
+    int result = -1;
+    writer.dump = &process->dumps[function_at(&writer, 0)->dump];
+    writer.class = class_of_machine(writer.dump->elf_mach);
+    fill_section_names(&writer);
+    if (make_tables(&writer)) {
+        failure(findings, "out of memory");
+    } else {
+        char name[IMAGE_FILE_NAME_BYTES];
+        fill_tables(&writer);
+        fill_build_id(&writer);
+        fill_note(&writer);
+        image_file_name(image, process, index, name);
+        result = write_file(&writer, name, dir_fd, findings);
+    }
+    free(writer.symbols);
+    free(writer.strings);
+    return result;
+}

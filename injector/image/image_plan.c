@@ -1,0 +1,218 @@
+/* See image_plan.h. */
+#include "injector/image/image_plan.h"
+
+#include "injector/array.h"
+
+#include <string.h>
+
+/* Functions further apart than this do not share a file: a sparse file costs no disk, but tools that read a whole
+ * section (objdump does) pay for its holes. */
+#define NEIGHBOURHOOD_GAP_BYTES  (UINT64_C(16) << 20)
+#define NEIGHBOURHOOD_SPAN_BYTES (UINT64_C(1) << 30)
+
+enum {
+    PAGE_BYTES = 4096,
+    /* Functions this close are covered by one record: nothing but alignment fits between them. */
+    MAX_GAP_BYTES = 63,
+    NO_SHORT_GAP = UINT8_MAX,
+};
+
+/* A stable order of functions by address: the sort below runs on pairs, to stay in the cache. */
+struct placed {
+    uint64_t addr;
+    uint32_t function;
+};
+
+static int compare_placed(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    if (a->addr != b->addr)
+        return a->addr < b->addr ? -1 : 1;
+    return a->function < b->function ? -1 : a->function > b->function;
+}
+
+/* The visible functions of PROCESS by address.  Returns their number, or SIZE_MAX without memory. */
+static size_t sort_by_address(const struct jit_process *process, uint32_t **order)
+{
+    const struct code_log *log = &process->log;
+    struct placed *placed = malloc((log->function_count + 1) * sizeof *placed);
+    size_t count = 0;
+    *order = malloc((log->function_count + 1) * sizeof **order);
+    if (!placed || !*order) {
+        free(placed);
+        return SIZE_MAX;
+    }
+    for (size_t i = 0; i < log->function_count; i++)
+        if (log->functions[i].visible)
+            placed[count++] = (struct placed){log->functions[i].addr, (uint32_t)i};
+    qsort(placed, count, sizeof *placed, compare_placed);
+    for (size_t i = 0; i < count; i++)
+        (*order)[i] = placed[i].function;
+    free(placed);
+    return count;
+}
+
+/* Set gap_after: from a function's end to the next one's start, where no other function lies or reaches in. */
+static void measure_gaps(struct jit_function *functions, const uint32_t *order, size_t count)
+{
+    uint64_t reach = 0; /* of all functions so far */
+    for (size_t i = 0; i < count; i++) {
+        struct jit_function *function = &functions[order[i]];
+        uint64_t end = function->addr + function->size;
+        uint64_t next = i + 1 < count ? functions[order[i + 1]].addr : UINT64_MAX;
+        bool alone = reach <= end && next >= end && next - end <= MAX_GAP_BYTES;
+        function->gap_after = alone ? (uint8_t)(next - end) : NO_SHORT_GAP;
+        reach = end > reach ? end : reach;
+    }
+}
+
+/* How many of the COUNT functions at ORDER make one neighbourhood with the first; *GENERATIONS receives one more
+ * than the highest generation among them. */
+static size_t neighbourhood(const struct jit_function *functions, const uint32_t *order,
+                            size_t count, enum image_layout layout, uint32_t *generations)
+{
+    uint64_t start = functions[order[0]].addr, reach = start;
+    size_t taken = 0;
+    *generations = 0;
+    for (; taken < count; taken++) {
+        const struct jit_function *function = &functions[order[taken]];
+        uint64_t end = function->addr + function->size;
+        if (taken &&
+            (layout == LAYOUT_FUNCTION ||
+             (function->addr > reach && function->addr - reach > NEIGHBOURHOOD_GAP_BYTES) ||
+             end - start > NEIGHBOURHOOD_SPAN_BYTES))
+            break;
+        reach = end > reach ? end : reach;
+        if (function->generation >= *generations)
+            *generations = function->generation + 1;
+    }
+    return taken;
+}
+
+static struct jit_image *add_image(struct image_plan *plan, uint32_t process_index)
+{
+    struct jit_image *images =
+        array_room(plan->images, plan->image_count, &plan->image_capacity, sizeof *images);
+    if (!images || plan->image_count >= NO_IMAGE)
+        return NULL;
+    plan->images = images;
+    struct jit_image *image = &images[plan->image_count++];
+    *image = (struct jit_image){.process = process_index};
+    return image;
+}
+
+/* A page for the headers in front of the page of the lowest function. */
+static void place(struct jit_image *image, const struct jit_function *functions)
+{
+    const struct jit_function *lowest = &functions[image->functions[0]];
+    uint64_t end = 0;
+    for (size_t i = 0; i < image->function_count; i++) {
+        const struct jit_function *function = &functions[image->functions[i]];
+        if (function->addr + function->size > end)
+            end = function->addr + function->size;
+    }
+    image->base = lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    image->text_start = lowest->addr - image->base;
+    image->text_end = end - image->base;
+}
+
+struct generation {
+    size_t count;
+    size_t next; /* where its next function goes */
+    uint32_t image;
+};
+
+/* An image for each generation that occurs; ORDER is where their functions will stand. */
+static int open_images(struct image_plan *plan, struct generation *generations, size_t count,
+                       const uint32_t *order, uint32_t process_index)
+{
+    size_t next = 0;
+    for (size_t g = 0; g < count; g++) {
+        if (generations[g].count == 0)
+            continue;
+        struct jit_image *image = add_image(plan, process_index);
+        if (!image)
+            return -1;
+        image->functions = order + next;
+        image->function_count = generations[g].count;
+        generations[g].image = (uint32_t)(plan->image_count - 1);
+        generations[g].next = next;
+        next += generations[g].count;
+    }
+    return 0;
+}
+
+/* Deal the COUNT neighbours at ORDER out to images by their generation; each image's stay sorted by address. */
+static void deal_out(struct jit_function *functions, uint32_t *order, size_t count,
+                     struct generation *generations, uint32_t *dealt)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct jit_function *function = &functions[order[i]];
+        struct generation *generation = &generations[function->generation];
+        dealt[generation->next++] = order[i];
+        function->image = generation->image;
+    }
+    memcpy(order, dealt, count * sizeof *dealt);
+}
+
+static int add_neighbourhood(struct image_plan *plan, struct jit_function *functions,
+                             uint32_t *order, size_t count, uint32_t generation_count,
+                             uint32_t process_index)
+{
+    struct generation *generations = calloc(generation_count, sizeof *generations);
+    uint32_t *dealt = malloc(count * sizeof *dealt);
+    size_t first_image = plan->image_count;
+    int result = -1;
+    for (size_t i = 0; generations && i < count; i++)
+        generations[functions[order[i]].generation].count++;
+    if (generations && dealt)
+        result = open_images(plan, generations, generation_count, order, process_index);
+    if (!result)
+        deal_out(functions, order, count, generations, dealt);
+    for (size_t i = first_image; !result && i < plan->image_count; i++)
+        place(&plan->images[i], functions);
+    free(generations);
+    free(dealt);
+    return result;
+}
+
+static int keep_order(struct image_plan *plan, uint32_t *order)
+{
+    uint32_t **orders =
+        array_room(plan->orders, plan->order_count, &plan->order_capacity, sizeof *orders);
+    if (!orders)
+        return -1;
+    plan->orders = orders;
+    orders[plan->order_count++] = order;
+    return 0;
+}
+
+int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+                   enum image_layout layout, struct findings *findings)
+{
+    struct jit_function *functions = process->log.functions;
+    uint32_t *order = NULL;
+    size_t count = sort_by_address(process, &order);
+    if (count == SIZE_MAX || keep_order(plan, order)) {
+        free(order);
+        return failure(findings, "out of memory");
+    }
+    measure_gaps(functions, order, count);
+    for (size_t at = 0, taken; at < count; at += taken) {
+        uint32_t generations;
+        taken = neighbourhood(functions, order + at, count - at, layout, &generations);
+        if (taken == 1) /* alone, so that its place in line does not matter */
+            generations = 1, functions[order[at]].generation = 0;
+        if (add_neighbourhood(plan, functions, order + at, taken, generations, process_index))
+            return failure(findings, "out of memory");
+    }
+    return 0;
+}
+
+void image_plan_free(struct image_plan *plan)
+{
+    for (size_t i = 0; i < plan->order_count; i++)
+        free(plan->orders[i]);
+    free(plan->orders);
+    free(plan->images);
+}

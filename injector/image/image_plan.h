@@ -1,0 +1,51 @@
+/* Which functions share one ELF file, and where each stands in it.
+ *
+ * An image is a picture of a piece of the address space: the file offset and the virtual address of a byte are
+ * both its run-time address minus the image's base.  One base for all that is in a file is what perf's unwinders
+ * need, and it makes every record of the file say the same start - pgoff.
+ *
+ *     file     0        HEAD        text_end
+ *              | headers | function  function   function |  tables, symbols ...
+ *     process          lowest                 highest end
+ *              ^base
+ *
+ * Functions are grouped by neighbourhood (V8 logs builtins that lie 2^46 bytes from its heap), and by
+ * generation: a function at addresses that an earlier one had goes to another image.
+ */
+#ifndef PERFJIT_IMAGE_PLAN_H
+#define PERFJIT_IMAGE_PLAN_H
+
+#include "injector/jit/jit_process.h"
+
+enum image_layout {
+    LAYOUT_IMAGE,    /* as above */
+    LAYOUT_FUNCTION, /* each function is an image of its own, as perf inject does it */
+};
+
+enum { IMAGE_BUILD_ID_BYTES = 16 };
+
+struct jit_image {
+    uint32_t process;          /* index into the processes */
+    uint64_t base;             /* run-time address of the file's first byte; a multiple of 4096 */
+    uint64_t text_start;       /* offset = virtual address of the first function */
+    uint64_t text_end;         /* and behind the last */
+    const uint32_t *functions; /* indices into the process's functions, by address */
+    size_t function_count;
+    uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */
+};
+
+struct image_plan {
+    struct jit_image *images; /* by process, then by address, then by generation */
+    size_t image_count, image_capacity;
+    uint32_t **orders; /* per process: its visible functions by image, then by address */
+    size_t order_count, order_capacity;
+};
+
+/* Add the images of PROCESS, number PROCESS_INDEX, whose timeline has been played, and set its functions' image
+ * and gap_after.  Returns 0, or -1 with the failure text set. */
+int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+                   enum image_layout layout, struct findings *findings);
+
+void image_plan_free(struct image_plan *plan);
+
+#endif

@@ -1,0 +1,69 @@
+/* What a process's dumps say, in one form whatever their producer: functions, and what became of them.
+ *
+ * A jit_function is one residence: these bytes under this name at this address.  A function that is moved has
+ * two.  Events say when a residence began and ended; they are sorted by time once the log is complete.
+ */
+#ifndef PERFJIT_CODE_LOG_H
+#define PERFJIT_CODE_LOG_H
+
+#include "injector/jit/jit_clock.h"
+#include "injector/jit/jit_dump.h"
+
+struct jit_function {
+    uint64_t addr;
+    uint64_t size;
+    uint64_t code_index;
+    const char *name;    /* in the dump */
+    const uint8_t *code; /* size bytes in the dump, or NULL */
+    uint32_t dump;       /* index of the dump it came from */
+    uint32_t cluster;    /* which neighbourhood of addresses (image_plan.h) */
+    uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */
+    uint32_t generation; /* how many visible functions had its addresses before it, at most */
+    uint8_t gap_after;   /* bytes to the next function, if that is close and nothing lies between */
+    bool visible;        /* a sample could have hit it */
+};
+
+#define NO_IMAGE UINT32_MAX
+
+enum code_event_kind { CODE_EVENT_LOAD, CODE_EVENT_MOVE, CODE_EVENT_UNLOAD };
+
+struct code_event {
+    uint64_t time_ns; /* on the profile's clock */
+    uint32_t kind;
+    uint32_t index; /* LOAD: of the function; MOVE, UNLOAD: into the array of that kind */
+};
+
+struct code_move {
+    uint64_t old_addr;
+    uint32_t
+        function; /* the residence at the new address; name and code are filled in by the timeline */
+};
+
+struct code_unload {
+    uint64_t addr;
+    uint64_t size;
+    uint64_t code_index;
+};
+
+struct code_log {
+    struct jit_function *functions;
+    size_t function_count, function_capacity;
+    struct code_event *events;
+    size_t event_count, event_capacity;
+    struct code_move *moves;
+    size_t move_count, move_capacity;
+    struct code_unload *unloads;
+    size_t unload_count, unload_capacity;
+};
+
+/* Add what DUMP, number DUMP_INDEX of its process, says.  What can't be used goes to FINDINGS.  Returns 0, or
+ * -1 without memory, with the failure text set. */
+int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
+                 const struct jit_clock *clock, struct findings *findings);
+
+/* Sort the events by time; records with equal times keep their order in the dump. */
+int code_log_sort(struct code_log *log, struct findings *findings);
+
+void code_log_free(struct code_log *log);
+
+#endif

@@ -1,0 +1,110 @@
+/* A jitdump file, opened for reading, and its records one after another.
+ *
+ * The file is mapped; names, code and tables are views into the mapping and live until jit_dump_close.
+ * The format, byte by byte, stands in jitdump/jitdump_format.h.
+ */
+#ifndef PERFJIT_JIT_DUMP_H
+#define PERFJIT_JIT_DUMP_H
+
+#include "injector/findings.h"
+#include "jitdump/jitdump_format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jit_dump {
+    const char *path;
+    const uint8_t *data;
+    size_t size;
+    bool big_endian;
+    uint32_t version;
+    uint32_t header_bytes;
+    uint32_t elf_mach;
+    uint32_t pid;
+    uint64_t timestamp;
+    uint64_t flags;
+};
+
+struct jit_load {
+    uint32_t pid, tid;
+    uint64_t vma, code_addr, code_size, code_index;
+    const char *name;    /* NUL-terminated; "" for a record without a name */
+    const uint8_t *code; /* NULL: the record does not hold the bytes */
+};
+
+struct jit_move {
+    uint32_t pid, tid;
+    uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
+};
+
+struct jit_unload {
+    uint32_t pid, tid;
+    uint64_t code_addr, code_size, code_index;
+};
+
+struct jit_debug_info {
+    uint64_t code_addr, nr_entry;
+    const uint8_t *entries; /* up to the record's end */
+    size_t entries_bytes;
+};
+
+struct jit_debug_entry {
+    uint64_t addr;
+    uint32_t line, discrim;
+    const char *name;
+};
+
+struct jit_unwinding_info {
+    uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
+    const uint8_t *data; /* unwinding_size bytes */
+};
+
+struct jit_record {
+    uint32_t id;
+    uint32_t total_size;
+    uint64_t timestamp;
+    uint64_t offset;    /* in the file */
+    uint64_t number;    /* from 0 */
+    const char *broken; /* what contradicts itself, or NULL; the union is only valid if NULL */
+    union {
+        struct jit_load load;
+        struct jit_move move;
+        struct jit_unload unload;
+        struct jit_debug_info debug_info;
+        struct jit_unwinding_info unwinding_info;
+    };
+};
+
+struct jit_dump_walk {
+    const struct jit_dump *dump;
+    uint64_t offset; /* of the next record */
+    uint64_t number;
+};
+
+/* How a walk ended. */
+enum jit_dump_end {
+    JIT_DUMP_MORE,  /* it has not: *RECORD is the next record */
+    JIT_DUMP_WHOLE, /* after the last record, with nothing behind it but room never used */
+    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one */
+};
+
+/* Open, map and check the header of the regular file PATH, which must outlive DUMP.  Returns 0, or -1 with the
+ * cause in CAUSE.  Release with jit_dump_close in either case. */
+int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t cause_bytes);
+
+void jit_dump_close(struct jit_dump *dump);
+
+struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump);
+
+/* The next record, whatever its id.  A record that is broken inside is still returned. */
+enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);
+
+/* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
+bool jit_debug_entry_next(const struct jit_dump *dump, const struct jit_debug_info *info,
+                          size_t *at, struct jit_debug_entry *entry);
+
+/* The specification's name of a record id, or NULL. */
+const char *jit_record_name(uint32_t id);
+
+#endif

@@ -1,0 +1,53 @@
+/* perfjit: the command.  Picks the subcommand; each has its own options and its own file in commands/. */
+#include "injector/commands/dump.h"
+#include "injector/commands/inject.h"
+#include "jitdump/jitdump.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    char full_name[16]; /* what messages call it */
+    int (*run)(int argc, char **argv);
+    const char *what;
+};
+
+static struct command commands[] = {
+    {"inject", "perfjit inject", inject_command,
+     "rewrite a recording so that perf report names JIT code"},
+    {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *stream)
+{
+    fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].what);
+    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(word, commands[i].name) == 0) {
+            argv[1] = commands[i].full_name;
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        printf("perfjit %s\n", JITDUMP_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (*word)
+        fprintf(stderr, "perfjit: there is no command '%s'\n", word);
+    print_usage(stderr);
+    return 2;
+}

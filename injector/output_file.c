@@ -1,0 +1,100 @@
+/* See output_file.h. */
+#include "injector/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 18 };
+
+static int cannot_write(const struct output_file *file, struct findings *findings)
+{
+    return failure(findings, "%s: can't write it: %s", file->path, strerror(errno));
+}
+
+int output_file_open(struct output_file *file, const char *path, struct findings *findings)
+{
+    *file = (struct output_file){.path = path, .fd = -1};
+    file->buffer = malloc(BUFFER_BYTES);
+    if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
+        file->temporary = NULL;
+        return failure(findings, "out of memory");
+    }
+    file->fd = mkostemp(file->temporary, O_CLOEXEC);
+    if (file->fd >= 0)
+        return 0;
+    cannot_write(file, findings);
+    free(file->temporary);
+    file->temporary = NULL;
+    return -1;
+}
+
+static int write_all(struct output_file *file, const uint8_t *bytes, size_t count,
+                     struct findings *findings)
+{
+    while (count) {
+        ssize_t written = write(file->fd, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return cannot_write(file, findings);
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return 0;
+}
+
+static int flush(struct output_file *file, struct findings *findings)
+{
+    size_t count = file->buffered;
+    file->buffered = 0;
+    return write_all(file, file->buffer, count, findings);
+}
+
+int output_file_write(struct output_file *file, const void *bytes, size_t count,
+                      struct findings *findings)
+{
+    file->size += count;
+    if (count > BUFFER_BYTES - file->buffered && flush(file, findings))
+        return -1;
+    if (count > BUFFER_BYTES)
+        return write_all(file, bytes, count, findings);
+    memcpy(file->buffer + file->buffered, bytes, count);
+    file->buffered += count;
+    return 0;
+}
+
+int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
+                      struct findings *findings)
+{
+    if (flush(file, findings))
+        return -1;
+    ssize_t written = pwrite(file->fd, bytes, count, (off_t)offset);
+    if (written >= 0 && (size_t)written != count)
+        errno = ENOSPC;
+    return written == (ssize_t)count ? 0 : cannot_write(file, findings);
+}
+
+int output_file_commit(struct output_file *file, struct findings *findings)
+{
+    if (flush(file, findings))
+        return -1;
+    if (rename(file->temporary, file->path))
+        return cannot_write(file, findings);
+    free(file->temporary);
+    file->temporary = NULL;
+    return 0;
+}
+
+void output_file_close(struct output_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->temporary)
+        unlink(file->temporary);
+    free(file->temporary);
+    free(file->buffer);
+    *file = (struct output_file){.fd = -1};
+}

@@ -1,0 +1,69 @@
+/* A perf.data file, opened for reading: header, event attributes, where the sections are.
+ *
+ * The file is mapped; everything here and in perf_record.h is a view into that mapping.
+ */
+#ifndef PERFJIT_PERF_FILE_H
+#define PERFJIT_PERF_FILE_H
+
+#include "injector/findings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_section {
+    uint64_t offset;
+    uint64_t size;
+};
+
+/* Where pid and time stand in the records of one event. */
+struct sample_layout {
+    uint64_t sample_type;
+    bool sample_id_all;
+    uint16_t sample_time_off;  /* in a SAMPLE, from the record's start; 0: absent */
+    uint16_t trailer_bytes;    /* of the sample_id behind other records; 0: none */
+    uint16_t trailer_tid_off;  /* in the trailer, from its start; trailer_bytes: absent */
+    uint16_t trailer_time_off; /* likewise */
+};
+
+/* One event of the recording (an evsel). */
+struct perf_event {
+    struct sample_layout layout;
+    bool use_clockid;
+    int32_t clockid;
+    struct perf_section ids; /* its event ids, u64 each */
+};
+
+struct perf_id {
+    uint64_t id;
+    uint32_t event;
+};
+
+struct perf_file {
+    const char *path;
+    const uint8_t *data; /* the mapped file */
+    size_t size;
+    struct perf_event *events;
+    size_t event_count;
+    struct perf_id *ids; /* sorted by id; only where the events' layouts differ */
+    size_t id_count;
+    bool one_layout; /* all events lay out their records alike */
+    struct perf_section records;
+    uint64_t features[4];
+};
+
+/* Open and map PATH, which must outlive FILE, and check everything but the records.  Returns 0, or -1
+ * with the failure text set.  Release with perf_file_close in either case. */
+int perf_file_open(struct perf_file *file, const char *path, struct findings *findings);
+
+void perf_file_close(struct perf_file *file);
+
+bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
+
+/* How many feature sections there are. */
+size_t perf_file_feature_count(const struct perf_file *file);
+
+/* Whether every event was recorded with -k CLOCKID. */
+bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid);
+
+#endif

@@ -1,0 +1,115 @@
+/* The perf.data format, as far as this project touches it: offsets and numbers.
+ *
+ * File header, 104 bytes (a pipe's is the first 16 alone)
+ *      0 u64 magic            "PERFILE2"
+ *      8 u64 size             104; 16 in a pipe
+ *     16 u64 attr_size        of one entry of attrs
+ *     24     attrs            section: u64 offset, u64 size
+ *     40     data             section
+ *     56     event_types      section, unused
+ *     72     features         256 bits, as four u64
+ *
+ * Entry of attrs: a perf_event_attr, then the section of its event ids (u64 each)
+ *      0 u32 type,  4 u32 size,  8 u64 config, 16 u64 sample_period
+ *     24 u64 sample_type
+ *     40 u64 flags            bit 18 sample_id_all, bit 25 use_clockid
+ *     92 s32 clockid
+ *
+ * data: records, one after another
+ *      0 u32 type,  4 u16 misc,  6 u16 size (of the whole record, a multiple of 8 in practice)
+ *     An AUXTRACE record is followed by the `size` bytes of trace that it announces at offset 8.
+ *
+ * After data: for each set feature bit, in order, a section; then, anywhere behind, their contents.
+ *
+ * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set, 8 bytes each:
+ *     {pid,tid}&TID  time&TIME  id&ID  stream_id&STREAM_ID  {cpu,res}&CPU  id&IDENTIFIER
+ * SAMPLE begins with
+ *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
+ *
+ * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
+ * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,
+ *        40 u32 maj, 44 u32 min, 48 u64 ino, 56 u64 ino_generation
+ *           (or, with misc bit 14: 40 u8 build_id_size, 44 build_id[20]),
+ *        64 u32 prot, 68 u32 flags, 72 filename, NUL-terminated, padded to 8
+ * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
+ *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
+ *
+ * A record is valid if its size is at least 8 and it lies inside its section.
+ */
+#ifndef PERFJIT_PERF_FORMAT_H
+#define PERFJIT_PERF_FORMAT_H
+
+#include <stdint.h>
+
+#define PERF_MAGIC UINT64_C(0x32454c4946524550) /* "PERFILE2" */
+
+enum {
+    PERF_FILE_HEADER_BYTES = 104,
+    PERF_PIPE_HEADER_BYTES = 16,
+    PERF_SECTION_BYTES = 16,
+    PERF_FEATURE_BITS = 256,
+    PERF_ATTR_MIN_BYTES = 64, /* perf_event_attr, version 0 */
+    PERF_RECORD_HEADER_BYTES = 8,
+    PERF_MMAP_BYTES = 40,
+    PERF_MMAP2_BYTES = 72,
+    PERF_BUILD_ID_BYTES = 20,
+    PERF_AUXTRACE_BYTES = 48,
+};
+
+/* Where the fields of the file header stand. */
+enum {
+    PERF_HEADER_ATTR_SIZE = 16,
+    PERF_HEADER_DATA = 40,
+    PERF_HEADER_FEATURES = 72,
+};
+
+/* Where the fields of an entry of attrs stand. */
+enum {
+    PERF_ATTR_SAMPLE_TYPE = 24,
+    PERF_ATTR_FLAGS = 40,
+    PERF_ATTR_CLOCKID = 92,
+};
+
+#define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
+#define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
+
+/* sample_type bits */
+enum {
+    PERF_SAMPLE_IP = 1 << 0,
+    PERF_SAMPLE_TID = 1 << 1,
+    PERF_SAMPLE_TIME = 1 << 2,
+    PERF_SAMPLE_ID = 1 << 6,
+    PERF_SAMPLE_CPU = 1 << 7,
+    PERF_SAMPLE_STREAM_ID = 1 << 9,
+    PERF_SAMPLE_IDENTIFIER = 1 << 16,
+};
+
+/* record types */
+enum {
+    PERF_RECORD_MMAP = 1,
+    PERF_RECORD_SAMPLE = 9,
+    PERF_RECORD_MMAP2 = 10,
+    PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
+    PERF_RECORD_FINISHED_ROUND = 68,
+    PERF_RECORD_AUXTRACE = 71,
+    PERF_RECORD_TIME_CONV = 79,
+    PERF_RECORD_COMPRESSED = 81,
+    PERF_RECORD_COMPRESSED2 = 83,
+};
+
+/* misc bits */
+enum {
+    PERF_MISC_CPUMODE_MASK = 7,
+    PERF_MISC_USER = 2,
+    PERF_MISC_MMAP_DATA = 1 << 13,
+    PERF_MISC_MMAP_BUILD_ID = 1 << 14,
+};
+
+/* feature bits */
+enum {
+    PERF_FEATURE_AUXTRACE = 18,
+    PERF_FEATURE_DIR_FORMAT = 24,
+    PERF_FEATURE_COMPRESSED = 27,
+};
+
+#endif

@@ -1,0 +1,137 @@
+/* See perf_record.h; the format stands in perf_format.h. */
+#include "injector/perf_data/perf_record.h"
+
+#include "injector/perf_data/perf_format.h"
+#include "jitdump/byte_cursor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct perf_walk perf_walk_begin(const struct perf_file *file)
+{
+    return (struct perf_walk){file, file->records.offset, 0};
+}
+
+static uint64_t read_u64(const uint8_t *bytes)
+{
+    struct byte_cursor cursor = byte_cursor_over(bytes, 8, false);
+    return cursor_u64(&cursor);
+}
+
+static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findings *findings)
+{
+    finding(findings, FINDING_PROFILE_TRUNCATED,
+            "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " bytes are left, too few for it",
+            walk->file->path, walk->number, walk->offset, left);
+    return false;
+}
+
+bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings)
+{
+    const struct perf_section *records = &walk->file->records;
+    uint64_t left = records->offset + records->size - walk->offset;
+    if (left == 0)
+        return false;
+    if (left < PERF_RECORD_HEADER_BYTES)
+        return cut_short(walk, left, findings);
+    struct byte_cursor cursor =
+        byte_cursor_over(walk->file->data + walk->offset, PERF_RECORD_HEADER_BYTES, false);
+    record->bytes = walk->file->data + walk->offset;
+    record->offset = walk->offset;
+    record->number = walk->number;
+    record->type = cursor_u32(&cursor);
+    record->misc = cursor_u16(&cursor);
+    record->size = cursor_u16(&cursor);
+    record->span = record->size;
+    if (record->size < PERF_RECORD_HEADER_BYTES || record->size > left)
+        return cut_short(walk, left, findings);
+    if (record->type == PERF_RECORD_AUXTRACE && record->size >= PERF_AUXTRACE_BYTES) {
+        uint64_t payload = read_u64(record->bytes + PERF_RECORD_HEADER_BYTES);
+        if (payload > left - record->size)
+            return cut_short(walk, left, findings);
+        record->span += payload;
+    }
+    walk->offset += record->span;
+    walk->number++;
+    return true;
+}
+
+static int compare_id(const void *key, const void *entry)
+{
+    uint64_t id = *(const uint64_t *)key;
+    uint64_t other = ((const struct perf_id *)entry)->id;
+    return id < other ? -1 : id > other;
+}
+
+/* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts differ. */
+static const struct sample_layout *layout_of(const struct perf_file *file,
+                                             const struct perf_record *record)
+{
+    if (file->one_layout)
+        return &file->events[0].layout;
+    if (record->size < PERF_RECORD_HEADER_BYTES + 8)
+        return NULL;
+    bool sample = record->type == PERF_RECORD_SAMPLE;
+    uint64_t id = read_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
+    const struct perf_id *found =
+        bsearch(&id, file->ids, file->id_count, sizeof *file->ids, compare_id);
+    /* perf writes the maps of running processes with id 0 where the first event is meant. */
+    return &file->events[found ? found->event : 0].layout;
+}
+
+const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
+                                   const struct sample_layout **layout)
+{
+    if (record->type >= PERF_RECORD_USER_TYPE_START || record->type == PERF_RECORD_SAMPLE)
+        return NULL;
+    *layout = layout_of(file, record);
+    if (!*layout || !(*layout)->trailer_bytes ||
+        record->size < PERF_RECORD_HEADER_BYTES + (*layout)->trailer_bytes)
+        return NULL;
+    return record->bytes + record->size - (*layout)->trailer_bytes;
+}
+
+static bool sample_time(const struct perf_file *file, const struct perf_record *record,
+                        uint64_t *time_ns)
+{
+    const struct sample_layout *layout = layout_of(file, record);
+    if (!layout || !layout->sample_time_off || record->size < layout->sample_time_off + 8u)
+        return false;
+    *time_ns = read_u64(record->bytes + layout->sample_time_off);
+    return true;
+}
+
+bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
+                      uint64_t *time_ns)
+{
+    if (record->type == PERF_RECORD_SAMPLE)
+        return sample_time(file, record, time_ns);
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
+    if (!trailer || layout->trailer_time_off == layout->trailer_bytes)
+        return false;
+    *time_ns = read_u64(trailer + layout->trailer_time_off);
+    return true;
+}
+
+bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
+                     struct perf_map *map)
+{
+    if (record->type != PERF_RECORD_MMAP && record->type != PERF_RECORD_MMAP2)
+        return false;
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
+    size_t size = record->size - (trailer ? layout->trailer_bytes : 0u);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    map->pid = cursor_u32(&cursor);
+    map->tid = cursor_u32(&cursor);
+    map->start = cursor_u64(&cursor);
+    map->len = cursor_u64(&cursor);
+    map->pgoff = cursor_u64(&cursor);
+    if (record->type == PERF_RECORD_MMAP2)
+        cursor_skip(&cursor, PERF_MMAP2_BYTES - PERF_MMAP_BYTES);
+    map->filename = cursor_cstr(&cursor);
+    map->data = record->misc & PERF_MISC_MMAP_DATA;
+    return !cursor.failed && map->len <= UINT64_MAX - map->start;
+}

@@ -1,0 +1,52 @@
+/* The records of a perf.data file, one after another, and the fields of them that matter here. */
+#ifndef PERFJIT_PERF_RECORD_H
+#define PERFJIT_PERF_RECORD_H
+
+#include "injector/perf_data/perf_file.h"
+
+/* A view of one record. */
+struct perf_record {
+    const uint8_t *bytes;
+    uint64_t offset; /* in the file */
+    uint64_t number; /* from 0 */
+    uint64_t span;   /* bytes to the next record: size, and an AUXTRACE's payload */
+    uint32_t type;
+    uint16_t misc;
+    uint16_t size;
+};
+
+struct perf_walk {
+    const struct perf_file *file;
+    uint64_t offset; /* of the next record */
+    uint64_t number;
+};
+
+/* The fields of an MMAP or MMAP2 record. */
+struct perf_map {
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t start;
+    uint64_t len;
+    uint64_t pgoff;
+    const char *filename; /* in the record */
+    bool data;            /* a mapping without PROT_EXEC */
+};
+
+struct perf_walk perf_walk_begin(const struct perf_file *file);
+
+/* The next record into *RECORD.  Returns false at the end, and at damage, which is reported once. */
+bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings);
+
+/* The time of a record, on perf's clock.  Returns false if it has none. */
+bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
+                      uint64_t *time_ns);
+
+/* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
+const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
+                                   const struct sample_layout **layout);
+
+/* Read an MMAP or MMAP2 record.  Returns false if RECORD is neither, or broken. */
+bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
+                     struct perf_map *map);
+
+#endif

@@ -1,0 +1,96 @@
+/* A bounded place to put bytes: every byte that this project writes into a format goes through here.
+ *
+ * The memory belongs to the caller.  A put that does not fit writes nothing, and neither does any put
+ * after it: `overflow` stays set, so that a writer checks once, at its end.  `size` goes on counting what
+ * would have been written, which lets a first pass with no memory at all (capacity 0) measure a record.
+ */
+#ifndef BYTE_SINK_H
+#define BYTE_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct byte_sink {
+    uint8_t *data;
+    size_t capacity;
+    size_t size;     /* bytes put so far, or that would have been put */
+    bool overflow;   /* a put did not fit */
+    bool big_endian; /* byte order of the multi-byte puts */
+};
+
+static inline struct byte_sink byte_sink_over(void *data, size_t capacity)
+{
+    struct byte_sink sink = {data, capacity, 0, false, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    return sink;
+}
+
+/* The next COUNT bytes to fill in, or NULL if they do not fit. */
+static inline uint8_t *sink_room(struct byte_sink *sink, size_t count)
+{
+    size_t at = sink->size;
+    sink->size += count;
+    if (sink->overflow || at > sink->capacity || count > sink->capacity - at) {
+        sink->overflow = true;
+        return NULL;
+    }
+    return sink->data + at;
+}
+
+static inline void sink_bytes(struct byte_sink *sink, const void *bytes, size_t count)
+{
+    uint8_t *room = sink_room(sink, count);
+    if (room && count)
+        memcpy(room, bytes, count);
+}
+
+static inline void sink_zeros(struct byte_sink *sink, size_t count)
+{
+    uint8_t *room = sink_room(sink, count);
+    if (room && count)
+        memset(room, 0, count);
+}
+
+static inline void sink_integer(struct byte_sink *sink, uint64_t value, size_t count)
+{
+    uint8_t *room = sink_room(sink, count);
+    if (!room)
+        return;
+    for (size_t i = 0; i < count; i++)
+        room[sink->big_endian ? count - 1 - i : i] = (uint8_t)(value >> (8 * i));
+}
+
+static inline void sink_u8(struct byte_sink *sink, uint8_t value)
+{
+    sink_integer(sink, value, 1);
+}
+
+static inline void sink_u16(struct byte_sink *sink, uint16_t value)
+{
+    sink_integer(sink, value, 2);
+}
+
+static inline void sink_u32(struct byte_sink *sink, uint32_t value)
+{
+    sink_integer(sink, value, 4);
+}
+
+static inline void sink_u64(struct byte_sink *sink, uint64_t value)
+{
+    sink_integer(sink, value, 8);
+}
+
+/* TEXT with its NUL. */
+static inline void sink_cstr(struct byte_sink *sink, const char *text)
+{
+    sink_bytes(sink, text, strlen(text) + 1);
+}
+
+/* Zeros up to the next multiple of ALIGNMENT (a power of two) from the sink's start. */
+static inline void sink_align(struct byte_sink *sink, size_t alignment)
+{
+    sink_zeros(sink, (alignment - sink->size % alignment) % alignment);
+}
+
+#endif

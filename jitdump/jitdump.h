@@ -1,0 +1,195 @@
+/* libjitdump: tell Linux perf about code that a JIT compiler made.
+ *
+ *     struct jitdump *dump;
+ *     jitdump_open(&dump, NULL);                       // off unless PERFJIT=dump is set
+ *     ...
+ *     struct jitdump_code code = JITDUMP_CODE_INIT;
+ *     code.name = "fib";
+ *     code.code_addr = (uint64_t)(uintptr_t)entry;
+ *     code.code_size = entry_bytes;
+ *     code.bytes = entry;
+ *     jitdump_add_code(dump, &code, NULL);             // once, before the code first runs
+ *     ...
+ *     jitdump_close(dump);
+ *
+ * and then:
+ *
+ *     PERFJIT=dump perf record -k mono -g ./runtime script
+ *     perfjit inject && perf report -i perf.jit.data
+ *
+ * Off costs nothing.  When PERFJIT does not ask for a dump, jitdump_open gives a NULL handle, and every
+ * call below with a NULL handle is an inline test of one word that returns 0.
+ *
+ * Errors: functions return 0 or a negative errno; jitdump_error() has the cause in words.  The library
+ * never prints, exits, raises a signal or calls back.
+ *
+ * Threads: every function but jitdump_open and jitdump_close may be called from any number of threads at
+ * once on one handle.  Fork: a child that adds code gets a dump of its own, jit-<child pid>.dump in the
+ * same directory; the parent's is left alone.  Signals: not safe in a signal handler.
+ *
+ * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt, plus the
+ * extension records of jitdump/README.md, which older readers skip by their size.
+ */
+#ifndef JITDUMP_H
+#define JITDUMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JITDUMP_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define JITDUMP_API __attribute__((visibility("default")))
+#else
+#define JITDUMP_API
+#endif
+
+/* An open dump.  Opaque; NULL means "off", and every call takes it. */
+struct jitdump;
+
+/* Open the dump whatever the environment variable PERFJIT says. */
+#define JITDUMP_ALWAYS 0x1u
+/* Stamp records with the CPU's time-stamp counter (x86-64 TSC, aarch64 CNTVCT) instead of
+ * CLOCK_MONOTONIC: for recordings without -k whose perf.data has a TIME_CONV record.  -EOPNOTSUPP on
+ * other machines. */
+#define JITDUMP_TSC 0x2u
+
+struct jitdump_options {
+    size_t size;       /* sizeof(struct jitdump_options): lets the struct grow */
+    const char *dir;   /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
+    uint32_t flags;    /* JITDUMP_ALWAYS | JITDUMP_TSC */
+    uint32_t elf_mach; /* ELF e_machine of the code; 0: this program's */
+};
+
+/* One row of a function's line table: the instructions from ADDR up to the next row's. */
+struct jitdump_line {
+    uint64_t addr;    /* absolute address of the first instruction of the row */
+    const char *file; /* source file, as a debugger should look for it */
+    uint32_t line;    /* from 1; 0: no line */
+    uint32_t column;  /* from 1; 0: not known */
+};
+
+/* Unwind tables as bytes, in the order that perf reads: .eh_frame first, .eh_frame_hdr last. */
+struct jitdump_unwind {
+    const void *data;           /* unwinding_size bytes */
+    uint64_t unwinding_size;    /* .eh_frame and .eh_frame_hdr together, in bytes */
+    uint64_t eh_frame_hdr_size; /* of which the header, in bytes */
+    uint64_t mapped_size; /* as in the record; perf needs unwinding_size here to read the tables */
+};
+
+/* Everything about one function.  Start from JITDUMP_CODE_INIT. */
+struct jitdump_code {
+    size_t size;        /* sizeof(struct jitdump_code) */
+    const char *name;   /* what perf report shall show; NULL counts as "" */
+    uint64_t code_addr; /* where the code runs */
+    uint64_t code_size; /* in bytes */
+    const void *bytes;  /* code_size bytes of code, readable now; NULL: they can't be read */
+    const struct jitdump_line *lines; /* line_count rows, or NULL */
+    size_t line_count;
+    const struct jitdump_unwind *unwind; /* or NULL */
+};
+
+/* Initialisers that set the size member and nothing else. */
+#define JITDUMP_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct jitdump_options), 0, 0, 0                                                    \
+    }
+#define JITDUMP_CODE_INIT                                                                          \
+    {                                                                                              \
+        sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0                                           \
+    }
+
+/* Open jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump.
+ *
+ * OPTIONS may be NULL.  The directory is options->dir, else $JITDUMPDIR (ignored in a set-user-ID
+ * program), else the current directory; it must exist.  The file is made anew, mode 0600, never through
+ * a symbolic link; a stale regular file of the same user is replaced.
+ *
+ * Sets *DUMP to NULL and returns 0 when PERFJIT does not contain the word "dump" (words are separated by
+ * commas) and JITDUMP_ALWAYS is not given.
+ *
+ * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only keeps the text for
+ * jitdump_error(): every other call on it returns the same errno, and jitdump_close() frees it.  With
+ * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
+ * marker.  -EEXIST: something that is not the caller's own regular file is in the way.
+ *
+ * Threads: not on the same DUMP at once.  Since 0.1.0.  */
+JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
+
+/* Write the closing record, cut the file to its length and free DUMP.
+ *
+ * Returns 0, or the first error that any call on DUMP met.  DUMP may be NULL.  No other call on DUMP may
+ * be under way or follow.  In a child that inherited DUMP and never used it, frees the memory only.
+ * Since 0.1.0.  */
+JITDUMP_API int jitdump_close(struct jitdump *dump);
+
+/* The first error that DUMP met, as a sentence that names the file, the cause and what to do; "" if there
+ * was none.  Never NULL.  The text lives as long as DUMP.  Since 0.1.0.  */
+JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
+
+/* The path of the file, or "" when DUMP is NULL or could not be opened.  Lives as long as DUMP, but
+ * changes when a forked child opens its own.  Since 0.1.0.  */
+JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
+
+/* How many functions, moves and unloads could not be recorded since jitdump_open (full disk, file size
+ * limit, a record over 4 GiB).  0 when DUMP is NULL.  Since 0.1.0.  */
+JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
+
+/* The functions behind the inline tests below; not to be called directly.  */
+JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code,
+                                    uint64_t *code_index);
+JITDUMP_API int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index,
+                                     uint64_t old_code_addr, uint64_t new_code_addr,
+                                     uint64_t code_size);
+JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index,
+                                       uint64_t code_addr, uint64_t code_size);
+
+/* Record that from now on the bytes [code_addr, code_addr + code_size) are function NAME.
+ *
+ * Everything CODE points to is copied before this returns.  Unwind tables, lines and the load reach the
+ * file as one group, in that order, with no other thread's records in between.  Call it after the code is
+ * complete and before it first runs: samples taken earlier have no name.  An address may be used again at
+ * any time, with or without jitdump_unload_code; the newest function wins.
+ *
+ * CODE_INDEX, if not NULL, receives the number by which to move or unload the function: unique in the
+ * process's dump, counted from 0.
+ *
+ * Returns 0; -EINVAL when code->size is not set or a pointer is missing where a count is not 0; -EFBIG
+ * for a record over 4 GiB; or the error of growing the file (-ENOSPC, -EFBIG, -EDQUOT, -EIO).  A function
+ * that could not be recorded is counted in jitdump_lost() and leaves no trace in the file; later calls
+ * try again.  Since 0.1.0.  */
+static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
+                                   uint64_t *code_index)
+{
+    return dump ? jitdump_add_code_on(dump, code, code_index) : 0;
+}
+
+/* Record that function CODE_INDEX was copied from OLD_CODE_ADDR to NEW_CODE_ADDR and runs there from now
+ * on; the old place holds no function any more.  Call it before the code first runs at its new place.
+ * The ranges may overlap.  Returns as jitdump_add_code.  Since 0.1.0.  */
+static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
+                                    uint64_t old_code_addr, uint64_t new_code_addr,
+                                    uint64_t code_size)
+{
+    return dump ? jitdump_move_code_on(dump, code_index, old_code_addr, new_code_addr, code_size)
+                : 0;
+}
+
+/* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call it
+ * after the code last ran and before its memory is used for anything else.  Writes the extension record
+ * CODE_UNLOAD (jitdump/README.md); perf inject skips it.  Returns as jitdump_add_code.  Since 0.1.0.  */
+static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                                      uint64_t code_size)
+{
+    return dump ? jitdump_unload_code_on(dump, code_index, code_addr, code_size) : 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,100 @@
+/* The jitdump file format: offsets and numbers, for writer and reader alike.
+ *
+ * Integers are in the byte order of the machine that wrote the file; the magic tells which.  Nothing is
+ * aligned: records follow one another byte after byte.
+ *
+ * File header, 40 bytes
+ *      0 u32 magic             "DTiJ" in a little-endian file, "JiTD" in a big-endian one
+ *      4 u32 version           1
+ *      8 u32 total_size        40; perf up to 7.0 reads no other value
+ *     12 u32 elf_mach          e_machine of the code
+ *     16 u32 pad1              0
+ *     20 u32 pid
+ *     24 u64 timestamp
+ *     32 u64 flags             bit 0: timestamps are cycles of the CPU's counter, not CLOCK_MONOTONIC ns
+ *
+ * Record prefix, 16 bytes
+ *      0 u32 id
+ *      4 u32 total_size        of the record, prefix included
+ *      8 u64 timestamp
+ *
+ * 0 CODE_LOAD, 56 bytes and more
+ *     16 u32 pid
+ *     20 u32 tid
+ *     24 u64 vma
+ *     32 u64 code_addr
+ *     40 u64 code_size
+ *     48 u64 code_index
+ *     56     name             NUL-terminated
+ *            code             the last code_size bytes of the record
+ *
+ * 1 CODE_MOVE, 64 bytes
+ *     16 u32 pid, 20 u32 tid, 24 u64 vma
+ *     32 u64 old_code_addr
+ *     40 u64 new_code_addr
+ *     48 u64 code_size
+ *     56 u64 code_index
+ *
+ * 2 CODE_DEBUG_INFO, 32 bytes and more
+ *     16 u64 code_addr
+ *     24 u64 nr_entry
+ *     32     entries           each u64 addr, u32 line, u32 discrim, name NUL-terminated
+ *
+ * 3 CODE_CLOSE, 16 bytes
+ *
+ * 4 CODE_UNWINDING_INFO, 40 bytes and more
+ *     16 u64 unwinding_size
+ *     24 u64 eh_frame_hdr_size
+ *     32 u64 mapped_size
+ *     40     .eh_frame, then .eh_frame_hdr (the specification's text says the opposite; perf reads this)
+ *
+ * Extensions of this project; every reader that skips unknown ids by total_size can read the file.
+ *
+ * 0x504a0001 CODE_UNLOAD, 48 bytes
+ *     16 u32 pid, 20 u32 tid
+ *     24 u64 code_addr
+ *     32 u64 code_size
+ *     40 u64 code_index
+ *
+ * 0x504a0002 FILLER, 16 bytes and more: says nothing.  A group that is being written is a filler until it
+ * is whole, so that a process killed in the middle leaves a record that every reader steps over.
+ *
+ * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the variable
+ * part that its counts announce.  A prefix of zeros is room that was reserved and never used: the end.
+ */
+#ifndef JITDUMP_FORMAT_H
+#define JITDUMP_FORMAT_H
+
+enum {
+    JITDUMP_MAGIC = 0x4a695444,
+    JITDUMP_MAGIC_SWAPPED = 0x4454694a,
+    JITDUMP_FILE_VERSION = 1,
+};
+
+enum { JITDUMP_FLAG_ARCH_TIMESTAMP = 1 };
+
+enum {
+    JIT_CODE_LOAD = 0,
+    JIT_CODE_MOVE = 1,
+    JIT_CODE_DEBUG_INFO = 2,
+    JIT_CODE_CLOSE = 3,
+    JIT_CODE_UNWINDING_INFO = 4,
+    JIT_CODE_UNLOAD = 0x504a0001,
+    JIT_FILLER = 0x504a0002,
+    JIT_CODE_DEBUG_INFO2 = 0x31504d54, /* "TMP1": samply's experimental inline record */
+};
+
+/* Fixed sizes, in bytes. */
+enum {
+    JITHEADER_BYTES = 40,
+    JR_PREFIX_BYTES = 16,
+    JR_CODE_LOAD_BYTES = 56,
+    JR_CODE_MOVE_BYTES = 64,
+    JR_CODE_DEBUG_INFO_BYTES = 32,
+    JR_DEBUG_ENTRY_BYTES = 16, /* and the name with its NUL */
+    JR_CODE_CLOSE_BYTES = 16,
+    JR_CODE_UNWINDING_INFO_BYTES = 40,
+    JR_CODE_UNLOAD_BYTES = 48,
+};
+
+#endif

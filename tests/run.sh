@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Run every test of the build in $1 and close with "N passed, N failed, N skipped".
+#
+# A test that can't run on this machine (no perf events, say) is skipped and says why; with CI=true a skip counts
+# as a failure, because there nobody reads it.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: tests/run.sh BUILD_DIR}
+export BUILD=$build
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+# The units: cmocka's TAP output, one line a test.
+export CMOCKA_MESSAGE_OUTPUT=TAP
+count() {
+    local p f s
+    s=$(grep -ciE '^ok .*# *skip' "$log")
+    p=$(($(grep -c '^ok ' "$log") - s))
+    f=$(grep -c '^not ok ' "$log")
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+for test in "$build"/sanitized/tests/*_test; do
+    echo "== ${test##*/}"
+    "$test" >"$log" 2>&1
+    status=$?
+    grep -vE '^(ok|1\.\.)' "$log"
+    before=$failed
+    count
+    if [ $status -ne 0 ] && [ "$failed" = "$before" ]; then
+        echo "${test##*/}: ended with status $status"
+        failed=$((failed + 1))
+    fi
+done
+
+# The command and the libraries as their users have them.
+for test in tests/cli/*.bats; do
+    echo "== ${test#tests/}"
+    bats --tap "$test" >"$log" 2>&1
+    status=$?
+    grep -v '^1\.\.' "$log"
+    before=$failed
+    count
+    if [ $status -ne 0 ] && [ "$failed" = "$before" ]; then
+        echo "$test: ended with status $status"
+        failed=$((failed + 1))
+    fi
+done
+
+if [ "${CI:-}" = true ] && [ $skipped -gt 0 ]; then
+    echo "CI: $skipped skipped tests count as failed"
+    failed=$((failed + skipped))
+    skipped=0
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
