@@ -93,6 +93,40 @@ static inline uint8_t cursor_u8(struct byte_cursor *cursor)
     return bytes ? *bytes : 0;
 }
 
+/* A number in LEB128; more than 64 bits is a failure, like a missing byte. */
+static inline uint64_t cursor_uleb(struct byte_cursor *cursor)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = cursor_u8(cursor);
+        if (shift > 63 || (shift == 63 && (byte & 0x7e)))
+            cursor_bytes(cursor, cursor_left(cursor) + 1);
+        if (cursor->failed)
+            return 0;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+}
+
+static inline int64_t cursor_sleb(struct byte_cursor *cursor)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = cursor_u8(cursor);
+        if (shift > 63)
+            cursor_bytes(cursor, cursor_left(cursor) + 1);
+        if (cursor->failed)
+            return 0;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80)
+            continue;
+        if ((byte & 0x40) && shift + 7 < 64)
+            value |= ~UINT64_C(0) << (shift + 7);
+        return (int64_t)value;
+    }
+}
+
 /* The next NUL-terminated string in place, or NULL (and failed) if no NUL follows. */
 static inline const char *cursor_cstr(struct byte_cursor *cursor)
 {

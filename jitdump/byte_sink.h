@@ -87,6 +87,26 @@ static inline void sink_cstr(struct byte_sink *sink, const char *text)
     sink_bytes(sink, text, strlen(text) + 1);
 }
 
+static inline void sink_uleb(struct byte_sink *sink, uint64_t value)
+{
+    do {
+        uint8_t low = value & 0x7f;
+        value >>= 7;
+        sink_u8(sink, value ? low | 0x80 : low);
+    } while (value);
+}
+
+static inline void sink_sleb(struct byte_sink *sink, int64_t value)
+{
+    for (bool more = true; more;) {
+        uint8_t low = value & 0x7f;
+        /* An arithmetic shift, in terms that C defines for negative numbers. */
+        value = value < 0 ? -((-(value + 1)) >> 7) - 1 : value >> 7;
+        more = !(value == 0 && !(low & 0x40)) && !(value == -1 && (low & 0x40));
+        sink_u8(sink, more ? low | 0x80 : low);
+    }
+}
+
 /* Zeros up to the next multiple of ALIGNMENT (a power of two) from the sink's start. */
 static inline void sink_align(struct byte_sink *sink, size_t alignment)
 {
