@@ -36,6 +36,17 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "skipped; `perfjit dump FILE` shows the records around it", true},
     [FINDING_CODE_LOST] = {"move or unload of code that was never loaded",
                            "skipped; its load may have been lost", true},
+    [FINDING_UNWIND_BROKEN] =
+        {"broken unwind table",
+         "its functions have their names, but perf can unwind through them by frame pointers only",
+         true},
+    [FINDING_UNWIND_HOMELESS] =
+        {"unwind table for code that was never loaded",
+         "skipped; its functions, if any, can be unwound by frame pointers only", true},
+    [FINDING_UNWIND_NO_ROOM] =
+        {"image without room for its unwind tables",
+         "the process has no free addresses within 1 GiB above the code; frame pointers still work",
+         true},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},

@@ -22,6 +22,9 @@ enum finding_kind {
     FINDING_RECORD_UNKNOWN,    /* a record id that this version does not know */
     FINDING_RECORD_BROKEN,     /* a record that contradicts itself */
     FINDING_CODE_LOST,         /* a move or unload of code that was never loaded */
+    FINDING_UNWIND_BROKEN,     /* an unwind table that contradicts itself */
+    FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
+    FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_KINDS
 };

@@ -9,6 +9,7 @@
 #include "injector/image/added_map.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
+#include "injector/image/unwind_table.h"
 #include "injector/output_file.h"
 #include "injector/perf_data/perf_rewrite.h"
 
@@ -158,12 +159,29 @@ static int play_timelines(struct injection *run, struct findings *findings)
     return 0;
 }
 
+/* Find room for the unwind tables of the images of PROCESS, which begin at FIRST_IMAGE. */
+static int place_tables(struct image_plan *plan, size_t first_image,
+                        const struct jit_process *process, struct findings *findings)
+{
+    struct table_space space;
+    if (!process->log.has_unwinding)
+        return 0;
+    int result = table_space_open(&space, process) ? failure(findings, "out of memory") : 0;
+    for (size_t i = first_image; !result && i < plan->image_count; i++)
+        result = unwind_table_place(&plan->images[i], process, &space, findings);
+    table_space_free(&space);
+    return result;
+}
+
 static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
 {
     for (size_t i = 0; i < run->processes.count; i++) {
         struct jit_process *process = &run->processes.items[i];
+        size_t first_image = run->plan.image_count;
         if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
-            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, findings))
+            place_tables(&run->plan, first_image, process, findings) ||
+            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
+                           findings))
             return -1;
     }
     added_maps_sort(&run->added);

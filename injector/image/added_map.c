@@ -53,22 +53,64 @@ static int compare_in_moment(const void *left, const void *right, void *argument
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static int add_moment(struct added_maps *added, const struct change *changes, size_t count,
-                      const struct jit_process *process, uint32_t process_index)
+/* What all maps of one process are made from. */
+struct map_maker {
+    struct added_maps *added;
+    const struct jit_process *process;
+    const struct image_plan *plan;
+    uint32_t process_index;
+    bool *has_tables; /* by image: its tables are mapped */
+};
+
+/* The unwind tables of IMAGE become readable with its first function. */
+static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
-    const struct jit_function *functions = process->log.functions;
-    size_t first = added->count;
+    const struct jit_image *image = &maker->plan->images[index];
+    if (maker->has_tables[index] || !image->tables_start)
+        return 0;
+    maker->has_tables[index] = true;
+    uint64_t start = image->base + image->tables_start;
+    return append(maker->added, (struct added_map){time_ns, start,
+                                                   start + image->hdr_bytes + image->eh_frame_bytes,
+                                                   maker->process_index, ADDED_TABLES, index, 0});
+}
+
+static int add_change(struct map_maker *maker, const struct change *change)
+{
+    uint32_t index = change->index;
+    if (change->kind == CHANGE_FUNCTION) {
+        index = maker->process->log.functions[index].image;
+        if (add_tables(maker, index, change->time_ns))
+            return -1;
+    }
+    return append(maker->added, (struct added_map){change->time_ns, change->start, change->end,
+                                                   maker->process_index, change->kind, index, 0});
+}
+
+static int add_moment(struct map_maker *maker, const struct change *changes, size_t count)
+{
+    const struct jit_function *functions = maker->process->log.functions;
+    size_t first = maker->added->count;
     for (size_t i = 0; i < count; i++) {
-        const struct change *change = &changes[i];
+        struct added_maps *added = maker->added;
         struct added_map *last = added->count > first ? &added->items[added->count - 1] : NULL;
-        if (last && continues(last, change, functions, changes[i - 1].index)) {
-            last->end = change->end;
-            continue;
-        }
-        uint32_t index =
-            change->kind == CHANGE_FUNCTION ? functions[change->index].image : change->index;
-        if (append(added, (struct added_map){change->time_ns, change->start, change->end,
-                                             process_index, change->kind, index, 0}))
+        if (last && i && continues(last, &changes[i], functions, changes[i - 1].index))
+            last->end = changes[i].end;
+        else if (add_change(maker, &changes[i]))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_moments(struct map_maker *maker, struct change *changes, size_t change_count)
+{
+    for (size_t at = 0, count; at < change_count; at += count) {
+        for (count = 1; at + count < change_count; count++)
+            if (changes[at + count].time_ns != changes[at].time_ns)
+                break;
+        qsort_r(changes + at, count, sizeof *changes, compare_in_moment,
+                maker->process->log.functions);
+        if (add_moment(maker, changes + at, count))
             return -1;
     }
     return 0;
@@ -76,18 +118,15 @@ static int add_moment(struct added_maps *added, const struct change *changes, si
 
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   struct findings *findings)
+                   const struct image_plan *plan, struct findings *findings)
 {
-    struct change *changes = timeline->changes;
-    for (size_t at = 0, count; at < timeline->change_count; at += count) {
-        for (count = 1; at + count < timeline->change_count; count++)
-            if (changes[at + count].time_ns != changes[at].time_ns)
-                break;
-        qsort_r(changes + at, count, sizeof *changes, compare_in_moment, process->log.functions);
-        if (add_moment(added, changes + at, count, process, process_index))
-            return failure(findings, "out of memory");
-    }
-    return 0;
+    struct map_maker maker = {added, process, plan, process_index,
+                              calloc(plan->image_count + 1, sizeof *maker.has_tables)};
+    int result = -1;
+    if (maker.has_tables)
+        result = add_moments(&maker, timeline->changes, timeline->change_count);
+    free(maker.has_tables);
+    return result ? failure(findings, "out of memory") : 0;
 }
 
 static int compare_maps(const void *left, const void *right)
@@ -159,7 +198,7 @@ static int put_image_map(const struct added_map *map, const struct added_map_sou
 {
     const struct jit_process *process = &source->processes[map->process];
     struct jit_image *image =
-        map->kind == CHANGE_FUNCTION ? &source->plan->images[map->index] : NULL;
+        map->kind == CHANGE_UNLOADED ? NULL : &source->plan->images[map->index];
     size_t start = sink->size;
     sink_u32(sink, PERF_RECORD_MMAP2);
     sink_u16(sink, (uint16_t)(PERF_MISC_USER | (image ? PERF_MISC_MMAP_BUILD_ID : 0)));

@@ -6,11 +6,14 @@
 #include "injector/timeline/timeline.h"
 #include "jitdump/byte_sink.h"
 
+/* Beyond the kinds of change: the map through which an image's unwind tables are read. */
+enum { ADDED_TABLES = CHANGE_MAP + 1 };
+
 struct added_map {
     uint64_t time_ns;
     uint64_t start, end;
     uint32_t process;  /* index */
-    uint32_t kind;     /* enum change_kind */
+    uint32_t kind;     /* enum change_kind, or ADDED_TABLES */
     uint32_t index;    /* of the image, or of the process's map */
     uint32_t sequence; /* in which order they were added */
 };
@@ -21,10 +24,10 @@ struct added_maps {
 };
 
 /* Turn the changes of PROCESS, number PROCESS_INDEX, into map records, one for each run of functions that share an
- * image and a moment.  Returns 0, or -1 with the failure text set. */
+ * image and a moment, and one for each image's unwind tables, at its first moment.  Returns 0, or -1 with the failure text set. */
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   struct findings *findings);
+                   const struct image_plan *plan, struct findings *findings);
 
 /* Bring the records of several processes into time order. */
 void added_maps_sort(struct added_maps *added);

@@ -1,6 +1,8 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
+#include "injector/image/unwind_table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -17,6 +19,8 @@ enum section {
     SECTION_NULL,
     SECTION_NOTE,
     SECTION_TEXT,
+    SECTION_EH_FRAME_HDR,
+    SECTION_EH_FRAME,
     SECTION_SYMTAB,
     SECTION_STRTAB,
     SECTION_SHSTRTAB,
@@ -24,12 +28,25 @@ enum section {
 };
 
 static const char *const section_names[SECTIONS] = {
-    [SECTION_NULL] = "",          [SECTION_NOTE] = ".note.gnu.build-id",
-    [SECTION_TEXT] = ".text",     [SECTION_SYMTAB] = ".symtab",
-    [SECTION_STRTAB] = ".strtab", [SECTION_SHSTRTAB] = ".shstrtab",
+    [SECTION_NULL] = "",
+    [SECTION_NOTE] = ".note.gnu.build-id",
+    [SECTION_TEXT] = ".text",
+    [SECTION_EH_FRAME_HDR] = ".eh_frame_hdr",
+    [SECTION_EH_FRAME] = ".eh_frame",
+    [SECTION_SYMTAB] = ".symtab",
+    [SECTION_STRTAB] = ".strtab",
+    [SECTION_SHSTRTAB] = ".shstrtab",
 };
 
-enum segment { SEGMENT_LOAD, SEGMENT_NOTE, SEGMENTS };
+/* The tables' segments come into play only if there are tables. */
+enum segment {
+    SEGMENT_HEADERS,
+    SEGMENT_NOTE,
+    SEGMENT_TABLES,
+    SEGMENT_EH_FRAME,
+    SEGMENT_TEXT,
+    SEGMENTS
+};
 
 enum {
     PAGE_BYTES = 4096,
@@ -51,7 +68,10 @@ struct elf_writer {
     size_t strings_bytes;
     char section_strings[SHSTRTAB_BYTES];
     size_t section_strings_bytes;
-    GElf_Word section_name[SECTIONS]; /* offsets into section_strings */
+    GElf_Word section_name[SECTIONS];  /* offsets into section_strings */
+    GElf_Word section_index[SECTIONS]; /* in this file: the tables may be absent */
+    GElf_Word section_count;           /* added so far */
+    uint8_t *tables;                   /* .eh_frame_hdr and .eh_frame, or NULL */
     uint8_t note[NOTE_BYTES];
     uint64_t end; /* of what has been placed so far */
 };
@@ -75,19 +95,6 @@ static void fill_section_names(struct elf_writer *writer)
     writer->section_strings_bytes = at;
 }
 
-static int class_of_machine(uint32_t machine)
-{
-    switch (machine) {
-    case EM_386:
-    case EM_ARM:
-    case EM_PPC:
-    case EM_MIPS:
-        return ELFCLASS32;
-    default:
-        return ELFCLASS64;
-    }
-}
-
 static size_t symbol_bytes(const struct elf_writer *writer)
 {
     return writer->class == ELFCLASS64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -106,6 +113,15 @@ static int make_tables(struct elf_writer *writer)
     writer->strings[0] = '\0';
     writer->strings_bytes = 1;
     return 0;
+}
+
+static int make_unwind_tables(struct elf_writer *writer)
+{
+    const struct jit_image *image = writer->image;
+    if (!image->tables_start)
+        return 0;
+    writer->tables = malloc((size_t)(image->hdr_bytes + image->eh_frame_bytes));
+    return !writer->tables || unwind_table_fill(image, writer->process, writer->tables) ? -1 : 0;
 }
 
 static void set_symbol(struct elf_writer *writer, size_t at, size_t name, uint64_t value,
@@ -149,6 +165,9 @@ static void fill_build_id(struct elf_writer *writer)
     XXH3_128bits_update(state, place, sizeof place);
     XXH3_128bits_update(state, writer->symbols, writer->symbols_bytes);
     XXH3_128bits_update(state, writer->strings, writer->strings_bytes);
+    if (writer->tables)
+        XXH3_128bits_update(state, writer->tables,
+                            (size_t)(writer->image->hdr_bytes + writer->image->eh_frame_bytes));
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
         if (function->code)
@@ -194,6 +213,7 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
         data->d_align = shdr.sh_addralign;
         data->d_type = section == SECTION_SYMTAB ? ELF_T_SYM : ELF_T_BYTE;
     }
+    writer->section_index[section] = ++writer->section_count;
     shdr.sh_name = writer->section_name[section];
     return gelf_update_shdr(scn, &shdr) ? 0 : -1;
 }
@@ -225,6 +245,31 @@ static int add_text(struct elf_writer *writer)
                        NULL);
 }
 
+static GElf_Shdr table_shdr(uint64_t start, uint64_t bytes)
+{
+    return (GElf_Shdr){.sh_type = SHT_PROGBITS,
+                       .sh_flags = SHF_ALLOC,
+                       .sh_addr = start,
+                       .sh_offset = start,
+                       .sh_size = bytes,
+                       .sh_addralign = 8};
+}
+
+/* libelf fills what lies between two sections with data; between the text and the tables a hole shall stay one, which
+ * it does as long as nothing with data stands in front of it: hence write_tables. */
+static int add_tables(struct elf_writer *writer)
+{
+    const struct jit_image *image = writer->image;
+    if (!writer->tables)
+        return 0;
+    uint64_t frame_start = image->tables_start + image->hdr_bytes;
+    writer->end = frame_start + image->eh_frame_bytes;
+    return add_section(writer, SECTION_EH_FRAME_HDR,
+                       table_shdr(image->tables_start, image->hdr_bytes), NULL) ||
+           add_section(writer, SECTION_EH_FRAME, table_shdr(frame_start, image->eh_frame_bytes),
+                       NULL);
+}
+
 static int add_symtab(struct elf_writer *writer)
 {
     size_t entries = writer->image->function_count + 1;
@@ -232,8 +277,8 @@ static int add_symtab(struct elf_writer *writer)
                        (GElf_Shdr){.sh_type = SHT_SYMTAB,
                                    .sh_offset = place(writer, writer->symbols_bytes, 8),
                                    .sh_size = writer->symbols_bytes,
-                                   .sh_link = SECTION_STRTAB,
-                                   .sh_info = (GElf_Word)entries, /* all are local */
+                                   .sh_link = writer->section_count + 2, /* .strtab comes next */
+                                   .sh_info = (GElf_Word)entries,        /* all are local */
                                    .sh_entsize = symbol_bytes(writer),
                                    .sh_addralign = 8},
                        writer->symbols);
@@ -252,33 +297,49 @@ static int add_strings(struct elf_writer *writer, enum section section, const ch
 
 static int add_sections(struct elf_writer *writer)
 {
-    return add_note(writer) || add_text(writer) || add_symtab(writer) ||
+    return add_note(writer) || add_text(writer) || add_tables(writer) || add_symtab(writer) ||
            add_strings(writer, SECTION_STRTAB, writer->strings, writer->strings_bytes) ||
            add_strings(writer, SECTION_SHSTRTAB, writer->section_strings,
                        writer->section_strings_bytes);
 }
 
+/* File offset and virtual address are the same everywhere. */
+static GElf_Phdr segment_at(GElf_Word type, GElf_Word flags, uint64_t start, uint64_t bytes,
+                            uint64_t alignment)
+{
+    return (GElf_Phdr){.p_type = type,
+                       .p_flags = flags,
+                       .p_offset = start,
+                       .p_vaddr = start,
+                       .p_paddr = start,
+                       .p_filesz = bytes,
+                       .p_memsz = bytes,
+                       .p_align = alignment};
+}
+
 static int add_segments(struct elf_writer *writer)
 {
-    uint64_t text_end = writer->image->text_end;
-    GElf_Phdr load = {.p_type = PT_LOAD,
-                      .p_flags = PF_R | PF_X,
-                      .p_filesz = text_end,
-                      .p_memsz = text_end,
-                      .p_align = PAGE_BYTES};
-    GElf_Phdr note = {.p_type = PT_NOTE,
-                      .p_flags = PF_R,
-                      .p_offset = NOTE_OFFSET,
-                      .p_vaddr = NOTE_OFFSET,
-                      .p_paddr = NOTE_OFFSET,
-                      .p_filesz = NOTE_BYTES,
-                      .p_memsz = NOTE_BYTES,
-                      .p_align = 4};
-    return gelf_newphdr(writer->elf, SEGMENTS) &&
-                   gelf_update_phdr(writer->elf, SEGMENT_LOAD, &load) &&
-                   gelf_update_phdr(writer->elf, SEGMENT_NOTE, &note)
-               ? 0
-               : -1;
+    const struct jit_image *image = writer->image;
+    uint64_t tables_bytes = image->hdr_bytes + image->eh_frame_bytes;
+    const GElf_Phdr segments[SEGMENTS] = {
+        [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, PAGE_BYTES, PAGE_BYTES),
+        [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, NOTE_OFFSET, NOTE_BYTES, 4),
+        [SEGMENT_TABLES] = segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, PAGE_BYTES),
+        [SEGMENT_EH_FRAME] =
+            segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
+        [SEGMENT_TEXT] = segment_at(PT_LOAD, PF_R | PF_X, image->text_start,
+                                    image->text_end - image->text_start, PAGE_BYTES),
+    };
+    int count = 0;
+    if (!gelf_newphdr(writer->elf, writer->tables ? SEGMENTS : SEGMENTS - 2))
+        return -1;
+    for (int i = 0; i < SEGMENTS; i++) {
+        GElf_Phdr phdr = segments[i];
+        bool absent = !writer->tables && (i == SEGMENT_TABLES || i == SEGMENT_EH_FRAME);
+        if (!absent && !gelf_update_phdr(writer->elf, count++, &phdr))
+            return -1;
+    }
+    return 0;
 }
 
 static int set_header(struct elf_writer *writer)
@@ -292,7 +353,6 @@ static int set_header(struct elf_writer *writer)
     ehdr.e_machine = (GElf_Half)writer->dump->elf_mach;
     ehdr.e_version = EV_CURRENT;
     ehdr.e_phoff = writer->class == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-    ehdr.e_shstrndx = SECTION_SHSTRTAB;
     return gelf_update_ehdr(writer->elf, &ehdr) ? 0 : -1;
 }
 
@@ -302,6 +362,7 @@ static int place_section_headers(struct elf_writer *writer)
     if (!gelf_getehdr(writer->elf, &ehdr))
         return -1;
     ehdr.e_shoff = place(writer, 0, 8);
+    ehdr.e_shstrndx = (GElf_Half)writer->section_index[SECTION_SHSTRTAB];
     return gelf_update_ehdr(writer->elf, &ehdr) ? 0 : -1;
 }
 
@@ -378,6 +439,17 @@ static int write_code(const struct elf_writer *writer, int fd)
     return write_batch(fd, &batch);
 }
 
+static int write_tables(const struct elf_writer *writer, int fd)
+{
+    const struct jit_image *image = writer->image;
+    size_t size = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
+    if (!writer->tables)
+        return 0;
+    struct code_batch batch = {.start = image->tables_start, .end = image->tables_start};
+    add_piece(&batch, writer->tables, size);
+    return write_batch(fd, &batch);
+}
+
 /* ---- All together ---- */
 
 void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
@@ -395,7 +467,7 @@ static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
     if (fd < 0)
         return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
-    int result = write_elf(writer, fd) || write_code(writer, fd);
+    int result = write_elf(writer, fd) || write_code(writer, fd) || write_tables(writer, fd);
     if (result)
         failure(findings, "%s: can't write it: %s", name, errno ? strerror(errno) : elf_errmsg(-1));
     close(fd);
@@ -408,9 +480,9 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     struct elf_writer writer = {.image = image, .process = process};
     int result = -1;
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
-    writer.class = class_of_machine(writer.dump->elf_mach);
+    writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (make_tables(&writer)) {
+    if (make_tables(&writer) || make_unwind_tables(&writer)) {
         failure(findings, "out of memory");
     } else {
         char name[IMAGE_FILE_NAME_BYTES];
@@ -422,5 +494,6 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     }
     free(writer.symbols);
     free(writer.strings);
+    free(writer.tables);
     return result;
 }

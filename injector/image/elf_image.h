@@ -3,10 +3,13 @@
  *     offset = virtual address
  *     0           ELF header, program headers, .note.gnu.build-id
  *     text_start  .text: the functions, each at its run-time address minus the image's base
- *     text_end    .symtab: a local FUNC symbol per function, with its size
+ *     tables      .eh_frame_hdr, .eh_frame, if the functions have any: at or above text_end, where the process had
+ *                 nothing
+ *                 .symtab: a local FUNC symbol per function, with its size
  *                 .strtab, .shstrtab, section headers
  *
- * The first PT_LOAD starts at 0 and ends with the text.  Why so: docs/decisions.md, "The image".
+ * The one PT_LOAD starts at 0 and ends with the text: it must not reach over the tables, which may stand behind other
+ * libraries.  Why so: docs/decisions.md, "The image".
  */
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H

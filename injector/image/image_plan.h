@@ -25,10 +25,13 @@ enum image_layout {
 enum { IMAGE_BUILD_ID_BYTES = 16 };
 
 struct jit_image {
-    uint32_t process;          /* index into the processes */
-    uint64_t base;             /* run-time address of the file's first byte; a multiple of 4096 */
-    uint64_t text_start;       /* offset = virtual address of the first function */
-    uint64_t text_end;         /* and behind the last */
+    uint32_t process;      /* index into the processes */
+    uint64_t base;         /* run-time address of the file's first byte; a multiple of 4096 */
+    uint64_t text_start;   /* offset = virtual address of the first function */
+    uint64_t text_end;     /* and behind the last */
+    uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */
+    uint64_t hdr_bytes;    /* of .eh_frame_hdr, with padding */
+    uint64_t eh_frame_bytes;   /* of .eh_frame behind it */
     const uint32_t *functions; /* indices into the process's functions, by address */
     size_t function_count;
     uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */

@@ -2,6 +2,7 @@
 #include "injector/jit/code_log.h"
 
 #include "injector/array.h"
+#include "injector/jit/unwind_info.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,6 +94,20 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
 
+static int add_blob(struct log_reader *reader, const struct jit_record *record)
+{
+    struct code_log *log = reader->log;
+    struct unwind_blob *blobs =
+        array_room(log->blobs, log->blob_count, &log->blob_capacity, sizeof *blobs);
+    if (!blobs)
+        return -1;
+    log->blobs = blobs;
+    log->has_unwinding = true;
+    blobs[log->blob_count++] = (struct unwind_blob){record->unwinding_info, record->number,
+                                                    record->offset, log->function_count};
+    return 0;
+}
+
 static int add_record(struct log_reader *reader, const struct jit_record *record)
 {
     if (record->broken) {
@@ -108,6 +123,8 @@ static int add_record(struct log_reader *reader, const struct jit_record *record
         return add_move(reader, record);
     case JIT_CODE_UNLOAD:
         return add_unload(reader, record);
+    case JIT_CODE_UNWINDING_INFO:
+        return add_blob(reader, record);
     default:
         if (!jit_record_name(record->id))
             finding(reader->findings, FINDING_RECORD_UNKNOWN,
@@ -134,6 +151,8 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
                 " bytes long by its prefix, %" PRIu64 " are left",
                 dump->path, record.number, record.offset, record.total_size,
                 (uint64_t)dump->size - record.offset);
+    if (unwind_info_assign(log, dump, findings))
+        return failure(findings, "out of memory");
     return 0;
 }
 
@@ -187,5 +206,8 @@ void code_log_free(struct code_log *log)
     free(log->events);
     free(log->moves);
     free(log->unloads);
+    free(log->blobs);
+    free(log->cies);
+    free(log->fdes);
     *log = (struct code_log){0};
 }

@@ -8,6 +8,7 @@
 
 #include "injector/jit/jit_clock.h"
 #include "injector/jit/jit_dump.h"
+#include "jitdump/eh_frame.h"
 
 struct jit_function {
     uint64_t addr;
@@ -16,11 +17,12 @@ struct jit_function {
     const char *name;    /* in the dump */
     const uint8_t *code; /* size bytes in the dump, or NULL */
     uint32_t dump;       /* index of the dump it came from */
-    uint32_t cluster;    /* which neighbourhood of addresses (image_plan.h) */
     uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
-    uint8_t gap_after;   /* bytes to the next function, if that is close and nothing lies between */
-    bool visible;        /* a sample could have hit it */
+    uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
+    uint32_t fde_count;
+    uint8_t gap_after; /* bytes to the next function, if that is close and nothing lies between */
+    bool visible;      /* a sample could have hit it */
 };
 
 #define NO_IMAGE UINT32_MAX
@@ -45,6 +47,23 @@ struct code_unload {
     uint64_t code_index;
 };
 
+/* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */
+struct code_fde {
+    uint32_t function;
+    uint32_t cie;   /* index into the log's cies */
+    uint32_t start; /* from the function's first byte */
+    uint32_t size;
+    const uint8_t *instructions; /* in the dump */
+    size_t instructions_bytes;
+};
+
+/* An UNWINDING_INFO record; which functions it speaks of is found out when all of the dump is read. */
+struct unwind_blob {
+    struct jit_unwinding_info info;
+    uint64_t record_number, record_offset; /* in the dump */
+    size_t next_function;                  /* index of the first function logged after it */
+};
+
 struct code_log {
     struct jit_function *functions;
     size_t function_count, function_capacity;
@@ -54,6 +73,13 @@ struct code_log {
     size_t move_count, move_capacity;
     struct code_unload *unloads;
     size_t unload_count, unload_capacity;
+    struct unwind_blob *blobs; /* of the dump that is being read */
+    size_t blob_count, blob_capacity;
+    bool has_unwinding; /* there was a blob, even an empty one */
+    struct eh_cie *cies;
+    size_t cie_count, cie_capacity;
+    struct code_fde *fdes; /* by function, then by start */
+    size_t fde_count, fde_capacity;
 };
 
 /* Add what DUMP, number DUMP_INDEX of its process, says.  What can't be used goes to FINDINGS.  Returns 0, or

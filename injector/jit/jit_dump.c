@@ -3,6 +3,7 @@
 
 #include "jitdump/byte_cursor.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,6 +46,19 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     return 0;
 }
 
+static uint8_t address_bytes_of(uint32_t elf_mach)
+{
+    switch (elf_mach) {
+    case EM_386:
+    case EM_ARM:
+    case EM_PPC:
+    case EM_MIPS:
+        return 4;
+    default:
+        return 8;
+    }
+}
+
 static int read_header(struct jit_dump *dump, struct cause cause)
 {
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);
@@ -55,6 +69,7 @@ static int read_header(struct jit_dump *dump, struct cause cause)
     dump->version = cursor_u32(&cursor);
     dump->header_bytes = cursor_u32(&cursor);
     dump->elf_mach = cursor_u32(&cursor);
+    dump->address_bytes = address_bytes_of(dump->elf_mach);
     cursor_skip(&cursor, 4);
     dump->pid = cursor_u32(&cursor);
     dump->timestamp = cursor_u64(&cursor);

@@ -24,6 +24,7 @@ struct jit_dump {
     uint32_t pid;
     uint64_t timestamp;
     uint64_t flags;
+    uint8_t address_bytes; /* of the machine that elf_mach names: 4 or 8 */
 };
 
 struct jit_load {

@@ -207,6 +207,8 @@ static int move(struct player *player, const struct code_move *code_move)
     }
     function->name = functions[owner].name;
     function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
+    function->first_fde = functions[owner].first_fde;
+    function->fde_count = functions[owner].fde_count;
     if (end_function(player, owner))
         return -1;
     return load(player, code_move->function);

@@ -1,0 +1,31 @@
+/* Addresses for unwind tables: where a process never had executable memory, near enough to the code.
+ *
+ * perf's libunwind code reads an image's tables through the process's maps, so they need addresses of their own, and a
+ * map record there must not hide anything.  Free is what no mapping in the profile and no JIT function ever covered.
+ * From each gap the tables of one image after the other are taken, from its lower end upwards.
+ */
+#ifndef PERFJIT_TABLE_SPACE_H
+#define PERFJIT_TABLE_SPACE_H
+
+#include "injector/jit/jit_process.h"
+
+struct table_gap {
+    uint64_t start; /* of what is still free */
+    uint64_t end;
+};
+
+struct table_space {
+    struct table_gap *gaps; /* by address; filled from behind, so that `end` is fixed */
+    size_t gap_count;
+};
+
+/* Collect the gaps of PROCESS.  Returns 0, or -1 without memory.  Release with table_space_free in either case. */
+int table_space_open(struct table_space *space, const struct jit_process *process);
+
+/* Take BYTES at the lowest free address from FROM on, at most up to LIMIT.  Returns the address, a multiple of 16, or 0 if
+ * there is no room. */
+uint64_t table_space_take(struct table_space *space, uint64_t from, uint64_t limit, uint64_t bytes);
+
+void table_space_free(struct table_space *space);
+
+#endif
