@@ -50,11 +50,13 @@ enum segment {
 
 enum {
     PAGE_BYTES = 4096,
-    NOTE_OFFSET = 0x200,    /* behind the program headers, in the page in front of the text */
     NOTE_HEADER_BYTES = 16, /* namesz, descsz, type, "GNU\0" */
     NOTE_BYTES = NOTE_HEADER_BYTES + IMAGE_BUILD_ID_BYTES,
     SHSTRTAB_BYTES = 128,
 };
+
+_Static_assert(SEGMENTS * sizeof(Elf64_Phdr) + NOTE_BYTES + 16 <= IMAGE_TRAILER_BYTES,
+               "the headers of a function that is alone fit behind it");
 
 struct elf_writer {
     struct jit_image *image;
@@ -73,6 +75,8 @@ struct elf_writer {
     GElf_Word section_count;           /* added so far */
     uint8_t *tables;                   /* .eh_frame_hdr and .eh_frame, or NULL */
     uint8_t note[NOTE_BYTES];
+    uint64_t phdrs_start;
+    uint64_t note_start;
     uint64_t end; /* of what has been placed so far */
 };
 
@@ -199,7 +203,21 @@ static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignm
     return at;
 }
 
-/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the bytes alone. */
+/* Program headers and note stand in the headers' page, or behind the text where there is none (image_plan.c, place). */
+static void place_headers(struct elf_writer *writer)
+{
+    const struct jit_image *image = writer->image;
+    bool page = image->text_start >= PAGE_BYTES;
+    writer->end = page ? IMAGE_ELF_HEADER_BYTES : image->text_end;
+    writer->phdrs_start = place(writer, SEGMENTS * sizeof(Elf64_Phdr), 8);
+    writer->note_start = place(writer, NOTE_BYTES, 4);
+    if (page)
+        writer->end = image->text_end;
+}
+
+/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the bytes alone, and
+ * write_contents puts them there.  (libelf fills the gap in front of a section that has contents with zeros, be it program
+ * headers or 1 GiB of hole.) */
 static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
                        const void *contents)
 {
@@ -218,23 +236,24 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
     return gelf_update_shdr(scn, &shdr) ? 0 : -1;
 }
 
+/* The note is part of what is loaded if it stands in the headers' page, and not if it stands behind the text, where it
+ * would make libdw's module longer. */
 static int add_note(struct elf_writer *writer)
 {
+    bool loaded = writer->note_start < writer->image->text_start;
     return add_section(writer, SECTION_NOTE,
                        (GElf_Shdr){.sh_type = SHT_NOTE,
-                                   .sh_flags = SHF_ALLOC,
-                                   .sh_addr = NOTE_OFFSET,
-                                   .sh_offset = NOTE_OFFSET,
+                                   .sh_flags = loaded ? SHF_ALLOC : 0,
+                                   .sh_addr = loaded ? writer->note_start : 0,
+                                   .sh_offset = writer->note_start,
                                    .sh_size = NOTE_BYTES,
                                    .sh_addralign = 4},
-                       writer->note);
+                       NULL);
 }
 
-/* The code itself is written by write_code, straight from the dump. */
 static int add_text(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
-    writer->end = image->text_end;
     return add_section(writer, SECTION_TEXT,
                        (GElf_Shdr){.sh_type = SHT_PROGBITS,
                                    .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
@@ -255,8 +274,6 @@ static GElf_Shdr table_shdr(uint64_t start, uint64_t bytes)
                        .sh_addralign = 8};
 }
 
-/* libelf fills what lies between two sections with data; between the text and the tables a hole shall stay one, which
- * it does as long as nothing with data stands in front of it: hence write_tables. */
 static int add_tables(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
@@ -321,9 +338,10 @@ static int add_segments(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
     uint64_t tables_bytes = image->hdr_bytes + image->eh_frame_bytes;
+    uint64_t headers_bytes = image->text_start < PAGE_BYTES ? image->text_start : PAGE_BYTES;
     const GElf_Phdr segments[SEGMENTS] = {
-        [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, PAGE_BYTES, PAGE_BYTES),
-        [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, NOTE_OFFSET, NOTE_BYTES, 4),
+        [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, headers_bytes, PAGE_BYTES),
+        [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, writer->note_start, NOTE_BYTES, 4),
         [SEGMENT_TABLES] = segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, PAGE_BYTES),
         [SEGMENT_EH_FRAME] =
             segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
@@ -352,7 +370,7 @@ static int set_header(struct elf_writer *writer)
     ehdr.e_type = ET_DYN;
     ehdr.e_machine = (GElf_Half)writer->dump->elf_mach;
     ehdr.e_version = EV_CURRENT;
-    ehdr.e_phoff = writer->class == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+    ehdr.e_phoff = writer->phdrs_start;
     return gelf_update_ehdr(writer->elf, &ehdr) ? 0 : -1;
 }
 
@@ -373,6 +391,7 @@ static int write_elf(struct elf_writer *writer, int fd)
     if (!writer->elf)
         return -1;
     elf_flagelf(writer->elf, ELF_C_SET, ELF_F_LAYOUT);
+    place_headers(writer);
     int result = set_header(writer) || add_sections(writer) || place_section_headers(writer) ||
                  elf_update(writer->elf, ELF_C_WRITE) < 0;
     elf_end(writer->elf);
@@ -439,15 +458,21 @@ static int write_code(const struct elf_writer *writer, int fd)
     return write_batch(fd, &batch);
 }
 
-static int write_tables(const struct elf_writer *writer, int fd)
+static int write_piece(int fd, uint64_t offset, const void *bytes, size_t count)
+{
+    struct code_batch batch = {.start = offset, .end = offset};
+    add_piece(&batch, bytes, count);
+    return write_batch(fd, &batch);
+}
+
+/* What libelf was told to leave alone. */
+static int write_contents(const struct elf_writer *writer, int fd)
 {
     const struct jit_image *image = writer->image;
-    size_t size = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
-    if (!writer->tables)
-        return 0;
-    struct code_batch batch = {.start = image->tables_start, .end = image->tables_start};
-    add_piece(&batch, writer->tables, size);
-    return write_batch(fd, &batch);
+    size_t tables_bytes = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
+    if (write_code(writer, fd) || write_piece(fd, writer->note_start, writer->note, NOTE_BYTES))
+        return -1;
+    return writer->tables ? write_piece(fd, image->tables_start, writer->tables, tables_bytes) : 0;
 }
 
 /* ---- All together ---- */
@@ -467,7 +492,7 @@ static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
     if (fd < 0)
         return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
-    int result = write_elf(writer, fd) || write_code(writer, fd) || write_tables(writer, fd);
+    int result = write_elf(writer, fd) || write_contents(writer, fd);
     if (result)
         failure(findings, "%s: can't write it: %s", name, errno ? strerror(errno) : elf_errmsg(-1));
     close(fd);

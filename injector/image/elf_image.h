@@ -1,15 +1,15 @@
 /* An image as an ELF file: what perf, gdb, objdump and the rest open to name and show JIT code.
  *
  *     offset = virtual address
- *     0           ELF header, program headers, .note.gnu.build-id
+ *     0           ELF header, and in the same page program headers and .note.gnu.build-id
  *     text_start  .text: the functions, each at its run-time address minus the image's base
- *     tables      .eh_frame_hdr, .eh_frame, if the functions have any: at or above text_end, where the process had
- *                 nothing
+ *     text_end    (of a function that is alone: program headers and note, because they must not stand in front of it)
+ *     tables      .eh_frame_hdr, .eh_frame, if the process logged any: where it had nothing executable
  *                 .symtab: a local FUNC symbol per function, with its size
  *                 .strtab, .shstrtab, section headers
  *
- * The one PT_LOAD starts at 0 and ends with the text: it must not reach over the tables, which may stand behind other
- * libraries.  Why so: docs/decisions.md, "The image".
+ * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is the text's, because
+ * libdw takes its end for the module's, and the tables may stand behind other libraries.  docs/decisions.md has more.
  */
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H

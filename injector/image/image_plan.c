@@ -101,7 +101,9 @@ static struct jit_image *add_image(struct image_plan *plan, uint32_t process_ind
     return image;
 }
 
-/* A page for the headers in front of the page of the lowest function. */
+/* A page for the headers in front of the page of the lowest function.  A function that is alone gets no more than an ELF
+ * header in front of it: libdw takes all from there to the function's end for one module, and modules of neighbours that
+ * are on one stack must not overlap. */
 static void place(struct jit_image *image, const struct jit_function *functions)
 {
     const struct jit_function *lowest = &functions[image->functions[0]];
@@ -111,7 +113,8 @@ static void place(struct jit_image *image, const struct jit_function *functions)
         if (function->addr + function->size > end)
             end = function->addr + function->size;
     }
-    image->base = lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    image->base = image->function_count == 1 ? lowest->addr - IMAGE_ELF_HEADER_BYTES
+                                             : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
     image->text_start = lowest->addr - image->base;
     image->text_end = end - image->base;
 }

@@ -22,7 +22,12 @@ enum image_layout {
     LAYOUT_FUNCTION, /* each function is an image of its own, as perf inject does it */
 };
 
-enum { IMAGE_BUILD_ID_BYTES = 16 };
+enum {
+    IMAGE_BUILD_ID_BYTES = 16,
+    IMAGE_ELF_HEADER_BYTES = 64, /* of ELF64; more than ELF32 needs */
+    IMAGE_TRAILER_BYTES =
+        512, /* room for the rest of the headers behind the text of a function that is alone */
+};
 
 struct jit_image {
     uint32_t process;      /* index into the processes */

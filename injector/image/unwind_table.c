@@ -84,11 +84,9 @@ int unwind_table_place(struct jit_image *image, const struct jit_process *proces
     uint64_t hdr_bytes = align(EH_FRAME_HDR_BYTES + writer.entry_count * EH_FRAME_HDR_ENTRY_BYTES);
     if (hdr_bytes < MIN_HDR_BYTES)
         hdr_bytes = MIN_HDR_BYTES;
-    uint64_t addr = 0;
+    uint64_t from = image->base + image->text_end + IMAGE_TRAILER_BYTES, addr = 0;
     if (nowhere.size < TABLE_REACH_BYTES / 2)
-        addr = table_space_take(space, image->base + image->text_end,
-                                image->base + image->text_end + TABLE_REACH_BYTES,
-                                hdr_bytes + nowhere.size);
+        addr = table_space_take(space, from, from + TABLE_REACH_BYTES, hdr_bytes + nowhere.size);
     if (!addr) {
         finding(findings, FINDING_UNWIND_NO_ROOM,
                 "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
