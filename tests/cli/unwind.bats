@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# Stacks that go through JIT code, by the unwind tables of the dump: every shape that such a table comes in.
+# The shapes and their code: tests/producers/unwind_shapes.c.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+record_shape() {
+    mkdir -p dump
+    perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,4096 -o perf.data \
+        "$BUILD/producers/unwind_shapes" "$1" dump 0.4 >record.log 2>&1 || {
+        cat record.log
+        false
+    }
+}
+
+inject() { # LAYOUT, expected status
+    run "$BUILD/perfjit" inject --layout "$1" -i perf.data -o perf.jit.data
+    echo "$output"
+    [ "$status" -eq "$2" ]
+}
+
+# Each sample's chain on a line, from the first JIT frame on: "inner;middle;outer;main;...".
+chains() {
+    perf script --no-inline -F ip,sym -i perf.jit.data 2>perf.err |
+        awk 'BEGIN { RS = "" } {
+            chain = ""; on = 0
+            for (i = 2; i <= NF; i += 2) {
+                if ($i == "inner" || $i == "solo") on = 1
+                if (on) chain = chain $i ";"
+            }
+            if (on) print chain
+        }'
+}
+
+# All chains are whole: both kinds occur, and none is anything else.
+expect_whole_chains() {
+    chains >chains.txt
+    sort chains.txt | uniq -c
+    [ "$(grep -c '^inner;middle;outer;main;.*_start;$' chains.txt)" -gt 20 ]
+    [ "$(grep -c '^solo;main;.*_start;$' chains.txt)" -gt 20 ]
+    ! grep -qvE '^(inner;middle;outer|solo);main;.*_start;$' chains.txt
+}
+
+# readelf and elfutils read the same FDEs, warn of nothing, and the search table is sorted and has each of them.
+expect_clean_tables() {
+    for so in perf.jit.data.dso/*.so; do
+        readelf --debug-dump=frames "$so" >frames.txt 2>frames.err
+        # eu-readelf -w also looks for .debug_info, and says that there is none.
+        eu-readelf -w "$so" >eu.txt 2>eu.err || grep -q 'No DWARF information found' eu.err
+        grep -v 'No DWARF information found' eu.err >>frames.err || true
+        [ ! -s frames.err ] || { cat frames.err; false; }
+        run eu-elflint --gnu-ld "$so"
+        [ "$output" = "No errors" ]
+        grep -oE 'pc=[0-9a-f.]+' frames.txt | sed -E 's/pc=0*([0-9a-f]+)\.\.0*([0-9a-f]+)/\1 \2/' >ranges.txt
+        awk '/initial_location/ { sub(/.*offset: 0x/, ""); sub(/\)/, ""); start = $0 }
+             /address_range/ { sub(/.*end offset: 0x/, ""); sub(/\)/, ""); print start, $0 }' eu.txt >eu-ranges.txt
+        cmp ranges.txt eu-ranges.txt
+        awk '/fde_count:/ { on = 1 } on && /^ *0x[0-9a-f]+ \(offset/ { sub(/.*offset: *0x/, ""); sub(/\).*/, ""); print }' \
+            eu.txt >table.txt
+        cut -d' ' -f1 ranges.txt | awk '{ print length($0), $0 }' | sort -k1n -k2 | cut -d' ' -f2 >sorted.txt
+        cmp table.txt sorted.txt
+        [ "$(wc -l <table.txt)" -gt 0 ]
+        [ "$(wc -l <table.txt)" -eq "$(hdr_count "$so")" ]
+    done
+}
+
+# fde_count of .eh_frame_hdr: the u32 at its offset 8.
+hdr_count() {
+    local offset
+    offset=$(readelf -SW "$1" | awk '$2 == ".eh_frame_hdr" || $3 == ".eh_frame_hdr" { for (i = 1; i <= NF; i++) if ($i == "PROGBITS") print $(i + 2) }')
+    od -An -t u4 -j $((16#$offset + 8)) -N 4 "$1" | tr -d ' '
+}
+
+check_sound_shape() {
+    record_shape "$1"
+    for layout in image function; do
+        inject $layout 0
+        expect_whole_chains
+        expect_clean_tables
+    done
+}
+
+@test "unwind: frame first, header last, as perf reads it" {
+    check_sound_shape frame-first
+}
+
+@test "unwind: header first, as the specification's text has it" {
+    check_sound_shape header-first
+}
+
+@test "unwind: mapped_size 0" {
+    check_sound_shape mapped-size-0
+}
+
+@test "unwind: one blob for all functions behind a header with an absolute pointer" {
+    check_sound_shape absolute-header
+}
+
+@test "unwind: one blob for all functions without a header" {
+    check_sound_shape one-blob
+}
+
+@test "unwind: all blobs in front of all loads" {
+    check_sound_shape blobs-before
+}
+
+@test "unwind: all blobs in front of all loads, in another order" {
+    check_sound_shape blobs-swapped
+}
+
+@test "unwind: an empty header leaves the frame pointers to work, as with perf inject" {
+    record_shape empty-header
+    HOME=$PWD/home perf inject --jit -i perf.data -o perf.jit.data
+    chains >expected.txt
+    [ "$(grep -c '^inner;middle;outer;main;' expected.txt)" -gt 20 ]
+    for layout in image function; do
+        inject $layout 0
+        chains >chains.txt
+        cmp expected.txt chains.txt
+    done
+}
+
+@test "unwind: without tables the chains are those of perf inject" {
+    record_shape none
+    HOME=$PWD/home perf inject --jit -i perf.data -o perf.jit.data
+    chains >expected.txt
+    [ "$(wc -l <expected.txt)" -gt 40 ]
+    for layout in image function; do
+        inject $layout 0
+        chains >chains.txt
+        cmp expected.txt chains.txt
+    done
+}
+
+check_garbage() {
+    record_shape "$1"
+    for layout in image function; do
+        inject $layout 3
+        [[ "$output" == *"1 x broken unwind table"* ]]
+        [[ "$output" == *"jit-"*".dump: record 2 at 0x"* ]]
+        chains >chains.txt
+        sort chains.txt | uniq -c
+        # The function whose table it was ends the chain; the neighbours' tables work.
+        [ "$(grep -c '^inner;middle;' chains.txt)" -gt 20 ]
+        [ "$(grep -c '^solo;main;.*_start;$' chains.txt)" -gt 20 ]
+        ! grep -qvE '^(inner;middle;|solo;main;.*_start;$)' chains.txt
+    done
+}
+
+@test "unwind: a table of noise costs its function the table and no neighbour anything" {
+    check_garbage garbage
+}
+
+@test "unwind: a CIE longer than its record costs its function the table and no neighbour anything" {
+    check_garbage garbage-length
+}
