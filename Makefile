@@ -46,7 +46,9 @@ SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC))
 
-.PHONY: all tests setup demo check install clean format
+STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
+
+.PHONY: all tests setup demo check check-new-perf install clean format
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -117,6 +119,11 @@ check: setup
 	@$(MAKE) --no-print-directory tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run.sh $(abspath $(BUILD))
 
+# The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
+check-new-perf: setup
+	@$(MAKE) --no-print-directory all $(STATIC)
+	@tests/new_perf.sh $(abspath $(BUILD))
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
@@ -132,6 +139,13 @@ install: all
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] injector/*.[ch] injector/*/*.[ch] \
 	    examples/*/*.[ch] tests/*/*.[ch])
+
+# Programs that can be copied anywhere.
+$(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
+$(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
+$(STATIC):
+	@mkdir -p $(@D)
+	$(CC) -static -pthread $(LDFLAGS) -o $@ $^
 
 clean:
 	rm -rf $(BUILD)

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# make check-new-perf: the unwind tests with the perf of Debian testing, whose only unwinder is libdw.
+#
+# Debian testing's linux-perf goes into a folder of its own (debootstrap; $NEW_PERF_ROOT, kept for the next time).  The recordings
+# are made and injected here, copied there, and printed by the new perf in a chroot.  The producers are linked statically, so that
+# the copy needs no libraries.  Needs root and the network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: tests/new_perf.sh BUILD_DIR}
+root=${NEW_PERF_ROOT:-$build/new-perf-root}
+work=$build/new-perf
+passed=0 failed=0
+
+if [ ! -x "$root/usr/bin/perf" ]; then
+    command -v debootstrap >/dev/null || apt-get -q -y install --no-install-recommends debootstrap
+    debootstrap --variant=minbase --include=linux-perf testing "$root" http://deb.debian.org/debian >"$build/debootstrap.log" || {
+        tail -5 "$build/debootstrap.log"
+        exit 1
+    }
+fi
+chroot "$root" perf --version
+
+# new_script FILE ARGUMENTS...: perf script in the chroot, on a copy of what is in $work.
+new_script() {
+    rm -rf "$root$work" && mkdir -p "$root$work" && cp -r "$work/." "$root$work/"
+    chroot "$root" perf script -i "$work/$1" "${@:2}" 2>/dev/null
+}
+
+check() { # NAME, then a command
+    if "${@:2}"; then
+        echo "ok $1"
+        passed=$((passed + 1))
+    else
+        echo "not ok $1"
+        failed=$((failed + 1))
+    fi
+}
+
+# At least 99.5 % of the chains with a JIT frame, one a line in $1, match the pattern $2.
+mostly() {
+    awk -v pattern="$2" '{ all++ } $0 ~ pattern { good++ } END {
+        printf "# %d of %d chains are whole\n", good, all
+        exit !(all > 50 && good >= all * 0.995)
+    }' "$1"
+}
+
+chains() { # names of JIT functions as a pattern; from the first one on
+    awk -v names="$1" 'BEGIN { RS = ""; FS = "\n" } {
+        chain = ""; on = 0
+        for (i = 1; i <= NF; i++) {
+            name = $i; sub(/^[ \t]*[0-9a-f]+ /, "", name)
+            if (name ~ names) on = 1
+            if (on) chain = chain name ";"
+        }
+        if (on) print chain
+    }'
+}
+
+run_shape() { # SHAPE LAYOUT
+    rm -rf "$work" && mkdir -p "$work/dump"
+    perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,4096 -o "$work/perf.data" \
+        "$build/static/unwind_shapes" "$1" "$work/dump" 0.5 >/dev/null 2>&1
+    "$build/perfjit" inject -q --layout "$2" -i "$work/perf.data" -o "$work/perf.jit.data"
+    cp "$build/static/unwind_shapes" "$work/"
+    mkdir -p "$root$build/static" && cp "$build/static/unwind_shapes" "$root$build/static/"
+    new_script perf.jit.data --no-inline -F ip,sym | chains '^(inner|solo)$' >"$build/chains.txt"
+    mostly "$build/chains.txt" '^(inner;middle;outer|solo);main;.*_start;$'
+}
+
+for shape in frame-first header-first mapped-size-0 absolute-header one-blob blobs-before blobs-swapped; do
+    for layout in image function; do
+        check "new perf unwinds $shape, layout $layout" run_shape $shape $layout
+    done
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
