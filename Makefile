@@ -116,6 +116,7 @@ demo: setup
 # hostile the sanitized one as well.
 check: setup
 	@$(MAKE) --no-print-directory tests
+	@tests/style.sh
 	@$(MAKE) --no-print-directory tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run.sh $(abspath $(BUILD))
 

@@ -21,8 +21,8 @@ if ! run perf record -q -k mono -e cpu-clock -F 2000 -g -o perf.data \
 fi
 run "$build/perfjit" inject -i perf.data -o perf.jit.data
 echo
-echo "Before: perf report -i perf.data"
-perf report -i perf.data --stdio --no-children -g none --percent-limit 2 2>/dev/null | grep -v '^#' | grep . | head -8
+echo "Before: perf report -i perf.data --sort sym"
+perf report -i perf.data --stdio --sort sym --no-children -g none --percent-limit 2 2>/dev/null | grep -v '^#' | grep . | head -8
 echo
-echo "After: perf report -i perf.jit.data"
-perf report -i perf.jit.data --stdio --no-children -g none --percent-limit 1 2>/dev/null | grep -v '^#' | grep . | head -24
+echo "After: perf report -i perf.jit.data --sort sym"
+perf report -i perf.jit.data --stdio --sort sym --no-children -g none --percent-limit 1 2>/dev/null | grep -v '^#' | grep . | head -24
