@@ -1,0 +1,207 @@
+/* See code_log.h. */
+#include "examples/tinyjit/code_log.h"
+
+#include "examples/tinyjit/memory.h"
+#include "jitdump/jitdump.h"
+#include "perfmap/perfmap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What code_index is when the dump could not take the code. */
+#define NOT_IN_DUMP UINT64_MAX
+
+/* One line an event, in the order of time.  Lines go out at once, so that the file is whole even after a crash. */
+static const char truth_header[] =
+    "# What tinyjit did to its code.  Times are CLOCK_MONOTONIC in ns, addresses hexadecimal, "
+    "sizes\n"
+    "# decimal and in bytes.\n"
+    "#     TIME load ADDRESS SIZE NAME             complete at ADDRESS, not yet run\n"
+    "#     TIME unload ADDRESS SIZE NAME           runs no more, not yet overwritten\n"
+    "#     TIME move OLD NEW SIZE NAME             copied from OLD to NEW, not yet run at NEW\n"
+    "# All code is here; \"stub\" events, for code that no library is told about, don't occur.\n";
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t address(const uint8_t *addr)
+{
+    return (uint64_t)(uintptr_t)addr;
+}
+
+/* ---- Opening and closing ---- */
+
+/* A library that can't start is said so once, and then left alone. */
+static void open_libraries(struct code_log *log)
+{
+    if (jitdump_open(&log->dump, NULL) < 0) {
+        fprintf(stderr, "tinyjit: %s\n", jitdump_error(log->dump));
+        jitdump_close(log->dump);
+        log->dump = NULL;
+    }
+    if (perfmap_open(&log->map, NULL) < 0) {
+        fprintf(stderr, "tinyjit: %s\n", perfmap_error(log->map));
+        perfmap_close(log->map);
+        log->map = NULL;
+    }
+}
+
+static int open_file(FILE **file, const char *path)
+{
+    if (!path)
+        return 0;
+    *file = fopen(path, "we");
+    if (*file)
+        return 0;
+    fprintf(stderr, "tinyjit: %s: %s\n", path, strerror(errno));
+    return -1;
+}
+
+int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
+                  const char *truth_path, const char *code_path)
+{
+    *log = (struct code_log){0};
+    if (open_file(&log->truth, truth_path) < 0 || open_file(&log->code_file, code_path) < 0)
+        return -1;
+    log->script = realpath(script_path, NULL);
+    if (!log->script)
+        log->script = memory_or_exit(strdup(script_path));
+    open_libraries(log);
+    if (!log->truth)
+        return 0;
+    setvbuf(log->truth, NULL, _IOLBF, 0);
+    fputs(truth_header, log->truth);
+    fprintf(log->truth, "# pid %d, arena %" PRIx64 " to %" PRIx64 ", script %s\n", (int)getpid(),
+            address(arena->base), address(arena->base + arena->reserved), log->script);
+    return 0;
+}
+
+static void close_libraries(struct code_log *log)
+{
+    uint64_t lost = jitdump_lost(log->dump);
+    if (lost)
+        fprintf(stderr, "tinyjit: %" PRIu64 " events are not in the jitdump: %s\n", lost,
+                jitdump_error(log->dump));
+    int error = jitdump_close(log->dump);
+    if (error && !lost)
+        fprintf(stderr, "tinyjit: closing the jitdump: %s\n", strerror(-error));
+    error = perfmap_close(log->map);
+    if (error)
+        fprintf(stderr, "tinyjit: closing the perf map: %s\n", strerror(-error));
+    log->dump = NULL;
+    log->map = NULL;
+}
+
+void code_log_close(struct code_log *log)
+{
+    close_libraries(log);
+    if (log->truth)
+        fclose(log->truth);
+    if (log->code_file)
+        fclose(log->code_file);
+    free(log->script);
+    log->truth = log->code_file = NULL;
+    log->script = NULL;
+}
+
+/* ---- The code file ---- */
+
+static const char *const frame_kind_names[] = {[FRAME_CFA_RSP] = "cfa-rsp",
+                                               [FRAME_CFA_RBP] = "cfa-rbp",
+                                               [FRAME_SAVED] = "saved",
+                                               [FRAME_RESTORED] = "restored"};
+
+static const char *const register_names[X86_REGISTERS] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+                                                          "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+                                                          "r12", "r13", "r14", "r15"};
+
+/* code ADDRESS SIZE NAME
+ * line OFFSET LINE COLUMN
+ * frame OFFSET cfa-rsp|cfa-rbp|saved|restored REGISTER VALUE
+ * bytes HEX                                                    at most 32 of them, in order */
+static void write_code(FILE *file, const struct code *code)
+{
+    fprintf(file, "code %" PRIx64 " %zu %s\n", address(code->addr), code->size, code->name);
+    for (size_t i = 0; i < code->line_count; i++)
+        fprintf(file, "line %u %u %u\n", code->lines[i].offset, code->lines[i].at.line,
+                code->lines[i].at.column);
+    for (size_t i = 0; i < code->frame_event_count; i++) {
+        const struct code_frame_event *event = &code->frame_events[i];
+        fprintf(file, "frame %u %s %s %d\n", event->code_offset, frame_kind_names[event->kind],
+                register_names[event->reg], event->value);
+    }
+    for (size_t i = 0; i < code->size; i++)
+        fprintf(file, "%s%02x%s", i % 32 == 0 ? "bytes " : "", code->addr[i],
+                i % 32 == 31 || i + 1 == code->size ? "\n" : "");
+}
+
+/* ---- Events ---- */
+
+static struct jitdump_line *jitdump_lines(const struct code_log *log, const struct code *code)
+{
+    struct jitdump_line *lines = memory_new(code->line_count, sizeof *lines);
+    for (size_t i = 0; i < code->line_count; i++)
+        lines[i] = (struct jitdump_line){address(code->addr) + code->lines[i].offset, log->script,
+                                         code->lines[i].at.line, code->lines[i].at.column};
+    return lines;
+}
+
+static void dump_load(struct code_log *log, struct code *code)
+{
+    code->code_index = NOT_IN_DUMP;
+    if (!log->dump)
+        return;
+    struct jitdump_line *lines = jitdump_lines(log, code);
+    struct jitdump_code record = JITDUMP_CODE_INIT;
+    record.name = code->name;
+    record.code_addr = address(code->addr);
+    record.code_size = code->size;
+    record.bytes = code->addr;
+    record.lines = lines;
+    record.line_count = code->line_count;
+    uint64_t code_index;
+    if (jitdump_add_code(log->dump, &record, &code_index) == 0)
+        code->code_index = code_index;
+    free(lines);
+}
+
+void code_log_load(struct code_log *log, struct code *code)
+{
+    log->loads[code->kind]++;
+    if (log->truth)
+        fprintf(log->truth, "%" PRIu64 " load %" PRIx64 " %zu %s\n", now_ns(), address(code->addr),
+                code->size, code->name);
+    dump_load(log, code);
+    perfmap_add(log->map, address(code->addr), code->size, code->name);
+    if (log->code_file)
+        write_code(log->code_file, code);
+}
+
+void code_log_move(struct code_log *log, const struct code *code, const uint8_t *old_addr)
+{
+    log->moves++;
+    if (log->truth)
+        fprintf(log->truth, "%" PRIu64 " move %" PRIx64 " %" PRIx64 " %zu %s\n", now_ns(),
+                address(old_addr), address(code->addr), code->size, code->name);
+    if (code->code_index != NOT_IN_DUMP)
+        jitdump_move_code(log->dump, code->code_index, address(old_addr), address(code->addr),
+                          code->size);
+    perfmap_add(log->map, address(code->addr), code->size, code->name);
+}
+
+void code_log_unload(struct code_log *log, const struct code *code)
+{
+    log->unloads++;
+    if (log->truth)
+        fprintf(log->truth, "%" PRIu64 " unload %" PRIx64 " %zu %s\n", now_ns(),
+                address(code->addr), code->size, code->name);
+    if (code->code_index != NOT_IN_DUMP)
+        jitdump_unload_code(log->dump, code->code_index, address(code->addr), code->size);
+}
