@@ -52,33 +52,35 @@ static inline void sink_zeros(struct byte_sink *sink, size_t count)
         memset(room, 0, count);
 }
 
-static inline void sink_integer(struct byte_sink *sink, uint64_t value, size_t count)
+static inline bool sink_swaps(const struct byte_sink *sink)
 {
-    uint8_t *room = sink_room(sink, count);
-    if (!room)
-        return;
-    for (size_t i = 0; i < count; i++)
-        room[sink->big_endian ? count - 1 - i : i] = (uint8_t)(value >> (8 * i));
+    return sink->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
 static inline void sink_u8(struct byte_sink *sink, uint8_t value)
 {
-    sink_integer(sink, value, 1);
+    sink_bytes(sink, &value, sizeof value);
 }
 
 static inline void sink_u16(struct byte_sink *sink, uint16_t value)
 {
-    sink_integer(sink, value, 2);
+    if (sink_swaps(sink))
+        value = __builtin_bswap16(value);
+    sink_bytes(sink, &value, sizeof value);
 }
 
 static inline void sink_u32(struct byte_sink *sink, uint32_t value)
 {
-    sink_integer(sink, value, 4);
+    if (sink_swaps(sink))
+        value = __builtin_bswap32(value);
+    sink_bytes(sink, &value, sizeof value);
 }
 
 static inline void sink_u64(struct byte_sink *sink, uint64_t value)
 {
-    sink_integer(sink, value, 8);
+    if (sink_swaps(sink))
+        value = __builtin_bswap64(value);
+    sink_bytes(sink, &value, sizeof value);
 }
 
 /* TEXT with its NUL. */

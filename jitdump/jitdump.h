@@ -24,8 +24,10 @@
  * never prints, exits, raises a signal or calls back.
  *
  * Threads: every function but jitdump_open and jitdump_close may be called from any number of threads at
- * once on one handle.  Fork: a child that adds code gets a dump of its own, jit-<child pid>.dump in the
- * same directory; the parent's is left alone.  Signals: not safe in a signal handler.
+ * once on one handle.  Fork: a child that adds, moves or unloads code gets a dump of its own,
+ * jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
+ * fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).  Signals: not
+ * safe in a signal handler.
  *
  * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt, plus the
  * extension records of jitdump/README.md, which older readers skip by their size.
@@ -73,7 +75,8 @@ struct jitdump_line {
     uint32_t column;  /* from 1; 0: not known */
 };
 
-/* Unwind tables as bytes, in the order that perf reads: .eh_frame first, .eh_frame_hdr last. */
+/* Unwind tables as bytes, in the order that perf reads: .eh_frame first, .eh_frame_hdr last.  With an
+ * unwinding_size of 0 there are none. */
 struct jitdump_unwind {
     const void *data;           /* unwinding_size bytes */
     uint64_t unwinding_size;    /* .eh_frame and .eh_frame_hdr together, in bytes */
@@ -115,7 +118,10 @@ struct jitdump_code {
  * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only keeps the text for
  * jitdump_error(): every other call on it returns the same errno, and jitdump_close() frees it.  With
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
- * marker.  -EEXIST: something that is not the caller's own regular file is in the way.
+ * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
+ * dump that is still being written: by another handle of this process, or by one of the same pid in
+ * another container.  -EINVAL: options->size is not set, or a flag is unknown.  -E2BIG: an option is set
+ * that this version does not know; this and -EINVAL are found even when PERFJIT does not ask for a dump.
  *
  * Threads: not on the same DUMP at once.  Since 0.1.0.  */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
@@ -135,8 +141,9 @@ JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
  * changes when a forked child opens its own.  Since 0.1.0.  */
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
-/* How many functions, moves and unloads could not be recorded since jitdump_open (full disk, file size
- * limit, a record over 4 GiB).  0 when DUMP is NULL.  Since 0.1.0.  */
+/* How many functions, moves and unloads could not be recorded since jitdump_open, whatever the error (full
+ * disk, file size limit, a record over 4 GiB, bad arguments, a dump that could not be opened).  0 when DUMP
+ * is NULL.  Since 0.1.0.  */
 JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
 
 /* The functions behind the inline tests below; not to be called directly.  */
@@ -158,10 +165,12 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * CODE_INDEX, if not NULL, receives the number by which to move or unload the function: unique in the
  * process's dump, counted from 0.
  *
- * Returns 0; -EINVAL when code->size is not set or a pointer is missing where a count is not 0; -EFBIG
- * for a record over 4 GiB; or the error of growing the file (-ENOSPC, -EFBIG, -EDQUOT, -EIO).  A function
- * that could not be recorded is counted in jitdump_lost() and leaves no trace in the file; later calls
- * try again.  Since 0.1.0.  */
+ * Returns 0; -EINVAL when code->size does not reach behind code_size, a pointer is missing where a count is
+ * not 0, or the unwind header is larger than the whole; -E2BIG when a member is set that this version does
+ * not know; -EFBIG for a group over 4 GiB; or the error of growing the file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM,
+ * -EFBIG at the file size limit, for which no signal is raised; -EBADF if the program closed the file's
+ * descriptor), or in a child of opening it.  A function that could not be recorded is counted in
+ * jitdump_lost() and leaves no trace in the file; later calls try again.  Since 0.1.0.  */
 static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
                                    uint64_t *code_index)
 {

@@ -57,7 +57,8 @@
  *     40 u64 code_index
  *
  * 0x504a0002 FILLER, 16 bytes and more: says nothing.  A group that is being written is a filler until it
- * is whole, so that a process killed in the middle leaves a record that every reader steps over.
+ * is whole, so that a process killed in the middle leaves a record that every reader steps over.  Its
+ * timestamp is 0 if the process was killed even earlier.
  *
  * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the variable
  * part that its counts announce.  A prefix of zeros is room that was reserved and never used: the end.

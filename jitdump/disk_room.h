@@ -1,0 +1,17 @@
+/* Room on the disk, taken before it is written through a mapping.
+ *
+ * A store into a mapped page for which the disk has no block is a SIGBUS.  So the blocks come first, and
+ * a full disk is an error that a function returns.
+ */
+#ifndef JITDUMP_DISK_ROOM_H
+#define JITDUMP_DISK_ROOM_H
+
+#include <stdint.h>
+
+/* Make the file FD, whose end is at FROM, reach TO, with zeros on blocks of its own.
+ *
+ * Returns 0 or a negative errno: -ENOSPC, -EDQUOT, -EIO, or -EFBIG beyond RLIMIT_FSIZE, for which no
+ * SIGXFSZ is raised.  The file is as long as before then, if the disk lets it be.  */
+int jd_disk_room(int fd, uint64_t from, uint64_t to);
+
+#endif

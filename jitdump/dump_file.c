@@ -1,0 +1,262 @@
+/* See dump_file.h. */
+#include "jitdump/dump_file.h"
+#include "jitdump/dump_clock.h"
+#include "jitdump/dump_record.h"
+#include "jitdump/jitdump_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PID_MAX_DIGITS = 20 };
+
+struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error)
+{
+    size_t path_bytes = strlen(dir) + sizeof "/jit-.dump" + PID_MAX_DIGITS;
+    struct dump_file *file = calloc(1, sizeof *file + path_bytes);
+    if (!file)
+        return NULL;
+    file->parent = parent;
+    file->pid = getpid();
+    atomic_init(&file->open, false);
+    snprintf(file->path, path_bytes, "%s/jit-%jd.dump", dir, (intmax_t)file->pid);
+    jd_fork_mark_set(&file->fork_mark);
+    jd_tail_init(&file->tail, file->path, error);
+    if (parent)
+        file->tail.next_code_index = parent->tail.next_code_index;
+    return file;
+}
+
+/* ---- What an earlier process left ---- */
+
+static const char *what_is_in_the_way(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return "a symbolic link";
+    if (S_ISDIR(status->st_mode))
+        return "a directory";
+    if (S_ISFIFO(status->st_mode))
+        return "a FIFO";
+    if (!S_ISREG(status->st_mode))
+        return "a socket or device";
+    if (status->st_uid != geteuid())
+        return "another user's file";
+    return "a file that has other hard links";
+}
+
+/* A dump is locked as long as its process has it open.  In a directory that several containers share,
+ * another one's process may have our pid. */
+static bool is_in_use(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool in_use = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return in_use;
+}
+
+/* Make way for the new file.  Only what an earlier process with our pid can have left is removed: in a
+ * directory that all may write to, anything else may be a trap. */
+static int remove_stale_file(const char *path, struct first_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0) {
+        if (errno == ENOENT)
+            return 0; /* the directory's absence is found when creating */
+        return jd_error_keep(error, -errno,
+                             "%s: cannot look for an old file there: %m; set "
+                             "JITDUMPDIR to a directory of yours",
+                             path);
+    }
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+        return jd_error_keep(error, -EEXIST,
+                             "%s: %s is in the way, and is not touched; remove it, "
+                             "or set JITDUMPDIR to another directory",
+                             path, what_is_in_the_way(&status));
+    if (is_in_use(path))
+        return jd_error_keep(error, -EEXIST,
+                             "%s: a dump that is still being written is in the "
+                             "way; set JITDUMPDIR to another directory",
+                             path);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return jd_error_keep(error, -errno, "%s: cannot remove the file of an earlier process: %m",
+                             path);
+    return 0;
+}
+
+/* ---- Opening ---- */
+
+static const char *remedy_for_creating(int error)
+{
+    switch (error) {
+    case EEXIST:
+        return "; somebody put it there this moment: find out who";
+    case ENOENT:
+        return "; the directory does not exist: create it, or set JITDUMPDIR to one that does";
+    case EACCES:
+    case EROFS:
+        return "; set JITDUMPDIR to a directory that you may write to";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit (ulimit -n)";
+    case ENOSPC:
+    case EDQUOT:
+        return "; free some space, or set JITDUMPDIR to a directory on another file system";
+    default:
+        return "; set JITDUMPDIR to another directory";
+    }
+}
+
+static int create(const char *path, struct held_fd *held, struct first_error *error)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
+                             remedy_for_creating(errno));
+    flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
+    if (!jd_fd_hold(held, fd)) {
+        int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
+        close(fd);
+        return result;
+    }
+    return 0;
+}
+
+static void put_header(const struct dump_file *file, const struct dump_header *header)
+{
+    struct byte_sink sink = byte_sink_over(file->tail.window->data, JITHEADER_BYTES);
+    sink_u32(&sink, JITDUMP_MAGIC);
+    sink_u32(&sink, JITDUMP_FILE_VERSION);
+    sink_u32(&sink, JITHEADER_BYTES);
+    sink_u32(&sink, header->elf_mach);
+    sink_u32(&sink, 0);
+    sink_u32(&sink, (uint32_t)file->pid);
+    sink_u64(&sink, jd_clock_now(header->counter));
+    sink_u64(&sink, header->counter ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
+}
+
+/* perf finds a dump by the mmap event of a file of this name, and records such events for executable
+ * mappings only; one who attaches later finds it in /proc/<pid>/maps.  Nothing is ever executed there. */
+static int map_marker(struct dump_file *file, struct first_error *error)
+{
+    file->marker_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *marker =
+        mmap(NULL, file->marker_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file->tail.fd.number, 0);
+    if (marker == MAP_FAILED && errno == EPERM)
+        return jd_error_keep(error, -EPERM,
+                             "%s: is on a file system mounted noexec, where no mapping can tell "
+                             "perf of it; set JITDUMPDIR to another directory",
+                             file->path);
+    if (marker == MAP_FAILED)
+        return jd_error_keep(error, -errno,
+                             "%s: cannot be mapped executable, which is how perf finds it: %m; set "
+                             "JITDUMPDIR to another directory",
+                             file->path);
+    file->marker = marker;
+    return 0;
+}
+
+static void unmap_marker(struct dump_file *file)
+{
+    if (file->marker)
+        munmap(file->marker, file->marker_bytes);
+    file->marker = NULL;
+}
+
+static int start(struct dump_file *file, const struct held_fd *fd, const struct dump_header *header)
+{
+    int error = jd_tail_start(&file->tail, fd);
+    if (error)
+        return error;
+    put_header(file, header);
+    file->tail.offset = JITHEADER_BYTES;
+    file->tail.counter = header->counter;
+    error = map_marker(file, file->tail.error);
+    if (error)
+        jd_tail_end(&file->tail);
+    return error;
+}
+
+static int open_locked(struct dump_file *file, const struct dump_header *header)
+{
+    struct held_fd fd;
+    int error = remove_stale_file(file->path, file->tail.error);
+    if (!error)
+        error = create(file->path, &fd, file->tail.error);
+    if (error)
+        return error;
+    error = start(file, &fd, header);
+    if (error) {
+        unlink(file->path);
+        jd_fd_close(&fd);
+        file->tail.fd.number = -1;
+        return error;
+    }
+    atomic_store_explicit(&file->open, true, memory_order_release);
+    return 0;
+}
+
+int jd_file_open(struct dump_file *file, const struct dump_header *header)
+{
+    int error = 0, cancel_state;
+    if (atomic_load_explicit(&file->open, memory_order_acquire))
+        return 0;
+    /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_mutex_lock(&file->tail.mutex);
+    if (!atomic_load_explicit(&file->open, memory_order_relaxed))
+        error = open_locked(file, header);
+    pthread_mutex_unlock(&file->tail.mutex);
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
+}
+
+/* ---- Closing ---- */
+
+void jd_file_disown(struct dump_file *file)
+{
+    unmap_marker(file);
+    jd_fd_close(&file->tail.fd);
+    jd_tail_disown(&file->tail);
+}
+
+static int write_close(struct dump_file *file)
+{
+    struct dump_room room;
+    int error = jd_tail_reserve(&file->tail, JR_CODE_CLOSE_BYTES, false, &room);
+    if (error)
+        return error;
+    jd_put_close(&room);
+    return jd_room_publish(&room);
+}
+
+int jd_file_close(struct dump_file *file)
+{
+    if (jd_fork_mark_is_inherited(&file->fork_mark)) {
+        jd_file_disown(file);
+        return 0;
+    }
+    if (!atomic_load_explicit(&file->open, memory_order_relaxed))
+        return 0;
+    int error = write_close(file);
+    int end_error = jd_tail_end(&file->tail);
+    unmap_marker(file);
+    int close_error = jd_fd_close(&file->tail.fd);
+    error = error ? error : end_error;
+    return error ? error : close_error;
+}
+
+void jd_file_free(struct dump_file *file)
+{
+    if (!jd_fork_mark_is_inherited(&file->fork_mark))
+        pthread_mutex_destroy(&file->tail.mutex);
+    jd_fork_mark_free(&file->fork_mark);
+    free(file);
+}

@@ -1,0 +1,50 @@
+/* The dump of one process: its place, its creation, the marker that shows it to perf, and its end. */
+#ifndef JITDUMP_DUMP_FILE_H
+#define JITDUMP_DUMP_FILE_H
+
+#include "jitdump/dump_tail.h"
+#include "jitdump/first_error.h"
+#include "jitdump/fork_mark.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct dump_file {
+    struct dump_file *parent; /* of the process that this one was forked from, or NULL */
+    struct fork_mark fork_mark;
+    pid_t pid;
+    atomic_bool open;
+    void *marker; /* NULL: none */
+    size_t marker_bytes;
+    struct dump_tail tail;
+    char path[];
+};
+
+/* What the header says. */
+struct dump_header {
+    uint32_t elf_mach;
+    bool counter; /* records are stamped with the CPU's counter */
+};
+
+/* This process's file in DIR, not open yet.  A child's takes over where PARENT's code indices are.
+ * Returns NULL for want of memory.  ERROR must outlive it, and takes the texts. */
+struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error);
+
+/* Create the file with its header and marker, unless that is done already.  Threads: any number at once.
+ * Returns 0 or a negative errno, and leaves nothing in the directory then. */
+int jd_file_open(struct dump_file *file, const struct dump_header *header);
+
+/* In a forked child: let go of what came with the fork.  The parent's file is left alone.  Does nothing
+ * the second time. */
+void jd_file_disown(struct dump_file *file);
+
+/* Write the closing record and close an open file; disown an inherited one.  Returns 0 or a negative
+ * errno. */
+int jd_file_close(struct dump_file *file);
+
+void jd_file_free(struct dump_file *file);
+
+#endif

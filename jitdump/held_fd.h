@@ -1,0 +1,47 @@
+/* A file descriptor that the program may close behind our back.
+ *
+ * Daemons close every descriptor they inherited.  The number may stand for another file by then, and
+ * whoever grows or cuts "his" file through it destroys that one; so whoever uses it asks first.
+ */
+#ifndef JITDUMP_HELD_FD_H
+#define JITDUMP_HELD_FD_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct held_fd {
+    int number; /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+
+/* Returns false, with errno, if FD can't be looked at. */
+static inline bool jd_fd_hold(struct held_fd *held, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    held->number = fd;
+    held->device = status.st_dev;
+    held->inode = status.st_ino;
+    return true;
+}
+
+static inline bool jd_fd_is_ours(const struct held_fd *held)
+{
+    struct stat status;
+    return held->number >= 0 && fstat(held->number, &status) == 0 &&
+           status.st_dev == held->device && status.st_ino == held->inode;
+}
+
+/* Returns 0 or the negative errno of close(2).  Does nothing the second time. */
+static inline int jd_fd_close(struct held_fd *held)
+{
+    int error = jd_fd_is_ours(held) && close(held->number) != 0 ? -errno : 0;
+    held->number = -1;
+    return error;
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* The calls of jitdump.h: arguments, environment, the handle, and which process's file is meant. */
+#include "jitdump/jitdump.h"
+#include "jitdump/dump_clock.h"
+#include "jitdump/dump_file.h"
+#include "jitdump/dump_record.h"
+#include "jitdump/jitdump_format.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct jitdump {
+    _Atomic(struct dump_file *) file; /* the newest process's; NULL: jitdump_open failed */
+    int open_error;                   /* why */
+    struct dump_header header;
+    _Atomic uint64_t lost;
+    struct first_error error;
+    char *dir; /* absolute, so that a child finds it wherever its current directory is */
+};
+
+/* ---- Structs that grow ---- */
+
+/* Copy what a caller built with another version's header gave.  Members that his struct ends before are 0;
+ * those that this version does not know would be ignored, so they must not be set.  */
+static int read_struct(void *known, size_t known_bytes, const void *given, size_t given_bytes,
+                       size_t least_bytes)
+{
+    const unsigned char *bytes = given;
+    if (given_bytes < least_bytes)
+        return -EINVAL;
+    for (size_t i = known_bytes; i < given_bytes; i++)
+        if (bytes[i])
+            return -E2BIG;
+    memset(known, 0, known_bytes);
+    memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
+    return 0;
+}
+
+static int bad_struct(struct jitdump *dump, int error, const char *name, const char *invalid)
+{
+    return jd_error_keep(&dump->error, error, "struct %s: %s", name,
+                         error == -E2BIG
+                             ? "members that this version of libjitdump does not know are set"
+                             : invalid);
+}
+
+static int read_options(struct jitdump_options *options, const struct jitdump_options *given)
+{
+    *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
+    if (!given)
+        return 0;
+    int error = read_struct(options, sizeof *options, given, given->size, sizeof given->size);
+    if (error)
+        *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
+    else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC))
+        error = -EINVAL;
+    return error;
+}
+
+static const char *what_is_missing(const struct jitdump_code *code)
+{
+    const struct jitdump_unwind *unwind = code->unwind;
+    if (code->line_count && !code->lines)
+        return "line_count is set, and lines is NULL";
+    if (unwind && unwind->unwinding_size && !unwind->data)
+        return "unwinding_size is set, and data is NULL";
+    if (unwind && unwind->eh_frame_hdr_size > unwind->unwinding_size)
+        return "eh_frame_hdr_size is more than unwinding_size, which includes it";
+    return NULL;
+}
+
+static int read_code(struct jitdump *dump, struct jitdump_code *code,
+                     const struct jitdump_code *given)
+{
+    size_t least = offsetof(struct jitdump_code, code_size) + sizeof given->code_size;
+    if (!given)
+        return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
+    int error = read_struct(code, sizeof *code, given, given->size, least);
+    if (error)
+        return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
+    const char *missing = what_is_missing(code);
+    return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : 0;
+}
+
+/* ---- Opening ---- */
+
+static bool environment_asks_for_dump(void)
+{
+    const char *word = secure_getenv("PERFJIT");
+    while (word) {
+        size_t length = strcspn(word, ",");
+        if (length == strlen("dump") && memcmp(word, "dump", length) == 0)
+            return true;
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    return false;
+}
+
+static uint32_t this_programs_elf_mach(void)
+{
+#if defined(__x86_64__)
+    return EM_X86_64;
+#elif defined(__i386__)
+    return EM_386;
+#elif defined(__aarch64__)
+    return EM_AARCH64;
+#elif defined(__arm__)
+    return EM_ARM;
+#elif defined(__riscv)
+    return EM_RISCV;
+#elif defined(__powerpc64__)
+    return EM_PPC64;
+#elif defined(__s390x__)
+    return EM_S390;
+#elif defined(__loongarch__)
+    return 258; /* EM_LOONGARCH, which elf.h has since glibc 2.36 */
+#elif defined(__mips__)
+    return EM_MIPS;
+#else
+    return EM_NONE;
+#endif
+}
+
+/* DIR, or where the environment says, from the root; to be freed.  Returns NULL with errno. */
+static char *absolute_dir(const char *dir)
+{
+    char *absolute;
+    if (!dir || !*dir)
+        dir = secure_getenv("JITDUMPDIR");
+    if (dir && *dir == '/')
+        return strdup(dir);
+    char *current = getcwd(NULL, 0);
+    if (!current || !dir || !*dir)
+        return current;
+    if (asprintf(&absolute, "%s/%s", current, dir) < 0)
+        absolute = NULL;
+    free(current);
+    return absolute;
+}
+
+static struct jitdump *dump_new(void)
+{
+    struct jitdump *dump = calloc(1, sizeof *dump);
+    if (!dump)
+        return NULL;
+    atomic_init(&dump->file, NULL);
+    atomic_init(&dump->lost, 0);
+    jd_error_init(&dump->error);
+    return dump;
+}
+
+static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
+{
+    dump->header.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
+    dump->header.counter = options->flags & JITDUMP_TSC;
+    if (dump->header.counter && !jd_clock_has_counter())
+        return jd_error_keep(&dump->error, -EOPNOTSUPP,
+                             "JITDUMP_TSC: this machine has no such counter; leave it out, and "
+                             "record with perf record -k mono");
+    dump->dir = absolute_dir(options->dir);
+    if (!dump->dir)
+        return jd_error_keep(&dump->error, -errno,
+                             "the current directory can't be found: %m; set JITDUMPDIR to the "
+                             "absolute path of a directory");
+    struct dump_file *file = jd_file_new(dump->dir, NULL, &dump->error);
+    if (!file)
+        return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump");
+    int error = jd_file_open(file, &dump->header);
+    if (error)
+        jd_file_free(file);
+    else
+        atomic_store(&dump->file, file);
+    return error;
+}
+
+int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
+{
+    struct jitdump_options options;
+    *dump = NULL;
+    int error = read_options(&options, given);
+    if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_asks_for_dump())
+        return 0;
+    *dump = dump_new();
+    if (!*dump)
+        return -ENOMEM;
+    if (error)
+        bad_struct(*dump, error, "jitdump_options",
+                   "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
+    else
+        error = open_first_file(*dump, &options);
+    (*dump)->open_error = error;
+    return error;
+}
+
+int jitdump_close(struct jitdump *dump)
+{
+    if (!dump)
+        return 0;
+    int error = jd_error_code(&dump->error);
+    struct dump_file *file = atomic_load(&dump->file);
+    while (file) {
+        struct dump_file *parent = file->parent;
+        int close_error = jd_file_close(file);
+        error = error ? error : close_error;
+        jd_file_free(file);
+        file = parent;
+    }
+    free(dump->dir);
+    free(dump);
+    return error;
+}
+
+/* ---- What became of it ---- */
+
+const char *jitdump_error(const struct jitdump *dump)
+{
+    return dump ? jd_error_text(&dump->error) : "";
+}
+
+const char *jitdump_path(const struct jitdump *dump)
+{
+    const struct dump_file *file = dump ? atomic_load(&dump->file) : NULL;
+    while (file && !atomic_load(&file->open))
+        file = file->parent;
+    return file ? file->path : "";
+}
+
+uint64_t jitdump_lost(const struct jitdump *dump)
+{
+    return dump ? atomic_load_explicit(&dump->lost, memory_order_relaxed) : 0;
+}
+
+/* ---- Whose file, and who writes ---- */
+
+/* A child's own file, not open yet, in the place of INHERITED.  The threads of a child may arrive
+ * together: the first one's file stands.  INHERITED stays, since they may still be looking at it. */
+static struct dump_file *adopt_file(struct jitdump *dump, struct dump_file *inherited)
+{
+    struct dump_file *fresh = jd_file_new(dump->dir, inherited, &dump->error);
+    if (!fresh)
+        return NULL;
+    struct dump_file *file = inherited;
+    if (!atomic_compare_exchange_strong(&dump->file, &file, fresh)) {
+        jd_file_free(fresh);
+        return file;
+    }
+    jd_file_disown(inherited);
+    return fresh;
+}
+
+/* This process's file, open. */
+static int own_file(struct jitdump *dump, struct dump_file **file)
+{
+    *file = atomic_load_explicit(&dump->file, memory_order_acquire);
+    if (jd_fork_mark_is_inherited(&(*file)->fork_mark))
+        *file = adopt_file(dump, *file);
+    if (!*file)
+        return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
+    return jd_file_open(*file, &dump->header);
+}
+
+/* The kernel is asked once for each thread and process. */
+static struct record_author author_in(const struct dump_file *file)
+{
+    static __thread struct record_author cached;
+    if (cached.pid != (uint32_t)file->pid) {
+        cached.pid = (uint32_t)file->pid;
+        cached.tid = (uint32_t)syscall(SYS_gettid);
+    }
+    return cached;
+}
+
+/* ---- Records ---- */
+
+/* Room for a group of BYTES in this process's file. */
+static int reserve(struct jitdump *dump, uint64_t bytes, bool new_function, struct dump_room *room,
+                   struct record_author *author)
+{
+    struct dump_file *file;
+    int error = own_file(dump, &file);
+    if (error)
+        return error;
+    *author = author_in(file);
+    return jd_tail_reserve(&file->tail, bytes, new_function, room);
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint64_t *code_index)
+{
+    struct jitdump_code code;
+    struct function_sizes sizes;
+    struct record_author author;
+    struct dump_room room;
+    int error = read_code(dump, &code, given);
+    if (error)
+        return error;
+    uint64_t bytes = jd_function_measure(&code, &sizes);
+    if (bytes > UINT32_MAX)
+        return jd_error_keep(&dump->error, -EFBIG,
+                             "%s: a function's name, code, lines and unwind tables are over 4 GiB "
+                             "together, which is more than a record can have",
+                             jitdump_path(dump));
+    error = reserve(dump, bytes, true, &room, &author);
+    if (error)
+        return error;
+    jd_put_function(&room, &code, &sizes, author);
+    if (code_index)
+        *code_index = room.code_index;
+    error = jd_room_publish(&room);
+    return error ? jd_error_keep(&dump->error, error,
+                                 "%s: a function's name or a source file's "
+                                 "name changed while it was copied",
+                                 jitdump_path(dump))
+                 : 0;
+}
+
+static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                     uint64_t new_code_addr, uint64_t code_size)
+{
+    struct record_author author;
+    struct dump_room room;
+    int error = reserve(dump, JR_CODE_MOVE_BYTES, false, &room, &author);
+    if (error)
+        return error;
+    jd_put_move(&room, author, code_index, old_code_addr, new_code_addr, code_size);
+    return jd_room_publish(&room);
+}
+
+static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                       uint64_t code_size)
+{
+    struct record_author author;
+    struct dump_room room;
+    int error = reserve(dump, JR_CODE_UNLOAD_BYTES, false, &room, &author);
+    if (error)
+        return error;
+    jd_put_unload(&room, author, code_index, code_addr, code_size);
+    return jd_room_publish(&room);
+}
+
+/* Count what could not be recorded. */
+static int counted(struct jitdump *dump, int error)
+{
+    if (error)
+        atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
+    return error;
+}
+
+int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    if (!dump)
+        return 0;
+    int error = dump->open_error;
+    return counted(dump, error ? error : add_code(dump, code, code_index));
+}
+
+int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                         uint64_t new_code_addr, uint64_t code_size)
+{
+    if (!dump)
+        return 0;
+    int error = dump->open_error;
+    return counted(
+        dump, error ? error : move_code(dump, code_index, old_code_addr, new_code_addr, code_size));
+}
+
+int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                           uint64_t code_size)
+{
+    if (!dump)
+        return 0;
+    int error = dump->open_error;
+    return counted(dump, error ? error : unload_code(dump, code_index, code_addr, code_size));
+}

@@ -1,0 +1,197 @@
+/* What the tests of libjitdump share: a directory for each test, children, and a strict walk over a dump. */
+#ifndef JITDUMP_TEST_H
+#define JITDUMP_TEST_H
+
+#include "jitdump/byte_cursor.h"
+#include "jitdump/jitdump.h"
+#include "jitdump/jitdump_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- A directory for each test ---- */
+
+static char dir[64];
+static char path[128]; /* of this process's dump */
+
+static inline void set_path(pid_t pid)
+{
+    snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)pid);
+}
+
+static inline int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/jitdump_test.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    set_path(getpid());
+    unsetenv("PERFJIT");
+    unsetenv("JITDUMPDIR");
+    return 0;
+}
+
+static inline int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static inline struct jitdump_options options_in_dir(void)
+{
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    options.dir = dir;
+    options.flags = JITDUMP_ALWAYS;
+    return options;
+}
+
+static inline int try_open(struct jitdump **dump)
+{
+    struct jitdump_options options = options_in_dir();
+    return jitdump_open(dump, &options);
+}
+
+/* ---- Children ---- */
+
+enum { NOT_PERMITTED = 77 };
+
+/* In children, where cmocka's assertions can't report. */
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static inline pid_t start_child(void (*body)(struct jitdump *), struct jitdump *dump)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(120); /* a deadlock must not hang the tests */
+        set_path(getpid());
+        body(dump);
+        _exit(0);
+    }
+    return child;
+}
+
+static inline int wait_for(pid_t child)
+{
+    int status = -1;
+    if (waitpid(child, &status, 0) != child)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static inline int run_in_child(void (*body)(struct jitdump *), struct jitdump *dump)
+{
+    return wait_for(start_child(body, dump));
+}
+
+/* What this machine or user can't do is not tested here, and fails where nobody would notice. */
+static inline void skip_or_fail(const char *reason)
+{
+    const char *ci = getenv("CI");
+    fprintf(stderr, "skipped: %s\n", reason);
+    if (ci && strcmp(ci, "true") == 0)
+        fail_msg("CI=true: must not be skipped");
+    skip();
+}
+
+/* Run BODY in a child, which may end with NOT_PERMITTED. */
+static inline void assert_child_may(void (*body)(struct jitdump *), const char *reason)
+{
+    int result = run_in_child(body, NULL);
+    if (result == NOT_PERMITTED)
+        skip_or_fail(reason);
+    assert_int_equal(result, 0);
+}
+
+/* ---- Reading a dump ---- */
+
+struct dump_bytes {
+    uint8_t *data;
+    size_t size;
+};
+
+struct record {
+    uint32_t id, total_size;
+    uint64_t timestamp;
+    size_t offset;
+    struct byte_cursor body; /* behind the prefix */
+};
+
+static inline struct dump_bytes read_dump(const char *file_path)
+{
+    struct dump_bytes dump = {NULL, 0};
+    struct stat status;
+    int fd = open(file_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return dump;
+    if (fstat(fd, &status) == 0 && (dump.data = malloc((size_t)status.st_size + 1)))
+        dump.size = (size_t)read(fd, dump.data, (size_t)status.st_size);
+    close(fd);
+    return dump;
+}
+
+/* The record at *OFFSET.  Returns false at the end: of the file, or where only zeros follow.  Whatever else
+ * can't be a record ends the test. */
+static inline bool next_record(const struct dump_bytes *dump, size_t *offset, struct record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(dump->data + *offset, dump->size - *offset, false);
+    if (*offset == dump->size)
+        return false;
+    record->offset = *offset;
+    record->id = cursor_u32(&cursor);
+    record->total_size = cursor_u32(&cursor);
+    record->timestamp = cursor_u64(&cursor);
+    if (cursor.failed || record->total_size == 0) {
+        for (size_t i = *offset; i < dump->size; i++)
+            CHECK(dump->data[i] == 0);
+        return false;
+    }
+    CHECK(record->total_size >= JR_PREFIX_BYTES);
+    CHECK(record->total_size <= dump->size - *offset);
+    *offset += record->total_size;
+    cursor.size = record->total_size;
+    record->body = cursor;
+    return true;
+}
+
+static inline struct byte_cursor file_header(const struct dump_bytes *dump)
+{
+    CHECK(dump->data && dump->size >= JITHEADER_BYTES);
+    return byte_cursor_over(dump->data, JITHEADER_BYTES, false);
+}
+
+/* How many records with ID the file has. */
+static inline size_t count_records(const char *file_path, uint32_t id)
+{
+    struct dump_bytes dump = read_dump(file_path);
+    struct record record;
+    size_t offset = JITHEADER_BYTES, count = 0;
+    file_header(&dump);
+    while (next_record(&dump, &offset, &record))
+        count += record.id == id;
+    free(dump.data);
+    return count;
+}
+
+#endif
