@@ -29,7 +29,7 @@ ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
-INJECTOR_LIBS := -lelf -lxxhash
+INJECTOR_LIBS := -lelf -lxxhash -lzstd
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
@@ -129,6 +129,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 jitdump/jitdump.h perfmap/perfmap.h $(DESTDIR)$(PREFIX)/include/
+	install -D -m 644 jitdump/cfi.h $(DESTDIR)$(PREFIX)/include/jitdump/cfi.h
 	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	for lib in jitdump perfmap; do \

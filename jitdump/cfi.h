@@ -22,6 +22,8 @@
  * The bytes are those that perf reads, in perf's order, with addresses counted for perf's picture of a
  * function: the code, then .eh_frame at the next multiple of 8, then .eh_frame_hdr.  A runtime that puts
  * them there itself can give the .eh_frame to __register_frame, and debuggers and C++ unwind by it too.
+ * (perf inject --jit maps the tables there too, over what else is there: for it, leave unwinding_size + 7
+ * bytes behind each function without other functions.  perfjit inject doesn't need that.)
  *
  * All code offsets count from the function's first byte, in bytes.  All registers have DWARF's numbers.
  *

@@ -29,6 +29,7 @@ static const char
             [0x0b] = "",   [0x0c] = "uu", [0x0d] = "u",  [0x0e] = "u",  [0x0f] = "b",
             [0x10] = "ub", [0x11] = "us", [0x12] = "us", [0x13] = "s",  [0x14] = "uu",
             [0x15] = "us", [0x16] = "ub", [0x1d] = "8", /* MIPS_advance_loc8 */
+            [0x2c] = "",                                /* AARCH64_negate_ra_state_with_pc */
             [0x2d] = "",   /* GNU_window_save, AARCH64_negate_ra_state */
             [0x2e] = "u",  /* GNU_args_size */
             [0x2f] = "uu", /* GNU_negative_offset_extended */
@@ -105,6 +106,17 @@ static bool can_read(uint8_t encoding)
            (application == DW_EH_PE_absptr || application == DW_EH_PE_pcrel);
 }
 
+static void skip_personality(struct byte_cursor *cursor, uint8_t address_bytes)
+{
+    uint8_t encoding = cursor_u8(cursor);
+    if (encoding == DW_EH_PE_omit)
+        return;
+    if ((encoding & ENCODING_FORMAT) == 0x01 || (encoding & ENCODING_FORMAT) == 0x09)
+        cursor_uleb(cursor);
+    else
+        get_encoded(cursor, encoding, address_bytes);
+}
+
 /* The augmentation data, letter by letter.  Personality and LSDA serve exceptions, not unwinding: stepped over. */
 static const char *read_augmentation(struct byte_cursor *cursor, const char *letters,
                                      uint8_t address_bytes, struct eh_cie *cie)
@@ -126,11 +138,13 @@ static const char *read_augmentation(struct byte_cursor *cursor, const char *let
         else if (*letters == 'L')
             cursor_skip(&part, 1);
         else if (*letters == 'P')
-            get_encoded(&part, cursor_u8(&part), address_bytes);
+            skip_personality(&part, address_bytes);
         else if (*letters == 'S')
             cie->signal_frame = true;
         else if (*letters == 'B')
             cie->b_key = true;
+        else if (*letters == 'G') /* the frame is tagged: matters to who unwinds for real */
+            continue;
         else
             return "CIE with an unknown augmentation letter";
     }

@@ -5,7 +5,7 @@
  *      4 u32 id               0: a CIE; else an FDE, whose CIE begins `id` bytes before this field
  *
  * CIE     8 u8 version        1 or 3
- *         9 augmentation      NUL-terminated: "", or "z" and letters out of R P L S B
+ *         9 augmentation      NUL-terminated: "", or "z" and letters out of R P L S B G
  *           uleb code_align, sleb data_align, return register (version 1: u8, 3: uleb)
  *           with "z": uleb length, then what the letters announce: R u8 encoding of the FDEs' pointers;
  *           P u8 encoding, pointer to the personality; L u8 encoding of the FDEs' LSDA pointers;

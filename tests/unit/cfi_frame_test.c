@@ -1,0 +1,268 @@
+/* Compact frames: the row of every instruction, and the same bytes as directives. */
+#include "jitdump/cfi.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/cfi_cases.h"
+#include "tests/unit/cfi_rows.h"
+
+/* ---- Helpers ---- */
+
+static struct jitdump_unwind finish(struct jitdump_cfi *cfi, uint64_t code_size)
+{
+    struct jitdump_unwind unwind;
+    int error = jitdump_cfi_finish(cfi, code_size, &unwind);
+    if (error)
+        fail_msg("%d: %s", error, jitdump_cfi_error(cfi));
+    return unwind;
+}
+
+static void assert_rows(struct jitdump_cfi *cfi, enum jitdump_arch arch, uint64_t code_size,
+                        const char *expected)
+{
+    struct jitdump_unwind unwind = finish(cfi, code_size);
+    struct rows_table table = rows_of(&unwind, code_size, arch);
+    char *rows = rows_text(&table, 0, code_size);
+    assert_string_equal(rows, expected);
+    free(rows);
+}
+
+static void assert_refused(enum jitdump_arch arch, struct jitdump_frame frame, const char *text)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(arch);
+    struct jitdump_unwind unwind;
+    jitdump_cfi_frame(cfi, &frame);
+    assert_int_equal(jitdump_cfi_finish(cfi, 100, &unwind), -EINVAL);
+    assert_non_null(strstr(jitdump_cfi_error(cfi), text));
+    jitdump_cfi_free(cfi);
+}
+
+static struct jitdump_cfi *describe(const struct cfi_case *test)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(test->arch);
+    for (const struct cfi_piece *piece = test->pieces; piece < test->pieces + 3 && piece->size;
+         piece++) {
+        if (!test->whole)
+            jitdump_cfi_block(cfi, piece->start, piece->size);
+        jitdump_cfi_frame(cfi, &piece->frame);
+    }
+    return cfi;
+}
+
+/* ---- Tests ---- */
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CFI_CASES; i++) {
+        struct jitdump_cfi *cfi = describe(&cfi_cases[i]);
+        print_message("# %s\n", cfi_cases[i].name);
+        assert_rows(cfi, cfi_cases[i].arch, cfi_cases[i].code_size, cfi_cases[i].rows);
+        jitdump_cfi_free(cfi);
+    }
+}
+
+/* Whether the epilogue ends the code is known early with a block and late without: no difference. */
+static void test_a_block_of_the_whole_code_is_the_default(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CFI_CASES; i++) {
+        const struct cfi_case *test = &cfi_cases[i];
+        if (!test->whole)
+            continue;
+        struct jitdump_cfi *implied = describe(test), *given = jitdump_cfi_new(test->arch);
+        jitdump_cfi_block(given, 0, test->code_size);
+        jitdump_cfi_frame(given, &test->pieces[0].frame);
+        struct jitdump_unwind a = finish(implied, test->code_size);
+        struct jitdump_unwind b = finish(given, test->code_size);
+        assert_int_equal(a.unwinding_size, b.unwinding_size);
+        assert_memory_equal(a.data, b.data, a.unwinding_size);
+        jitdump_cfi_free(implied);
+        jitdump_cfi_free(given);
+    }
+}
+
+static void assert_same_bytes(struct jitdump_cfi *cfi, struct jitdump_cfi *by_hand,
+                              uint64_t code_size)
+{
+    struct jitdump_unwind a = finish(cfi, code_size), b = finish(by_hand, code_size);
+    assert_int_equal(a.unwinding_size, b.unwinding_size);
+    assert_int_equal(a.eh_frame_hdr_size, b.eh_frame_hdr_size);
+    assert_memory_equal(a.data, b.data, a.unwinding_size);
+    jitdump_cfi_free(cfi);
+    jitdump_cfi_free(by_hand);
+}
+
+static void test_a_pointer_frame_is_its_directives(void **state)
+{
+    const struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(15, 26)};
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_cfi *by_hand = jitdump_cfi_new(JITDUMP_X86_64);
+    (void)state;
+    jitdump_cfi_frame(cfi, &frame);
+    jitdump_cfi_def_cfa_offset(by_hand, 1, 16); /* push rbp */
+    jitdump_cfi_offset(by_hand, 1, JITDUMP_RBP, -16);
+    jitdump_cfi_def_cfa_register(by_hand, 4, JITDUMP_RBP); /* mov rbp, rsp */
+    jitdump_cfi_offset(by_hand, 5, JITDUMP_RBX, -24);      /* push rbx */
+    jitdump_cfi_offset(by_hand, 7, JITDUMP_R12, -32);      /* push r12 */
+    for (uint64_t epilogue = 15; epilogue <= 26; epilogue += 11) {
+        jitdump_cfi_remember_state(by_hand, epilogue);
+        jitdump_cfi_restore(by_hand, epilogue + 6, JITDUMP_R12); /* add rsp, 32; pop r12 */
+        jitdump_cfi_restore(by_hand, epilogue + 7, JITDUMP_RBX); /* pop rbx */
+        jitdump_cfi_def_cfa(by_hand, epilogue + 8, JITDUMP_RSP, 8);
+        jitdump_cfi_restore(by_hand, epilogue + 8, JITDUMP_RBP); /* pop rbp */
+        jitdump_cfi_restore_state(by_hand, epilogue + 9);        /* ret */
+    }
+    assert_same_bytes(cfi, by_hand, 35);
+}
+
+static void test_a_stack_frame_is_its_directives(void **state)
+{
+    const struct jitdump_frame hot = {.kind = JITDUMP_FRAME_STACK,
+                                      JITDUMP_SAVED(JITDUMP_X30, JITDUMP_X19, JITDUMP_D8),
+                                      .stack_bytes = 64,
+                                      JITDUMP_EPILOGUES(20)};
+    struct jitdump_frame cold = hot;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_AARCH64);
+    struct jitdump_cfi *by_hand = jitdump_cfi_new(JITDUMP_AARCH64);
+    (void)state;
+    cold.flags = JITDUMP_FRAME_ENTERED;
+    cold.epilogue_count = 0;
+    jitdump_cfi_block(cfi, 0, 36);
+    jitdump_cfi_frame(cfi, &hot);
+    jitdump_cfi_block(cfi, 64, 16);
+    jitdump_cfi_frame(cfi, &cold);
+
+    jitdump_cfi_block(by_hand, 0, 36);
+    jitdump_cfi_def_cfa_offset(by_hand, 4, 32); /* stp x30, x19, [sp, #-32]! */
+    jitdump_cfi_offset(by_hand, 4, JITDUMP_X30, -32);
+    jitdump_cfi_rel_offset(by_hand, 4, JITDUMP_X19, 8);
+    jitdump_cfi_offset(by_hand, 8, JITDUMP_D8, -16); /* str d8, [sp, #16] */
+    jitdump_cfi_adjust_cfa_offset(by_hand, 12, 64);  /* sub sp, sp, #64 */
+    jitdump_cfi_remember_state(by_hand, 20);         /* the epilogue begins */
+    jitdump_cfi_adjust_cfa_offset(by_hand, 24, -64); /* add sp, sp, #64 */
+    jitdump_cfi_restore(by_hand, 28, JITDUMP_D8);    /* ldr d8, [sp, #16] */
+    jitdump_cfi_def_cfa_offset(by_hand, 32, 0);      /* ldp x30, x19, [sp], #32 */
+    jitdump_cfi_restore(by_hand, 32, JITDUMP_X30);
+    jitdump_cfi_restore(by_hand, 32, JITDUMP_X19);
+    jitdump_cfi_block(by_hand, 64, 16);
+    jitdump_cfi_def_cfa_offset(by_hand, 64, 96);
+    jitdump_cfi_offset(by_hand, 64, JITDUMP_X30, -32);
+    jitdump_cfi_offset(by_hand, 64, JITDUMP_X19, -24);
+    jitdump_cfi_offset(by_hand, 64, JITDUMP_D8, -16);
+    assert_same_bytes(cfi, by_hand, 80);
+}
+
+static void test_directives_go_on_behind_a_frame(void **state)
+{
+    struct jitdump_frame frame = {
+        .kind = JITDUMP_FRAME_STACK, .stack_bytes = 8, JITDUMP_EPILOGUES(4)};
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    (void)state;
+    jitdump_cfi_frame(cfi, &frame);
+    jitdump_cfi_def_cfa_offset(cfi, 9, 8);
+    assert_rows(cfi, JITDUMP_X86_64, 12, "0 rsp+8 ra=c-8\n4 rsp+16 ra=c-8\n8 rsp+8 ra=c-8\n");
+    jitdump_cfi_free(cfi);
+}
+
+static void test_sizes(void **state)
+{
+    const struct jitdump_frame pointer = {.kind = JITDUMP_FRAME_POINTER,
+                                          .flags = JITDUMP_FRAME_LANDING_PAD,
+                                          JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+                                          .stack_bytes = 128};
+    const struct jitdump_frame leaf = {.kind = JITDUMP_FRAME_LEAF};
+    struct jitdump_frame entered = pointer, arm = {.kind = JITDUMP_FRAME_POINTER,
+                                                   JITDUMP_SAVED(JITDUMP_X19, JITDUMP_X20),
+                                                   .stack_bytes = 0x2010};
+    (void)state;
+    entered.flags |= JITDUMP_FRAME_ENTERED;
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &pointer), 4 + 1 + 3 + 1 + 2 + 7);
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, &pointer), 7 + 2 + 1 + 1);
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &entered), 0);
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &leaf), 0);
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_AARCH64, &leaf), 0);
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_AARCH64, &arm), 4 * 5);
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_AARCH64, &arm), 4 * 4);
+    arm.flags = JITDUMP_FRAME_DYNAMIC;
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_AARCH64, &arm), 4 * 3);
+    entered.flags = 0;
+    entered.stack_bytes = 127;
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &entered), 1 + 3 + 1 + 2 + 4);
+    arm.stack_bytes = 8;
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_AARCH64, &arm), -EINVAL);
+    assert_int_equal(jitdump_cfi_epilogue_bytes((enum jitdump_arch)3, &leaf), -EINVAL);
+}
+
+static void test_frames_that_can_not_be(void **state)
+{
+    const enum jitdump_arch x86 = JITDUMP_X86_64, arm = JITDUMP_AARCH64;
+    const enum jitdump_frame_kind pointer = JITDUMP_FRAME_POINTER, stack = JITDUMP_FRAME_STACK;
+    (void)state;
+    assert_refused(x86, (struct jitdump_frame){.kind = (enum jitdump_frame_kind)9}, "kind");
+    assert_refused(x86, (struct jitdump_frame){.flags = 0x100}, "flag");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, .saved_count = 21}, "more saved");
+    assert_refused(x86, (struct jitdump_frame){.stack_bytes = 8}, "leaf");
+    assert_refused(x86, (struct jitdump_frame){JITDUMP_SAVED(JITDUMP_RBX)}, "leaf");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, .flags = JITDUMP_FRAME_DYNAMIC},
+                   "without a frame pointer");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(3, 4, 3)}, "twice");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(JITDUMP_RSP)}, "saved");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(JITDUMP_RIP)}, "saved");
+    assert_refused(x86, (struct jitdump_frame){.kind = pointer, JITDUMP_SAVED(JITDUMP_RBP)},
+                   "saved");
+    assert_refused(x86, (struct jitdump_frame){.kind = stack, .stack_bytes = 0x80000000},
+                   "31 bits");
+    assert_refused(arm, (struct jitdump_frame){.kind = pointer, JITDUMP_SAVED(JITDUMP_X30)},
+                   "saved");
+    assert_refused(arm, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(JITDUMP_SP)}, "saved");
+    assert_refused(arm, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(40)}, "saved");
+    assert_refused(arm, (struct jitdump_frame){.kind = stack, JITDUMP_SAVED(96)}, "saved");
+    assert_refused(arm, (struct jitdump_frame){.kind = stack, .stack_bytes = 24}, "of 16");
+    assert_refused(arm, (struct jitdump_frame){.kind = stack, .stack_bytes = 1 << 24}, "24 bits");
+    assert_refused(arm, (struct jitdump_frame){.flags = JITDUMP_FRAME_IMM32}, "x86-64");
+}
+
+static void test_epilogues_in_wrong_places(void **state)
+{
+    const struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER};
+    const uint64_t early[] = {3}, overlapping[] = {20, 21}, late[] = {98}, odd[] = {34};
+    struct jitdump_frame f = frame;
+    (void)state;
+    f.epilogue_count = 1;
+    f.epilogues = early;
+    assert_refused(JITDUMP_X86_64, f, "0x3: behind one with a higher offset");
+    f.epilogues = late; /* pop rbp; the code ends; no ret */
+    f.epilogue_count = 1;
+    f.stack_bytes = 8;
+    assert_refused(JITDUMP_X86_64, f, "past the code");
+    f.epilogues = overlapping;
+    f.epilogue_count = 2;
+    assert_refused(JITDUMP_X86_64, f, "0x15: behind");
+    f.stack_bytes = 0;
+    f.epilogues = odd;
+    f.epilogue_count = 1;
+    assert_refused(JITDUMP_AARCH64, f, "0x22: not at an instruction");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_a_block_of_the_whole_code_is_the_default),
+        cmocka_unit_test(test_a_pointer_frame_is_its_directives),
+        cmocka_unit_test(test_a_stack_frame_is_its_directives),
+        cmocka_unit_test(test_directives_go_on_behind_a_frame),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_frames_that_can_not_be),
+        cmocka_unit_test(test_epilogues_in_wrong_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
