@@ -41,13 +41,18 @@ static bool continues(const struct added_map *last, const struct change *change,
                                           change->start - last->end == before->gap_after);
 }
 
+static int place_in_moment(const struct change *change)
+{
+    return change->kind == CHANGE_UNLOADED ? 0 : change->kind == CHANGE_MAP ? 1 : 2;
+}
+
 /* The changes of one moment: first what is nobody's any more, then the functions by image, then by address. */
 static int compare_in_moment(const void *left, const void *right, void *argument)
 {
     const struct jit_function *functions = argument;
     const struct change *a = left, *b = right;
     if (a->kind != b->kind)
-        return a->kind == CHANGE_FUNCTION ? 1 : b->kind == CHANGE_FUNCTION ? -1 : 0;
+        return place_in_moment(a) - place_in_moment(b);
     if (a->kind == CHANGE_FUNCTION && functions[a->index].image != functions[b->index].image)
         return functions[a->index].image < functions[b->index].image ? -1 : 1;
     return a->start < b->start ? -1 : a->start > b->start;

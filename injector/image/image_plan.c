@@ -12,6 +12,9 @@
 
 enum {
     PAGE_BYTES = 4096,
+    /* libelf fills with zeros what lies in front of the headers of a function that is alone: a larger one that is
+     * logged without its bytes gets a page for them like any other, and stays a hole. */
+    MAX_ALONE_HOLE_BYTES = 1 << 20,
     /* Functions this close are covered by one record: nothing but alignment fits between them. */
     MAX_GAP_BYTES = 63,
     NO_SHORT_GAP = UINT8_MAX,
@@ -113,8 +116,10 @@ static void place(struct jit_image *image, const struct jit_function *functions)
         if (function->addr + function->size > end)
             end = function->addr + function->size;
     }
-    image->base = image->function_count == 1 ? lowest->addr - IMAGE_ELF_HEADER_BYTES
-                                             : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    bool alone =
+        image->function_count == 1 && (lowest->code || lowest->size <= MAX_ALONE_HOLE_BYTES);
+    image->base = alone ? lowest->addr - IMAGE_ELF_HEADER_BYTES
+                        : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
     image->text_start = lowest->addr - image->base;
     image->text_end = end - image->base;
 }

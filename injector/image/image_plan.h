@@ -31,7 +31,7 @@ enum {
 
 struct jit_image {
     uint32_t process;      /* index into the processes */
-    uint64_t base;         /* run-time address of the file's first byte; a multiple of 4096 */
+    uint64_t base;         /* run-time address of the file's first byte */
     uint64_t text_start;   /* offset = virtual address of the first function */
     uint64_t text_end;     /* and behind the last */
     uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */

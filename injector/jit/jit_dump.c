@@ -105,11 +105,14 @@ struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump)
     return (struct jit_dump_walk){dump, dump->header_bytes, 0};
 }
 
+/* A record without the bytes may claim any size, and an image is as large as its code: no file and no disk would do. */
+#define MAX_CODE_BYTES (UINT64_C(1) << 30)
+
 /* Whether a process can have SIZE bytes of code at ADDR.  The first 64 KiB are kept free by the kernel
  * (vm.mmap_min_addr), which leaves room for an image's headers in front of any code. */
 static bool possible_code(uint64_t addr, uint64_t size)
 {
-    return addr >= 0x10000 && size <= UINT64_MAX - addr;
+    return addr >= 0x10000 && size <= MAX_CODE_BYTES && size <= UINT64_MAX - addr;
 }
 
 /* The code is the last code_size bytes of the record, as perf takes it: what stands between the name's NUL

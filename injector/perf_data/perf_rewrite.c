@@ -101,18 +101,17 @@ static int write_records(struct rewriter *rewriter)
     struct perf_walk walk = perf_walk_begin(rewriter->file);
     struct perf_record record;
     struct findings known = {.quiet = true}; /* damage was reported when the profile was read */
-    uint64_t end = rewriter->file->records.offset;
-    bool last_is_round = false;
+    uint64_t end = rewriter->file->records.offset, late = end; /* where the youngest go */
     int result = 0;
     while (!result && perf_walk_next(&walk, &record, &known)) {
         result = pass_record(rewriter, &record);
-        last_is_round = record.type == PERF_RECORD_FINISHED_ROUND;
-        end = last_is_round ? record.offset : record.offset + record.span;
+        end = record.offset + record.span;
+        late = record.type == PERF_RECORD_FINISHED_ROUND ? record.offset : end;
     }
     findings_free(&known);
-    if (result || add_until(rewriter, UINT64_MAX, end))
+    if (result || add_until(rewriter, UINT64_MAX, late))
         return -1;
-    return copy_up_to(rewriter, last_is_round ? end + record.span : end);
+    return copy_up_to(rewriter, end);
 }
 
 /* ---- What stands around the records ---- */

@@ -127,7 +127,7 @@ static uint32_t owner_at(const struct player *player, uint64_t addr)
     return range && range->start <= addr ? range->value : NO_IMAGE;
 }
 
-/* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing. */
+/* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the code_index. */
 static bool is_repeated(const struct player *player, const struct jit_function *function)
 {
     uint32_t owner = owner_at(player, function->addr);
@@ -146,8 +146,13 @@ static int load(struct player *player, uint32_t index)
 {
     const struct jit_function *function = &player->process->log.functions[index];
     struct moment *moment = &player->moment;
-    if (function->size == 0 || is_repeated(player, function))
+    if (function->size == 0)
         return 0;
+    if (is_repeated(player, function)) {
+        uint32_t owner = owner_at(player, function->addr);
+        player->process->log.functions[owner].code_index = function->code_index;
+        return 0;
+    }
     uint32_t *loaded =
         array_room(moment->loaded, moment->loaded_count, &moment->loaded_capacity, sizeof *loaded);
     if (!loaded)
@@ -214,14 +219,18 @@ static int move(struct player *player, const struct code_move *code_move)
     return load(player, code_move->function);
 }
 
-/* An unload may come late, when the addresses have a new owner: that one stays. */
+/* An unload may come late, when the addresses, or some of them, have a new owner: that one stays. */
 static int unload(struct player *player, const struct code_unload *code_unload)
 {
-    uint32_t owner = owner_at(player, code_unload->addr);
+    uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
     struct address_place place;
-    if (owns_index(player, owner, code_unload->code_index))
-        return end_function(player, owner);
-    const struct address_range *range = address_map_find(&player->shown, code_unload->addr, &place);
+    const struct address_range *range =
+        address_map_find(&player->owners, code_unload->addr, &place);
+    for (; range && range->start < end; range = address_map_next(&player->owners, &place))
+        if (owns_index(player, range->value, code_unload->code_index))
+            return end_function(player, range->value);
+    uint32_t owner = owner_at(player, code_unload->addr);
+    range = address_map_find(&player->shown, code_unload->addr, &place);
     if (owner == NO_IMAGE && code_unload->size && (!range || range->start > code_unload->addr))
         finding(player->findings, FINDING_CODE_LOST,
                 "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
@@ -334,6 +343,7 @@ static int play_map(struct player *player, uint32_t index)
 
 /* ---- All together, in time order ---- */
 
+/* Of an event and a map of the same time the event comes first, as its record does in the output. */
 static int play(struct player *player, const uint64_t *sample_times_ns, size_t sample_count)
 {
     const struct jit_process *process = player->process;
@@ -342,7 +352,7 @@ static int play(struct player *player, const uint64_t *sample_times_ns, size_t s
     while (event < log->event_count || map < process->map_count) {
         bool is_map =
             event == log->event_count ||
-            (map < process->map_count && process->maps[map].time_ns <= log->events[event].time_ns);
+            (map < process->map_count && process->maps[map].time_ns < log->events[event].time_ns);
         uint64_t time_ns = is_map ? process->maps[map].time_ns : log->events[event].time_ns;
         bool looked = false;
         for (; sample < sample_count && sample_times_ns[sample] < time_ns; sample++)

@@ -1,0 +1,365 @@
+/* What becomes of a dump's records: functions, events in time order, and findings. */
+#include "injector/jit/code_log.h"
+
+#include "tests/unit/dump_builder.h"
+
+enum { ADDR = 0x10000 };
+
+static struct dump_builder built;
+static const struct jit_clock monotonic = {0};
+
+/* BUILT, cut after SIZE bytes, read into a log, sorted. */
+struct fixture {
+    struct jit_dump dump;
+    struct code_log log;
+    struct findings findings;
+};
+
+static void read_cut(struct fixture *fixture, size_t size)
+{
+    *fixture = (struct fixture){0};
+    open_cut_dump(&built, size, &fixture->dump);
+    assert_int_equal(code_log_add(&fixture->log, &fixture->dump, 3, &monotonic, &fixture->findings),
+                     0);
+    assert_int_equal(code_log_sort(&fixture->log, &fixture->findings), 0);
+}
+
+static void read_built(struct fixture *fixture)
+{
+    read_cut(fixture, built.sink.size);
+}
+
+static void release(struct fixture *fixture)
+{
+    code_log_free(&fixture->log);
+    jit_dump_close(&fixture->dump);
+    findings_free(&fixture->findings);
+}
+
+static void begin(void)
+{
+    dump_begin(&built, false, JITHEADER_BYTES);
+}
+
+static void assert_event(const struct code_log *log, size_t at, uint64_t time_ns,
+                         enum code_event_kind kind, uint32_t index)
+{
+    assert_true(at < log->event_count);
+    assert_int_equal(log->events[at].time_ns, time_ns);
+    assert_int_equal(log->events[at].kind, kind);
+    assert_int_equal(log->events[at].index, index);
+}
+
+/* Just COUNT findings of KIND, the first of which says WORDS. */
+static void assert_found(const struct findings *findings, enum finding_kind kind, uint64_t count,
+                         const char *words)
+{
+    for (int i = 0; i < FINDING_KINDS; i++)
+        assert_int_equal(findings->count[i], i == (int)kind ? count : 0);
+    if (!strstr(findings->first[kind], words))
+        fail_msg("'%s' does not say '%s'", findings->first[kind], words);
+}
+
+static void test_load_becomes_a_function_and_an_event(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 1);
+    const struct jit_function *function = fixture.log.functions;
+    assert_int_equal(function->addr, ADDR);
+    assert_int_equal(function->size, 4);
+    assert_int_equal(function->code_index, 7);
+    assert_string_equal(function->name, "fib");
+    assert_memory_equal(function->code, "code", 4);
+    assert_int_equal(function->dump, 3);
+    assert_int_equal(function->image, NO_IMAGE);
+    assert_false(function->visible);
+    assert_int_equal(fixture.log.event_count, 1);
+    assert_event(&fixture.log, 0, 5, CODE_EVENT_LOAD, 0);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release(&fixture);
+}
+
+/* A residence of its own: name and code come from where it was moved from. */
+static void test_move_becomes_a_second_residence(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    dump_move(&built, 6, ADDR, ADDR + 64, 4, 7);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 2);
+    assert_int_equal(fixture.log.functions[1].addr, ADDR + 64);
+    assert_int_equal(fixture.log.functions[1].size, 4);
+    assert_int_equal(fixture.log.functions[1].code_index, 7);
+    assert_event(&fixture.log, 1, 6, CODE_EVENT_MOVE, 0);
+    assert_int_equal(fixture.log.moves[0].old_addr, ADDR);
+    assert_int_equal(fixture.log.moves[0].function, 1);
+    release(&fixture);
+}
+
+static void test_unload_becomes_an_event(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_unload(&built, 6, ADDR, 4, 7);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 0);
+    assert_event(&fixture.log, 0, 6, CODE_EVENT_UNLOAD, 0);
+    assert_int_equal(fixture.log.unloads[0].addr, ADDR);
+    assert_int_equal(fixture.log.unloads[0].size, 4);
+    assert_int_equal(fixture.log.unloads[0].code_index, 7);
+    release(&fixture);
+}
+
+static void test_function_without_a_name_gets_one(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "", "code", 7);
+    read_built(&fixture);
+    assert_string_equal(fixture.log.functions[0].name, "[unnamed JIT code]");
+    release(&fixture);
+}
+
+static void test_function_without_code_bytes_is_kept_and_told(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    size_t start = dump_begin_load(&built, 5, ADDR, 400, 7);
+    sink_cstr(&built.sink, "stub");
+    dump_end_record(&built, start);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.functions[0].size, 400);
+    assert_null(fixture.log.functions[0].code);
+    assert_found(&fixture.findings, FINDING_BYTES_ABSENT, 1, "record 0 at 0x28: stub");
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release(&fixture);
+}
+
+static void test_broken_records_are_skipped_and_told(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_plain(&built, JIT_CODE_MOVE, 4, 8);
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    dump_unwinding(&built, 6, 400, 20, 40);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 1);
+    assert_int_equal(fixture.log.event_count, 1);
+    assert_found(&fixture.findings, FINDING_RECORD_BROKEN, 2,
+                 "record 0 at 0x28: MOVE is shorter than its fixed part");
+    release(&fixture);
+}
+
+static void test_unknown_records_are_skipped_and_told(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    dump_plain(&built, 77, 4, 8);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.event_count, 1);
+    assert_found(&fixture.findings, FINDING_RECORD_UNKNOWN, 1, "id 77, 24 bytes");
+    release(&fixture);
+}
+
+static void test_close_filler_and_lines_say_nothing(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_plain(&built, JIT_FILLER, 4, 80);
+    dump_plain(&built, JIT_CODE_CLOSE, 5, 0);
+    dump_plain(&built, JIT_CODE_DEBUG_INFO, 5, 16);
+    dump_plain(&built, JIT_CODE_DEBUG_INFO2, 5, 16);
+    dump_load(&built, 6, ADDR, "after the close", "code", 7);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.event_count, 1);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release(&fixture);
+}
+
+static void test_events_are_sorted_by_time(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 30, ADDR, "late", "code", 1);
+    dump_load(&built, 10, ADDR, "early", "code", 2);
+    dump_load(&built, 20, ADDR, "middle", "code", 3);
+    read_built(&fixture);
+    assert_event(&fixture.log, 0, 10, CODE_EVENT_LOAD, 1);
+    assert_event(&fixture.log, 1, 20, CODE_EVENT_LOAD, 2);
+    assert_event(&fixture.log, 2, 30, CODE_EVENT_LOAD, 0);
+    release(&fixture);
+}
+
+/* A log of COUNT events with random times below TIMES; the index says where each stood. */
+static void assert_sorts_stably(uint32_t count, uint32_t times, uint64_t seed)
+{
+    struct code_log log = {0};
+    struct findings findings = {0};
+    log.events = calloc(count + 1, sizeof *log.events);
+    log.event_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        log.events[i] = (struct code_event){random_below(&seed, times), CODE_EVENT_LOAD, i};
+    assert_int_equal(code_log_sort(&log, &findings), 0);
+    uint64_t indices = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct code_event *event = &log.events[i];
+        indices += event->index;
+        if (i > 0)
+            assert_true(event[-1].time_ns < event->time_ns ||
+                        (event[-1].time_ns == event->time_ns && event[-1].index < event->index));
+    }
+    assert_int_equal(indices, (uint64_t)count * (count - (count > 0)) / 2);
+    code_log_free(&log);
+}
+
+static void test_events_with_equal_times_keep_their_order(void **state)
+{
+    (void)state;
+    for (uint32_t count = 0; count < 300; count++)
+        for (uint32_t times = 1; times < 600; times += 83)
+            assert_sorts_stably(count, times, count * 1000 + times + 1);
+    assert_sorts_stably(100000, 1000, 5);
+}
+
+static void test_cycles_become_the_profiles_time(void **state)
+{
+    struct fixture fixture = {0};
+    const struct jit_clock cycles = {true, {.known = true, .shift = 1, .mult = 3, .zero_ns = 1000}};
+    (void)state;
+    begin();
+    dump_load(&built, 100, ADDR, "fib", "code", 7);
+    open_built_dump(&built, &fixture.dump);
+    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &cycles, &fixture.findings), 0);
+    assert_event(&fixture.log, 0, 1150, CODE_EVENT_LOAD, 0);
+    release(&fixture);
+}
+
+static void test_several_dumps_make_one_log(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 30, ADDR, "one", "code", 1);
+    read_built(&fixture);
+    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 4, &monotonic, &fixture.findings),
+                     0);
+    assert_int_equal(fixture.log.function_count, 2);
+    assert_int_equal(fixture.log.functions[0].dump, 3);
+    assert_int_equal(fixture.log.functions[1].dump, 4);
+    assert_event(&fixture.log, 1, 30, CODE_EVENT_LOAD, 1);
+    release(&fixture);
+}
+
+static void test_dump_of_the_other_byte_order_reads_alike(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    dump_begin(&built, true, JITHEADER_BYTES);
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    dump_move(&built, 6, ADDR, ADDR + 64, 4, 7);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.functions[1].addr, ADDR + 64);
+    assert_event(&fixture.log, 1, 6, CODE_EVENT_MOVE, 0);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release(&fixture);
+}
+
+static void test_unwinding_info_is_noticed_even_if_empty(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    read_built(&fixture);
+    assert_false(fixture.log.has_unwinding);
+    release(&fixture);
+    dump_unwinding(&built, 6, 0, 0, 0);
+    dump_load(&built, 6, ADDR, "fob", "code", 8);
+    read_built(&fixture);
+    assert_true(fixture.log.has_unwinding);
+    assert_int_equal(fixture.log.functions[1].fde_count, 0);
+    release(&fixture);
+}
+
+/* Twenty loads, the file cut at every byte: what stands in front of the cut counts, and the cut is told. */
+static void test_cut_at_every_byte_keeps_what_stands_before_it(void **state)
+{
+    size_t boundaries[21];
+    (void)state;
+    begin();
+    for (uint32_t i = 0; i < 20; i++) {
+        boundaries[i] = built.sink.size;
+        if (i % 4 == 3)
+            dump_unwinding(&built, i + 1, 30, 20, 32);
+        else
+            dump_load(&built, 100 - i, ADDR + i * 64, "a function", "some code", i + 1);
+    }
+    boundaries[20] = built.sink.size;
+    size_t whole = 0, loads = 0;
+    for (size_t size = JITHEADER_BYTES; size <= built.sink.size; size++) {
+        struct fixture fixture;
+        if (whole < 20 && size == boundaries[whole + 1])
+            loads += whole++ % 4 != 3;
+        read_cut(&fixture, size);
+        assert_int_equal(fixture.log.function_count, loads);
+        assert_int_equal(fixture.log.event_count, loads);
+        if (size == boundaries[whole])
+            assert_int_equal(fixture.findings.count[FINDING_DUMP_TRUNCATED], 0);
+        else if (size >= boundaries[whole] + 8) /* a few zeros pass for room never used */
+            assert_int_equal(fixture.findings.count[FINDING_DUMP_TRUNCATED], 1);
+        release(&fixture);
+    }
+    assert_int_equal(loads, 15);
+}
+
+static void test_cut_tells_where_it_is(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    size_t at = built.sink.size;
+    dump_load(&built, 5, ADDR, "fob", "code", 7);
+    read_cut(&fixture, built.sink.size - 1);
+    assert_int_equal(at, 0x68);
+    assert_found(&fixture.findings, FINDING_DUMP_TRUNCATED, 1,
+                 "record 1 at 0x68: 64 bytes long by its prefix, 63 are left");
+    release(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_load_becomes_a_function_and_an_event),
+        cmocka_unit_test(test_move_becomes_a_second_residence),
+        cmocka_unit_test(test_unload_becomes_an_event),
+        cmocka_unit_test(test_function_without_a_name_gets_one),
+        cmocka_unit_test(test_function_without_code_bytes_is_kept_and_told),
+        cmocka_unit_test(test_broken_records_are_skipped_and_told),
+        cmocka_unit_test(test_unknown_records_are_skipped_and_told),
+        cmocka_unit_test(test_close_filler_and_lines_say_nothing),
+        cmocka_unit_test(test_events_are_sorted_by_time),
+        cmocka_unit_test(test_events_with_equal_times_keep_their_order),
+        cmocka_unit_test(test_cycles_become_the_profiles_time),
+        cmocka_unit_test(test_several_dumps_make_one_log),
+        cmocka_unit_test(test_dump_of_the_other_byte_order_reads_alike),
+        cmocka_unit_test(test_unwinding_info_is_noticed_even_if_empty),
+        cmocka_unit_test(test_cut_at_every_byte_keeps_what_stands_before_it),
+        cmocka_unit_test(test_cut_tells_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

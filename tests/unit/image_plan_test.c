@@ -1,0 +1,414 @@
+/* Which functions share an image, and where they stand in it. */
+#include "injector/image/image_plan.h"
+
+#include "tests/unit/process_builder.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { ADDR = 0x40000000, PAGE = 4096 };
+
+static struct process_builder built;
+static struct image_plan plan;
+
+static int begin(void **state)
+{
+    (void)state;
+    process_begin(&built);
+    plan = (struct image_plan){0};
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    image_plan_free(&plan);
+    process_free(&built);
+    return 0;
+}
+
+static struct jit_function *function(uint32_t index)
+{
+    return &built.process.log.functions[index];
+}
+
+/* A function that the timeline found visible. */
+static uint32_t add_visible(uint64_t addr, uint64_t size, uint32_t generation)
+{
+    uint32_t index = build_load(&built, 1, addr, size);
+    function(index)->visible = true;
+    function(index)->generation = generation;
+    return index;
+}
+
+static void make_plan(enum image_layout layout)
+{
+    struct findings findings = {0};
+    assert_int_equal(image_plan_add(&plan, &built.process, 3, layout, &findings), 0);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+/* Image INDEX holds just the function with the given number. */
+static void assert_holds_alone(size_t index, uint32_t number)
+{
+    assert_true(index < plan.image_count);
+    assert_int_equal(plan.images[index].function_count, 1);
+    assert_int_equal(plan.images[index].functions[0], number);
+    assert_int_equal(function(number)->image, index);
+}
+
+static void test_neighbours_share_an_image(void **state)
+{
+    (void)state;
+    add_visible(ADDR + 0x200, 0x80, 0);
+    add_visible(ADDR + 0x100, 0x80, 0);
+    add_visible(ADDR + 5 * MIB, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 1);
+    const struct jit_image *image = plan.images;
+    assert_int_equal(image->process, 3);
+    assert_int_equal(image->function_count, 3);
+    const uint32_t by_address[] = {1, 0, 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(image->functions[i], by_address[i]);
+        assert_int_equal(function(i)->image, 0);
+    }
+}
+
+static void test_base_is_a_page_in_front_of_the_text(void **state)
+{
+    static const uint64_t addrs[] = {0x10000, ADDR, ADDR + 1, ADDR + PAGE - 1, UINT64_MAX - 0x200};
+    (void)state;
+    for (size_t i = 0; i < sizeof addrs / sizeof addrs[0]; i++) {
+        begin(NULL);
+        add_visible(addrs[i], 0x80, 0);
+        add_visible(addrs[i] + 0x100, 0x40, 0);
+        make_plan(LAYOUT_IMAGE);
+        const struct jit_image *image = plan.images;
+        assert_int_equal(image->base % PAGE, 0);
+        assert_in_range(image->text_start, PAGE, 2 * PAGE - 1);
+        assert_int_equal(image->base + image->text_start, addrs[i]);
+        assert_int_equal(image->base + image->text_end, addrs[i] + 0x140);
+        assert_int_equal(image->tables_start, 0);
+        end(NULL);
+    }
+}
+
+/* Nothing but the ELF header may stand in front of a function that is alone. */
+static void test_a_function_alone_has_just_the_elf_header_in_front(void **state)
+{
+    (void)state;
+    add_visible(ADDR + 0x123, 0x80, 0);
+    add_visible(ADDR + 0x123, 0x90, 1);
+    make_plan(LAYOUT_IMAGE);
+    for (size_t i = 0; i < 2; i++) {
+        const struct jit_image *image = &plan.images[i];
+        assert_int_equal(image->text_start, IMAGE_ELF_HEADER_BYTES);
+        assert_int_equal(image->base, ADDR + 0x123 - IMAGE_ELF_HEADER_BYTES);
+        assert_int_equal(image->text_end, image->text_start + 0x80 + i * 0x10);
+    }
+}
+
+/* A hole in front of its headers would be filled: elf_image_test looks at the blocks. */
+static void test_a_large_function_alone_without_code_has_a_page_in_front(void **state)
+{
+    (void)state;
+    for (uint64_t size = MIB; size <= MIB + 1; size++)
+        for (int code = 0; code < 2; code++) {
+            begin(NULL);
+            add_visible(ADDR, size, 0);
+            function(0)->code = code ? built.code : NULL;
+            make_plan(LAYOUT_IMAGE);
+            bool page = size > MIB && !code;
+            assert_int_equal(plan.images[0].text_start, page ? PAGE : IMAGE_ELF_HEADER_BYTES);
+            end(NULL);
+        }
+}
+
+static void test_text_ends_with_the_highest_end(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x1000, 0);
+    add_visible(ADDR + 0x100, 0x100, 1);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.images[0].base + plan.images[0].text_end, ADDR + 0x1000);
+    assert_int_equal(plan.images[1].base + plan.images[1].text_end, ADDR + 0x200);
+}
+
+static void test_invisible_functions_are_in_no_image(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    build_load(&built, 1, ADDR + 0x80, 0x80);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 1);
+    assert_holds_alone(0, 0);
+    assert_int_equal(function(1)->image, NO_IMAGE);
+}
+
+static void test_no_functions_no_images(void **state)
+{
+    (void)state;
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 0);
+    build_load(&built, 1, ADDR, 0x80);
+    make_plan(LAYOUT_FUNCTION);
+    assert_int_equal(plan.image_count, 0);
+}
+
+/* ---- Neighbourhoods ---- */
+
+static void assert_images_across(uint64_t gap, size_t images)
+{
+    begin(NULL);
+    add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR + 0x80 + gap, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, images);
+    end(NULL);
+}
+
+static void test_a_gap_of_more_than_16_mib_splits(void **state)
+{
+    (void)state;
+    assert_images_across(16 * MIB, 1);
+    assert_images_across(16 * MIB + 1, 2);
+    assert_images_across(UINT64_C(1) << 46, 2); /* V8's builtins */
+}
+
+/* The gap counts from the highest end so far, not from the end of the function before. */
+static void test_a_long_function_bridges_a_gap(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 20 * MIB, 0);
+    add_visible(ADDR + 0x100, 0x80, 1);
+    add_visible(ADDR + 30 * MIB, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(function(0)->image, function(2)->image);
+}
+
+static void test_a_neighbourhood_spans_a_gib_at_most(void **state)
+{
+    (void)state;
+    for (uint64_t at = 0; at < 100; at++)
+        add_visible(ADDR + at * 15 * MIB, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(plan.images[i].text_end - plan.images[i].text_start <= 1024 * MIB);
+}
+
+/* ---- Generations ---- */
+
+static void test_generations_go_to_images_of_their_own(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR, 0x80, 1);
+    add_visible(ADDR + 0x100, 0x80, 0);
+    add_visible(ADDR, 0x80, 2);
+    add_visible(ADDR + 0x100, 0x80, 1);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 3);
+    static const uint32_t expected[3][2] = {{0, 2}, {1, 4}, {3, 0}};
+    for (size_t g = 0; g < 3; g++) {
+        assert_int_equal(plan.images[g].function_count, g < 2 ? 2 : 1);
+        for (size_t i = 0; i < plan.images[g].function_count; i++) {
+            assert_int_equal(plan.images[g].functions[i], expected[g][i]);
+            assert_int_equal(function(expected[g][i])->image, g);
+        }
+    }
+}
+
+static void test_generations_that_do_not_occur_make_no_image(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 1);
+    add_visible(ADDR + 0x100, 0x80, 5);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 2);
+    assert_holds_alone(0, 0);
+    assert_holds_alone(1, 1);
+}
+
+static void test_a_function_alone_makes_one_image_whatever_its_generation(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 4000000);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 1);
+    assert_holds_alone(0, 0);
+}
+
+static void test_images_stand_by_address_then_by_generation(void **state)
+{
+    (void)state;
+    add_visible(ADDR + 64 * MIB, 0x80, 1);
+    add_visible(ADDR + 64 * MIB, 0x80, 0);
+    add_visible(ADDR, 0x80, 1);
+    add_visible(ADDR, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_holds_alone(i, 3 - i);
+}
+
+static void test_processes_follow_one_another(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(plan.image_count, 2);
+    assert_int_equal(plan.images[0].functions[0], 0);
+    assert_int_equal(plan.images[1].functions[0], 0);
+    assert_int_equal(function(0)->image, 1); /* of the later one */
+}
+
+static void test_layout_function_gives_each_its_own_image(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 5; i++)
+        add_visible(ADDR + (4 - i) * 0x40, 0x100, 0);
+    make_plan(LAYOUT_FUNCTION);
+    assert_int_equal(plan.image_count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_holds_alone(i, 4 - i);
+        assert_int_equal(plan.images[i].text_end - plan.images[i].text_start, 0x100);
+    }
+}
+
+/* ---- Gaps ---- */
+
+static void test_gap_after_is_the_padding_to_the_next(void **state)
+{
+    static const uint8_t gaps[] = {0, 1, 15, 63};
+    (void)state;
+    for (size_t i = 0; i < sizeof gaps; i++) {
+        begin(NULL);
+        add_visible(ADDR, 0x80, 0);
+        add_visible(ADDR + 0x80u + gaps[i], 0x80, 0);
+        make_plan(LAYOUT_IMAGE);
+        assert_int_equal(function(0)->gap_after, gaps[i]);
+        assert_true(function(1)->gap_after > 63); /* nothing follows */
+        end(NULL);
+    }
+}
+
+static void test_more_than_63_bytes_are_no_padding(void **state)
+{
+    static const uint64_t gaps[] = {64, 255, 256, 256 + 16, MIB};
+    (void)state;
+    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+        begin(NULL);
+        add_visible(ADDR, 0x80, 0);
+        add_visible(ADDR + 0x80 + gaps[i], 0x80, 0);
+        make_plan(LAYOUT_IMAGE);
+        assert_true(function(0)->gap_after > 63);
+        end(NULL);
+    }
+}
+
+/* A record over the gap would give another function's addresses away. */
+static void test_a_gap_that_another_function_reaches_into_does_not_count(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x200, 0);
+    add_visible(ADDR + 0x40, 0x80, 1);
+    add_visible(ADDR + 0xd0, 0x80, 1);
+    make_plan(LAYOUT_IMAGE);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(function(i)->gap_after > 63);
+}
+
+static void test_invisible_functions_do_not_fill_a_gap(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    build_load(&built, 1, ADDR + 0x80, 0x10);
+    add_visible(ADDR + 0x90, 0x80, 0);
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(function(0)->gap_after, 0x10);
+}
+
+/* ---- Random functions ---- */
+
+static bool overlap(const struct jit_function *a, const struct jit_function *b)
+{
+    return a->addr < b->addr + b->size && b->addr < a->addr + a->size;
+}
+
+/* Generations as the timeline gives them: one more than those of all that it lies upon. */
+static void add_random(uint64_t *seed, uint32_t spread)
+{
+    uint64_t addr = ADDR + (uint64_t)random_below(seed, spread) * 64;
+    uint32_t index = add_visible(addr, 1 + random_below(seed, 300), 0), generation = 0;
+    for (uint32_t i = 0; i < index; i++)
+        if (overlap(function(i), function(index)) && function(i)->generation >= generation)
+            generation = function(i)->generation + 1;
+    function(index)->generation = generation;
+}
+
+static void assert_sound(const struct jit_image *image, uint32_t number)
+{
+    assert_true(image->function_count > 0);
+    for (size_t i = 0; i < image->function_count; i++) {
+        const struct jit_function *here = function(image->functions[i]);
+        assert_int_equal(here->image, number);
+        assert_true(here->addr >= image->base + image->text_start);
+        assert_true(here->addr + here->size <= image->base + image->text_end);
+        if (i > 0) {
+            const struct jit_function *before = function(image->functions[i - 1]);
+            assert_true(before->addr + before->size <= here->addr);
+        }
+    }
+}
+
+static void test_random_functions_lie_in_one_image_each_without_overlap(void **state)
+{
+    uint64_t seed = 4711;
+    (void)state;
+    for (uint32_t spread = 4; spread < 10000000; spread *= 3) {
+        size_t functions = 0;
+        begin(NULL);
+        for (int i = 0; i < 300; i++)
+            add_random(&seed, spread);
+        make_plan(LAYOUT_IMAGE);
+        for (uint32_t i = 0; i < plan.image_count; i++) {
+            assert_sound(&plan.images[i], i);
+            functions += plan.images[i].function_count;
+        }
+        assert_int_equal(functions, 300);
+        end(NULL);
+    }
+}
+
+#define PLAN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PLAN_TEST(test_neighbours_share_an_image),
+        PLAN_TEST(test_a_function_alone_has_just_the_elf_header_in_front),
+        PLAN_TEST(test_text_ends_with_the_highest_end),
+        PLAN_TEST(test_invisible_functions_are_in_no_image),
+        PLAN_TEST(test_no_functions_no_images),
+        PLAN_TEST(test_a_long_function_bridges_a_gap),
+        PLAN_TEST(test_a_neighbourhood_spans_a_gib_at_most),
+        PLAN_TEST(test_generations_go_to_images_of_their_own),
+        PLAN_TEST(test_generations_that_do_not_occur_make_no_image),
+        PLAN_TEST(test_a_function_alone_makes_one_image_whatever_its_generation),
+        PLAN_TEST(test_images_stand_by_address_then_by_generation),
+        PLAN_TEST(test_processes_follow_one_another),
+        PLAN_TEST(test_layout_function_gives_each_its_own_image),
+        PLAN_TEST(test_a_gap_that_another_function_reaches_into_does_not_count),
+        PLAN_TEST(test_invisible_functions_do_not_fill_a_gap),
+        /* These begin and end by themselves, once a case. */
+        cmocka_unit_test(test_base_is_a_page_in_front_of_the_text),
+        cmocka_unit_test(test_a_large_function_alone_without_code_has_a_page_in_front),
+        cmocka_unit_test(test_a_gap_of_more_than_16_mib_splits),
+        cmocka_unit_test(test_gap_after_is_the_padding_to_the_next),
+        cmocka_unit_test(test_more_than_63_bytes_are_no_padding),
+        cmocka_unit_test(test_random_functions_lie_in_one_image_each_without_overlap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

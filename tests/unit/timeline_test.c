@@ -1,0 +1,589 @@
+/* The timeline: hand-written sequences with their exact changes, and random ones against a model. */
+#include "injector/timeline/timeline.h"
+
+#include "tests/unit/process_builder.h"
+#include "tests/unit/timeline_model.h"
+
+#include <inttypes.h>
+
+static struct process_builder built;
+
+static int begin(void **state)
+{
+    (void)state;
+    process_begin(&built);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    process_free(&built);
+    return 0;
+}
+
+/* ---- A timeline as text ---- */
+
+static size_t parse_times(const char *text, uint64_t times[64])
+{
+    size_t count = 0;
+    for (char *rest; *text; text = rest) {
+        times[count++] = strtoull(text, &rest, 10);
+        assert_ptr_not_equal(rest, text);
+    }
+    return count;
+}
+
+static void print_change(const struct change *change, char *text, size_t bytes)
+{
+    size_t at = (size_t)snprintf(text, bytes, "%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=",
+                                 change->time_ns, change->start, change->end);
+    if (change->kind == CHANGE_UNLOADED)
+        snprintf(text + at, bytes - at, "gone");
+    else
+        snprintf(text + at, bytes - at, "%s%" PRIu32, change->kind == CHANGE_MAP ? "map" : "f",
+                 change->index);
+}
+
+/* BUILT with samples at TIMES plays to CHANGES, and the map records numbered in DROPPED are left out. */
+static void assert_plays(const char *times, const char *changes, const char *dropped)
+{
+    struct timeline timeline;
+    struct findings findings = {0};
+    uint64_t sample_times[64], numbers[64];
+    char text[2048] = "";
+    size_t sample_count = parse_times(times, sample_times);
+    assert_int_equal(
+        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
+    for (size_t i = 0, at = 0; i < timeline.change_count; i++, at = strlen(text)) {
+        if (i > 0)
+            text[at++] = ' ';
+        print_change(&timeline.changes[i], text + at, sizeof text - at);
+    }
+    assert_string_equal(text, changes);
+    assert_int_equal(parse_times(dropped, numbers), timeline.dropped_count);
+    for (size_t i = 0; i < timeline.dropped_count; i++)
+        assert_int_equal(timeline.dropped[i], 1000 + numbers[i]);
+    assert_int_equal(findings_lost(&findings), 0);
+    timeline_free(&timeline);
+    findings_free(&findings);
+}
+
+/* The same, where COUNT events speak of code that was never loaded. */
+static void assert_loses(const char *times, const char *changes, uint64_t count)
+{
+    struct timeline timeline;
+    struct findings findings = {0};
+    uint64_t sample_times[64];
+    char text[256] = "";
+    size_t sample_count = parse_times(times, sample_times);
+    assert_int_equal(
+        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
+    if (timeline.change_count == 1)
+        print_change(timeline.changes, text, sizeof text);
+    assert_true(timeline.change_count <= 1);
+    assert_string_equal(text, changes);
+    assert_int_equal(findings.count[FINDING_CODE_LOST], count);
+    timeline_free(&timeline);
+    findings_free(&findings);
+}
+
+static const struct jit_function *function(uint32_t index)
+{
+    return &built.process.log.functions[index];
+}
+
+/* ---- Loads ---- */
+
+static void test_load_is_a_change(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    assert_plays("15", "10:1000-1100=f0", "");
+    assert_true(function(0)->visible);
+    assert_int_equal(function(0)->generation, 0);
+}
+
+static void test_loads_between_two_samples_are_one_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 12, 0x2000, 0x100);
+    build_load(&built, 20, 0x3000, 0x100);
+    assert_plays("15 25", "10:1000-1100=f0 10:2000-2100=f1 20:3000-3100=f2", "");
+}
+
+/* A sample sees what happened at its very time, and ends the moment. */
+static void test_sample_at_the_time_of_a_load_sees_it(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 11, 0x1000, 0x100);
+    assert_plays("10", "10:1000-1100=f0 11:1000-1100=f1", "");
+}
+
+static void test_what_no_sample_could_hit_does_not_appear(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 11, 0x1000, 0x100);
+    assert_plays("9 20", "10:1000-1100=f1", "");
+    assert_false(function(0)->visible);
+    assert_true(function(1)->visible);
+    assert_int_equal(function(1)->generation, 0);
+}
+
+static void test_reuse_of_an_address_is_a_new_generation(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    build_load(&built, 30, 0x1000, 0x100);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=f1 30:1000-1100=f2", "");
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(function(i)->generation, i);
+}
+
+static void test_generation_is_the_highest_of_all_parts(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x80);
+    build_load(&built, 30, 0x2000, 0x80);
+    build_load(&built, 40, 0x1040, 0x1000);
+    assert_plays("15 25 35 45", "10:1000-1100=f0 20:1000-1080=f1 30:2000-2080=f2 40:1040-2040=f3",
+                 "");
+    assert_int_equal(function(1)->generation, 1);
+    assert_int_equal(function(2)->generation, 0);
+    assert_int_equal(function(3)->generation, 2);
+}
+
+static void test_generation_counts_the_unloaded_too(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    build_load(&built, 30, 0x1000, 0x100);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=gone 30:1000-1100=f1", "");
+    assert_int_equal(function(1)->generation, 1);
+}
+
+static void test_overwritten_in_part_at_either_side(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0xf80, 0x100);  /* left */
+    build_load(&built, 30, 0x10c0, 0x100); /* right */
+    assert_plays("15 25 35", "10:1000-1100=f0 20:f80-1080=f1 30:10c0-11c0=f2", "");
+}
+
+/* Within one moment the parts that are left are what appears. */
+static void test_overwritten_in_the_middle_within_a_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 11, 0x1040, 0x40);
+    assert_plays("15", "10:1000-1040=f0 10:1080-1100=f0 10:1040-1080=f1", "");
+    assert_int_equal(function(0)->generation, 0);
+    assert_int_equal(function(1)->generation, 1);
+}
+
+static void test_repeated_identical_load_changes_nothing(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    built.process.log.functions[1].name = built.process.log.functions[0].name;
+    built.process.log.functions[1].code = built.process.log.functions[0].code;
+    assert_plays("15 25", "10:1000-1100=f0", "");
+    assert_false(function(1)->visible);
+}
+
+/* The runtime speaks of it by the newer number from then on. */
+static void test_repeated_load_can_be_unloaded_by_its_new_number(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    built.process.log.functions[1].name = built.process.log.functions[0].name;
+    built.process.log.functions[1].code = built.process.log.functions[0].code;
+    build_unload(&built, 30, 1);
+    assert_plays("15 25 35", "10:1000-1100=f0 30:1000-1100=gone", "");
+}
+
+static void test_same_name_with_other_code_is_no_repetition(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    built.process.log.functions[1].name = built.process.log.functions[0].name;
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=f1", "");
+}
+
+static void test_load_of_nothing_does_not_appear(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0);
+    assert_plays("15", "", "");
+    assert_false(function(0)->visible);
+}
+
+/* ---- Unloads and moves ---- */
+
+static void test_unload_leaves_the_addresses_to_nobody(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone", "");
+}
+
+static void test_unload_of_what_is_left_of_a_function(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1040, 0x40);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1040-1080=f1 30:1000-1040=gone 30:1080-1100=gone",
+                 "");
+}
+
+static void test_late_unload_leaves_the_new_owner_alone(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=f1", "");
+}
+
+/* The allocator gave the front of it to another function; the rest is free all the same. */
+static void test_late_unload_after_reuse_of_the_front_ends_the_rest(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x40);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1040=f1 30:1040-1100=gone", "");
+}
+
+static void test_load_and_unload_between_samples_shows_no_function(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x80);
+    build_unload(&built, 21, 1);
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1080=gone", "");
+    assert_false(function(1)->visible);
+}
+
+static void test_unload_of_what_never_was_is_told(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    struct code_unload unload = {0x5000, 0x100, 77};
+    built.process.log.unloads = malloc(sizeof unload);
+    built.process.log.unloads[0] = unload;
+    build_event(&built, 20, CODE_EVENT_UNLOAD, 0);
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+}
+
+static void test_second_unload_is_silent(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=gone", "");
+}
+
+static void test_move_carries_name_and_code(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x2000, 0x100);
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=f1", "");
+    assert_ptr_equal(function(1)->name, function(0)->name);
+    assert_ptr_equal(function(1)->code, function(0)->code);
+}
+
+static void test_move_to_overlapping_addresses(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x1040, 0x100);
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:1040-1140=f1", "");
+    assert_int_equal(function(1)->generation, 1);
+}
+
+static void test_move_of_a_move(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    uint32_t second = build_move(&built, 20, 0, 0x2000, 0x100);
+    build_move(&built, 30, second, 0x3000, 0x100);
+    assert_plays("15 35", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=gone 20:3000-3100=f2",
+                 "");
+    assert_false(function(1)->visible);
+    assert_ptr_equal(function(2)->name, function(0)->name);
+}
+
+/* There are no bytes for what a larger move claims. */
+static void test_move_that_grows_has_no_code(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x2000, 0x101);
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2101=f1", "");
+    assert_null(function(1)->code);
+}
+
+static void test_move_of_unknown_code_is_told(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x2000, 0x100);
+    built.process.log.moves[0].old_addr = 0x5000; /* where nothing is */
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+    built.process.log.moves[0].old_addr = 0x1000;
+    built.process.log.functions[1].code_index = 77; /* of somebody else */
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+}
+
+/* ---- The profile's mappings ---- */
+
+static void test_anonymous_map_over_live_code_is_dropped(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x1000, "//anon");
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "//anon");
+    assert_plays("15 25", "10:1000-1100=f0", "1");
+}
+
+static void test_memory_has_many_names(void **state)
+{
+    static const char *const names[] = {"//anon",
+                                        "[anon:v8]",
+                                        "/memfd:jit (deleted)",
+                                        "/dev/zero",
+                                        "/anon_hugepage (deleted)",
+                                        "/SYSV00000000"};
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x1000, "//anon");
+    build_load(&built, 10, 0x1000, 0x100);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        build_map(&built, 20 + i, 0x1000, 0x1000, names[i]);
+    assert_plays("15", "10:1000-1100=f0", "1 2 3 4 5 6");
+}
+
+static void test_anonymous_map_without_live_code_passes(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    build_map(&built, 30, 0x1000, 0x1000, "//anon");
+    build_map(&built, 40, 0x8000, 0x1000, "//anon");
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=gone", "");
+}
+
+/* What no earlier mapping covered is added again, but for the live code. */
+static void test_parts_by_which_an_arena_grows_are_restored(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x2000, 0x1000, "//anon");
+    build_load(&built, 10, 0x2000, 0x100);
+    build_map(&built, 20, 0x1000, 0x3000, "//anon");
+    assert_plays("15 25", "10:2000-2100=f0 20:1000-2000=map1 20:3000-4000=map1", "1");
+}
+
+static void test_arena_that_was_never_mapped_is_restored_around_its_code(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x2000, 0x100);
+    build_load(&built, 11, 0x2800, 0x100);
+    build_map(&built, 20, 0x1000, 0x3000, "//anon");
+    assert_plays("15 25",
+                 "10:2000-2100=f0 10:2800-2900=f1 20:1000-2000=map0 20:2100-2800=map0 "
+                 "20:2900-4000=map0",
+                 "0");
+}
+
+static void test_memory_over_a_file_is_new(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x3000, "/usr/lib/libx.so");
+    build_load(&built, 10, 0x2000, 0x100);
+    build_map(&built, 20, 0x1000, 0x3000, "//anon");
+    build_map(&built, 30, 0x1000, 0x3000, "//anon");
+    assert_plays("15 25", "10:2000-2100=f0 20:1000-2000=map1 20:2100-4000=map1", "1 2");
+}
+
+/* A load that no sample separates from the arena's new map still comes first. */
+static void test_growing_arena_ends_the_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x2000, 0x100);
+    build_map(&built, 20, 0x2000, 0x1000, "//anon");
+    build_load(&built, 30, 0x2200, 0x100);
+    assert_plays("35", "10:2000-2100=f0 20:2100-3000=map0 30:2200-2300=f1", "0");
+}
+
+static void test_map_of_a_file_ends_the_code_below_it(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1f00, 0x200);
+    build_map(&built, 20, 0x2000, 0x1000, "/usr/lib/libx.so");
+    build_map(&built, 30, 0x2000, 0x1000, "//anon"); /* nothing live is below this one */
+    build_unload(&built, 40, 0);
+    assert_plays("15 25 35 45", "10:1f00-2100=f0 40:1f00-2000=gone", "");
+}
+
+static void test_map_of_a_file_ends_a_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x2000, 0x100);
+    build_map(&built, 20, 0x2000, 0x1000, "/usr/lib/libx.so");
+    build_load(&built, 30, 0x2000, 0x100);
+    assert_plays("35", "10:2000-2100=f0 30:2000-2100=f1", "");
+}
+
+static void test_marker_of_the_dump_is_no_map_of_a_file(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/tmp/jit-4711.dump");
+    assert_plays("15 25", "10:1000-1100=f0", "");
+}
+
+/* Records that are added go in front of the profile's own of the same time: the map must not stay behind the code. */
+static void test_code_as_old_as_its_arenas_map_stays(void **state)
+{
+    (void)state;
+    build_map(&built, 10, 0x1000, 0x1000, "//anon");
+    build_load(&built, 10, 0x1000, 0x100);
+    assert_plays("15", "10:1000-1100=f0 10:1100-2000=map0", "0");
+}
+
+static void test_nothing_happens(void **state)
+{
+    (void)state;
+    assert_plays("", "", "");
+    build_map(&built, 5, 0x1000, 0x1000, "//anon");
+    assert_plays("1 2 3", "", "");
+}
+
+static void test_without_samples_all_is_one_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    assert_plays("", "10:1000-1100=f1", "");
+}
+
+/* ---- Random sequences ---- */
+
+static void assert_seen_at(const struct timeline *timeline, uint64_t time_ns)
+{
+    uint32_t owners[SPACE] = {0}, backing[SPACE] = {0}, seen[SPACE] = {0};
+    model_at(&built, time_ns, owners, backing);
+    reader_at(&built, timeline, time_ns, seen);
+    for (size_t i = 0; i < SPACE; i++) {
+        assert_int_equal(seen[i] >= FUNCTION ? seen[i] : NOTHING, owners[i]);
+        if (owners[i] >= FUNCTION)
+            assert_true(function(owners[i] - FUNCTION)->visible);
+        else if (backing[i] == MEMORY)
+            assert_true(seen[i] == MEMORY || seen[i] == GONE);
+        else
+            assert_true(seen[i] == backing[i] || seen[i] == GONE);
+    }
+}
+
+/* Functions of one generation share an image, so they must not overlap. */
+static void assert_generations_do_not_overlap(void)
+{
+    for (uint32_t i = 0; i < built.process.log.function_count; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            const struct jit_function *a = function(i), *b = function(j);
+            if (a->visible && b->visible && a->generation == b->generation)
+                assert_true(a->addr + a->size <= b->addr || b->addr + b->size <= a->addr);
+        }
+}
+
+static void play_random(uint64_t seed)
+{
+    struct timeline timeline;
+    struct findings findings = {0};
+    uint64_t samples[MODEL_SAMPLES], time_ns = 1;
+    uint32_t pace = 1 + random_below(&seed, 10);
+    build_random(&built, &seed);
+    for (size_t i = 0; i < MODEL_SAMPLES; i++)
+        samples[i] = time_ns += 2 * random_below(&seed, pace);
+    assert_int_equal(timeline_play(&timeline, &built.process, samples, MODEL_SAMPLES, &findings),
+                     0);
+    for (size_t i = 1; i < timeline.change_count; i++)
+        assert_true(timeline.changes[i - 1].time_ns <= timeline.changes[i].time_ns);
+    for (size_t i = 0; i < MODEL_SAMPLES; i++)
+        assert_seen_at(&timeline, samples[i]);
+    assert_generations_do_not_overlap();
+    timeline_free(&timeline);
+    findings_free(&findings);
+}
+
+static void test_random_sequences_show_what_a_model_knows(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        process_begin(&built);
+        play_random(seed * 7919);
+        process_free(&built);
+    }
+}
+
+#define TIMELINE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TIMELINE_TEST(test_load_is_a_change),
+        TIMELINE_TEST(test_loads_between_two_samples_are_one_moment),
+        TIMELINE_TEST(test_sample_at_the_time_of_a_load_sees_it),
+        TIMELINE_TEST(test_what_no_sample_could_hit_does_not_appear),
+        TIMELINE_TEST(test_reuse_of_an_address_is_a_new_generation),
+        TIMELINE_TEST(test_generation_is_the_highest_of_all_parts),
+        TIMELINE_TEST(test_generation_counts_the_unloaded_too),
+        TIMELINE_TEST(test_overwritten_in_part_at_either_side),
+        TIMELINE_TEST(test_overwritten_in_the_middle_within_a_moment),
+        TIMELINE_TEST(test_repeated_identical_load_changes_nothing),
+        TIMELINE_TEST(test_repeated_load_can_be_unloaded_by_its_new_number),
+        TIMELINE_TEST(test_same_name_with_other_code_is_no_repetition),
+        TIMELINE_TEST(test_load_of_nothing_does_not_appear),
+        TIMELINE_TEST(test_unload_leaves_the_addresses_to_nobody),
+        TIMELINE_TEST(test_unload_of_what_is_left_of_a_function),
+        TIMELINE_TEST(test_late_unload_leaves_the_new_owner_alone),
+        TIMELINE_TEST(test_late_unload_after_reuse_of_the_front_ends_the_rest),
+        TIMELINE_TEST(test_load_and_unload_between_samples_shows_no_function),
+        TIMELINE_TEST(test_unload_of_what_never_was_is_told),
+        TIMELINE_TEST(test_second_unload_is_silent),
+        TIMELINE_TEST(test_move_carries_name_and_code),
+        TIMELINE_TEST(test_move_to_overlapping_addresses),
+        TIMELINE_TEST(test_move_of_a_move),
+        TIMELINE_TEST(test_move_that_grows_has_no_code),
+        TIMELINE_TEST(test_move_of_unknown_code_is_told),
+        TIMELINE_TEST(test_anonymous_map_over_live_code_is_dropped),
+        TIMELINE_TEST(test_memory_has_many_names),
+        TIMELINE_TEST(test_anonymous_map_without_live_code_passes),
+        TIMELINE_TEST(test_parts_by_which_an_arena_grows_are_restored),
+        TIMELINE_TEST(test_arena_that_was_never_mapped_is_restored_around_its_code),
+        TIMELINE_TEST(test_memory_over_a_file_is_new),
+        TIMELINE_TEST(test_growing_arena_ends_the_moment),
+        TIMELINE_TEST(test_map_of_a_file_ends_the_code_below_it),
+        TIMELINE_TEST(test_map_of_a_file_ends_a_moment),
+        TIMELINE_TEST(test_marker_of_the_dump_is_no_map_of_a_file),
+        TIMELINE_TEST(test_code_as_old_as_its_arenas_map_stays),
+        TIMELINE_TEST(test_nothing_happens),
+        TIMELINE_TEST(test_without_samples_all_is_one_moment),
+        cmocka_unit_test(test_random_sequences_show_what_a_model_knows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
