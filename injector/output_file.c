@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES = 1 << 18 };
@@ -18,6 +19,12 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 {
     *file = (struct output_file){.path = path, .fd = -1};
     file->buffer = malloc(BUFFER_BYTES);
+    if (file->buffer && strcmp(path, "-") == 0) {
+        file->in_memory = true;
+        file->path = "standard output";
+        file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
+        return file->fd < 0 ? cannot_write(file, findings) : 0;
+    }
     if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
         file->temporary = NULL;
         return failure(findings, "out of memory");
@@ -81,6 +88,8 @@ int output_file_commit(struct output_file *file, struct findings *findings)
 {
     if (flush(file, findings))
         return -1;
+    if (!file->temporary)
+        return 0;
     if (rename(file->temporary, file->path))
         return cannot_write(file, findings);
     free(file->temporary);
@@ -88,8 +97,23 @@ int output_file_commit(struct output_file *file, struct findings *findings)
     return 0;
 }
 
+const uint8_t *output_file_view(struct output_file *file, struct findings *findings)
+{
+    if (flush(file, findings))
+        return NULL;
+    void *view = mmap(NULL, (size_t)file->size, PROT_READ, MAP_SHARED, file->fd, 0);
+    if (view == MAP_FAILED) {
+        cannot_write(file, findings);
+        return NULL;
+    }
+    file->view = view;
+    return view;
+}
+
 void output_file_close(struct output_file *file)
 {
+    if (file->view)
+        munmap((void *)(uintptr_t)file->view, (size_t)file->size);
     if (file->fd >= 0)
         close(file->fd);
     if (file->temporary)

@@ -11,6 +11,8 @@
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
 #include "injector/output_file.h"
+#include "injector/perf_data/perf_input.h"
+#include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_data/perf_rewrite.h"
 
 #include <argp.h>
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
@@ -34,7 +37,7 @@ struct inject_options {
 
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
-    struct perf_file file;
+    struct perf_input input;
     struct profile profile;
     struct jit_processes processes;
     struct timeline *timelines; /* one a process */
@@ -51,8 +54,9 @@ struct injection {
 enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP };
 
 static const struct argp_option option_table[] = {
-    {"input", 'i', "FILE", 0, "The recording (default: perf.data)", 0},
-    {"output", 'o', "FILE", 0, "Where to write (default: perf.jit.data beside the input)", 0},
+    {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
+    {"output", 'o', "FILE", 0,
+     "Where to write (default: perf.jit.data beside the input); - is standard output", 0},
     {"layout", KEY_LAYOUT, "image|function", 0,
      "One ELF file for many functions (default), or one for each, as perf inject does", 0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
@@ -138,7 +142,8 @@ static int complete_options(struct inject_options *options, struct findings *fin
         input.st_dev == output.st_dev && input.st_ino == output.st_ino)
         return failure(findings, "%s: is the input as well; name another output with -o FILE",
                        options->output);
-    if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", options->output) < 0) {
+    const char *name = strcmp(options->output, "-") ? options->output : "perf.jit.data";
+    if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", name) < 0) {
         options->dso_dir = NULL;
         return failure(findings, "out of memory");
     }
@@ -235,7 +240,8 @@ static bool added_time(void *context, size_t index, uint64_t *time_ns)
 static int added_put(void *context, size_t index, struct byte_sink *sink)
 {
     const struct injection *run = context;
-    struct added_map_source source = {&run->file, run->processes.items, &run->plan, run->dsos.path};
+    struct added_map_source source = {&run->input.file, run->processes.items, &run->plan,
+                                      run->dsos.path};
     return added_map_put(&run->added.items[index], &source, sink);
 }
 
@@ -244,7 +250,7 @@ static int merge(struct injection *run, struct findings *findings)
     struct record_source added = {run, added_time, added_put};
     if (collect_dropped(run, findings))
         return -1;
-    return perf_rewrite(&run->output, &run->file, run->dropped, run->dropped_count, &added,
+    return perf_rewrite(&run->output, &run->input.file, run->dropped, run->dropped_count, &added,
                         findings);
 }
 
@@ -253,7 +259,13 @@ static int commit(struct injection *run, struct findings *findings)
 {
     if (dso_dir_commit(&run->dsos, findings))
         return -1;
-    return output_file_commit(&run->output, findings);
+    if (!run->output.in_memory)
+        return output_file_commit(&run->output, findings);
+    const uint8_t *file = output_file_view(&run->output, findings);
+    if (!file)
+        return -1;
+    return perf_pipe_write(STDOUT_FILENO, file, (size_t)run->output.size, run->output.path,
+                           findings);
 }
 
 /* ---- The pipeline ---- */
@@ -261,8 +273,8 @@ static int commit(struct injection *run, struct findings *findings)
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
-    if (perf_file_open(&run->file, options->input, findings) ||
-        profile_read(&run->profile, &run->file, findings) ||
+    if (perf_input_open(&run->input, options->input, findings) ||
+        profile_read(&run->profile, &run->input.file, findings) ||
         jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
                            findings) ||
         play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
@@ -285,7 +297,7 @@ static void release(struct injection *run)
     free(run->timelines);
     jit_processes_free(&run->processes);
     profile_free(&run->profile);
-    perf_file_close(&run->file);
+    perf_input_close(&run->input);
 }
 
 /* ---- What is said about it ---- */

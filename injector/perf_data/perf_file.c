@@ -45,6 +45,7 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
     if (data == MAP_FAILED)
         return failure(findings, "%s: can't map it: %s", file->path, strerror(errno));
     file->data = data;
+    file->mapped = true;
     return 0;
 }
 
@@ -230,10 +231,6 @@ static int read_header(struct perf_file *file, struct findings *findings)
     cursor_skip(&cursor, PERF_HEADER_FEATURES - PERF_HEADER_DATA - PERF_SECTION_BYTES);
     for (size_t i = 0; i < 4; i++)
         file->features[i] = cursor_u64(&cursor);
-    if (perf_file_has_feature(file, PERF_FEATURE_COMPRESSED))
-        return failure(findings,
-                       "%s: its records are compressed (perf record -z); record without -z",
-                       file->path);
     if (read_events(file, &attrs, entry_bytes, findings) || choose_layout(file, findings))
         return -1;
     return check_records(file, findings);
@@ -242,8 +239,15 @@ static int read_header(struct perf_file *file, struct findings *findings)
 int perf_file_open(struct perf_file *file, const char *path, struct findings *findings)
 {
     *file = (struct perf_file){.path = path};
-    if (open_and_map(file, findings))
-        return -1;
+    return open_and_map(file, findings) ? -1 : read_header(file, findings);
+}
+
+int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data, size_t size,
+                   struct findings *findings)
+{
+    *file = (struct perf_file){.path = path, .data = data, .size = size};
+    if (size < PERF_PIPE_HEADER_BYTES)
+        return failure(findings, "%s: not a perf.data file: only %zu bytes long", path, size);
     return read_header(file, findings);
 }
 
@@ -251,7 +255,7 @@ void perf_file_close(struct perf_file *file)
 {
     free(file->events);
     free(file->ids);
-    if (file->data)
+    if (file->mapped)
         munmap((void *)(uintptr_t)file->data, file->size);
 }
 

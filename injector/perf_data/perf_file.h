@@ -43,6 +43,7 @@ struct perf_file {
     const char *path;
     const uint8_t *data; /* the mapped file */
     size_t size;
+    bool mapped; /* by perf_file_open */
     struct perf_event *events;
     size_t event_count;
     struct perf_id *ids; /* sorted by id; only where the events' layouts differ */
@@ -55,6 +56,11 @@ struct perf_file {
 /* Open and map PATH, which must outlive FILE, and check everything but the records.  Returns 0, or -1
  * with the failure text set.  Release with perf_file_close in either case. */
 int perf_file_open(struct perf_file *file, const char *path, struct findings *findings);
+
+/* The same for a file that is in memory already, which must outlive FILE and is not released by perf_file_close.  Its
+ * records may be compressed. */
+int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data, size_t size,
+                   struct findings *findings);
 
 void perf_file_close(struct perf_file *file);
 

@@ -88,10 +88,6 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
     while (perf_walk_next(&walk, &record, findings)) {
-        if (record.type == PERF_RECORD_COMPRESSED || record.type == PERF_RECORD_COMPRESSED2)
-            return failure(findings,
-                           "%s: its records are compressed (perf record -z); record without -z",
-                           file->path);
         if (read_record(profile, &record))
             return failure(findings, "out of memory");
     }

@@ -1,0 +1,20 @@
+/* A recording in whatever form it comes: a file or a stream, compressed or not.  What is read of it is always a plain
+ * perf.data file, in place or made anew in memory. */
+#ifndef PERFJIT_PERF_INPUT_H
+#define PERFJIT_PERF_INPUT_H
+
+#include "injector/memory_file.h"
+#include "injector/perf_data/perf_file.h"
+
+struct perf_input {
+    struct perf_file file;
+    struct memory_file memory; /* what FILE is a view of, if it is not mapped from disk */
+};
+
+/* Open PATH, which must outlive INPUT; "-" is standard input.  Returns 0, or -1 with the failure text set.  Release with
+ * perf_input_close in either case. */
+int perf_input_open(struct perf_input *input, const char *path, struct findings *findings);
+
+void perf_input_close(struct perf_input *input);
+
+#endif
