@@ -12,6 +12,7 @@
 #include "injector/jit/jit_dump.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,6 +307,10 @@ int dump_command(int argc, char **argv)
     }
     uint64_t unsound = print_records(&dump, &options);
     jit_dump_close(&dump);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "perfjit: standard output: can't write it: %s\n", strerror(errno));
+        return EXIT_UNREADABLE;
+    }
     if (unsound)
         fprintf(stderr, "perfjit: %s: %" PRIu64 " records are not sound\n", options.path, unsound);
     return unsound ? EXIT_DAMAGED : EXIT_SOUND;

@@ -27,6 +27,9 @@ struct jit_function {
 
 #define NO_IMAGE UINT32_MAX
 
+/* Between functions no further apart than this lies nothing but alignment: one map record can cover them. */
+enum { CODE_GAP_BYTES = 63 };
+
 enum code_event_kind { CODE_EVENT_LOAD, CODE_EVENT_MOVE, CODE_EVENT_UNLOAD };
 
 struct code_event {

@@ -84,16 +84,16 @@ static int read_dump(struct jit_process *process, struct jit_dump *dump, char *p
     return add_dump(process, dump, path) ? failure(findings, "out of memory") : 0;
 }
 
-/* Open and read the dump PATH for process PID.  What is wrong with it is a finding, not a failure. */
+/* Open and read the dump PATH for process PID, unless that has been done.  What is wrong with it is a finding, not a failure. */
 static int take_dump(struct jit_processes *processes, const struct profile *profile, uint32_t pid,
                      const char *path, struct findings *findings)
 {
     char cause[256];
     struct jit_process *process = process_of(processes, pid);
     char *copy = strdup(path);
-    if (!process || !copy) {
+    if (!process || !copy || has_dump(process, path)) {
         free(copy);
-        return failure(findings, "out of memory");
+        return process && copy ? 0 : failure(findings, "out of memory");
     }
     struct jit_dump dump;
     int result = jit_dump_open(&dump, copy, cause, sizeof cause);
@@ -135,7 +135,7 @@ static int take_marker(struct jit_processes *processes, const struct profile *pr
     struct jit_process *process = process_of(processes, number);
     if (!process)
         return failure(findings, "out of memory");
-    if (!has_dump(process, path) && take_dump(processes, profile, number, path, findings))
+    if (take_dump(processes, profile, number, path, findings))
         return -1;
     if (!has_dump(process_of(processes, number), path))
         return 0;

@@ -272,16 +272,19 @@ static bool covers_live_code(const struct player *player, uint64_t start, uint64
     return range && range->start < end;
 }
 
-/* Add the part [START, END) of mapping INDEX again, but for the live code in it. */
+/* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment in between. */
 static int restore_part(struct player *player, uint32_t index, uint64_t start, uint64_t end)
 {
     const struct profile_map *map = &player->process->maps[index];
+    const uint64_t first = start;
     struct address_place place;
     const struct address_range *range = address_map_find(&player->owners, start, &place);
     while (start < end) {
         uint64_t stop = range && range->start < end ? range->start : end;
         struct change part = {map->time_ns, start, stop, CHANGE_MAP, index};
-        if (start < stop && (end_moment(player) || add_change(player->timeline, part)))
+        bool alignment = stop - start <= CODE_GAP_BYTES && start != first && stop != end;
+        if (start < stop && !alignment &&
+            (end_moment(player) || add_change(player->timeline, part)))
             return -1;
         start = range && range->end < end ? range->end : end;
         if (stop == end)

@@ -6,15 +6,17 @@
 #include "injector/timeline/timeline.h"
 #include "tests/unit/process_builder.h"
 
-enum { BASE = 0x1000, SPACE = 96, STEPS = 60, MODEL_SAMPLES = 40 };
+/* The model looks at the first byte of each cell; cells are wider than the alignment that the timeline leaves to the
+ * functions around it (CODE_GAP_BYTES). */
+enum { BASE = 0x1000, CELL_BYTES = 128, SPACE = 96, STEPS = 60, MODEL_SAMPLES = 40 };
 
 /* What an address holds: one of these, or FUNCTION and above. */
 enum { NOTHING, GONE, MEMORY, FILE_MAP, FUNCTION };
 
 static inline void paint(uint32_t *cells, uint64_t start, uint64_t stop, uint32_t value)
 {
-    for (uint64_t addr = start; addr < stop; addr++)
-        cells[addr - BASE] = value;
+    for (uint64_t addr = start; addr < stop; addr += CELL_BYTES)
+        cells[(addr - BASE) / CELL_BYTES] = value;
 }
 
 static inline void replace(uint32_t *cells, uint32_t from, uint32_t to)
@@ -30,7 +32,8 @@ static inline void build_random(struct process_builder *builder, uint64_t *seed)
 {
     uint64_t time_ns = 0;
     for (int i = 0; i < STEPS; i++) {
-        uint64_t addr = BASE + random_below(seed, SPACE - 32), size = random_below(seed, 32);
+        uint64_t addr = BASE + CELL_BYTES * (uint64_t)random_below(seed, SPACE - 32);
+        uint64_t size = CELL_BYTES * (uint64_t)random_below(seed, 32);
         uint32_t count = (uint32_t)builder->process.log.function_count;
         uint32_t chosen = count ? count - 1 - random_below(seed, count < 8 ? count : 8) : 0;
         uint32_t kind = count ? random_below(seed, 10) : 0;
@@ -44,7 +47,8 @@ static inline void build_random(struct process_builder *builder, uint64_t *seed)
         else if (kind < 8)
             build_move(builder, time_ns, chosen, addr, size);
         else
-            build_map(builder, time_ns, addr, size + 1, kind == 8 ? "//anon" : "/usr/lib/libx.so");
+            build_map(builder, time_ns, addr, size + CELL_BYTES,
+                      kind == 8 ? "//anon" : "/usr/lib/libx.so");
     }
 }
 
@@ -52,8 +56,8 @@ static inline void build_random(struct process_builder *builder, uint64_t *seed)
 static inline uint32_t living(const struct process_builder *builder, const uint32_t *cells,
                               uint64_t start, uint64_t stop, uint64_t code_index)
 {
-    for (uint64_t addr = start; addr < stop; addr++) {
-        uint32_t value = cells[addr - BASE];
+    for (uint64_t addr = start; addr < stop; addr += CELL_BYTES) {
+        uint32_t value = cells[(addr - BASE) / CELL_BYTES];
         if (value >= FUNCTION &&
             builder->process.log.functions[value - FUNCTION].code_index == code_index)
             return value;
@@ -68,7 +72,7 @@ static inline void model_event(const struct process_builder *builder, uint32_t *
     uint32_t loaded = event->index;
     if (event->kind == CODE_EVENT_UNLOAD) {
         const struct code_unload *gone = &log->unloads[event->index];
-        uint64_t stop = gone->addr + (gone->size ? gone->size : 1);
+        uint64_t stop = gone->addr + (gone->size ? gone->size : CELL_BYTES);
         uint32_t old = living(builder, owners, gone->addr, stop, gone->code_index);
         if (old != NOTHING)
             replace(owners, old, NOTHING);
@@ -77,7 +81,7 @@ static inline void model_event(const struct process_builder *builder, uint32_t *
     if (event->kind == CODE_EVENT_MOVE) {
         const struct code_move *moved = &log->moves[event->index];
         loaded = moved->function;
-        uint32_t old = living(builder, owners, moved->old_addr, moved->old_addr + 1,
+        uint32_t old = living(builder, owners, moved->old_addr, moved->old_addr + CELL_BYTES,
                               builder->process.log.functions[loaded].code_index);
         if (old == NOTHING)
             return;

@@ -465,6 +465,19 @@ static void test_code_as_old_as_its_arenas_map_stays(void **state)
     assert_plays("15", "10:1000-1100=f0 10:1100-2000=map0", "0");
 }
 
+/* The code is logged before the arena becomes executable, and so known to the profile. */
+static void test_alignment_in_an_arena_that_comes_late_stays_with_the_code(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x20);
+    build_load(&built, 11, 0x1040, 0x20);
+    build_load(&built, 12, 0x1100, 0x20);
+    build_map(&built, 20, 0x1000, 0x1000, "//anon");
+    assert_plays(
+        "15", "10:1000-1020=f0 10:1040-1060=f1 10:1100-1120=f2 20:1060-1100=map0 20:1120-2000=map0",
+        "0");
+}
+
 static void test_nothing_happens(void **state)
 {
     (void)state;
@@ -581,6 +594,7 @@ int main(void)
         TIMELINE_TEST(test_map_of_a_file_ends_a_moment),
         TIMELINE_TEST(test_marker_of_the_dump_is_no_map_of_a_file),
         TIMELINE_TEST(test_code_as_old_as_its_arenas_map_stays),
+        TIMELINE_TEST(test_alignment_in_an_arena_that_comes_late_stays_with_the_code),
         TIMELINE_TEST(test_nothing_happens),
         TIMELINE_TEST(test_without_samples_all_is_one_moment),
         cmocka_unit_test(test_random_sequences_show_what_a_model_knows),

@@ -1,0 +1,282 @@
+/* The unwind tables of tinyjit's code, at every instruction.
+ *
+ * tinyjit runs step by step (single_step_trace.h) through a script that reaches every instruction
+ * (single_step_script.h).  perfjit makes ELF files of its dump, in both layouts, and elfutils reads them
+ * (single_step_tables.h).  At each step, CFA, return address and all registers that a function must preserve are
+ * unwound (single_step_unwind.h) and compared with what they really are. */
+#include "injector/timeline/address_map.h"
+#include "tests/unit/single_step_coverage.h"
+#include "tests/unit/single_step_script.h"
+#include "tests/unit/single_step_unwind.h"
+
+enum { MAX_OPTIONS = 4, SHOWN_MISTAKES = 5, LATE = 6 };
+
+/* A way to run the script. */
+struct variant {
+    const char *options[MAX_OPTIONS];
+    int kind, when;
+    const char *runs; /* of main() */
+    int status;
+};
+
+static struct coverage coverage;
+
+static struct {
+    uint64_t steps;      /* each was checked against both layouts */
+    uint64_t boundaries; /* places of instructions, counted for each address that a function had */
+    uint64_t moved_steps;
+    size_t deepest;
+} totals;
+
+/* ---- Running ---- */
+
+static const char *tinyjit_path(char path[256])
+{
+    const char *build = getenv("BUILD");
+    snprintf(path, 256, "%s/tinyjit", build ? build : "build");
+    return path;
+}
+
+static void write_script(const char *path, const struct variant *variant)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, script_format, variant->kind, variant->when);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void run_variant(struct trace *trace, const struct variant *variant)
+{
+    char tinyjit[256], script[64], truth[64];
+    const char *arguments[MAX_OPTIONS + 8];
+    size_t count = 0;
+    snprintf(script, sizeof script, "%s/script.tj", scratch);
+    snprintf(truth, sizeof truth, "%s/truth", scratch);
+    write_script(script, variant);
+    unlink(truth);
+    arguments[count++] = tinyjit_path(tinyjit);
+    for (size_t i = 0; i < MAX_OPTIONS && variant->options[i]; i++)
+        arguments[count++] = variant->options[i];
+    arguments[count++] = "--repeat";
+    arguments[count++] = variant->runs;
+    arguments[count++] = "--truth";
+    arguments[count++] = truth;
+    arguments[count++] = script;
+    arguments[count] = NULL;
+    trace_run(trace, (char *const *)(uintptr_t)arguments, truth);
+    assert_int_equal(WEXITSTATUS(trace->status), variant->status);
+}
+
+/* ---- Checking ---- */
+
+struct check {
+    const struct variant *variant;
+    const struct trace *trace;
+    struct tables tables;
+    struct address_map owners; /* which function has which addresses, at the time of a step */
+    size_t change;             /* next in the timeline */
+    size_t *pieces;            /* of each function */
+    bool *moved;
+    size_t mistakes;
+};
+
+static void play_changes(struct check *check, uint64_t time_ns)
+{
+    const struct timeline *timeline = &check->tables.timeline;
+    for (; check->change < timeline->change_count; check->change++) {
+        const struct change *change = &timeline->changes[check->change];
+        if (change->time_ns > time_ns)
+            return;
+        assert_int_not_equal(change->kind, CHANGE_MAP);
+        if (change->kind == CHANGE_FUNCTION)
+            assert_int_equal(
+                address_map_set(&check->owners, change->start, change->end, change->index), 0);
+        else
+            assert_int_equal(address_map_clear(&check->owners, change->start, change->end), 0);
+    }
+}
+
+static uint32_t function_at(const struct check *check, uint64_t addr)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(&check->owners, addr, &place);
+    if (!range || range->start > addr)
+        fail_msg("0x%" PRIx64 ": the profile would show no function here", addr);
+    return range->value;
+}
+
+static void print_mistake(const struct check *check, const struct jit_function *function,
+                          const struct trace_step *step, const struct unwind_answer *answer)
+{
+    uint64_t offset = step->rip - function->addr;
+    print_message("# %s+0x%" PRIx64 " [", function->name, offset);
+    for (uint64_t i = offset; i < offset + 8 && i < function->size; i++)
+        print_message(" %02x", function->code[i]);
+    print_message(" ]: %s is 0x%" PRIx64 " by the table, and really 0x%" PRIx64 "%s%s;",
+                  answer->what, answer->found, answer->truth, answer->wrong ? ": " : "",
+                  answer->wrong ? answer->wrong : "");
+    for (size_t i = 0; i < MAX_OPTIONS && check->variant->options[i]; i++)
+        print_message(" %s", check->variant->options[i]);
+    print_message("\n");
+}
+
+static void check_step(struct check *check, const struct trace_step *step)
+{
+    struct unwind_answer answer;
+    bool first;
+    play_changes(check, step->time_ns);
+    uint32_t index = function_at(check, step->rip);
+    const struct jit_function *function = &check->tables.process.log.functions[index];
+    Dwarf_Frame *frame = tables_frame(&check->tables, index, step->rip, &first);
+    if (!unwind_check(check->trace, step, frame, &answer) && check->mistakes++ < SHOWN_MISTAKES)
+        print_mistake(check, function, step, &answer);
+    coverage_visit(&coverage.pieces[check->pieces[index]], step->rip - function->addr);
+    totals.boundaries += first;
+    totals.moved_steps += check->moved[index];
+}
+
+/* Which piece each function is, also of those that never ran. */
+static void find_pieces(struct check *check)
+{
+    const struct code_log *log = &check->tables.process.log;
+    check->pieces = calloc(log->function_count, sizeof *check->pieces);
+    check->moved = calloc(log->function_count, sizeof *check->moved);
+    assert_true(check->pieces && check->moved);
+    for (size_t i = 0; i < log->move_count; i++)
+        check->moved[log->moves[i].function] = true;
+    for (size_t i = 0; i < log->function_count; i++)
+        check->pieces[i] =
+            (size_t)(coverage_piece(&coverage, &log->functions[i]) - coverage.pieces);
+}
+
+static void check_layout(const struct variant *variant, const struct trace *trace,
+                         enum image_layout layout)
+{
+    struct check check = {.variant = variant, .trace = trace};
+    tables_open(&check.tables, trace, layout);
+    find_pieces(&check);
+    for (size_t i = 0; i < trace->step_count; i++)
+        check_step(&check, &trace->steps[i]);
+    address_map_free(&check.owners);
+    free(check.pieces);
+    free(check.moved);
+    tables_close(&check.tables);
+    if (check.mistakes)
+        fail_msg("%zu of %zu steps are unwound wrongly", check.mistakes, trace->step_count);
+}
+
+static void check_variant(const struct variant *variant)
+{
+    struct trace trace;
+    run_variant(&trace, variant);
+    assert_true(trace.step_count > 0);
+    check_layout(variant, &trace, LAYOUT_IMAGE);
+    check_layout(variant, &trace, LAYOUT_FUNCTION);
+    totals.steps += trace.step_count;
+    if (trace.deepest > totals.deepest)
+        totals.deepest = trace.deepest;
+    trace_free(&trace);
+}
+
+/* ---- The tests ---- */
+
+static void check_kind(struct variant variant, int kind, const char *runs)
+{
+    variant.kind = kind;
+    variant.runs = runs;
+    check_variant(&variant);
+}
+
+/* Each failure early and late: in the first run of main() by tier 1, in a late one by what it has become.  The stack is
+ * filled only once, which is enough and takes long. */
+static void check_failures(struct variant variant)
+{
+    variant.status = 1;
+    for (variant.when = 1; variant.when <= LATE; variant.when += LATE - 1)
+        for (int kind = 1; kind < SCRIPT_FULL_STACK; kind++)
+            check_kind(variant, kind, "10");
+    variant.when = LATE;
+    check_kind(variant, SCRIPT_FULL_STACK, "10");
+}
+
+static void test_both_tiers(void **state)
+{
+    static const struct variant variants[] = {
+        {.options = {"--tier2-after=4", "--compact-every=1"}},
+        {.options = {"--tier2-after=4", "--compact-every=1", "--no-frame-pointer"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        check_kind(variants[i], SCRIPT_EXERCISE, "7");
+        check_kind(variants[i], SCRIPT_WARM, "6");
+        check_failures(variants[i]);
+    }
+}
+
+static void test_tier1_alone(void **state)
+{
+    static const struct variant variants[] = {
+        {.options = {"--no-tier2"}},
+        {.options = {"--no-tier2", "--no-frame-pointer"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int kind = 1; kind <= SCRIPT_FULL_STACK; kind++)
+            check_kind(variants[i], kind, "1");
+        check_kind(variants[i], SCRIPT_EXERCISE, "1");
+        check_kind(variants[i], SCRIPT_WARM, "2");
+    }
+}
+
+static void test_tier2_at_once(void **state)
+{
+    static const struct variant variants[] = {
+        {.options = {"--tier2-after=0"}},
+        {.options = {"--tier2-after=0", "--no-frame-pointer"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int kind = 1; kind <= SCRIPT_FULL_STACK; kind++)
+            check_kind(variants[i], kind, "1");
+        check_kind(variants[i], SCRIPT_EXERCISE, "1");
+        check_kind(variants[i], SCRIPT_WARM, "2");
+        check_kind(variants[i], SCRIPT_CONSTANTS, "1");
+    }
+}
+
+static void test_everything_was_visited(void **state)
+{
+    (void)state;
+    if (totals.steps == 0)
+        skip();
+    struct coverage_totals covered = coverage_report(&coverage);
+    print_message("# %" PRIu64 " steps, checked against the tables of both layouts, %" PRIu64
+                  " of those in moved code, up to %zu frames deep\n",
+                  totals.steps, totals.moved_steps / 2, totals.deepest);
+    print_message("# %" PRIu64 " instructions at all addresses and in both layouts\n",
+                  totals.boundaries);
+    print_message(
+        "# %zu pieces of code with %zu instructions, of which %zu can be reached, and %zu "
+        "were visited\n",
+        covered.pieces, covered.boundaries, covered.reachable, covered.visited);
+    assert_true(totals.moved_steps > 0);
+    assert_true(totals.deepest > 1000);
+    assert_int_equal(covered.visited, covered.reachable);
+}
+
+static int forget_coverage(void **state)
+{
+    coverage_free(&coverage);
+    return remove_scratch(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_tiers),
+        cmocka_unit_test(test_tier1_alone),
+        cmocka_unit_test(test_tier2_at_once),
+        cmocka_unit_test(test_everything_was_visited),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, forget_coverage);
+}

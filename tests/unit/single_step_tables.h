@@ -1,0 +1,261 @@
+/* The unwind tables that perfjit makes of a dump, as elfutils sees them.
+ *
+ *     dump -> code_log_add -> timeline_play -> image_plan_add -> unwind_table_place -> elf_image_write
+ *          -> libelf, dwarf_getcfi_elf
+ *          -> dwfl_report_elf, dwfl_module_eh_cfi, dwfl_module_addrname
+ *
+ * That is what perfjit inject does; the times of the samples are those of the steps.
+ */
+#ifndef PERFJIT_TEST_SINGLE_STEP_TABLES_H
+#define PERFJIT_TEST_SINGLE_STEP_TABLES_H
+
+#include "injector/image/elf_image.h"
+#include "injector/image/unwind_table.h"
+#include "injector/timeline/timeline.h"
+#include "tests/unit/single_step_trace.h"
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+struct tables_image {
+    int fd;
+    Elf *elf;
+    Dwarf_CFI *cfi;
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwarf_CFI *dwfl_cfi;
+    Dwarf_Addr bias; /* of dwfl_cfi */
+};
+
+struct tables {
+    struct findings findings;
+    struct jit_dump dump;
+    char *dump_path;
+    struct jit_process process;
+    struct timeline timeline;
+    struct image_plan plan;
+    struct tables_image *images;
+    Dwarf_Frame ***frames; /* by function, by offset; NULL: not asked for so far */
+};
+
+/* ---- Making the files ---- */
+
+static inline void tables_check(struct tables *tables, int result)
+{
+    if (result)
+        fail_msg("%s", tables->findings.failure);
+}
+
+static inline void tables_read(struct tables *tables)
+{
+    struct jit_clock clock = {.cycles = false};
+    struct code_log *log = &tables->process.log;
+    char cause[256];
+    if (jit_dump_open(&tables->dump, tables->dump_path, cause, sizeof cause))
+        fail_msg("%s: %s", tables->dump_path, cause);
+    tables->process.pid = tables->dump.pid;
+    tables->process.dumps = &tables->dump;
+    tables->process.dump_paths = &tables->dump_path;
+    tables->process.dump_count = 1;
+    tables_check(tables, code_log_add(log, &tables->dump, 0, &clock, &tables->findings));
+    tables_check(tables, code_log_sort(log, &tables->findings));
+}
+
+static inline void tables_play(struct tables *tables, const struct trace *trace)
+{
+    uint64_t *times_ns = malloc(trace->step_count * sizeof *times_ns);
+    assert_non_null(times_ns);
+    for (size_t i = 0; i < trace->step_count; i++)
+        times_ns[i] = trace->steps[i].time_ns;
+    tables_check(tables, timeline_play(&tables->timeline, &tables->process, times_ns,
+                                       trace->step_count, &tables->findings));
+    free(times_ns);
+}
+
+static inline void tables_plan(struct tables *tables, enum image_layout layout)
+{
+    struct table_space space;
+    tables_check(tables,
+                 image_plan_add(&tables->plan, &tables->process, 0, layout, &tables->findings));
+    assert_true(tables->process.log.has_unwinding);
+    assert_int_equal(table_space_open(&space, &tables->process), 0);
+    for (size_t i = 0; i < tables->plan.image_count; i++)
+        tables_check(tables, unwind_table_place(&tables->plan.images[i], &tables->process, &space,
+                                                &tables->findings));
+    table_space_free(&space);
+}
+
+/* ---- Opening them ---- */
+
+static inline int tables_no_debuginfo(Dwfl_Module *module, void **data, const char *name,
+                                      Dwarf_Addr base, const char *path, const char *link,
+                                      GElf_Word crc, char **found)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)path, (void)link, (void)crc;
+    (void)found;
+    return -1;
+}
+
+static const Dwfl_Callbacks tables_callbacks = {.find_debuginfo = tables_no_debuginfo};
+
+static inline void tables_report(struct tables_image *opened, const struct jit_image *image,
+                                 const char *path)
+{
+    opened->dwfl = dwfl_begin(&tables_callbacks);
+    assert_non_null(opened->dwfl);
+    dwfl_report_begin(opened->dwfl);
+    opened->module = dwfl_report_elf(opened->dwfl, path, path, -1, image->base, false);
+    if (!opened->module)
+        fail_msg("dwfl_report_elf(%s): %s", path, dwfl_errmsg(-1));
+    dwfl_report_end(opened->dwfl, NULL, NULL);
+    opened->dwfl_cfi = dwfl_module_eh_cfi(opened->module, &opened->bias);
+    if (!opened->dwfl_cfi)
+        fail_msg("dwfl_module_eh_cfi(%s): %s", path, dwfl_errmsg(-1));
+    assert_int_equal(opened->bias, image->base);
+}
+
+static inline void tables_open_image(struct tables *tables, size_t index, const char *directory,
+                                     int dir_fd)
+{
+    struct jit_image *image = &tables->plan.images[index];
+    struct tables_image *opened = &tables->images[index];
+    char name[IMAGE_FILE_NAME_BYTES], path[256];
+    tables_check(tables,
+                 elf_image_write(image, &tables->process, index, dir_fd, &tables->findings));
+    image_file_name(image, &tables->process, index, name);
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    opened->fd = open(path, O_RDONLY | O_CLOEXEC);
+    opened->elf = elf_begin(opened->fd, ELF_C_READ, NULL);
+    assert_non_null(opened->elf);
+    opened->cfi = dwarf_getcfi_elf(opened->elf);
+    if (!opened->cfi)
+        fail_msg("dwarf_getcfi_elf(%s): %s", path, dwarf_errmsg(-1));
+    tables_report(opened, image, path);
+}
+
+static inline void tables_open(struct tables *tables, const struct trace *trace,
+                               enum image_layout layout)
+{
+    static int number;
+    char directory[64];
+    *tables = (struct tables){0};
+    if (asprintf(&tables->dump_path, "%s/jit-%d.dump", scratch, (int)trace->pid) < 0)
+        abort();
+    tables_read(tables);
+    tables_play(tables, trace);
+    tables_plan(tables, layout);
+    snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    elf_version(EV_CURRENT);
+    tables->images = calloc(tables->plan.image_count, sizeof *tables->images);
+    tables->frames = calloc(tables->process.log.function_count, sizeof(Dwarf_Frame **));
+    assert_true(tables->images && tables->frames);
+    for (size_t i = 0; i < tables->plan.image_count; i++)
+        tables_open_image(tables, i, directory, dir_fd);
+    close(dir_fd);
+    if (findings_lost(&tables->findings)) {
+        findings_print(&tables->findings, stderr);
+        fail_msg("perfjit would lose parts of the dump");
+    }
+}
+
+static inline void tables_close_images(struct tables *tables)
+{
+    for (size_t i = 0; i < tables->plan.image_count; i++) {
+        struct tables_image *image = &tables->images[i];
+        dwarf_cfi_end(image->cfi);
+        elf_end(image->elf);
+        close(image->fd);
+        dwfl_end(image->dwfl);
+    }
+    free(tables->images);
+}
+
+static inline void tables_close(struct tables *tables)
+{
+    const struct code_log *log = &tables->process.log;
+    for (size_t i = 0; i < log->function_count; i++) {
+        for (size_t at = 0; tables->frames[i] && at < log->functions[i].size; at++)
+            free(tables->frames[i][at]);
+        free(tables->frames[i]);
+    }
+    free(tables->frames);
+    tables_close_images(tables);
+    image_plan_free(&tables->plan);
+    timeline_free(&tables->timeline);
+    code_log_free(&tables->process.log);
+    jit_dump_close(&tables->dump);
+    findings_free(&tables->findings);
+    free(tables->dump_path);
+}
+
+/* ---- What they say about one instruction ---- */
+
+static inline bool same_ops(const Dwarf_Op *left, size_t left_count, const Dwarf_Op *right,
+                            size_t right_count)
+{
+    if (left_count != right_count || (left == NULL) != (right == NULL))
+        return false;
+    for (size_t i = 0; i < left_count; i++)
+        if (left[i].atom != right[i].atom || left[i].number != right[i].number ||
+            left[i].number2 != right[i].number2)
+            return false;
+    return true;
+}
+
+static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right)
+{
+    Dwarf_Op *left_ops, *right_ops, left_memory[3], right_memory[3];
+    size_t left_count, right_count;
+    if (dwarf_frame_cfa(left, &left_ops, &left_count) ||
+        dwarf_frame_cfa(right, &right_ops, &right_count) ||
+        !same_ops(left_ops, left_count, right_ops, right_count))
+        return false;
+    for (int reg = 0; reg <= JITDUMP_RIP; reg++)
+        if (dwarf_frame_register(left, reg, left_memory, &left_ops, &left_count) ||
+            dwarf_frame_register(right, reg, right_memory, &right_ops, &right_count) ||
+            !same_ops(left_ops, left_count, right_ops, right_count))
+            return false;
+    return true;
+}
+
+/* libdwfl, which perf goes by, must know the same about RIP in FUNCTION. */
+static inline void tables_check_dwfl(const struct tables_image *image, Dwarf_Frame *frame,
+                                     const struct jit_function *function, uint64_t rip)
+{
+    Dwarf_Frame *other;
+    if (dwarf_cfi_addrframe(image->dwfl_cfi, rip - image->bias, &other))
+        fail_msg("%s+0x%" PRIx64 ": dwfl: %s", function->name, rip - function->addr,
+                 dwarf_errmsg(-1));
+    if (!same_frames(frame, other))
+        fail_msg("%s+0x%" PRIx64 ": libdwfl finds another frame", function->name,
+                 rip - function->addr);
+    free(other);
+    const char *name = dwfl_module_addrname(image->module, rip);
+    assert_non_null(name);
+    assert_string_equal(name, function->name);
+}
+
+/* How to unwind from RIP, which is in function INDEX.  *FIRST is set if this is the first question about it. */
+static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, uint64_t rip,
+                                        bool *first)
+{
+    const struct jit_function *function = &tables->process.log.functions[index];
+    const struct tables_image *image = &tables->images[function->image];
+    Dwarf_Frame ***frames = &tables->frames[index];
+    if (!*frames)
+        *frames = calloc(function->size, sizeof **frames);
+    assert_non_null(*frames);
+    Dwarf_Frame **frame = &(*frames)[rip - function->addr];
+    *first = !*frame;
+    if (*frame)
+        return *frame;
+    uint64_t base = tables->plan.images[function->image].base;
+    if (dwarf_cfi_addrframe(image->cfi, rip - base, frame))
+        fail_msg("%s+0x%" PRIx64 ": %s", function->name, rip - function->addr, dwarf_errmsg(-1));
+    tables_check_dwfl(image, *frame, function, rip);
+    return *frame;
+}
+
+#endif
