@@ -86,6 +86,8 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
+$(BUILD)/tests/single_step_test: INJECTOR_LIBS += -ldw
+
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^

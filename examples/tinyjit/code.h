@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MAX_SAVED = 5 }; /* registers that a prologue saves, at most */
+
 enum code_kind {
     CODE_ENTRY,         /* C calls it, and it calls main */
     CODE_COMPILE_STUB,  /* calls the compiler, then jumps to what it made */
@@ -42,6 +44,18 @@ struct code_frame_event {
     int32_t value;
 };
 
+/* The same in short, for code that begins with a prologue and has one epilogue. */
+struct code_frame {
+    bool pointer; /* rbp points to it */
+    bool plain;   /* nothing about unwinding changes between prologue and epilogue, nor behind it */
+    enum x86_register
+        saved[MAX_SAVED]; /* in the order of the pushes, without a frame pointer's rbp */
+    size_t saved_count;
+    uint32_t local_bytes;    /* what the prologue takes from rsp at its end */
+    uint32_t prologue_bytes; /* 0: no frame at all */
+    uint32_t epilogue;       /* offset */
+};
+
 /* A call: the instruction behind it, and CFA - rsp there.  What the runtime walks the stack by. */
 struct code_call {
     uint32_t return_offset;
@@ -54,10 +68,12 @@ struct code {
     char *name;        /* as the profile shows it */
     uint8_t *addr;     /* in the arena */
     size_t size;
+    size_t reserved; /* bytes in the arena: size, and what code_log_describe wants behind it */
     struct code_line *lines;
     size_t line_count;
     struct code_frame_event *frame_events;
     size_t frame_event_count;
+    struct code_frame frame;
     struct code_call *calls;
     size_t call_count;
     uint64_t code_index; /* by which the jitdump knows it */

@@ -160,9 +160,10 @@ size_t code_arena_holes(const struct code_arena *arena)
 
 /* ---- Contents ---- */
 
-void code_arena_write(struct code_arena *arena, uint8_t *addr, const uint8_t *from, size_t size)
+void code_arena_write(struct code_arena *arena, uint8_t *addr, const uint8_t *from, size_t size,
+                      size_t reserved)
 {
-    size_t offset = (size_t)(addr - arena->base), block = code_arena_block_bytes(size);
+    size_t offset = (size_t)(addr - arena->base), block = code_arena_block_bytes(reserved);
     make_writable(arena, offset, block, true);
     memmove(addr, from, size);
     memset(addr + size, INT3, block - size);

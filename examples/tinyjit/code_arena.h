@@ -39,8 +39,10 @@ uint8_t *code_arena_alloc_low(struct code_arena *arena, size_t size);
 /* Give SIZE bytes at ADDR back.  They keep their contents until they are poisoned or allocated again. */
 void code_arena_free(struct code_arena *arena, const uint8_t *addr, size_t size);
 
-/* Copy code to ADDR.  FROM may overlap it. */
-void code_arena_write(struct code_arena *arena, uint8_t *addr, const uint8_t *from, size_t size);
+/* Copy SIZE bytes of code to ADDR, the block of RESERVED bytes, and fill the rest of that with int3.  FROM may overlap
+ * it. */
+void code_arena_write(struct code_arena *arena, uint8_t *addr, const uint8_t *from, size_t size,
+                      size_t reserved);
 
 /* Fill the block of SIZE bytes at ADDR with int3. */
 void code_arena_poison(struct code_arena *arena, uint8_t *addr, size_t size);

@@ -1,8 +1,8 @@
 /* See code_log.h. */
 #include "examples/tinyjit/code_log.h"
 
+#include "examples/tinyjit/code_unwind.h"
 #include "examples/tinyjit/memory.h"
-#include "jitdump/jitdump.h"
 #include "perfmap/perfmap.h"
 
 #include <errno.h>
@@ -10,6 +10,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Between two codes at least: an ELF file for one function alone has its header in front of it. */
+enum { ELF_HEADER_BYTES = 64 };
 
 /* What code_index is when the dump could not take the code. */
 #define NOT_IN_DUMP UINT64_MAX
@@ -46,6 +49,8 @@ static void open_libraries(struct code_log *log)
         jitdump_close(log->dump);
         log->dump = NULL;
     }
+    if (log->dump)
+        log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (perfmap_open(&log->map, NULL) < 0) {
         fprintf(stderr, "tinyjit: %s\n", perfmap_error(log->map));
         perfmap_close(log->map);
@@ -95,7 +100,9 @@ static void close_libraries(struct code_log *log)
     error = perfmap_close(log->map);
     if (error)
         fprintf(stderr, "tinyjit: closing the perf map: %s\n", strerror(-error));
+    jitdump_cfi_free(log->cfi);
     log->dump = NULL;
+    log->cfi = NULL;
     log->map = NULL;
 }
 
@@ -166,10 +173,24 @@ static void dump_load(struct code_log *log, struct code *code)
     record.bytes = code->addr;
     record.lines = lines;
     record.line_count = code->line_count;
+    record.unwind = &log->unwind;
     uint64_t code_index;
     if (jitdump_add_code(log->dump, &record, &code_index) == 0)
         code->code_index = code_index;
     free(lines);
+}
+
+size_t code_log_describe(struct code_log *log, const struct code *code)
+{
+    if (!log->dump)
+        return 0;
+    int error = code_unwind_tables(log->cfi, code, &log->unwind);
+    if (error)
+        fprintf(stderr, "tinyjit: no unwind tables: %s: %s\n", jitdump_cfi_error(log->cfi),
+                strerror(-error));
+    size_t padding = code_arena_block_bytes(code->size) - code->size;
+    size_t tables = code_arena_block_bytes(log->unwind.unwinding_size);
+    return padding + (tables < ELF_HEADER_BYTES ? ELF_HEADER_BYTES : tables);
 }
 
 void code_log_load(struct code_log *log, struct code *code)

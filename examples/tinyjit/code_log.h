@@ -10,14 +10,17 @@
 
 #include "examples/tinyjit/code.h"
 #include "examples/tinyjit/code_arena.h"
+#include "jitdump/jitdump.h"
 
 #include <stdio.h>
 
-struct jitdump;
+struct jitdump_cfi;
 struct perfmap;
 
 struct code_log {
     struct jitdump *dump;
+    struct jitdump_cfi *cfi;      /* builds the unwind tables, */
+    struct jitdump_unwind unwind; /* these for the code that was described last */
     struct perfmap *map;
     FILE *truth, *code_file;
     char *script; /* absolute path */
@@ -32,7 +35,14 @@ int code_log_open(struct code_log *log, const char *script_path, const struct co
 
 void code_log_close(struct code_log *log);
 
-/* CODE is complete at its address, and has not run yet. */
+/* Make the unwind tables of CODE, for which it needs no address yet.
+ *
+ * Returns how many bytes behind it should stay free of other code, wherever it goes; 0 if nobody dumps it.  For perf
+ * inject --jit maps the tables there, over whatever is there.  (perfjit inject puts them elsewhere, and asks for room
+ * only with --layout function.) */
+size_t code_log_describe(struct code_log *log, const struct code *code);
+
+/* CODE, described last, is complete at its address, and has not run yet. */
 void code_log_load(struct code_log *log, struct code *code);
 
 /* CODE was copied from OLD_ADDR to code->addr, and has not run there yet. */

@@ -11,8 +11,8 @@ enum { BEARABLE_HOLES = 256 };
 static void free_code(struct runtime *runtime, struct code *code)
 {
     code_log_unload(&runtime->log, code);
-    code_arena_poison(&runtime->arena, code->addr, code->size);
-    code_arena_free(&runtime->arena, code->addr, code->size);
+    code_arena_poison(&runtime->arena, code->addr, code->reserved);
+    code_arena_free(&runtime->arena, code->addr, code->reserved);
     code_table_remove(&runtime->codes, code);
     code_free(code);
 }
@@ -48,14 +48,14 @@ static void move_down(struct runtime *runtime, struct code *code)
 {
     uint8_t *from = code->addr;
     code_table_remove(&runtime->codes, code);
-    code_arena_free(&runtime->arena, from, code->size);
-    code->addr = code_arena_alloc_low(&runtime->arena, code->size); /* at worst where it was */
+    code_arena_free(&runtime->arena, from, code->reserved);
+    code->addr = code_arena_alloc_low(&runtime->arena, code->reserved); /* at worst where it was */
     code_table_add(&runtime->codes, code);
     if (code->addr == from)
         return;
-    code_arena_write(&runtime->arena, code->addr, from, code->size);
+    code_arena_write(&runtime->arena, code->addr, from, code->size, code->reserved);
     code_log_move(&runtime->log, code, from);
-    poison_rest(runtime, from, code->addr, code->size);
+    poison_rest(runtime, from, code->addr, code->reserved);
     runtime->context->slots[code->function].entry = (uint64_t)(uintptr_t)code->addr;
 }
 

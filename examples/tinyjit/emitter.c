@@ -26,7 +26,8 @@ static void frame_event(struct emitter *e, enum code_frame_kind kind, enum x86_r
 
 void emitter_open(struct emitter *e, const struct program *program, bool frame_pointer)
 {
-    *e = (struct emitter){.program = program, .frame_pointer = frame_pointer, .cfa_distance = 8};
+    *e = (struct emitter){
+        .program = program, .frame.pointer = frame_pointer, .frame.plain = true, .cfa_distance = 8};
     x86_assembler_open(&e->x86, CODE_CAPACITY);
     frame_event(e, FRAME_CFA_RSP, X86_RSP, 8);
 }
@@ -43,6 +44,7 @@ struct code *emitter_finish(struct emitter *e, enum code_kind kind, uint32_t fun
     code->line_count = e->line_count;
     code->frame_events = e->frame_events;
     code->frame_event_count = e->frame_event_count;
+    code->frame = e->frame;
     code->calls = e->calls;
     code->call_count = e->call_count;
     e->lines = NULL;
@@ -119,27 +121,31 @@ static void enter_frame_pointer(struct emitter *e)
 void emitter_enter(struct emitter *e, const enum x86_register *saved, size_t saved_count,
                    uint32_t locals)
 {
-    if (e->frame_pointer)
+    if (e->frame.pointer)
         enter_frame_pointer(e);
     for (size_t i = 0; i < saved_count; i++) {
-        e->saved[i] = saved[i];
+        e->frame.saved[i] = saved[i];
         emitter_push(e, saved[i]);
         frame_event(e, FRAME_SAVED, saved[i], e->cfa_distance);
     }
-    e->saved_count = saved_count;
+    e->frame.saved_count = saved_count;
     e->first_local = e->cfa_distance + 8;
-    e->local_bytes = locals * 8 + (e->cfa_distance + locals * 8) % 16;
-    move_stack(e, (int32_t)e->local_bytes);
+    e->frame.local_bytes = locals * 8 + (e->cfa_distance + locals * 8) % 16;
+    move_stack(e, (int32_t)e->frame.local_bytes);
+    e->frame.prologue_bytes = (uint32_t)e->x86.size;
+    e->frame_events_inside = e->frame_event_count;
 }
 
 void emitter_unwind(struct emitter *e)
 {
-    move_stack(e, -(int32_t)e->local_bytes);
-    for (size_t i = e->saved_count; i-- > 0;) {
-        emitter_pop(e, e->saved[i]);
-        frame_event(e, FRAME_RESTORED, e->saved[i], 0);
+    e->frame.plain = e->frame_event_count == e->frame_events_inside;
+    e->frame.epilogue = (uint32_t)e->x86.size;
+    move_stack(e, -(int32_t)e->frame.local_bytes);
+    for (size_t i = e->frame.saved_count; i-- > 0;) {
+        emitter_pop(e, e->frame.saved[i]);
+        frame_event(e, FRAME_RESTORED, e->frame.saved[i], 0);
     }
-    if (!e->frame_pointer)
+    if (!e->frame.pointer)
         return;
     e->cfa_in_rbp = false;
     emitter_pop(e, X86_RBP);
@@ -155,23 +161,23 @@ void emitter_leave(struct emitter *e)
 void emitter_resume(struct emitter *e, uint32_t cfa_distance)
 {
     e->cfa_distance = cfa_distance;
-    e->cfa_in_rbp = e->frame_pointer;
+    e->cfa_in_rbp = e->frame.pointer;
     uint32_t distance = 16;
-    if (e->frame_pointer) {
+    if (e->frame.pointer) {
         frame_event(e, FRAME_CFA_RBP, X86_RBP, 16);
         frame_event(e, FRAME_SAVED, X86_RBP, 16);
         distance += 8;
     } else {
         frame_event(e, FRAME_CFA_RSP, X86_RSP, cfa_distance);
     }
-    for (size_t i = 0; i < e->saved_count; i++)
-        frame_event(e, FRAME_SAVED, e->saved[i], distance + 8 * (uint32_t)i);
+    for (size_t i = 0; i < e->frame.saved_count; i++)
+        frame_event(e, FRAME_SAVED, e->frame.saved[i], distance + 8 * (uint32_t)i);
 }
 
 struct x86_memory emitter_local(const struct emitter *e, uint32_t local)
 {
     int32_t below_cfa = (int32_t)(e->first_local + 8 * local);
-    if (e->frame_pointer)
+    if (e->frame.pointer)
         return x86_at(X86_RBP, 16 - below_cfa);
     return x86_at(X86_RSP, (int32_t)e->cfa_distance - below_cfa);
 }

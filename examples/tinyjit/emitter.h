@@ -19,18 +19,15 @@
 #include "examples/tinyjit/failure.h"
 #include "examples/tinyjit/x86_assembler.h"
 
-enum { MAX_SAVED = 5 };
-
 struct emitter {
     struct x86_assembler x86;
     const struct program *program;
-    bool frame_pointer;
     bool counting;         /* tier 1 counts calls and loops, to find out what is hot */
     bool cfa_in_rbp;       /* now */
     uint32_t cfa_distance; /* CFA - rsp, now */
-    enum x86_register saved[MAX_SAVED];
-    size_t saved_count;
-    uint32_t local_bytes, first_local; /* local n is at CFA - first_local - 8 * n */
+    struct code_frame frame;
+    size_t frame_events_inside; /* how many there were at the end of the prologue */
+    uint32_t first_local;       /* local n is at CFA - first_local - 8 * n */
     struct emitter_failure *failures;
     size_t failure_count, failure_capacity;
     struct code_line *lines;

@@ -73,10 +73,11 @@ static struct code *make_code(struct runtime *runtime, enum code_kind kind, uint
     emit(&e, kind, function);
     struct code *code = emitter_finish(&e, kind, function);
     if (code) {
-        code->addr = arena_room(runtime, code->size);
+        code->reserved = code->size + code_log_describe(&runtime->log, code);
+        code->addr = arena_room(runtime, code->reserved);
         if (code->addr) {
             code->name = code_name(runtime, kind, function);
-            code_arena_write(&runtime->arena, code->addr, e.x86.bytes, code->size);
+            code_arena_write(&runtime->arena, code->addr, e.x86.bytes, code->size, code->reserved);
             code_table_add(&runtime->codes, code);
             code_log_load(&runtime->log, code);
         } else {

@@ -146,7 +146,7 @@ void tier2_compile(struct emitter *e, uint32_t function_number)
 {
     const struct function *function = &e->program->functions[function_number];
     struct tier2 tier = {.e = e, .x86 = &e->x86, .function = function};
-    register_homes_assign(&tier.homes, function, e->frame_pointer);
+    register_homes_assign(&tier.homes, function, e->frame.pointer);
     tier.epilogue = x86_label_new(&e->x86);
     tier.last = last_statement(function->body);
     emitter_line(e, function->at);

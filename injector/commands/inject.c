@@ -186,7 +186,7 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
         if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
             place_tables(&run->plan, first_image, process, findings) ||
             added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
-                           findings))
+                           perf_file_has_stacks(&run->input.file), findings))
             return -1;
     }
     added_maps_sort(&run->added);
@@ -240,7 +240,7 @@ static bool added_time(void *context, size_t index, uint64_t *time_ns)
 static int added_put(void *context, size_t index, struct byte_sink *sink)
 {
     const struct injection *run = context;
-    struct added_map_source source = {&run->input.file, run->processes.items, &run->plan,
+    struct added_map_source source = {&run->profile, run->processes.items, &run->plan,
                                       run->dsos.path};
     return added_map_put(&run->added.items[index], &source, sink);
 }
@@ -322,14 +322,16 @@ static void print_details(const struct injection *run)
 static void print_summary(const struct injection *run, const char *output,
                           const struct findings *findings)
 {
-    size_t functions = 0;
+    size_t functions = 0, maps = 0;
     for (size_t i = 0; i < run->processes.count; i++)
         functions += run->processes.items[i].log.function_count;
+    for (size_t i = 0; i < run->added.count; i++)
+        maps += run->added.items[i].kind != ADDED_COMM;
     findings_print(findings, stderr);
     fprintf(stderr,
             "perfjit: %s: %zu functions in %zu images, %zu maps added, %zu dropped, %" PRIu64
             " parts of the input skipped\n",
-            output, functions, run->plan.image_count, run->added.count, run->dropped_count,
+            output, functions, run->plan.image_count, maps, run->dropped_count,
             findings_lost(findings));
 }
 

@@ -64,6 +64,7 @@ struct map_maker {
     const struct jit_process *process;
     const struct image_plan *plan;
     uint32_t process_index;
+    bool stacks;
     bool *has_tables; /* by image: its tables are mapped */
 };
 
@@ -107,6 +108,28 @@ static int add_moment(struct map_maker *maker, const struct change *changes, siz
     return 0;
 }
 
+/* libunwind, which perf up to 6 uses, keeps what it found out about an address, and perf does not tell it that a new map
+ * came: where an address is used again, it unwinds by the dead function's table (perf 6.1: about 1 % of the chains of a JIT
+ * that recompiles).  perf drops all of that when the process execs; so a COMM record says that it did, under the name that it has
+ * already.  Only recordings with user stacks get one, and only where an address has a new owner. */
+static bool needs_forgetting(const struct map_maker *maker, const struct change *changes,
+                             size_t count)
+{
+    const struct jit_function *functions = maker->process->log.functions;
+    if (!maker->stacks)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (changes[i].kind == CHANGE_FUNCTION && functions[changes[i].index].reused)
+            return true;
+    return false;
+}
+
+static int add_comm(struct map_maker *maker, uint64_t time_ns)
+{
+    return append(maker->added,
+                  (struct added_map){time_ns, 0, 0, maker->process_index, ADDED_COMM, 0, 0});
+}
+
 static int add_moments(struct map_maker *maker, struct change *changes, size_t change_count)
 {
     for (size_t at = 0, count; at < change_count; at += count) {
@@ -117,16 +140,19 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
                 maker->process->log.functions);
         if (add_moment(maker, changes + at, count))
             return -1;
+        if (needs_forgetting(maker, changes + at, count) && add_comm(maker, changes[at].time_ns))
+            return -1;
     }
     return 0;
 }
 
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   const struct image_plan *plan, struct findings *findings)
+                   const struct image_plan *plan, bool stacks, struct findings *findings)
 {
-    struct map_maker maker = {added, process, plan, process_index,
-                              calloc(plan->image_count + 1, sizeof *maker.has_tables)};
+    struct map_maker maker = {added,  process,
+                              plan,   process_index,
+                              stacks, calloc(plan->image_count + 1, sizeof *maker.has_tables)};
     int result = -1;
     if (maker.has_tables)
         result = add_moments(&maker, timeline->changes, timeline->change_count);
@@ -160,7 +186,7 @@ static void put_trailer(struct byte_sink *sink, const struct added_map *map,
                         const struct added_map_source *source, const struct perf_record *witness)
 {
     const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(source->file, witness, &layout);
+    const uint8_t *trailer = perf_record_trailer(source->profile->file, witness, &layout);
     uint32_t pid = source->processes[map->process].pid;
     for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
         if (at == layout->trailer_tid_off) {
@@ -242,8 +268,31 @@ static int put_part(const struct added_map *map, const struct added_map_source *
     return sink->overflow ? -1 : 0;
 }
 
+/* The record that gave the process its name, now by exec; none if there was none. */
+static int put_comm(const struct added_map *map, const struct added_map_source *source,
+                    struct byte_sink *sink)
+{
+    const struct jit_process *process = &source->processes[map->process];
+    const struct perf_record *comm = profile_comm_of(source->profile, process->pid, map->time_ns);
+    const struct sample_layout *layout;
+    if (!comm)
+        return 0;
+    const uint8_t *trailer = perf_record_trailer(source->profile->file, comm, &layout);
+    size_t fields_bytes =
+        comm->size - (size_t)PERF_RECORD_HEADER_BYTES - (trailer ? layout->trailer_bytes : 0u);
+    size_t start = sink->size;
+    sink_u32(sink, PERF_RECORD_COMM);
+    sink_u16(sink, PERF_MISC_USER | PERF_MISC_COMM_EXEC);
+    sink_u16(sink, 0); /* the size, set by finish */
+    sink_bytes(sink, comm->bytes + PERF_RECORD_HEADER_BYTES, fields_bytes);
+    put_trailer(sink, map, source, comm);
+    return finish(sink, start, start + 6);
+}
+
 int added_map_put(const struct added_map *map, const struct added_map_source *source,
                   struct byte_sink *sink)
 {
+    if (map->kind == ADDED_COMM)
+        return put_comm(map, source, sink);
     return map->kind == CHANGE_MAP ? put_part(map, source, sink) : put_image_map(map, source, sink);
 }

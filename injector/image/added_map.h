@@ -6,8 +6,11 @@
 #include "injector/timeline/timeline.h"
 #include "jitdump/byte_sink.h"
 
-/* Beyond the kinds of change: the map through which an image's unwind tables are read. */
-enum { ADDED_TABLES = CHANGE_MAP + 1 };
+/* Beyond the kinds of change. */
+enum {
+    ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
+    ADDED_COMM, /* no map: makes perf forget what it knows of unwinding the process, see added_map.c */
+};
 
 struct added_map {
     uint64_t time_ns;
@@ -24,10 +27,10 @@ struct added_maps {
 };
 
 /* Turn the changes of PROCESS, number PROCESS_INDEX, into map records, one for each run of functions that share an
- * image and a moment, and one for each image's unwind tables, at its first moment.  Returns 0, or -1 with the failure text set. */
+ * image and a moment, and one for each image's unwind tables, at its first moment.  STACKS: perf will unwind.  Returns 0, or -1 with the failure text set. */
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   const struct image_plan *plan, struct findings *findings);
+                   const struct image_plan *plan, bool stacks, struct findings *findings);
 
 /* Bring the records of several processes into time order. */
 void added_maps_sort(struct added_maps *added);
@@ -36,7 +39,7 @@ void added_maps_free(struct added_maps *added);
 
 /* Everything that a record's bytes are made from. */
 struct added_map_source {
-    const struct perf_file *file;
+    const struct profile *profile;
     const struct jit_process *processes;
     const struct image_plan *plan;
     const char *dso_dir; /* absolute */

@@ -22,6 +22,7 @@ struct jit_function {
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
     uint8_t gap_after; /* bytes to the next function, if that is close and nothing lies between */
+    bool reused;       /* another visible function had some of its addresses before */
     bool visible;      /* a sample could have hit it */
 };
 

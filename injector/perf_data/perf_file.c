@@ -264,6 +264,14 @@ bool perf_file_has_feature(const struct perf_file *file, unsigned bit)
     return file->features[bit / 64] >> (bit % 64) & 1;
 }
 
+bool perf_file_has_stacks(const struct perf_file *file)
+{
+    for (size_t i = 0; i < file->event_count; i++)
+        if (file->events[i].layout.sample_type & PERF_SAMPLE_STACK_USER)
+            return true;
+    return false;
+}
+
 size_t perf_file_feature_count(const struct perf_file *file)
 {
     size_t count = 0;

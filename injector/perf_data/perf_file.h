@@ -66,6 +66,9 @@ void perf_file_close(struct perf_file *file);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 
+/* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
+bool perf_file_has_stacks(const struct perf_file *file);
+
 /* How many feature sections there are. */
 size_t perf_file_feature_count(const struct perf_file *file);
 

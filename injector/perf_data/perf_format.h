@@ -26,6 +26,7 @@
  * SAMPLE begins with
  *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
  *
+ * COMM    8 u32 pid, 12 u32 tid, 16 comm, NUL-terminated, padded to 8; misc bit 13: by exec
  * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
  * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,
  *        40 u32 maj, 44 u32 min, 48 u64 ino, 56 u64 ino_generation
@@ -81,12 +82,14 @@ enum {
     PERF_SAMPLE_ID = 1 << 6,
     PERF_SAMPLE_CPU = 1 << 7,
     PERF_SAMPLE_STREAM_ID = 1 << 9,
+    PERF_SAMPLE_STACK_USER = 1 << 13,
     PERF_SAMPLE_IDENTIFIER = 1 << 16,
 };
 
 /* record types */
 enum {
     PERF_RECORD_MMAP = 1,
+    PERF_RECORD_COMM = 3,
     PERF_RECORD_SAMPLE = 9,
     PERF_RECORD_MMAP2 = 10,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
@@ -106,6 +109,7 @@ enum {
     PERF_MISC_CPUMODE_MASK = 7,
     PERF_MISC_USER = 2,
     PERF_MISC_MMAP_DATA = 1 << 13,
+    PERF_MISC_COMM_EXEC = 1 << 13,
     PERF_MISC_MMAP_BUILD_ID = 1 << 14,
 };
 

@@ -24,6 +24,37 @@ static int add_map(struct profile *profile, const struct perf_record *record)
     return 0;
 }
 
+static int add_comm(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    uint32_t pid = cursor_u32(&cursor), tid = cursor_u32(&cursor);
+    if (cursor.failed || pid != tid)
+        return 0;
+    struct profile_comm *comms =
+        array_room(profile->comms, profile->comm_count, &profile->comm_capacity, sizeof *comms);
+    if (!comms)
+        return -1;
+    profile->comms = comms;
+    struct profile_comm *comm = &comms[profile->comm_count++];
+    *comm = (struct profile_comm){0, pid, *record};
+    perf_record_time(profile->file, record, &comm->time_ns);
+    return 0;
+}
+
+const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
+                                          uint64_t time_ns)
+{
+    const struct profile_comm *best = NULL;
+    for (size_t i = 0; i < profile->comm_count; i++) {
+        const struct profile_comm *comm = &profile->comms[i];
+        if (comm->pid == pid && comm->time_ns <= time_ns &&
+            (!best || comm->time_ns >= best->time_ns))
+            best = comm;
+    }
+    return best ? &best->record : NULL;
+}
+
 static int add_sample(struct profile *profile, const struct perf_record *record)
 {
     uint64_t *times = array_room(profile->sample_times_ns, profile->sample_count,
@@ -72,6 +103,8 @@ static int read_record(struct profile *profile, const struct perf_record *record
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
         return add_map(profile, record);
+    case PERF_RECORD_COMM:
+        return add_comm(profile, record);
     case PERF_RECORD_SAMPLE:
         return add_sample(profile, record);
     case PERF_RECORD_TIME_CONV:
@@ -118,5 +151,6 @@ const struct profile_map *profile_maps_of(const struct profile *profile, uint32_
 void profile_free(struct profile *profile)
 {
     free(profile->maps);
+    free(profile->comms);
     free(profile->sample_times_ns);
 }

@@ -10,6 +10,13 @@ struct profile_map {
     struct perf_record record;
 };
 
+/* The name that a process's main thread took. */
+struct profile_comm {
+    uint64_t time_ns;
+    uint32_t pid;
+    struct perf_record record;
+};
+
 /* How the CPU's counter becomes perf's clock: PERF_RECORD_TIME_CONV. */
 struct time_conv {
     bool known;
@@ -22,6 +29,8 @@ struct profile {
     const struct perf_file *file;
     struct profile_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
+    struct profile_comm *comms; /* in file order */
+    size_t comm_count, comm_capacity;
     uint64_t *sample_times_ns; /* ascending */
     size_t sample_count, sample_capacity;
     struct time_conv time_conv;
@@ -34,6 +43,10 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
 /* The maps of process PID, by time; *COUNT is set to their number. */
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count);
+
+/* The record that named the main thread of process PID last before TIME_NS, or NULL. */
+const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
+                                          uint64_t time_ns);
 
 void profile_free(struct profile *profile);
 

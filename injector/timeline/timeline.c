@@ -84,6 +84,7 @@ static int show_function(struct player *player, uint32_t index)
     if (!function->visible)
         return 0;
     function->generation = next_generation(player, function);
+    function->reused = function->generation > 0;
     return address_map_set(&player->shown, function->addr, end, index);
 }
 

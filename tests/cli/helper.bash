@@ -1,0 +1,87 @@
+# What the tests of the command share.  `load helper` makes it theirs.
+#
+# A test writes below $BATS_TEST_TMPDIR, and setup_file below $BATS_FILE_TMPDIR; bats removes both.
+
+bats_require_minimum_version 1.5.0
+: "${BUILD:?is the build directory, absolute; tests/run.sh sets it}"
+unset PERFJIT JITDUMPDIR
+export LC_ALL=C.UTF-8
+here=$BATS_TEST_DIRNAME
+
+# ---- Commands ----
+
+perfjit() {
+    "$BUILD/perfjit" "$@"
+}
+
+# perf with a home of its own: perf inject copies what it makes to ~/.debug.
+perf() {
+    local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home
+    mkdir -p "$home"
+    HOME=$home command perf "$@"
+}
+
+# Skip the test, or the file from setup_file, where perf can't record: as an ordinary user with
+# perf_event_paranoid over 2, or in a container without perf_event_open.
+require_perf() {
+    local probe=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/probe.data
+    perf record -q -k mono -e cpu-clock -o "$probe" true >/dev/null 2>&1 ||
+        skip "perf can't record here: perf record -k mono -e cpu-clock true fails"
+    rm -f "$probe"
+}
+
+# record DATA [OPTION...] COMMAND...
+record() {
+    local data=$1
+    shift
+    perf record -q -k mono -e cpu-clock -F 2000 -o "$data" "$@"
+}
+
+# ---- What a recording says ----
+
+# A line for each sample: time, address, symbol.
+samples() {
+    perf script -i "$1" -F time,ip,sym --ns --no-inline
+}
+
+# All mappings.
+maps() {
+    perf script -i "$1" --show-mmap-events | grep -F 'PERF_RECORD_MMAP'
+}
+
+# The dumps that it names, in the order of the processes' start.
+dumps_of() {
+    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | awk '!seen[$0]++'
+}
+
+# ---- Checks: each says on stderr what is wrong ----
+
+complain() {
+    echo "$*" >&2
+    return 1
+}
+
+# same GOT WANTED: the files are equal.
+same() {
+    diff "$1" "$2" >"$BATS_TEST_TMPDIR/diff" && return
+    head -20 "$BATS_TEST_TMPDIR/diff"
+    complain "$1 is not as $2: the first differences are above (< got, > wanted)"
+}
+
+# After `run --separate-stderr`.
+exits() {
+    [ "$status" -eq "$1" ] || complain "status $status instead of $1; it said: $stderr"
+}
+
+# says TEXT...: each stands in stderr.
+says() {
+    local text
+    for text in "$@"; do
+        [[ $stderr == *"$text"* ]] || complain "'$text' is missing in: $stderr"
+    done
+}
+
+# files DIR: all that is in it, with sizes.  Two of these around a failed run show what it left behind.
+files() {
+    find "$1" -mindepth 1 -printf '%P %y %s\n' | sort
+}

@@ -1,0 +1,57 @@
+# perf inject --jit reads what libjitdump writes, this project's extension records included.
+load helper
+
+setup_file() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+    PERFJIT=dump JITDUMPDIR=$PWD record ours.data "$BUILD/producers/every_record" 1
+    perfjit inject -i ours.data -o image.data
+    perfjit inject -i ours.data -o function.data --layout function
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR"
+}
+
+@test "the dump holds every record that libjitdump writes" {
+    perfjit dump --json "$(dumps_of ours.data)" | jq -r 'select(.type).type' | sort -u >"$BATS_TEST_TMPDIR/types"
+    printf '%s\n' CODE_CLOSE CODE_DEBUG_INFO CODE_LOAD CODE_MOVE CODE_UNLOAD CODE_UNWINDING_INFO |
+        same "$BATS_TEST_TMPDIR/types" /dev/stdin
+}
+
+@test "perf inject --jit takes the dump and names every sample as perfjit does" {
+    run --separate-stderr perf inject --jit -i ours.data -o "$BATS_TEST_TMPDIR/oracle.data"
+    exits 0
+    samples "$BATS_TEST_TMPDIR/oracle.data" >"$BATS_TEST_TMPDIR/oracle.samples"
+    for layout in image function; do
+        samples $layout.data >"$BATS_TEST_TMPDIR/samples"
+        same "$BATS_TEST_TMPDIR/samples" "$BATS_TEST_TMPDIR/oracle.samples"
+    done
+}
+
+@test "every function that ran has its name" {
+    samples image.data >"$BATS_TEST_TMPDIR/samples"
+    for name in plain with_lines with_unwinding moved unloaded replaced in_place_of_unloaded in_place_of_replaced; do
+        grep -q " $name$" "$BATS_TEST_TMPDIR/samples" || complain "no sample of $name"
+    done
+}
+
+# Addresses are compared as text: in one arena they have the same number of digits.
+@test "no sample in the arena is without a name" {
+    local base
+    base=$(perfjit dump --json "$(dumps_of ours.data)" | jq 'select(.name == "plain").code_addr')
+    samples image.data | awk -v from="$(printf %x "$base")" -v to="$(printf %x $((base + 4096)))" '
+        ($2 "") >= (from "") && ($2 "") < (to "") { inside++; if (/\[unknown\]/) { print; missing++ } }
+        END { exit inside < 100 || missing > 0 }'
+}
+
+@test "a moved function is found at both places, a replaced one only before its successor" {
+    samples image.data >"$BATS_TEST_TMPDIR/samples"
+    [ "$(awk '$3 == "moved" { print substr($2, 1, length($2) - 2) }' "$BATS_TEST_TMPDIR/samples" | sort -u | wc -l)" -eq 2 ]
+    for name in unloaded replaced; do
+        awk -v old=$name -v new=in_place_of_$name '
+            $3 == new { begun = 1 }
+            $3 == old && begun { print "again at " $1; late = 1 }
+            END { exit late || !begun }' "$BATS_TEST_TMPDIR/samples"
+    done
+}
