@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES = 1 << 18 };
@@ -13,6 +14,12 @@ enum { BUFFER_BYTES = 1 << 18 };
 static int cannot_write(const struct output_file *file, struct findings *findings)
 {
     return failure(findings, "%s: can't write it: %s", file->path, strerror(errno));
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 int output_file_open(struct output_file *file, const char *path, struct findings *findings)
@@ -25,6 +32,8 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
         return file->fd < 0 ? cannot_write(file, findings) : 0;
     }
+    if (is_directory(path))
+        return failure(findings, "%s: is a directory; name a file with -o FILE", path);
     if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
         file->temporary = NULL;
         return failure(findings, "out of memory");

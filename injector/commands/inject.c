@@ -17,6 +17,7 @@
 
 #include <argp.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -254,18 +255,28 @@ static int merge(struct injection *run, struct findings *findings)
                         findings);
 }
 
+/* Write the output, whole in memory, to standard output.  A reader that went away is an error and no signal, so that
+ * nothing is left behind. */
+static int pass_on(struct injection *run, struct findings *findings)
+{
+    const uint8_t *file = output_file_view(&run->output, findings);
+    signal(SIGPIPE, SIG_IGN);
+    if (!file)
+        return -1;
+    return perf_pipe_write(STDOUT_FILENO, file, (size_t)run->output.size, run->output.path,
+                           findings);
+}
+
 /* The ELF files first: a profile that names files that are not there would be worse than none. */
 static int commit(struct injection *run, struct findings *findings)
 {
     if (dso_dir_commit(&run->dsos, findings))
         return -1;
-    if (!run->output.in_memory)
-        return output_file_commit(&run->output, findings);
-    const uint8_t *file = output_file_view(&run->output, findings);
-    if (!file)
-        return -1;
-    return perf_pipe_write(STDOUT_FILENO, file, (size_t)run->output.size, run->output.path,
-                           findings);
+    int result =
+        run->output.in_memory ? pass_on(run, findings) : output_file_commit(&run->output, findings);
+    if (result)
+        dso_dir_undo(&run->dsos);
+    return result;
 }
 
 /* ---- The pipeline ---- */

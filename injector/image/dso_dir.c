@@ -103,7 +103,8 @@ int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
     mode_t mask = umask(0);
     umask(mask);
     int result = fchmod(dir->fd, 0777 & ~mask);
-    if (!result && rename(dir->temporary, dir->path)) {
+    dir->is_new = !result && rename(dir->temporary, dir->path) == 0;
+    if (!result && !dir->is_new) {
         result = errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
         if (!result && dir->own)
             result = for_each_file(dir, dir->path, remove_old);
@@ -118,6 +119,14 @@ int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
     free(dir->temporary);
     dir->temporary = NULL;
     return 0;
+}
+
+void dso_dir_undo(struct dso_dir *dir)
+{
+    if (!dir->is_new)
+        return;
+    for_each_file(dir, dir->path, remove_new);
+    rmdir(dir->path);
 }
 
 void dso_dir_close(struct dso_dir *dir)

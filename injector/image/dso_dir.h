@@ -16,6 +16,7 @@ struct dso_dir {
     char *temporary; /* NULL once in place or removed */
     int fd;          /* of the temporary directory */
     bool own;        /* what is in it from before may be removed */
+    bool is_new;     /* it was not there before dso_dir_commit */
 };
 
 /* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the failure text set. */
@@ -23,6 +24,9 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
 
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
+
+/* Take the files away again, if the directory is new: what names them could not be written. */
+void dso_dir_undo(struct dso_dir *dir);
 
 /* Release; what was not committed is removed. */
 void dso_dir_close(struct dso_dir *dir);

@@ -216,6 +216,7 @@ static int check_records(struct perf_file *file, struct findings *findings)
             "%s: data section of %" PRIu64 " bytes at 0x%" PRIx64 " in a file of %zu bytes",
             file->path, file->records.size, file->records.offset, file->size);
     file->records.size = file->size - file->records.offset;
+    file->cut = true;
     return 0;
 }
 

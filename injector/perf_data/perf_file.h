@@ -50,6 +50,7 @@ struct perf_file {
     size_t id_count;
     bool one_layout; /* all events lay out their records alike */
     struct perf_section records;
+    bool cut; /* the file ends before its records do, which has been reported */
     uint64_t features[4];
 };
 

@@ -20,6 +20,8 @@ static uint64_t read_u64(const uint8_t *bytes)
 
 static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findings *findings)
 {
+    if (walk->file->cut)
+        return false;
     finding(findings, FINDING_PROFILE_TRUNCATED,
             "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " bytes are left, too few for it",
             walk->file->path, walk->number, walk->offset, left);

@@ -361,7 +361,7 @@ static void test_a_cut_data_section_counts_as_far_as_it_goes(void **state)
     struct perf_walk walk = perf_walk_begin(&file);
     assert_true(perf_walk_next(&walk, &record, &findings));
     assert_false(perf_walk_next(&walk, &record, &findings));
-    assert_int_equal(findings.count[FINDING_PROFILE_TRUNCATED], 2);
+    assert_int_equal(findings.count[FINDING_PROFILE_TRUNCATED], 1); /* told once */
     perf_file_close(&file);
     findings_free(&findings);
 }

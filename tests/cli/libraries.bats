@@ -1,0 +1,208 @@
+# libjitdump and libperfmap as their users have them: headers, static and shared libraries, pkg-config, make install.
+load helper
+
+top=$here/../..
+
+# Installed below root/, as a package would be.
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$top" install BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr
+}
+
+# C that uses most of a header, and nothing else of the project.
+setup() {
+    root=$BATS_FILE_TMPDIR/root
+    cd "$BATS_TEST_TMPDIR"
+    cat >hello_jitdump.c <<'END'
+#include <jitdump.h>
+#include <stdio.h>
+
+int main(void)
+{
+    static const unsigned char ret[] = {0xc3};
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    struct jitdump *dump;
+    uint64_t code_index = 0;
+    int result;
+    options.dir = ".";
+    result = jitdump_open(&dump, &options);
+    code.name = "hello";
+    code.code_addr = 0x123000;
+    code.code_size = sizeof ret;
+    code.bytes = ret;
+    result |= jitdump_add_code(dump, &code, &code_index);
+    result |= jitdump_move_code(dump, code_index, 0x123000, 0x456000, sizeof ret);
+    result |= jitdump_unload_code(dump, code_index, 0x456000, sizeof ret);
+    if (result)
+        fprintf(stderr, "%s: %s\n", jitdump_path(dump), jitdump_error(dump));
+    return jitdump_close(dump) || result || jitdump_lost(NULL);
+}
+END
+    cat >hello_perfmap.c <<'END'
+#include <perfmap.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    struct perfmap_options options = PERFMAP_OPTIONS_INIT;
+    struct perfmap *map;
+    struct perfmap_table *table;
+    const struct perfmap_entry *entry;
+    char error[200], path[200];
+    int result;
+    options.dir = ".";
+    options.flags = PERFMAP_ALWAYS;
+    result = perfmap_open(&map, &options) | perfmap_add(map, 0x123000, 16, "hello");
+    snprintf(path, sizeof path, "%s", perfmap_path(map));
+    result |= perfmap_close(map);
+    if (result || perfmap_read(&table, path, error, sizeof error))
+        return 1;
+    entry = perfmap_find(table, 0x123008);
+    result = !entry || strcmp(entry->name, "hello") != 0;
+    perfmap_free(table);
+    return result;
+}
+END
+}
+
+# The flags that pkg-config gives for LIBRARY; that the library stands in a system directory below root/ is no reason to
+# leave them out.
+flags() {
+    PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+        PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config "$@"
+}
+
+# What the headers of a library promise.
+declared() {
+    find "$root/usr/include" -path "*$1*" -name '*.h' -exec \
+        sed -nE "s/^${1^^}_API .*[ *](${1}_[a-z0-9_]+)\(.*/\1/p" {} + | sort
+}
+
+exported() {
+    nm -D --defined-only "$root/usr/lib/lib$1.so.0" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort
+}
+
+check_exports() {
+    declared "$1" >declared
+    exported "$1" >exported
+    [ "$(wc -l <declared)" -ge 8 ]
+    same exported declared
+}
+
+@test "libjitdump.so exports the functions of its headers, and nothing else" {
+    check_exports jitdump
+}
+
+@test "libperfmap.so exports the functions of its headers, and nothing else" {
+    check_exports perfmap
+}
+
+# The dynamic linker is a part of libc, and thread-local variables need it.
+@test "the shared libraries need libc and nothing else" {
+    for library in jitdump perfmap; do
+        readelf -d "$root/usr/lib/lib$library.so.0" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -v "^ld-linux" >needed
+        echo libc.so.6 | same needed /dev/stdin
+        readelf -d "$root/usr/lib/lib$library.so.0" | grep -q "SONAME.*\[lib$library.so.0\]"
+    done
+}
+
+@test "the static libraries define no names but their own" {
+    for library in jitdump:jd perfmap:pm; do
+        nm -g --defined-only "$root/usr/lib/lib${library%:*}.a" | awk 'NF == 3 { print $3 }' | sort -u >names
+        run ! grep -vE "^(${library%:*}|${library#*:})_" names
+    done
+}
+
+@test "make install puts everything in place, and nothing else" {
+    (cd "$root" && find . -type f -o -type l) | sort >installed
+    sort <<'END' | same installed /dev/stdin
+./usr/bin/perfjit
+./usr/include/jitdump.h
+./usr/include/jitdump/cfi.h
+./usr/include/perfmap.h
+./usr/lib/libjitdump.a
+./usr/lib/libjitdump.so
+./usr/lib/libjitdump.so.0
+./usr/lib/libperfmap.a
+./usr/lib/libperfmap.so
+./usr/lib/libperfmap.so.0
+./usr/lib/pkgconfig/libjitdump.pc
+./usr/lib/pkgconfig/libperfmap.pc
+END
+}
+
+@test "one version everywhere" {
+    local version
+    version=$("$root/usr/bin/perfjit" --version | sed 's/^perfjit //')
+    [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
+    for library in jitdump perfmap; do
+        [ "$(flags --modversion lib$library)" = "$version" ]
+        grep -q "^#define ${library^^}_VERSION \"$version\"$" "$root/usr/include/$library.h"
+    done
+}
+
+# Each links with its own library alone, which is what CONTRIBUTING.md promises.
+@test "shared: a program compiled with pkg-config's flags runs" {
+    for library in jitdump perfmap; do
+        # shellcheck disable=SC2046 # several words
+        cc -Wall -Wextra -Werror -o hello hello_$library.c $(flags --cflags --libs lib$library)
+        readelf -d hello | grep -q "NEEDED.*lib$library.so.0"
+        LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump ./hello
+    done
+    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = hello ]
+    grep -qx '123000 10 hello' perf-*.map
+}
+
+@test "static: a program compiled with pkg-config's flags runs" {
+    for library in jitdump perfmap; do
+        # shellcheck disable=SC2046
+        cc -Wall -Wextra -Werror -static -o hello hello_$library.c $(flags --static --cflags --libs lib$library)
+        PERFJIT=dump ./hello
+    done
+    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = hello ]
+    grep -qx '123000 10 hello' perf-*.map
+}
+
+@test "off: without PERFJIT the program runs and leaves nothing" {
+    # shellcheck disable=SC2046
+    cc -static -o hello hello_jitdump.c $(flags --static --cflags --libs libjitdump)
+    ./hello
+    run ! compgen -G 'jit-*'
+}
+
+@test "both libraries whole in one program" {
+    sed 's/main(void)/jitdump_main(void)/' hello_jitdump.c >first.c
+    cc -I"$root/usr/include" -pthread -o hello first.c hello_perfmap.c -Wl,--whole-archive "$root/usr/lib/libjitdump.a" \
+        "$root/usr/lib/libperfmap.a" -Wl,--no-whole-archive
+    ./hello
+}
+
+@test "the headers are C99, C11 and C17" {
+    for standard in c99 c11 c17; do
+        for library in jitdump perfmap; do
+            cc -std=$standard -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror -fsyntax-only \
+                -isystem /nonexistent -I"$root/usr/include" hello_$library.c
+        done
+    done
+}
+
+@test "the headers are C++11 and C++20" {
+    for standard in c++11 c++20; do
+        for library in jitdump perfmap; do
+            # Not a system directory for the compiler, or it would say nothing about the headers.
+            g++ -x c++ -std=$standard -pedantic -Wall -Wextra -Werror -I"$root/usr/include" -o hello hello_$library.c \
+                -x none "$root/usr/lib/lib$library.a" -pthread
+            PERFJIT=dump ./hello
+        done
+    done
+}
+
+@test "each header needs no other before it" {
+    for header in jitdump jitdump/cfi perfmap; do
+        printf '#include <%s.h>\nint unused;\n' $header >alone.c
+        cc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" alone.c
+        g++ -x c++ -std=c++11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" alone.c
+    done
+}

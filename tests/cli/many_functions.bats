@@ -1,0 +1,67 @@
+# 15000 functions in one arena: the layout that is this project's reason to be.
+load helper
+
+setup_file() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+    PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 15000 -s 1.5 -t truth
+    perfjit inject -i many.data -o image.data 2>image.err
+    perfjit inject -i many.data -o function.data --layout function 2>function.err
+    samples image.data >image.samples
+    samples function.data >function.samples
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# number TEXT FILE: the number in front of TEXT.
+number() {
+    grep -oE "[0-9]+ $1" "$2" | grep -oE '^[0-9]+'
+}
+
+check_truth() {
+    local score
+    score=$("$BUILD/producers/truth_check" truth <"$1.samples")
+    echo "# $1 layout: $score" >&3
+    read -r _ samples _ right _ <<<"$score"
+    [ "$samples" -ge 1000 ]
+    [ "$right" -eq "$samples" ]
+}
+
+@test "image layout: every sample in the arena has the right name" {
+    check_truth image
+}
+
+@test "function layout: every sample in the arena has the right name" {
+    check_truth function
+}
+
+@test "both layouts give every sample the same name" {
+    same image.samples function.samples
+}
+
+@test "image layout: at most three ELF files" {
+    [ "$(number functions image.err)" -eq 15000 ]
+    files image.data.dso >"$BATS_TEST_TMPDIR/files"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/files")" -le 3 ]
+}
+
+@test "function layout: an ELF file for each function" {
+    [ "$(find function.data.dso -name '*.so' | wc -l)" -eq 15000 ]
+}
+
+# They are compiled in one run, so few records do: as many as there were samples meanwhile, not one for each function.
+@test "image layout: a record for a run of functions" {
+    local maps
+    maps=$(number 'maps added' image.err)
+    echo "# $maps maps added" >&3
+    [ "$maps" -le 1500 ]
+}
+
+@test "image layout: readelf and eu-elflint find nothing to say" {
+    readelf -a -W image.data.dso/*.so >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
+    same "$BATS_TEST_TMPDIR/readelf" /dev/null
+    run eu-elflint --gnu-ld image.data.dso/*.so
+    [ "$output" = "No errors" ]
+}

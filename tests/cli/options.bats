@@ -1,0 +1,142 @@
+# Where perfjit inject reads and writes, and what it says.
+load helper
+
+setup_file() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+    PERFJIT=dump JITDUMPDIR=$PWD record perf.data "$BUILD/producers/every_record" 0.4
+}
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work"
+    cp "$BATS_FILE_TMPDIR/perf.data" .
+}
+
+# The profile DATA has the names of every_record, wherever it is read from.
+has_names() {
+    (cd / && samples "$1") | grep -q ' plain$'
+}
+
+@test "without options it reads perf.data and writes perf.jit.data and perf.jit.data.dso" {
+    perfjit inject
+    [ "$(find . -maxdepth 1 -mindepth 1 | sort | xargs)" = "./perf.data ./perf.jit.data ./perf.jit.data.dso" ]
+    has_names "$PWD/perf.jit.data"
+}
+
+@test "by default the output goes beside the input" {
+    mkdir sub
+    mv perf.data sub/recorded.data
+    perfjit inject -i sub/recorded.data
+    [ "$(find . -maxdepth 2 -mindepth 2 | sort | xargs)" = \
+        "./sub/perf.jit.data ./sub/perf.jit.data.dso ./sub/recorded.data" ]
+    has_names "$PWD/sub/perf.jit.data"
+}
+
+@test "-o names the output, and its directory of ELF files with it" {
+    mkdir sub
+    perfjit inject -o sub/out
+    [ "$(find sub -maxdepth 1 -mindepth 1 | sort | xargs)" = "sub/out sub/out.dso" ]
+    has_names "$PWD/sub/out"
+}
+
+@test "--dso-dir: a new directory, and none beside the output" {
+    perfjit inject --dso-dir elf
+    [ "$(find . -maxdepth 1 -mindepth 1 | sort | xargs)" = "./elf ./perf.data ./perf.jit.data" ]
+    has_names "$PWD/perf.jit.data"
+}
+
+@test "--dso-dir: files that are in the directory stay, whatever their names" {
+    mkdir elf
+    touch elf/notes.txt elf/jit-1-0-00000000.so
+    perfjit inject --dso-dir elf
+    [ -e elf/notes.txt ]
+    [ -e elf/jit-1-0-00000000.so ]
+    has_names "$PWD/perf.jit.data"
+    [ -z "$(find . -name '*.??????' -type d)" ]
+}
+
+@test "the default directory: the files of earlier runs go, others stay" {
+    perfjit inject --layout function
+    find perf.jit.data.dso -name '*.so' | sort >../before
+    touch perf.jit.data.dso/notes.txt
+    perfjit inject
+    find perf.jit.data.dso -name '*.so' | sort >../after
+    [ -e perf.jit.data.dso/notes.txt ]
+    [ -z "$(comm -12 ../before ../after)" ]
+    has_names "$PWD/perf.jit.data"
+    [ "$(find . -maxdepth 1 -mindepth 1 | sort | xargs)" = "./perf.data ./perf.jit.data ./perf.jit.data.dso" ]
+}
+
+@test "--layout function: an ELF file for each function that ran, --layout image: fewer" {
+    local functions images
+    perfjit inject --layout function
+    functions=$(find perf.jit.data.dso -name '*.so' | wc -l)
+    perfjit inject --layout image
+    images=$(find perf.jit.data.dso -name '*.so' | wc -l)
+    [ "$functions" -ge 9 ]
+    [ "$images" -le 3 ]
+}
+
+@test "nothing on stdout, and on stderr one line that counts" {
+    local loads moves before after
+    run --separate-stderr perfjit inject
+    exits 0
+    [ -z "$output" ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr =~ ^perfjit:\ perf\.jit\.data:\ ([0-9]+)\ functions\ in\ ([0-9]+)\ images,\ ([0-9]+)\ maps\ added,\ ([0-9]+)\ dropped,\ 0\ parts\ of\ the\ input\ skipped$ ]]
+    local told=("${BASH_REMATCH[@]}")
+    loads=$(perfjit dump --json "$(dumps_of perf.data)" | jq -s '[.[] | select(.type == "CODE_LOAD")] | length')
+    moves=$(perfjit dump --json "$(dumps_of perf.data)" | jq -s '[.[] | select(.type == "CODE_MOVE")] | length')
+    [ "${told[1]}" -eq $((loads + moves)) ]
+    [ "${told[2]}" -eq "$(find perf.jit.data.dso -name '*.so' | wc -l)" ]
+    before=$(maps perf.data | wc -l)
+    after=$(maps perf.jit.data | wc -l)
+    [ $((before + told[3] - told[4])) -eq "$after" ]
+}
+
+@test "-q: silent" {
+    run --separate-stderr perfjit inject -q
+    exits 0
+    [ -z "$output$stderr" ]
+    has_names "$PWD/perf.jit.data"
+}
+
+@test "-q: a failure is told all the same" {
+    run --separate-stderr perfjit inject -q -i nowhere.data
+    exits 1
+    says nowhere.data
+}
+
+@test "-v: tells the dumps and the ELF files" {
+    run --separate-stderr perfjit inject -v
+    exits 0
+    says "$(dumps_of perf.data)"
+    for file in perf.jit.data.dso/*.so; do
+        says "$PWD/$file"
+    done
+}
+
+@test "-v and -q say nothing of the output itself" {
+    perfjit inject -v -o verbose.data --dso-dir elf
+    perfjit inject -q -o quiet.data --dso-dir elf
+    cmp verbose.data quiet.data
+}
+
+@test "--jitdump for a dump that the profile names too: read once" {
+    local dump
+    dump=$(dumps_of perf.data)
+    run --separate-stderr perfjit inject -v --jitdump "$dump" --jitdump "$dump"
+    exits 0
+    [ "$(grep -c ": read " <<<"$stderr")" -eq 1 ]
+    mv perf.jit.data given.data
+    perfjit inject
+    cmp given.data perf.jit.data
+}
+
+@test "the output can be injected again: status and names stay" {
+    perfjit inject -o once.data
+    run --separate-stderr perfjit inject -i once.data -o twice.data
+    exits 1
+    says "no jitdump found"
+}

@@ -1,0 +1,83 @@
+# The example compiler, recorded while it compiles, moves and forgets code: every name against its own log.
+load helper
+
+tinyjit=$here/../../examples/tinyjit
+
+setup_file() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+    for script in demo churn; do
+        for wx in '' --wx; do
+            PERFJIT=dump JITDUMPDIR=$PWD record $script$wx.data -F 5000 "$BUILD/tinyjit" --seconds=1 $wx \
+                --truth=$script$wx.truth "$tinyjit/$script.tj" >/dev/null
+        done
+    done
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# A sample can hit code only between the events that tinyjit notes down, so nothing less than all will do.
+check_truth() {
+    local layout score samples right
+    for layout in image function; do
+        perfjit inject -q -i "$1.data" -o "$BATS_TEST_TMPDIR/out.data" --layout $layout
+        score=$(samples "$BATS_TEST_TMPDIR/out.data" | "$BUILD/producers/truth_check" "$1.truth")
+        echo "# $1, $layout layout: $score" >&3
+        read -r _ samples _ right _ <<<"$score"
+        [ "$samples" -ge 500 ]
+        [ "$right" -eq "$samples" ]
+    done
+}
+
+@test "demo: every sample in the arena has the right name" {
+    check_truth demo
+}
+
+@test "demo --wx: every sample in the arena has the right name" {
+    check_truth demo--wx
+}
+
+@test "churn: every sample in the arena has the right name" {
+    check_truth churn
+}
+
+@test "churn --wx: every sample in the arena has the right name" {
+    check_truth churn--wx
+}
+
+@test "the truth is one that can be missed: names without their times are mostly wrong" {
+    local score samples wrong
+    perfjit inject -q -i churn.data -o "$BATS_TEST_TMPDIR/out.data"
+    score=$(samples "$BATS_TEST_TMPDIR/out.data" | awk '{ $1 = "999999999.000000000:"; print }' |
+        "$BUILD/producers/truth_check" churn.truth 2>/dev/null)
+    read -r _ samples _ _ _ wrong _ <<<"$score"
+    [ "$samples" -ge 500 ]
+    [ $((2 * wrong)) -gt "$samples" ] || complain "$score"
+}
+
+@test "PERFJIT=map: plain perf report names the functions" {
+    cd "$BATS_TEST_TMPDIR"
+    PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=0.5 \
+        --truth=truth "$tinyjit/demo.tj" >/dev/null
+    [[ $(grep '^# pid' truth) =~ pid\ ([0-9]+), ]]
+    local map=/tmp/perf-${BASH_REMATCH[1]}.map
+    perf report --stdio --no-inline -i map.data >report
+    rm "$map"
+    grep -qE '\[\.\] tj::fib ' report
+    grep -qE '\[\.\] tj::collatz_length ' report
+    run ! grep -E '\[JIT\].* \[\.\] 0x' report
+    [ -z "$(find . -name 'jit-*.dump')" ]
+}
+
+@test "PERFJIT unset: no file appears" {
+    cd "$BATS_TEST_TMPDIR"
+    local output pid
+    JITDUMPDIR=$PWD "$BUILD/tinyjit" --seconds=0.2 --truth=truth "$tinyjit/demo.tj" >/dev/null
+    [[ $(grep '^# pid' truth) =~ pid\ ([0-9]+), ]]
+    pid=${BASH_REMATCH[1]}
+    [ "$(find . -mindepth 1)" = ./truth ]
+    [ ! -e "/tmp/perf-$pid.map" ]
+    [ ! -e "/tmp/jit-$pid.dump" ]
+}
