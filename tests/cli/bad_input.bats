@@ -6,7 +6,7 @@ load helper
 # sound.data is recorded once: 20 functions, all of which have samples.  The dump that it names, $named_dump, is made anew
 # for each test; a test that gives another one with --jitdump calls it $dump, the same name in the current directory.
 setup_file() {
-    require_perf
+    require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
     PERFJIT=dump JITDUMPDIR=$PWD record sound.data "$BUILD/producers/many_functions" -n 20 -s 0.4
     dumps_of sound.data >named_dump
@@ -14,6 +14,7 @@ setup_file() {
 }
 
 setup() {
+    require_perf
     sound=$BATS_FILE_TMPDIR/sound.data
     pristine=$BATS_FILE_TMPDIR/pristine.dump
     named_dump=$(cat "$BATS_FILE_TMPDIR/named_dump")
