@@ -9,9 +9,9 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     write_programs
     for g in "" -g; do
-        record node$g.data ${g:+-g} node --perf-prof program.js
-        JITDUMPDIR=$PWD record lli$g.data ${g:+-g} lli-14 -jit-kind=mcjit program.ll
-        record php$g.data ${g:+-g} php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
+        record node$g.data ${g:+-F 1000 -g} node --perf-prof program.js
+        JITDUMPDIR=$PWD record lli$g.data ${g:+-F 1000 -g} lli-14 -jit-kind=mcjit program.ll
+        record php$g.data ${g:+-F 1000 -g} php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
             -d opcache.jit=function -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 program.php
     done >programs.out
     for x in {node,lli,php}{,-g}; do
