@@ -124,7 +124,7 @@ check: setup
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
 check-new-perf: setup
-	@$(MAKE) --no-print-directory all $(STATIC)
+	@$(MAKE) --no-print-directory all $(STATIC) $(BUILD)/producers/chain_check
 	@tests/new_perf.sh $(abspath $(BUILD))
 
 install: all

@@ -158,3 +158,30 @@ check_garbage() {
 @test "unwind: a CIE longer than its record costs its function the table and no neighbour anything" {
     check_garbage garbage-length
 }
+
+# node's own tables, and its builtins, whose tables are empty: what perf inject unwinds, perfjit does, frame by frame.
+@test "unwind: node's chains are those of perf inject" {
+    cat >work.js <<'END'
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+function sum(n) { let s = 0; for (let i = 0; i < n; i++) s += [i, fib(10)].map(x => x + 1)[0]; return s; }
+const start = Date.now();
+let total = 0;
+while (Date.now() - start < 1000) total += fib(18) + sum(200);
+console.log(total);
+END
+    perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,8192 -o perf.data \
+        node --perf-prof --perf-prof-unwinding-info work.js >record.log 2>&1
+    HOME=$PWD/home perf inject --jit -i perf.data -o expected.data
+    # Addresses in call chains are relative to the ELF file, which is another; names, offsets and order are not.
+    frames() {
+        perf script --ns -F time,ip,sym,symoff --no-inline -i "$1" 2>/dev/null | sed -E 's/^[ \t]+[0-9a-f]+ //'
+    }
+    frames expected.data >expected.txt
+    [ "$(grep -cE '(JS|LazyCompile):\*fib' expected.txt)" -gt 100 ]
+    for layout in image function; do
+        inject $layout 0
+        frames perf.jit.data >frames.txt
+        echo "# node, $layout: $(wc -l <frames.txt) lines, perf inject $(wc -l <expected.txt)" >&3
+        cmp expected.txt frames.txt
+    done
+}
