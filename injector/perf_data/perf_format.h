@@ -40,6 +40,9 @@
 #ifndef PERFJIT_PERF_FORMAT_H
 #define PERFJIT_PERF_FORMAT_H
 
+#include "jitdump/byte_cursor.h"
+#include "jitdump/byte_sink.h"
+
 #include <stdint.h>
 
 #define PERF_MAGIC UINT64_C(0x32454c4946524550) /* "PERFILE2" */
@@ -121,5 +124,18 @@ enum {
     PERF_FEATURE_DIR_FORMAT = 24,
     PERF_FEATURE_COMPRESSED = 27,
 };
+
+/* One u64 field at a place that has been checked to hold it. */
+static inline uint64_t perf_get_u64(const uint8_t *at)
+{
+    struct byte_cursor cursor = byte_cursor_over(at, 8, false);
+    return cursor_u64(&cursor);
+}
+
+static inline void perf_put_u64(uint8_t *at, uint64_t value)
+{
+    struct byte_sink sink = byte_sink_over(at, 8);
+    sink_u64(&sink, value);
+}
 
 #endif

@@ -12,12 +12,6 @@ struct perf_walk perf_walk_begin(const struct perf_file *file)
     return (struct perf_walk){file, file->records.offset, 0};
 }
 
-static uint64_t read_u64(const uint8_t *bytes)
-{
-    struct byte_cursor cursor = byte_cursor_over(bytes, 8, false);
-    return cursor_u64(&cursor);
-}
-
 static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findings *findings)
 {
     if (walk->file->cut)
@@ -48,7 +42,7 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
     if (record->size < PERF_RECORD_HEADER_BYTES || record->size > left)
         return cut_short(walk, left, findings);
     if (record->type == PERF_RECORD_AUXTRACE && record->size >= PERF_AUXTRACE_BYTES) {
-        uint64_t payload = read_u64(record->bytes + PERF_RECORD_HEADER_BYTES);
+        uint64_t payload = perf_get_u64(record->bytes + PERF_RECORD_HEADER_BYTES);
         if (payload > left - record->size)
             return cut_short(walk, left, findings);
         record->span += payload;
@@ -74,7 +68,8 @@ static const struct sample_layout *layout_of(const struct perf_file *file,
     if (record->size < PERF_RECORD_HEADER_BYTES + 8)
         return NULL;
     bool sample = record->type == PERF_RECORD_SAMPLE;
-    uint64_t id = read_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
+    uint64_t id =
+        perf_get_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
     const struct perf_id *found =
         bsearch(&id, file->ids, file->id_count, sizeof *file->ids, compare_id);
     /* perf writes the maps of running processes with id 0 where the first event is meant. */
@@ -99,7 +94,7 @@ static bool sample_time(const struct perf_file *file, const struct perf_record *
     const struct sample_layout *layout = layout_of(file, record);
     if (!layout || !layout->sample_time_off || record->size < layout->sample_time_off + 8u)
         return false;
-    *time_ns = read_u64(record->bytes + layout->sample_time_off);
+    *time_ns = perf_get_u64(record->bytes + layout->sample_time_off);
     return true;
 }
 
@@ -112,7 +107,7 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     const uint8_t *trailer = perf_record_trailer(file, record, &layout);
     if (!trailer || layout->trailer_time_off == layout->trailer_bytes)
         return false;
-    *time_ns = read_u64(trailer + layout->trailer_time_off);
+    *time_ns = perf_get_u64(trailer + layout->trailer_time_off);
     return true;
 }
 

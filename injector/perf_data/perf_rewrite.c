@@ -116,22 +116,10 @@ static int write_records(struct rewriter *rewriter)
 
 /* ---- What stands around the records ---- */
 
-static uint64_t get_u64(const uint8_t *bytes)
-{
-    struct byte_cursor cursor = byte_cursor_over(bytes, 8, false);
-    return cursor_u64(&cursor);
-}
-
-static void set_u64(uint8_t *bytes, uint64_t value)
-{
-    struct byte_sink sink = byte_sink_over(bytes, 8);
-    sink_u64(&sink, value);
-}
-
 static int write_u64(struct rewriter *rewriter, uint64_t value)
 {
     uint8_t bytes[8];
-    set_u64(bytes, value);
+    perf_put_u64(bytes, value);
     return output_file_write(rewriter->output, bytes, sizeof bytes, rewriter->findings);
 }
 
@@ -157,8 +145,8 @@ static int write_trace_index(struct rewriter *rewriter, const uint8_t *index, ui
                           rewriter->findings))
         return -1;
     for (; at + 16 <= bytes; at += 16)
-        if (write_u64(rewriter, trace_moved_to(rewriter, get_u64(index + at))) ||
-            write_u64(rewriter, get_u64(index + at + 8)))
+        if (write_u64(rewriter, trace_moved_to(rewriter, perf_get_u64(index + at))) ||
+            write_u64(rewriter, perf_get_u64(index + at + 8)))
             return -1;
     return at < bytes ? output_file_write(rewriter->output, index + at, (size_t)(bytes - at),
                                           rewriter->findings)
@@ -178,15 +166,15 @@ static int write_features(struct rewriter *rewriter)
     uint64_t moved_by = shift(rewriter);
     for (size_t i = 0; i < count; i++, bit++) {
         const uint8_t *section = file->data + table + i * PERF_SECTION_BYTES;
-        uint64_t offset = get_u64(section);
+        uint64_t offset = perf_get_u64(section);
         for (; !perf_file_has_feature(file, bit); bit++)
             ;
         if (bit == PERF_FEATURE_AUXTRACE) {
             index_offset = offset;
-            index_bytes = get_u64(section + 8);
+            index_bytes = perf_get_u64(section + 8);
         }
         if (write_u64(rewriter, offset >= table ? offset + moved_by : offset) ||
-            write_u64(rewriter, get_u64(section + 8)))
+            write_u64(rewriter, perf_get_u64(section + 8)))
             return -1;
     }
     rewriter->copied_to = table + table_bytes;
@@ -211,7 +199,7 @@ static int patch_header(struct rewriter *rewriter, uint64_t records_bytes, bool 
 {
     uint8_t header[PERF_FILE_HEADER_BYTES];
     memcpy(header, rewriter->file->data, sizeof header);
-    set_u64(header + PERF_HEADER_DATA + 8, records_bytes);
+    perf_put_u64(header + PERF_HEADER_DATA + 8, records_bytes);
     if (!features)
         memset(header + PERF_HEADER_FEATURES, 0, PERF_FEATURE_BITS / 8);
     return output_file_patch(rewriter->output, 0, header, sizeof header, rewriter->findings);

@@ -115,18 +115,6 @@ static int unzip_records(struct unzipper *unzipper)
     return 0;
 }
 
-static void put_u64(uint8_t *at, uint64_t value)
-{
-    struct byte_sink sink = byte_sink_over(at, 8);
-    sink_u64(&sink, value);
-}
-
-static uint64_t get_u64(const uint8_t *at)
-{
-    struct byte_cursor cursor = byte_cursor_over(at, 8, false);
-    return cursor_u64(&cursor);
-}
-
 /* The table of features without that of COMPRESSED, then everything behind the table. */
 static int copy_features(struct unzipper *unzipper)
 {
@@ -145,8 +133,8 @@ static int copy_features(struct unzipper *unzipper)
             bit++;
         if (bit == PERF_FEATURE_COMPRESSED)
             continue;
-        if (get_u64(section) >= contents)
-            put_u64(section, get_u64(section) + moved_by);
+        if (perf_get_u64(section) >= contents)
+            perf_put_u64(section, perf_get_u64(section) + moved_by);
         if (memory_file_add(unzipper->plain, section, sizeof section))
             return out_of_memory(unzipper->findings);
     }
@@ -163,7 +151,7 @@ static int unzip(struct unzipper *unzipper)
         return out_of_memory(unzipper->findings);
     if (unzip_records(unzipper))
         return -1;
-    put_u64(plain->data + PERF_HEADER_DATA + 8, plain->size - file->records.offset);
+    perf_put_u64(plain->data + PERF_HEADER_DATA + 8, plain->size - file->records.offset);
     if (copy_features(unzipper))
         return -1;
     uint8_t *features = plain->data + PERF_HEADER_FEATURES;
