@@ -43,6 +43,7 @@ struct injection {
     struct jit_processes processes;
     struct timeline *timelines; /* one a process */
     struct image_plan plan;
+    struct thread_list threads; /* if perf will unwind */
     struct added_maps added;
     uint64_t *dropped; /* offsets of records, ascending */
     size_t dropped_count;
@@ -181,13 +182,18 @@ static int place_tables(struct image_plan *plan, size_t first_image,
 
 static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
 {
+    bool stacks = perf_file_has_stacks(&run->input.file);
+    if (stacks && thread_list_read(&run->threads, &run->input.file))
+        return failure(findings, "out of memory");
+    if (stacks && layout == LAYOUT_IMAGE)
+        layout = LAYOUT_APART;
     for (size_t i = 0; i < run->processes.count; i++) {
         struct jit_process *process = &run->processes.items[i];
         size_t first_image = run->plan.image_count;
         if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
             place_tables(&run->plan, first_image, process, findings) ||
             added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
-                           perf_file_has_stacks(&run->input.file), findings))
+                           stacks ? &run->threads : NULL, findings))
             return -1;
     }
     added_maps_sort(&run->added);
@@ -242,7 +248,7 @@ static int added_put(void *context, size_t index, struct byte_sink *sink)
 {
     const struct injection *run = context;
     struct added_map_source source = {&run->profile, run->processes.items, &run->plan,
-                                      run->dsos.path};
+                                      run->dsos.path, &run->threads};
     return added_map_put(&run->added.items[index], &source, sink);
 }
 
@@ -302,6 +308,7 @@ static void release(struct injection *run)
     dso_dir_close(&run->dsos);
     free(run->dropped);
     added_maps_free(&run->added);
+    thread_list_free(&run->threads);
     image_plan_free(&run->plan);
     for (size_t i = 0; run->timelines && i < run->processes.count; i++)
         timeline_free(&run->timelines[i]);
@@ -337,7 +344,7 @@ static void print_summary(const struct injection *run, const char *output,
     for (size_t i = 0; i < run->processes.count; i++)
         functions += run->processes.items[i].log.function_count;
     for (size_t i = 0; i < run->added.count; i++)
-        maps += run->added.items[i].kind != ADDED_COMM;
+        maps += run->added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
     fprintf(stderr,
             "perfjit: %s: %zu functions in %zu images, %zu maps added, %zu dropped, %" PRIu64

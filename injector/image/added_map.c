@@ -2,7 +2,9 @@
 #include "injector/image/added_map.h"
 
 #include "injector/array.h"
+#include "injector/image/added_record.h"
 #include "injector/image/elf_image.h"
+#include "injector/image/unwinder_reset.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@ static const char unloaded_name[] = "[unloaded JIT code]";
 
 /* ---- From changes to maps ---- */
 
-static int append(struct added_maps *added, struct added_map map)
+int added_maps_append(struct added_maps *added, struct added_map map)
 {
     struct added_map *items =
         array_room(added->items, added->count, &added->capacity, sizeof *items);
@@ -64,8 +66,8 @@ struct map_maker {
     const struct jit_process *process;
     const struct image_plan *plan;
     uint32_t process_index;
-    bool stacks;
-    bool *has_tables; /* by image: its tables are mapped */
+    struct unwinder_reset *reset; /* NULL: perf will not unwind */
+    bool *has_tables;             /* by image: its tables are mapped */
 };
 
 /* The unwind tables of IMAGE become readable with its first function. */
@@ -76,9 +78,10 @@ static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
         return 0;
     maker->has_tables[index] = true;
     uint64_t start = image->base + image->tables_start;
-    return append(maker->added, (struct added_map){time_ns, start,
-                                                   start + image->hdr_bytes + image->eh_frame_bytes,
-                                                   maker->process_index, ADDED_TABLES, index, 0});
+    return added_maps_append(maker->added,
+                             (struct added_map){time_ns, start,
+                                                start + image->hdr_bytes + image->eh_frame_bytes,
+                                                maker->process_index, ADDED_TABLES, index, 0});
 }
 
 static int add_change(struct map_maker *maker, const struct change *change)
@@ -89,8 +92,9 @@ static int add_change(struct map_maker *maker, const struct change *change)
         if (add_tables(maker, index, change->time_ns))
             return -1;
     }
-    return append(maker->added, (struct added_map){change->time_ns, change->start, change->end,
-                                                   maker->process_index, change->kind, index, 0});
+    return added_maps_append(maker->added,
+                             (struct added_map){change->time_ns, change->start, change->end,
+                                                maker->process_index, change->kind, index, 0});
 }
 
 static int add_moment(struct map_maker *maker, const struct change *changes, size_t count)
@@ -108,26 +112,14 @@ static int add_moment(struct map_maker *maker, const struct change *changes, siz
     return 0;
 }
 
-/* libunwind, which perf up to 6 uses, keeps what it found out about an address, and perf does not tell it that a new map
- * came: where an address is used again, it unwinds by the dead function's table (perf 6.1: about 1 % of the chains of a JIT
- * that recompiles).  perf drops all of that when the process execs; so a COMM record says that it did, under the name that it has
- * already.  Only recordings with user stacks get one, and only where an address has a new owner. */
-static bool needs_forgetting(const struct map_maker *maker, const struct change *changes,
-                             size_t count)
+/* Whether an address has a new owner, so that perf would unwind by the dead one's table. */
+static bool needs_reset(const struct map_maker *maker, const struct change *changes, size_t count)
 {
     const struct jit_function *functions = maker->process->log.functions;
-    if (!maker->stacks)
-        return false;
     for (size_t i = 0; i < count; i++)
         if (changes[i].kind == CHANGE_FUNCTION && functions[changes[i].index].reused)
             return true;
     return false;
-}
-
-static int add_comm(struct map_maker *maker, uint64_t time_ns)
-{
-    return append(maker->added,
-                  (struct added_map){time_ns, 0, 0, maker->process_index, ADDED_COMM, 0, 0});
 }
 
 static int add_moments(struct map_maker *maker, struct change *changes, size_t change_count)
@@ -140,7 +132,8 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
                 maker->process->log.functions);
         if (add_moment(maker, changes + at, count))
             return -1;
-        if (needs_forgetting(maker, changes + at, count) && add_comm(maker, changes[at].time_ns))
+        if (maker->reset && needs_reset(maker, changes + at, count) &&
+            unwinder_reset_add(maker->reset, maker->added, changes[at].time_ns))
             return -1;
     }
     return 0;
@@ -148,14 +141,22 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
 
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   const struct image_plan *plan, bool stacks, struct findings *findings)
+                   const struct image_plan *plan, const struct thread_list *threads,
+                   struct findings *findings)
 {
-    struct map_maker maker = {added,  process,
-                              plan,   process_index,
-                              stacks, calloc(plan->image_count + 1, sizeof *maker.has_tables)};
+    struct unwinder_reset reset;
+    struct map_maker maker = {added, process,
+                              plan,  process_index,
+                              NULL,  calloc(plan->image_count + 1, sizeof *maker.has_tables)};
     int result = -1;
+    if (threads) {
+        unwinder_reset_open(&reset, threads, process, process_index, timeline);
+        maker.reset = &reset;
+    }
     if (maker.has_tables)
         result = add_moments(&maker, timeline->changes, timeline->change_count);
+    if (threads)
+        unwinder_reset_close(&reset);
     free(maker.has_tables);
     return result ? failure(findings, "out of memory") : 0;
 }
@@ -181,25 +182,6 @@ void added_maps_free(struct added_maps *added)
 
 /* ---- From a map to its record ---- */
 
-/* The sample_id of a record that perf wrote for the same process, with this record's process and time. */
-static void put_trailer(struct byte_sink *sink, const struct added_map *map,
-                        const struct added_map_source *source, const struct perf_record *witness)
-{
-    const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(source->profile->file, witness, &layout);
-    uint32_t pid = source->processes[map->process].pid;
-    for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
-        if (at == layout->trailer_tid_off) {
-            sink_u32(sink, pid);
-            sink_u32(sink, pid);
-        } else if (at == layout->trailer_time_off) {
-            sink_u64(sink, map->time_ns);
-        } else {
-            sink_bytes(sink, trailer + at, 8);
-        }
-    }
-}
-
 /* What stands in a record of this kind between the mapping's bounds and its name. */
 static void put_identity(struct byte_sink *sink, const struct jit_image *image)
 {
@@ -214,26 +196,13 @@ static void put_identity(struct byte_sink *sink, const struct jit_image *image)
     sink_u32(sink, MAP_PRIVATE);
 }
 
-static int finish(struct byte_sink *sink, size_t start, size_t size_at)
-{
-    size_t size = sink->size - start;
-    if (sink->overflow || size > UINT16_MAX)
-        return -1;
-    struct byte_sink patch = byte_sink_over(sink->data + size_at, 2);
-    sink_u16(&patch, (uint16_t)size);
-    return 0;
-}
-
 static int put_image_map(const struct added_map *map, const struct added_map_source *source,
                          struct byte_sink *sink)
 {
     const struct jit_process *process = &source->processes[map->process];
     struct jit_image *image =
         map->kind == CHANGE_UNLOADED ? NULL : &source->plan->images[map->index];
-    size_t start = sink->size;
-    sink_u32(sink, PERF_RECORD_MMAP2);
-    sink_u16(sink, (uint16_t)(PERF_MISC_USER | (image ? PERF_MISC_MMAP_BUILD_ID : 0)));
-    sink_u16(sink, 0); /* the size, set by finish */
+    size_t start = added_record_begin(sink, PERF_RECORD_MMAP2, image ? PERF_MISC_MMAP_BUILD_ID : 0);
     sink_u32(sink, process->pid);
     sink_u32(sink, process->pid);
     sink_u64(sink, map->start);
@@ -250,8 +219,8 @@ static int put_image_map(const struct added_map *map, const struct added_map_sou
         sink_cstr(sink, unloaded_name);
     }
     sink_align(sink, 8);
-    put_trailer(sink, map, source, &process->witness);
-    return finish(sink, start, start + 6);
+    added_record_trailer(sink, map, source, &process->witness);
+    return added_record_end(sink, start);
 }
 
 /* A part of a mapping whose own record is left out: the same bytes with other bounds. */
@@ -268,31 +237,10 @@ static int put_part(const struct added_map *map, const struct added_map_source *
     return sink->overflow ? -1 : 0;
 }
 
-/* The record that gave the process its name, now by exec; none if there was none. */
-static int put_comm(const struct added_map *map, const struct added_map_source *source,
-                    struct byte_sink *sink)
-{
-    const struct jit_process *process = &source->processes[map->process];
-    const struct perf_record *comm = profile_comm_of(source->profile, process->pid, map->time_ns);
-    const struct sample_layout *layout;
-    if (!comm)
-        return 0;
-    const uint8_t *trailer = perf_record_trailer(source->profile->file, comm, &layout);
-    size_t fields_bytes =
-        comm->size - (size_t)PERF_RECORD_HEADER_BYTES - (trailer ? layout->trailer_bytes : 0u);
-    size_t start = sink->size;
-    sink_u32(sink, PERF_RECORD_COMM);
-    sink_u16(sink, PERF_MISC_USER | PERF_MISC_COMM_EXEC);
-    sink_u16(sink, 0); /* the size, set by finish */
-    sink_bytes(sink, comm->bytes + PERF_RECORD_HEADER_BYTES, fields_bytes);
-    put_trailer(sink, map, source, comm);
-    return finish(sink, start, start + 6);
-}
-
 int added_map_put(const struct added_map *map, const struct added_map_source *source,
                   struct byte_sink *sink)
 {
-    if (map->kind == ADDED_COMM)
-        return put_comm(map, source, sink);
+    if (map->kind >= ADDED_COMM)
+        return unwinder_reset_put(map, source, sink);
     return map->kind == CHANGE_MAP ? put_part(map, source, sink) : put_image_map(map, source, sink);
 }

@@ -3,13 +3,18 @@
 #define PERFJIT_ADDED_MAP_H
 
 #include "injector/image/image_plan.h"
+#include "injector/perf_data/thread_list.h"
 #include "injector/timeline/timeline.h"
 #include "jitdump/byte_sink.h"
 
 /* Beyond the kinds of change. */
 enum {
     ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
-    ADDED_COMM, /* no map: makes perf forget what it knows of unwinding the process, see added_map.c */
+    ADDED_COMM, /* no maps from here on, but what makes perf forget how it unwound: see unwinder_reset.h */
+    ADDED_CLONE,       /* the process forks an invented one */
+    ADDED_RETURN,      /* which forks the process again */
+    ADDED_THREAD,      /* which makes its thread INDEX again */
+    ADDED_THREAD_NAME, /* and names it as event START of the thread list does */
 };
 
 struct added_map {
@@ -30,7 +35,11 @@ struct added_maps {
  * image and a moment, and one for each image's unwind tables, at its first moment.  STACKS: perf will unwind.  Returns 0, or -1 with the failure text set. */
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
-                   const struct image_plan *plan, bool stacks, struct findings *findings);
+                   const struct image_plan *plan, const struct thread_list *threads,
+                   struct findings *findings);
+
+/* Add one record.  Returns 0, or -1 without memory. */
+int added_maps_append(struct added_maps *added, struct added_map map);
 
 /* Bring the records of several processes into time order. */
 void added_maps_sort(struct added_maps *added);
@@ -43,6 +52,7 @@ struct added_map_source {
     const struct jit_process *processes;
     const struct image_plan *plan;
     const char *dso_dir; /* absolute */
+    const struct thread_list *threads;
 };
 
 /* Put the record for MAP into SINK, of ADDED_MAP_MAX_BYTES at least.  Returns 0, or -1 if its path is too long. */

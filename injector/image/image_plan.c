@@ -12,9 +12,9 @@
 
 enum {
     PAGE_BYTES = 4096,
-    /* libelf fills with zeros what lies in front of the headers of a function that is alone: a larger one that is
-     * logged without its bytes gets a page for them like any other, and stays a hole. */
-    MAX_ALONE_HOLE_BYTES = 1 << 20,
+    /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger function that is
+     * logged without its bytes gets a page for them in front of it, and stays a hole. */
+    MAX_CLOSE_HOLE_BYTES = 1 << 20,
     NO_SHORT_GAP = UINT8_MAX,
 };
 
@@ -102,10 +102,10 @@ static struct jit_image *add_image(struct image_plan *plan, uint32_t process_ind
     return image;
 }
 
-/* A page for the headers in front of the page of the lowest function.  A function that is alone gets no more than an ELF
- * header in front of it: libdw takes all from there to the function's end for one module, and modules of neighbours that
- * are on one stack must not overlap. */
-static void place(struct jit_image *image, const struct jit_function *functions)
+/* A page for the headers in front of the page of the lowest function.  An image that is CLOSE to another one gets no more
+ * than an ELF header in front of it: libdw takes all from there to the text's end for one module, and modules that are on
+ * one stack must not overlap. */
+static void place(struct jit_image *image, const struct jit_function *functions, bool close)
 {
     const struct jit_function *lowest = &functions[image->functions[0]];
     uint64_t end = 0;
@@ -114,10 +114,9 @@ static void place(struct jit_image *image, const struct jit_function *functions)
         if (function->addr + function->size > end)
             end = function->addr + function->size;
     }
-    bool alone =
-        image->function_count == 1 && (lowest->code || lowest->size <= MAX_ALONE_HOLE_BYTES);
-    image->base = alone ? lowest->addr - IMAGE_ELF_HEADER_BYTES
-                        : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    bool hole = image->function_count == 1 && !lowest->code && lowest->size > MAX_CLOSE_HOLE_BYTES;
+    image->base = close && !hole ? lowest->addr - IMAGE_ELF_HEADER_BYTES
+                                 : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
     image->text_start = lowest->addr - image->base;
     image->text_end = end - image->base;
 }
@@ -163,7 +162,7 @@ static void deal_out(struct jit_function *functions, uint32_t *order, size_t cou
 
 static int add_neighbourhood(struct image_plan *plan, struct jit_function *functions,
                              uint32_t *order, size_t count, uint32_t generation_count,
-                             uint32_t process_index)
+                             uint32_t process_index, bool close)
 {
     struct generation *generations = calloc(generation_count, sizeof *generations);
     uint32_t *dealt = malloc(count * sizeof *dealt);
@@ -176,10 +175,43 @@ static int add_neighbourhood(struct image_plan *plan, struct jit_function *funct
     if (!result)
         deal_out(functions, order, count, generations, dealt);
     for (size_t i = first_image; !result && i < plan->image_count; i++)
-        place(&plan->images[i], functions);
+        place(&plan->images[i], functions, close || plan->images[i].function_count == 1);
     free(generations);
     free(dealt);
     return result;
+}
+
+/* How many of the COUNT functions at ORDER make one image: those in front of the next that shares addresses with
+ * another, or that one.  REACH: how far the functions in front of them go; moved on. */
+static size_t run_without_sharing(const struct jit_function *functions, const uint32_t *order,
+                                  size_t count, uint64_t *reach)
+{
+    size_t taken = 0;
+    for (bool shares = false; taken < count && !shares; taken++) {
+        const struct jit_function *function = &functions[order[taken]];
+        uint64_t end = function->addr + function->size;
+        shares = function->addr < *reach ||
+                 (taken + 1 < count && functions[order[taken + 1]].addr < end);
+        if (shares && taken)
+            break;
+        *reach = end > *reach ? end : *reach;
+    }
+    return taken;
+}
+
+/* Images whose address ranges are disjoint.  There is only one in each place, so that its place in line does not matter. */
+static int add_apart(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                     size_t count, uint32_t process_index)
+{
+    uint64_t reach = 0;
+    for (size_t at = 0, taken; at < count; at += taken) {
+        taken = run_without_sharing(functions, order + at, count - at, &reach);
+        for (size_t i = 0; i < taken; i++)
+            functions[order[at + i]].generation = 0;
+        if (add_neighbourhood(plan, functions, order + at, taken, 1, process_index, at > 0))
+            return -1;
+    }
+    return 0;
 }
 
 static int keep_order(struct image_plan *plan, uint32_t *order)
@@ -207,9 +239,10 @@ int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_
     for (size_t at = 0, taken; at < count; at += taken) {
         uint32_t generations;
         taken = neighbourhood(functions, order + at, count - at, layout, &generations);
-        if (taken == 1) /* alone, so that its place in line does not matter */
-            generations = 1, functions[order[at]].generation = 0;
-        if (add_neighbourhood(plan, functions, order + at, taken, generations, process_index))
+        bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
+        if (apart ? add_apart(plan, functions, order + at, taken, process_index)
+                  : add_neighbourhood(plan, functions, order + at, taken, generations,
+                                      process_index, false))
             return failure(findings, "out of memory");
     }
     return 0;

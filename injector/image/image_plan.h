@@ -11,6 +11,10 @@
  *
  * Functions are grouped by neighbourhood (V8 logs builtins that lie 2^46 bytes from its heap), and by
  * generation: a function at addresses that an earlier one had goes to another image.
+ *
+ * Images of two generations reach over each other.  Names don't mind, but libdw unwinds by the one module that it takes to
+ * be at an address.  So where perf will unwind (LAYOUT_APART), each function that shares addresses with another is alone in
+ * its image, and the others make one image for each run between those.
  */
 #ifndef PERFJIT_IMAGE_PLAN_H
 #define PERFJIT_IMAGE_PLAN_H
@@ -18,7 +22,8 @@
 #include "injector/jit/jit_process.h"
 
 enum image_layout {
-    LAYOUT_IMAGE,    /* as above */
+    LAYOUT_IMAGE, /* as above */
+    LAYOUT_APART, /* the same, but the address ranges of images that are alive together are disjoint */
     LAYOUT_FUNCTION, /* each function is an image of its own, as perf inject does it */
 };
 

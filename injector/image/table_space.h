@@ -1,8 +1,9 @@
 /* Addresses for unwind tables: where a process never had executable memory, near enough to the code.
  *
  * perf's libunwind code reads an image's tables through the process's maps, so they need addresses of their own, and a
- * map record there must not hide anything.  Free is what no mapping in the profile and no JIT function ever covered.
- * From each gap the tables of one image after the other are taken, from its lower end upwards.
+ * map record there must not hide anything.  Free is what no mapping in the profile and no JIT function ever covered; and,
+ * where that is too far away, anonymous memory that never was executable: node 20 reserves 512 MiB for code in each of its
+ * threads, side by side.  From each gap the tables of one image after the other are taken, from its lower end upwards.
  */
 #ifndef PERFJIT_TABLE_SPACE_H
 #define PERFJIT_TABLE_SPACE_H
@@ -14,9 +15,14 @@ struct table_gap {
     uint64_t end;
 };
 
+struct table_gaps {
+    struct table_gap *items; /* by address */
+    size_t count;
+};
+
 struct table_space {
-    struct table_gap *gaps; /* by address; filled from behind, so that `end` is fixed */
-    size_t gap_count;
+    struct table_gaps unmapped;
+    struct table_gaps reserved; /* anonymous memory, never executable */
 };
 
 /* Collect the gaps of PROCESS.  Returns 0, or -1 without memory.  Release with table_space_free in either case. */

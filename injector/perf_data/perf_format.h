@@ -26,6 +26,8 @@
  * SAMPLE begins with
  *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
  *
+ * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if pid is ppid
+ * EXIT    as FORK; of the thread tid
  * COMM    8 u32 pid, 12 u32 tid, 16 comm, NUL-terminated, padded to 8; misc bit 13: by exec
  * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
  * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,
@@ -93,6 +95,8 @@ enum {
 enum {
     PERF_RECORD_MMAP = 1,
     PERF_RECORD_COMM = 3,
+    PERF_RECORD_EXIT = 4,
+    PERF_RECORD_FORK = 7,
     PERF_RECORD_SAMPLE = 9,
     PERF_RECORD_MMAP2 = 10,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */

@@ -46,28 +46,26 @@ static void play(enum image_layout layout)
     assert_int_equal(findings_lost(&findings), 0);
 }
 
-static void make_maps_for(bool stacks)
+static void make_maps_for(const struct thread_list *threads)
 {
     struct findings findings = {0};
-    assert_int_equal(added_maps_add(&added, &timeline, &built.process, 0, &plan, stacks, &findings),
-                     0);
+    assert_int_equal(
+        added_maps_add(&added, &timeline, &built.process, 0, &plan, threads, &findings), 0);
     added_maps_sort(&added);
 }
 
 static void make_maps(void)
 {
-    make_maps_for(false);
+    make_maps_for(NULL);
 }
 
 /* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for a part of a map,
- * c for a new start of unwinding. */
+ * c and r for the process that forks and comes back, T for a thread. */
 static void assert_maps(const char *expected)
 {
-    static const char kinds[] = {[CHANGE_FUNCTION] = 'i',
-                                 [CHANGE_UNLOADED] = 'u',
-                                 [CHANGE_MAP] = 'm',
-                                 [ADDED_TABLES] = 't',
-                                 [ADDED_COMM] = 'c'};
+    static const char kinds[] = {
+        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm',  [ADDED_TABLES] = 't',
+        [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r',    [ADDED_THREAD] = 'T'};
     char text[1024] = "";
     for (size_t i = 0, at = 0; i < added.count; i++, at = strlen(text)) {
         const struct added_map *map = &added.items[i];
@@ -153,19 +151,20 @@ static void test_reuse_names_the_image_of_the_generation(void **state)
     assert_maps("10:10000-10100=i0 20:10040-10080=i1");
 }
 
-/* Pieces of one function stay pieces, with the other function's record between them. */
-/* perf's libunwind would go on with what it knows of the dead function. */
+/* Where nothing is unwound (make_maps_for(NULL), above) there is no such record. */
 static void test_reuse_makes_perf_forget_where_it_unwinds(void **state)
 {
+    static const struct thread_list no_threads = {0};
     (void)state;
     build_load(&built, 10, 0x10000, 0x100);
     build_load(&built, 20, 0x10040, 0x40);
     build_load(&built, 30, 0x20000, 0x40);
     play(LAYOUT_IMAGE);
-    make_maps_for(true);
-    assert_maps("10:10000-10100=i0 20:10040-10080=i1 20:0-0=c0 30:20000-20040=i0");
+    make_maps_for(&no_threads);
+    assert_maps("10:10000-10100=i0 20:10040-10080=i1 20:0-0=c0 20:0-0=r0 30:20000-20040=i0");
 }
 
+/* Pieces of one function stay pieces, with the other function's record between them. */
 static void test_pieces_of_a_function_are_not_joined(void **state)
 {
     (void)state;
@@ -223,7 +222,7 @@ static void test_processes_are_brought_into_time_order(void **state)
     play(LAYOUT_IMAGE);
     for (uint32_t process = 0; process < 3; process++)
         assert_int_equal(
-            added_maps_add(&added, &timeline, &built.process, process, &plan, false, &findings), 0);
+            added_maps_add(&added, &timeline, &built.process, process, &plan, NULL, &findings), 0);
     added_maps_sort(&added);
     assert_int_equal(added.count, 6);
     for (size_t i = 0; i < 6; i++) {
@@ -276,7 +275,7 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
     fixture.plan = (struct image_plan){.images = &fixture.image, .image_count = 1};
     fixture.source = (struct added_map_source){&fixture.profile, &fixture.process, &fixture.plan,
-                                               "/out/perf.jit.data.dso"};
+                                               "/out/perf.jit.data.dso", NULL};
     fixture.sink = byte_sink_over(fixture.bytes, sizeof fixture.bytes);
 }
 
@@ -301,35 +300,6 @@ static void put_map(const struct added_map *map, struct perf_record *record, str
     assert_int_equal(read->len, map->end - map->start);
     assert_true(perf_record_time(&fixture.file, record, &time_ns));
     assert_int_equal(time_ns, map->time_ns);
-}
-
-static void test_new_start_of_unwinding_is_an_exec_under_the_old_name(void **state)
-{
-    const struct added_map map = {1234, 0, 0, 0, ADDED_COMM, 0, 0};
-    (void)state;
-    open_fixture(PERF_RECORD_MMAP2, SAMPLE_TYPE);
-    assert_int_equal(added_map_put(&map, &fixture.source, &fixture.sink), 0);
-    assert_int_equal(fixture.sink.size, 0); /* the recording names no process */
-    uint8_t bytes[64];
-    struct byte_sink comm = byte_sink_over(bytes, sizeof bytes);
-    sink_u32(&comm, PERF_RECORD_COMM);
-    sink_u16(&comm, PERF_MISC_USER);
-    size_t trailer_bytes = fixture.file.events[0].layout.trailer_bytes;
-    sink_u16(&comm, (uint16_t)(24 + trailer_bytes));
-    sink_u32(&comm, 4711);
-    sink_u32(&comm, 4711);
-    sink_bytes(&comm, "tinyjit\0", 8);
-    sink_zeros(&comm, trailer_bytes);
-    struct profile_comm known = {
-        0, 4711, {.bytes = bytes, .size = (uint16_t)comm.size, .type = PERF_RECORD_COMM}};
-    fixture.profile.comms = &known;
-    fixture.profile.comm_count = 1;
-    assert_int_equal(added_map_put(&map, &fixture.source, &fixture.sink), 0);
-    assert_int_equal(fixture.sink.size, comm.size);
-    assert_int_equal(fixture.bytes[5], PERF_MISC_COMM_EXEC >> 8);
-    assert_memory_equal(fixture.bytes + 6, bytes + 6, 18);
-    fixture.profile.comms = NULL;
-    close_fixture();
 }
 
 static void test_record_of_an_image_carries_its_build_id(void **state)
@@ -486,7 +456,6 @@ int main(void)
         MAPS_TEST(test_tables_come_once_with_the_first_function),
         MAPS_TEST(test_processes_are_brought_into_time_order),
         MAPS_TEST(test_nothing_to_add),
-        cmocka_unit_test(test_new_start_of_unwinding_is_an_exec_under_the_old_name),
         cmocka_unit_test(test_record_of_an_image_carries_its_build_id),
         cmocka_unit_test(test_all_records_of_an_image_say_one_base),
         cmocka_unit_test(test_record_of_the_unloaded_names_no_file),

@@ -382,6 +382,75 @@ static void test_random_functions_lie_in_one_image_each_without_overlap(void **s
     }
 }
 
+/* Two functions that share addresses are alone in their images; the others make one for each run between them. */
+static void test_images_apart_do_not_reach_over_each_other(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR + 0x100, 0x80, 0);
+    add_visible(ADDR + 0x200, 0x80, 0);
+    add_visible(ADDR + 0x240, 0x20, 1);
+    add_visible(ADDR + 0x300, 0x80, 0);
+    add_visible(ADDR + 0x400, 0x80, 0);
+    make_plan(LAYOUT_APART);
+    assert_int_equal(plan.image_count, 4);
+    assert_int_equal(plan.images[0].function_count, 2);
+    assert_int_equal(plan.images[0].text_start % PAGE, 0);
+    assert_holds_alone(1, 2);
+    assert_holds_alone(2, 3);
+    assert_int_equal(plan.images[3].function_count, 2);
+    for (size_t i = 1; i < 4; i++)
+        assert_int_equal(plan.images[i].text_start, IMAGE_ELF_HEADER_BYTES);
+}
+
+static void test_images_apart_are_one_where_no_address_is_shared(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 50; i++)
+        add_visible(ADDR + i * 0x40, 0x40, 0);
+    make_plan(LAYOUT_APART);
+    assert_int_equal(plan.image_count, 1);
+    assert_int_equal(plan.images[0].function_count, 50);
+}
+
+/* The last function is reached by the first, across the one between. */
+static void test_images_apart_see_a_long_function(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x1000, 0);
+    add_visible(ADDR + 0x100, 0x80, 1);
+    add_visible(ADDR + 0xf00, 0x80, 2);
+    add_visible(ADDR + 0x1000, 0x80, 0);
+    make_plan(LAYOUT_APART);
+    assert_int_equal(plan.image_count, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_holds_alone(i, i);
+}
+
+/* Random functions with 64 bytes between them, most of them used once more: no image contains an address of another one's
+ * function, but for the owners of the same addresses. */
+static void test_random_images_apart(void **state)
+{
+    unsigned random = 7;
+    (void)state;
+    for (uint64_t addr = ADDR, i = 0; i < 200; i++) {
+        uint64_t size = 1 + (uint64_t)rand_r(&random) % 0x200;
+        for (int owners = 1 + rand_r(&random) % 3, g = 0; g < owners; g++)
+            add_visible(addr, size, (uint32_t)g);
+        addr += size + IMAGE_ELF_HEADER_BYTES + (uint64_t)rand_r(&random) % 32;
+    }
+    make_plan(LAYOUT_APART);
+    for (size_t i = 0; i < plan.image_count; i++) {
+        const struct jit_image *image = &plan.images[i];
+        for (uint32_t f = 0; f < built.process.log.function_count; f++) {
+            bool inside = function(f)->addr >= image->base &&
+                          function(f)->addr < image->base + image->text_end;
+            assert_true(function(f)->image == i || !inside ||
+                        function(f)->addr == image->base + image->text_start);
+        }
+    }
+}
+
 #define PLAN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -402,6 +471,10 @@ int main(void)
         PLAN_TEST(test_layout_function_gives_each_its_own_image),
         PLAN_TEST(test_a_gap_that_another_function_reaches_into_does_not_count),
         PLAN_TEST(test_invisible_functions_do_not_fill_a_gap),
+        PLAN_TEST(test_images_apart_do_not_reach_over_each_other),
+        PLAN_TEST(test_images_apart_are_one_where_no_address_is_shared),
+        PLAN_TEST(test_images_apart_see_a_long_function),
+        PLAN_TEST(test_random_images_apart),
         /* These begin and end by themselves, once a case. */
         cmocka_unit_test(test_base_is_a_page_in_front_of_the_text),
         cmocka_unit_test(test_a_large_function_alone_without_code_has_a_page_in_front),

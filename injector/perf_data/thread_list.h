@@ -1,0 +1,54 @@
+/* The threads of a profile's processes and their names, as its FORK, COMM and EXIT records tell.
+ *
+ * A thread is known from the first record that speaks of it: its FORK, or the COMM that perf record writes for what ran
+ * already.  Its name is that of its last COMM, or the one that its creator had.
+ */
+#ifndef PERFJIT_THREAD_LIST_H
+#define PERFJIT_THREAD_LIST_H
+
+#include "injector/perf_data/perf_record.h"
+
+enum thread_event_kind { THREAD_BORN, THREAD_NAMED, THREAD_ENDED };
+
+struct thread_event {
+    uint64_t time_ns;
+    uint32_t kind;
+    uint32_t pid, tid;
+    uint32_t creator; /* BORN: a thread of the same process */
+    struct perf_record record;
+};
+
+struct thread_list {
+    struct thread_event *events; /* by process, then by time, then in file order */
+    size_t count, capacity;
+};
+
+#define THREAD_NO_NAME SIZE_MAX
+
+struct live_thread {
+    uint32_t tid;
+    size_t name; /* index of the event whose COMM record holds its name, or THREAD_NO_NAME */
+};
+
+/* The threads of one process while time goes on. */
+struct thread_sweep {
+    const struct thread_list *list;
+    size_t next, end; /* events */
+    struct live_thread *threads;
+    size_t count, capacity;
+};
+
+/* Read the records of FILE.  Returns 0, or -1 without memory.  Release with thread_list_free in either case. */
+int thread_list_read(struct thread_list *list, const struct perf_file *file);
+
+void thread_list_free(struct thread_list *list);
+
+struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t pid);
+
+/* Go on to TIME_NS, which is not before the last one: SWEEP->threads are those that live then, the main thread among them.
+ * Returns 0, or -1 without memory. */
+int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
+
+void thread_sweep_end(struct thread_sweep *sweep);
+
+#endif
