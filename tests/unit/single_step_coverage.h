@@ -25,7 +25,30 @@ struct piece {
     bool *ends;     /* it doesn't go on behind it */
 };
 
+/* What objdump is to disassemble, and what its jumps look like. */
+struct coverage_machine {
+    const char *objdump;
+    const char *jumps[5]; /* how the mnemonics of all jumps begin */
+    const char *ends[3];  /* and those of instructions after which nothing follows */
+    const char *invalid;
+};
+
+static const struct coverage_machine coverage_x86_64 = {
+    .objdump = "objdump -M intel -m i386:x86-64",
+    .jumps = {"j"},
+    .ends = {"jmp", "ret", "ud2"},
+    .invalid = "(bad)",
+};
+
+static const struct coverage_machine coverage_aarch64 = {
+    .objdump = "aarch64-linux-gnu-objdump -m aarch64",
+    .jumps = {"b\t", "b.", "cbnz", "cbz", "tb"},
+    .ends = {"b\t", "ret", "br\t"},
+    .invalid = ".inst",
+};
+
 struct coverage {
+    const struct coverage_machine *machine;
     struct piece *pieces;
     size_t count, capacity;
 };
@@ -36,8 +59,17 @@ struct coverage_totals {
 
 /* ---- Disassembly ---- */
 
-/* "  2c:\tmov    rax,rcx" */
-static inline void piece_take_line(struct piece *piece, const char *line, size_t *last)
+static inline bool begins_with_any(const char *text, const char *const *starts, size_t count)
+{
+    for (size_t i = 0; i < count && starts[i]; i++)
+        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* "  2c:\tmov    rax,rcx".  A jump's target is the only number with 0x: "jne    0x2c", "cbnz\tx0, 0x2c". */
+static inline void piece_take_line(struct piece *piece, const struct coverage_machine *machine,
+                                   const char *line, size_t *last)
 {
     size_t at;
     int text = 0;
@@ -50,25 +82,25 @@ static inline void piece_take_line(struct piece *piece, const char *line, size_t
     piece->next[at] = piece->size;
     piece->state[at] |= PIECE_BOUNDARY;
     piece->target[at] = SIZE_MAX;
-    bool jump = mnemonic[0] == 'j';
-    if (jump)
-        sscanf(mnemonic, "%*s 0x%zx", &piece->target[at]);
-    piece->ends[at] = strncmp(mnemonic, "jmp", 3) == 0 || strncmp(mnemonic, "ret", 3) == 0 ||
-                      strncmp(mnemonic, "ud2", 3) == 0;
-    assert_null(strstr(mnemonic, "(bad)"));
+    const char *target =
+        strstr(mnemonic, " 0x") ? strstr(mnemonic, " 0x") : strstr(mnemonic, "\t0x");
+    if (target && begins_with_any(mnemonic, machine->jumps, 5))
+        sscanf(target, "%zx", &piece->target[at]);
+    piece->ends[at] = begins_with_any(mnemonic, machine->ends, 3);
+    assert_null(strstr(mnemonic, machine->invalid));
 }
 
-static inline void piece_disassemble(struct piece *piece)
+static inline void piece_disassemble(struct piece *piece, const struct coverage_machine *machine)
 {
     char command[256], line[256];
     size_t last = SIZE_MAX;
     write_scratch(piece->code, piece->size);
-    snprintf(command, sizeof command,
-             "objdump -D -b binary -m i386:x86-64 -M intel --no-show-raw-insn '%s'", scratch_file);
+    snprintf(command, sizeof command, "%s -D -b binary --no-show-raw-insn '%s'", machine->objdump,
+             scratch_file);
     FILE *output = popen(command, "r");
     assert_non_null(output);
     while (fgets(line, sizeof line, output))
-        piece_take_line(piece, line, &last);
+        piece_take_line(piece, machine, line, &last);
     assert_int_equal(pclose(output), 0);
     assert_true(piece->state[0] & PIECE_BOUNDARY);
 }
@@ -111,7 +143,7 @@ static inline struct piece *coverage_add(struct coverage *coverage, const char *
     assert_true(piece->name && piece->code && piece->state && piece->next && piece->target &&
                 piece->ends);
     memcpy(piece->code, code, size);
-    piece_disassemble(piece);
+    piece_disassemble(piece, coverage->machine);
     piece_find_reachable(piece);
     return piece;
 }

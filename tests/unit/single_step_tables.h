@@ -12,7 +12,13 @@
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
 #include "injector/timeline/timeline.h"
-#include "tests/unit/single_step_trace.h"
+#include "jitdump/cfi.h"
+#include "tests/unit/scratch.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -31,6 +37,7 @@ struct tables {
     struct findings findings;
     struct jit_dump dump;
     char *dump_path;
+    char directory[64]; /* of the ELF files */
     struct jit_process process;
     struct timeline timeline;
     struct image_plan plan;
@@ -59,17 +66,6 @@ static inline void tables_read(struct tables *tables)
     tables->process.dump_count = 1;
     tables_check(tables, code_log_add(log, &tables->dump, 0, &clock, &tables->findings));
     tables_check(tables, code_log_sort(log, &tables->findings));
-}
-
-static inline void tables_play(struct tables *tables, const struct trace *trace)
-{
-    uint64_t *times_ns = malloc(trace->step_count * sizeof *times_ns);
-    assert_non_null(times_ns);
-    for (size_t i = 0; i < trace->step_count; i++)
-        times_ns[i] = trace->steps[i].time_ns;
-    tables_check(tables, timeline_play(&tables->timeline, &tables->process, times_ns,
-                                       trace->step_count, &tables->findings));
-    free(times_ns);
 }
 
 static inline void tables_plan(struct tables *tables, enum image_layout layout)
@@ -114,8 +110,7 @@ static inline void tables_report(struct tables_image *opened, const struct jit_i
     assert_int_equal(opened->bias, image->base);
 }
 
-static inline void tables_open_image(struct tables *tables, size_t index, const char *directory,
-                                     int dir_fd)
+static inline void tables_open_image(struct tables *tables, size_t index, int dir_fd)
 {
     struct jit_image *image = &tables->plan.images[index];
     struct tables_image *opened = &tables->images[index];
@@ -123,7 +118,7 @@ static inline void tables_open_image(struct tables *tables, size_t index, const 
     tables_check(tables,
                  elf_image_write(image, &tables->process, index, dir_fd, &tables->findings));
     image_file_name(image, &tables->process, index, name);
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    snprintf(path, sizeof path, "%s/%s", tables->directory, name);
     opened->fd = open(path, O_RDONLY | O_CLOEXEC);
     opened->elf = elf_begin(opened->fd, ELF_C_READ, NULL);
     assert_non_null(opened->elf);
@@ -133,26 +128,27 @@ static inline void tables_open_image(struct tables *tables, size_t index, const 
     tables_report(opened, image, path);
 }
 
-static inline void tables_open(struct tables *tables, const struct trace *trace,
-                               enum image_layout layout)
+/* The tables of the dump DUMP_NAME in the scratch directory, for COUNT steps at TIMES_NS. */
+static inline void tables_open(struct tables *tables, const char *dump_name,
+                               const uint64_t *times_ns, size_t count, enum image_layout layout)
 {
     static int number;
-    char directory[64];
     *tables = (struct tables){0};
-    if (asprintf(&tables->dump_path, "%s/jit-%d.dump", scratch, (int)trace->pid) < 0)
+    if (asprintf(&tables->dump_path, "%s/%s", scratch, dump_name) < 0)
         abort();
     tables_read(tables);
-    tables_play(tables, trace);
+    tables_check(tables, timeline_play(&tables->timeline, &tables->process, times_ns, count,
+                                       &tables->findings));
     tables_plan(tables, layout);
-    snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
-    assert_int_equal(mkdir(directory, 0700), 0);
-    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(tables->directory, sizeof tables->directory, "%s/%d", scratch, number++);
+    assert_int_equal(mkdir(tables->directory, 0700), 0);
+    int dir_fd = open(tables->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     elf_version(EV_CURRENT);
     tables->images = calloc(tables->plan.image_count, sizeof *tables->images);
     tables->frames = calloc(tables->process.log.function_count, sizeof(Dwarf_Frame **));
     assert_true(tables->images && tables->frames);
     for (size_t i = 0; i < tables->plan.image_count; i++)
-        tables_open_image(tables, i, directory, dir_fd);
+        tables_open_image(tables, i, dir_fd);
     close(dir_fd);
     if (findings_lost(&tables->findings)) {
         findings_print(&tables->findings, stderr);
@@ -204,7 +200,7 @@ static inline bool same_ops(const Dwarf_Op *left, size_t left_count, const Dwarf
     return true;
 }
 
-static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right)
+static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right, unsigned last_register)
 {
     Dwarf_Op *left_ops, *right_ops, left_memory[3], right_memory[3];
     size_t left_count, right_count;
@@ -212,7 +208,7 @@ static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right)
         dwarf_frame_cfa(right, &right_ops, &right_count) ||
         !same_ops(left_ops, left_count, right_ops, right_count))
         return false;
-    for (int reg = 0; reg <= JITDUMP_RIP; reg++)
+    for (int reg = 0; reg <= (int)last_register; reg++)
         if (dwarf_frame_register(left, reg, left_memory, &left_ops, &left_count) ||
             dwarf_frame_register(right, reg, right_memory, &right_ops, &right_count) ||
             !same_ops(left_ops, left_count, right_ops, right_count))
@@ -221,14 +217,16 @@ static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right)
 }
 
 /* libdwfl, which perf goes by, must know the same about RIP in FUNCTION. */
-static inline void tables_check_dwfl(const struct tables_image *image, Dwarf_Frame *frame,
+static inline void tables_check_dwfl(const struct tables *tables, Dwarf_Frame *frame,
                                      const struct jit_function *function, uint64_t rip)
 {
+    const struct tables_image *image = &tables->images[function->image];
+    unsigned last_register = tables->dump.elf_mach == EM_AARCH64 ? JITDUMP_D15 : JITDUMP_RIP;
     Dwarf_Frame *other;
     if (dwarf_cfi_addrframe(image->dwfl_cfi, rip - image->bias, &other))
         fail_msg("%s+0x%" PRIx64 ": dwfl: %s", function->name, rip - function->addr,
                  dwarf_errmsg(-1));
-    if (!same_frames(frame, other))
+    if (!same_frames(frame, other, last_register))
         fail_msg("%s+0x%" PRIx64 ": libdwfl finds another frame", function->name,
                  rip - function->addr);
     free(other);
@@ -254,7 +252,7 @@ static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, u
     uint64_t base = tables->plan.images[function->image].base;
     if (dwarf_cfi_addrframe(image->cfi, rip - base, frame))
         fail_msg("%s+0x%" PRIx64 ": %s", function->name, rip - function->addr, dwarf_errmsg(-1));
-    tables_check_dwfl(image, *frame, function, rip);
+    tables_check_dwfl(tables, *frame, function, rip);
     return *frame;
 }
 

@@ -19,7 +19,7 @@ struct variant {
     int status;
 };
 
-static struct coverage coverage;
+static struct coverage coverage = {.machine = &coverage_x86_64};
 
 static struct {
     uint64_t steps;      /* each was checked against both layouts */
@@ -149,11 +149,24 @@ static void find_pieces(struct check *check)
             (size_t)(coverage_piece(&coverage, &log->functions[i]) - coverage.pieces);
 }
 
+/* perfjit makes the tables of the dump that TRACE left, as if each step were a sample. */
+static void open_tables(struct tables *tables, const struct trace *trace, enum image_layout layout)
+{
+    char dump_name[64];
+    uint64_t *times_ns = malloc(trace->step_count * sizeof *times_ns);
+    assert_non_null(times_ns);
+    for (size_t i = 0; i < trace->step_count; i++)
+        times_ns[i] = trace->steps[i].time_ns;
+    snprintf(dump_name, sizeof dump_name, "jit-%d.dump", (int)trace->pid);
+    tables_open(tables, dump_name, times_ns, trace->step_count, layout);
+    free(times_ns);
+}
+
 static void check_layout(const struct variant *variant, const struct trace *trace,
                          enum image_layout layout)
 {
     struct check check = {.variant = variant, .trace = trace};
-    tables_open(&check.tables, trace, layout);
+    open_tables(&check.tables, trace, layout);
     find_pieces(&check);
     for (size_t i = 0; i < trace->step_count; i++)
         check_step(&check, &trace->steps[i]);

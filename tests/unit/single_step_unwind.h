@@ -4,6 +4,7 @@
 #define PERFJIT_TEST_SINGLE_STEP_UNWIND_H
 
 #include "tests/unit/single_step_tables.h"
+#include "tests/unit/single_step_trace.h"
 
 /* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/eh_frame.h don't go together. */
 enum {
