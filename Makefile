@@ -16,7 +16,9 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
          /usr/include/cmocka.h:libcmocka-dev bats:bats eu-elflint:elfutils readelf:binutils g++:g++ \
          jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
-         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache
+         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
+         qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+         /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -36,7 +38,11 @@ PERFMAP_SRC  := $(wildcard perfmap/*.c)
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
-PRODUCER_SRC := $(wildcard tests/producers/*.c)
+PRODUCER_SRC := $(filter-out tests/producers/aarch64_%,$(wildcard tests/producers/*.c))
+
+# Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
+AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
+AARCH64_SRC := tests/producers/aarch64_frames.c tests/producers/every_record.c
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -45,6 +51,8 @@ LIBPERFMAP := $(BUILD)/libperfmap.a
 SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC))
+
+AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
 STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
 
@@ -55,7 +63,8 @@ STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC))
+                                      $(UNIT_SRC) $(PRODUCER_SRC)) \
+         $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -86,13 +95,27 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
-$(BUILD)/tests/single_step_test: INJECTOR_LIBS += -ldw
+$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test: INJECTOR_LIBS += -ldw
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
+# Static, so that qemu needs no libraries; made once, whatever else is sanitized.
+$(BUILD)/aarch64/%.o: %.c
+	@mkdir -p $(@D)
+	$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
+
+$(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
+                    $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
+	$(AARCH64_CC) -static -pthread -o $@ $^
+
 tests: all $(UNIT_TESTS) $(PRODUCERS)
+ifneq ($(AARCH64_CC),)
+ifndef SANITIZE
+tests: $(AARCH64)
+endif
+endif
 
 # Install what NEEDS lists and is missing; nothing to do, and no network, when all is there.
 setup:
