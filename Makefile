@@ -42,7 +42,7 @@ PRODUCER_SRC := $(filter-out tests/producers/aarch64_%,$(wildcard tests/producer
 
 # Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
-AARCH64_SRC := tests/producers/aarch64_frames.c tests/producers/every_record.c
+AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record)
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
