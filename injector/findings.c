@@ -50,7 +50,24 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
+    [FINDING_DUMP_TORN] =
+        {"part of a dump without records",
+         "skipped; functions logged in it have no names, and the one before it may show wrong "
+         "instructions; `perfjit dump FILE` shows the records around it",
+         true},
+    [FINDING_DUMP_FOREIGN] = {"part of a dump that another process wrote",
+                              "skipped; let each process write a file of its own", true},
 };
+
+const char *finding_what(enum finding_kind kind)
+{
+    return texts[kind].what;
+}
+
+bool finding_is_lost(enum finding_kind kind)
+{
+    return texts[kind].lost;
+}
 
 void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
 {
@@ -69,6 +86,17 @@ void finding(struct findings *findings, enum finding_kind kind, const char *form
         free(text);
     else
         findings->first[kind] = text;
+}
+
+void repaired(struct findings *findings, enum quirk quirk, const char *format, ...)
+{
+    if (findings->repaired[quirk]++)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&findings->first_repaired[quirk], format, arguments) < 0)
+        findings->first_repaired[quirk] = NULL;
+    va_end(arguments);
 }
 
 int failure(struct findings *findings, const char *format, ...)
@@ -91,6 +119,35 @@ uint64_t findings_lost(const struct findings *findings)
     return lost;
 }
 
+/* "perfjit: repaired: 12 x hdr-first, 1 x header-version; -v tells more" */
+static void print_repaired(const struct findings *findings, FILE *stream)
+{
+    const char *before = "perfjit: repaired: ";
+    for (int quirk = 0; quirk < QUIRKS; quirk++) {
+        if (!findings->repaired[quirk])
+            continue;
+        fprintf(stream, "%s%" PRIu64 " x %s", before, findings->repaired[quirk],
+                quirk_text((enum quirk)quirk)->id);
+        before = ", ";
+    }
+    if (*before == ',')
+        fprintf(stream, "; -v tells more\n");
+}
+
+static void explain_repaired(const struct findings *findings, FILE *stream)
+{
+    for (int quirk = 0; quirk < QUIRKS; quirk++) {
+        const struct quirk_text *text = quirk_text((enum quirk)quirk);
+        const char *first = findings->first_repaired[quirk];
+        if (!findings->repaired[quirk])
+            continue;
+        fprintf(stream, "perfjit: repaired: %" PRIu64 " x %s: %s. perfjit %s. Seen in: %s\n",
+                findings->repaired[quirk], text->id, text->symptom, text->remedy, text->producers);
+        if (first)
+            fprintf(stream, "perfjit:     first: %s\n", first);
+    }
+}
+
 void findings_print(const struct findings *findings, FILE *stream)
 {
     for (int kind = 0; kind < FINDING_KINDS; kind++) {
@@ -103,10 +160,16 @@ void findings_print(const struct findings *findings, FILE *stream)
                     findings->count[kind] > 1 && !findings->verbose ? "first: " : "",
                     findings->first[kind]);
     }
+    if (findings->verbose)
+        explain_repaired(findings, stream);
+    else
+        print_repaired(findings, stream);
 }
 
 void findings_free(struct findings *findings)
 {
     for (int kind = 0; kind < FINDING_KINDS; kind++)
         free(findings->first[kind]);
+    for (int quirk = 0; quirk < QUIRKS; quirk++)
+        free(findings->first_repaired[quirk]);
 }

@@ -1,13 +1,16 @@
 /* What went wrong in a run, for the people who read stderr.
  *
- * Two kinds of bad news.  A *finding* is a part of the input that could not be used, or was used with a
- * repair: it is counted by kind, its first case is told with file, record and offset, and the run goes on.
+ * Two kinds of bad news.  A *finding* is a part of the input that could not be used, or not wholly: it is
+ * counted by kind, its first case is told with file, record and offset, and the run goes on.
  * A *failure* ends the run: one text that gives the reason and what to do.
+ * And one kind of news: a *repaired* quirk (jit/quirk.h) cost nothing; all of them are told in one line.
  *
  * Every module gets the same struct findings and reports into it; only the command prints.
  */
 #ifndef PERFJIT_FINDINGS_H
 #define PERFJIT_FINDINGS_H
+
+#include "injector/jit/quirk.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,19 +29,27 @@ enum finding_kind {
     FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
+    FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
+    FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */
     FINDING_KINDS
 };
 
 struct findings {
     uint64_t count[FINDING_KINDS];
     char *first[FINDING_KINDS]; /* the first case of each kind, owned */
-    bool verbose;               /* print each case as it is found */
-    bool quiet;                 /* print failures only */
-    char failure[1024];         /* why the run ended; "" while it goes on */
+    uint64_t repaired[QUIRKS];
+    char *first_repaired[QUIRKS]; /* owned, too */
+    bool verbose;                 /* print each case as it is found */
+    bool quiet;                   /* print failures only */
+    char failure[1024];           /* why the run ended; "" while it goes on */
 };
 
 /* Count one case of KIND; the text says where and what. */
 void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Count one case of QUIRK, which has been repaired; the text says where. */
+void repaired(struct findings *findings, enum quirk quirk, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Set the failure text, if none is set yet, and return -1. */
@@ -48,7 +59,12 @@ int failure(struct findings *findings, const char *format, ...)
 /* The cases of the kinds that lose something, together: exit status 3 if not 0. */
 uint64_t findings_lost(const struct findings *findings);
 
-/* A paragraph for each kind that occurred: how often, the first case, what it means. */
+/* What a finding of KIND is called, behind its count, and whether it makes the exit status 3. */
+const char *finding_what(enum finding_kind kind);
+bool finding_is_lost(enum finding_kind kind);
+
+/* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was repaired, in one
+ * line; verbose, in a paragraph for each quirk. */
 void findings_print(const struct findings *findings, FILE *stream);
 
 void findings_free(struct findings *findings);

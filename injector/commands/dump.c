@@ -9,6 +9,7 @@
  */
 #include "injector/commands/dump.h"
 
+#include "injector/jit/code_name.h"
 #include "injector/jit/jit_dump.h"
 
 #include <argp.h>
@@ -48,39 +49,45 @@ static void put_address(const struct field_writer *writer, const char *name, uin
     printf(writer->json ? "%" PRIu64 : "0x%" PRIx64, value);
 }
 
-/* How many bytes the UTF-8 character at TEXT has; 0 if it is not one. */
-static size_t utf8_bytes(const unsigned char *text)
-{
-    size_t count = text[0] < 0x80                      ? 1
-                   : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-                   : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                   : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                                       : 0;
-    for (size_t i = 1; i < count; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool too_high = text[0] == 0xf4 && text[1] >= 0x90;
-    return surrogate || overlong || too_high ? 0 : count;
-}
-
 /* A name may hold anything but NUL: what is not printable UTF-8 is escaped, so that a line stays a line. */
-static void put_text(const struct field_writer *writer, const char *name, const char *text)
+static void put_bytes(const struct field_writer *writer, const char *name, const char *text,
+                      size_t size)
 {
     put_name(writer, name);
     putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t bytes = utf8_bytes(at);
-        if (*at == '"' || *at == '\\')
-            printf("\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f || bytes == 0)
-            printf("\\u%04x", bytes ? *at : 0xfffd);
+    for (size_t at = 0, bytes; at < size; at += bytes ? bytes : 1) {
+        unsigned char first = (unsigned char)text[at];
+        bytes = utf8_bytes(text + at, size - at);
+        if (first == '"' || first == '\\')
+            printf("\\%c", first);
+        else if (first < 0x20 || first == 0x7f || bytes == 0)
+            printf("\\u%04x", bytes ? first : 0xfffd);
         else
-            fwrite(at, 1, bytes, stdout);
-        at += bytes ? bytes : 1;
+            fwrite(text + at, 1, bytes, stdout);
     }
     putchar('"');
+}
+
+static void put_text(const struct field_writer *writer, const char *name, const char *text)
+{
+    put_bytes(writer, name, text, strlen(text));
+}
+
+/* The ids of QUIRKS, in spite of which something was read. */
+static void put_quirks(const struct field_writer *writer, uint64_t quirks)
+{
+    const char *before = "";
+    if (!quirks)
+        return;
+    printf(writer->json ? ",\"quirks\":[" : " quirks=");
+    for (int quirk = 0; quirk < QUIRKS; quirk++) {
+        if (!(quirks & quirk_bit((enum quirk)quirk)))
+            continue;
+        printf(writer->json ? "%s\"%s\"" : "%s%s", before, quirk_text((enum quirk)quirk)->id);
+        before = ",";
+    }
+    if (writer->json)
+        putchar(']');
 }
 
 /* ---- Records ---- */
@@ -93,7 +100,7 @@ static void put_load(const struct field_writer *writer, const struct jit_load *l
     put_address(writer, "code_addr", load->code_addr);
     put_number(writer, "code_size", load->code_size);
     put_number(writer, "code_index", load->code_index);
-    put_text(writer, "name", load->name);
+    put_bytes(writer, "name", load->name, load->name_bytes);
     if (!load->code)
         put_text(writer, "code", "absent");
 }
@@ -132,8 +139,8 @@ static void put_entry(const struct field_writer *writer, const struct jit_debug_
         putchar('}');
 }
 
-static bool put_debug_info(const struct field_writer *writer, const struct jit_dump *dump,
-                           const struct jit_debug_info *info, bool entries)
+static bool put_debug_info(const struct field_writer *writer, const struct jit_debug_info *info,
+                           bool entries)
 {
     struct jit_debug_entry entry;
     size_t at = 0;
@@ -143,7 +150,7 @@ static bool put_debug_info(const struct field_writer *writer, const struct jit_d
     if (writer->json && entries)
         printf(",\"entries\":[");
     for (uint64_t i = 0; whole && i < info->nr_entry; i++) {
-        whole = jit_debug_entry_next(dump, info, &at, &entry);
+        whole = jit_debug_entry_next(info, &at, &entry);
         if (whole && entries)
             put_entry(writer, &entry, i == 0);
     }
@@ -160,9 +167,18 @@ static void put_unwinding_info(const struct field_writer *writer,
     put_number(writer, "mapped_size", info->mapped_size);
 }
 
+static void put_header_fields(const struct field_writer *writer, const struct jit_header *header)
+{
+    put_number(writer, "version", header->version);
+    put_number(writer, "elf_mach", header->elf_mach);
+    put_number(writer, "pid", header->pid);
+    put_number(writer, "flags", header->flags);
+    put_text(writer, "byte_order", header->big_endian ? "big" : "little");
+}
+
 /* Returns what is wrong with RECORD, or NULL. */
-static const char *put_fields(const struct field_writer *writer, const struct jit_dump *dump,
-                              const struct jit_record *record, bool verbose)
+static const char *put_fields(const struct field_writer *writer, const struct jit_record *record,
+                              bool verbose)
 {
     if (record->broken)
         return record->broken;
@@ -177,11 +193,14 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
         put_unload(writer, &record->unload);
         return NULL;
     case JIT_CODE_DEBUG_INFO:
-        return put_debug_info(writer, dump, &record->debug_info, verbose)
+        return put_debug_info(writer, &record->debug_info, verbose)
                    ? NULL
                    : "DEBUG_INFO ends before its last entry";
     case JIT_CODE_UNWINDING_INFO:
         put_unwinding_info(writer, &record->unwinding_info);
+        return NULL;
+    case JIT_HEADER:
+        put_header_fields(writer, &record->header);
         return NULL;
     default:
         return jit_record_name(record->id) ? NULL : "record of unknown type";
@@ -217,7 +236,43 @@ static void put_header(const struct field_writer *writer, const struct jit_dump 
     put_number(writer, "timestamp", dump->timestamp);
     put_number(writer, "flags", dump->flags);
     put_text(writer, "byte_order", dump->big_endian ? "big" : "little");
+    put_quirks(writer, dump->quirks);
     puts(writer->json ? "}" : "");
+}
+
+/* Print RECORD on a line.  Returns whether it is sound. */
+static bool print_record(const struct field_writer *writer, const struct jit_record *record,
+                         bool verbose)
+{
+    put_prefix(writer, record);
+    const char *wrong = put_fields(writer, record, verbose || writer->json);
+    if (wrong)
+        put_text(writer, "wrong", wrong);
+    if (!record->broken)
+        put_quirks(writer, record->quirks);
+    puts(writer->json ? "}" : "");
+    return !wrong;
+}
+
+/* A stretch without records, and where they go on. */
+static void print_torn(const struct field_writer *writer, const struct jit_record *record)
+{
+    if (writer->json)
+        printf("{\"torn\":true,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n", record->offset,
+               record->extent);
+    else
+        printf("     -  0x%08" PRIx64 "  no record in %" PRIu64 " bytes\n", record->offset,
+               record->extent);
+}
+
+static void tell_cut(const struct jit_dump *dump, const struct jit_record *record)
+{
+    fflush(stdout);
+    fprintf(stderr,
+            "perfjit: %s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
+            " bytes long by its prefix, %" PRIu64 " are left\n",
+            dump->path, record->number, record->offset, record->total_size,
+            (uint64_t)dump->size - record->offset);
 }
 
 /* Print every record of DUMP.  Returns how many were not sound. */
@@ -226,27 +281,24 @@ static uint64_t print_records(const struct jit_dump *dump, const struct dump_opt
     struct field_writer writer = {options->json};
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
-    enum jit_dump_end end;
     uint64_t unsound = 0;
     put_header(&writer, dump);
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE) {
-        put_prefix(&writer, &record);
-        const char *wrong = put_fields(&writer, dump, &record, options->verbose || options->json);
-        if (wrong)
-            put_text(&writer, "wrong", wrong);
-        puts(options->json ? "}" : "");
-        unsound += wrong != NULL;
+    for (;;) {
+        switch (jit_dump_next(&walk, &record)) {
+        case JIT_DUMP_MORE:
+            unsound += !print_record(&writer, &record, options->verbose);
+            break;
+        case JIT_DUMP_TORN:
+            print_torn(&writer, &record);
+            unsound++;
+            break;
+        case JIT_DUMP_CUT:
+            tell_cut(dump, &record);
+            return unsound + 1;
+        case JIT_DUMP_WHOLE:
+            return unsound;
+        }
     }
-    if (end == JIT_DUMP_CUT) {
-        fflush(stdout);
-        fprintf(stderr,
-                "perfjit: %s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
-                " bytes long by its prefix, %" PRIu64 " are left\n",
-                dump->path, record.number, record.offset, record.total_size,
-                (uint64_t)dump->size - record.offset);
-        unsound++;
-    }
-    return unsound;
 }
 
 /* ---- Options ---- */

@@ -53,7 +53,7 @@ struct injection {
 
 /* ---- Options ---- */
 
-enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP };
+enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP, KEY_LIST_QUIRKS };
 
 static const struct argp_option option_table[] = {
     {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
@@ -64,6 +64,8 @@ static const struct argp_option option_table[] = {
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
      "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"list-quirks", KEY_LIST_QUIRKS, 0, 0, "Explain what is told as \"repaired\", do nothing else",
+     0},
     {"verbose", 'v', 0, 0, "Tell every finding, and what was read and written", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
@@ -101,6 +103,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return options->dso_dir ? 0 : ENOMEM;
     case KEY_JITDUMP:
         return add_dump(options, argument) ? ENOMEM : 0;
+    case KEY_LIST_QUIRKS:
+        quirk_print_all(stdout);
+        exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE);
     case KEY_LAYOUT:
         if (strcmp(argument, "image") && strcmp(argument, "function"))
             argp_error(state, "--layout is image or function, not '%s'", argument);

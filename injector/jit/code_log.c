@@ -2,6 +2,7 @@
 #include "injector/jit/code_log.h"
 
 #include "injector/array.h"
+#include "injector/jit/code_name.h"
 #include "injector/jit/unwind_info.h"
 
 #include <inttypes.h>
@@ -13,12 +14,54 @@ struct log_reader {
     const struct jit_clock *clock;
     struct findings *findings;
     uint32_t dump_index;
+    size_t first_function; /* of this dump; after a second header, of what follows it */
+    size_t ended;          /* functions before this one are to be ended by the next event */
+    bool foreign;          /* a header said that what follows is not this dump's */
+    bool closed;           /* there was a CLOSE */
+    uint64_t last_time;
+    uint64_t max_index; /* of all loads so far */
+    bool index_fell;    /* a load's was not above all before it */
 };
+
+static void tell_repaired(const struct log_reader *reader, const struct jit_record *record,
+                          enum quirk quirk)
+{
+    repaired(reader->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, reader->dump->path,
+             record->number, record->offset);
+}
+
+static int add_event(struct log_reader *reader, const struct jit_record *record,
+                     enum code_event_kind kind, size_t index);
+
+/* QUIRK_HEADER_AGAIN: whatever was logged before the header ends at the time of RECORD, the first event behind it.  (The
+ * header's own time may be another clock's.) */
+static int end_earlier(struct log_reader *reader, const struct jit_record *record)
+{
+    struct code_log *log = reader->log;
+    size_t end = reader->ended, first = reader->first_function;
+    reader->ended = 0;
+    reader->first_function = end;
+    for (size_t i = first; i < end; i++) {
+        const struct jit_function *function = &log->functions[i];
+        struct code_unload *unloads =
+            array_room(log->unloads, log->unload_count, &log->unload_capacity, sizeof *unloads);
+        if (!unloads)
+            return -1;
+        log->unloads = unloads;
+        unloads[log->unload_count++] =
+            (struct code_unload){function->addr, function->size, function->code_index};
+        if (add_event(reader, record, CODE_EVENT_END, log->unload_count - 1))
+            return -1;
+    }
+    return 0;
+}
 
 static int add_event(struct log_reader *reader, const struct jit_record *record,
                      enum code_event_kind kind, size_t index)
 {
     struct code_log *log = reader->log;
+    if (reader->ended && end_earlier(reader, record))
+        return -1;
     struct code_event *events =
         array_room(log->events, log->event_count, &log->event_capacity, sizeof *events);
     if (!events)
@@ -42,21 +85,63 @@ static struct jit_function *add_function(struct log_reader *reader)
     return function;
 }
 
+/* The name of LOAD as perf can show it: in the dump if it is fit for that, else a copy.  NULL without memory. */
+static const char *take_name(struct log_reader *reader, const struct jit_record *record)
+{
+    const struct jit_load *load = &record->load;
+    struct code_log *log = reader->log;
+    bool open = record->quirks & quirk_bit(QUIRK_NAME_OPEN);
+    bool clean = code_name_is_clean(load->name, load->name_bytes);
+    if (load->name_bytes == 0)
+        return "[unnamed JIT code]";
+    if (clean && !open)
+        return load->name;
+    char **names = array_room(log->names, log->name_count, &log->name_capacity, sizeof *names);
+    char *name = code_name_mend(load->name, load->name_bytes);
+    if (names)
+        log->names = names;
+    if (!names || !name) {
+        free(name);
+        return NULL;
+    }
+    if (!clean)
+        tell_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
+    return names[log->name_count++] = name;
+}
+
+/* What the fields of a LOAD say that is not so.  None of it is used: the dump belongs to the process that mapped it, and
+ * functions are told apart by address and time. */
+static void look_at_ids(struct log_reader *reader, const struct jit_record *record)
+{
+    enum { MAX_LINUX_TID = 1 << 22 };
+    const struct jit_load *load = &record->load;
+    if (load->pid != reader->dump->pid)
+        tell_repaired(reader, record, QUIRK_PID_DIFFERS);
+    if (load->tid == 0 || load->tid > MAX_LINUX_TID)
+        tell_repaired(reader, record, QUIRK_TID_IMPOSSIBLE);
+    bool first = reader->log->function_count == reader->first_function + 1;
+    reader->index_fell |= !first && load->code_index <= reader->max_index;
+    if (first || load->code_index > reader->max_index)
+        reader->max_index = load->code_index;
+}
+
 static int add_load(struct log_reader *reader, const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
     struct jit_function *function = add_function(reader);
-    if (!function)
+    const char *name = function ? take_name(reader, record) : NULL;
+    if (!name)
         return -1;
     function->addr = load->code_addr;
     function->size = load->code_size;
     function->code_index = load->code_index;
-    function->name = load->name[0] ? load->name : "[unnamed JIT code]";
+    function->name = name;
     function->code = load->code;
     if (!load->code)
         finding(reader->findings, FINDING_BYTES_ABSENT,
                 "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path, record->number,
                 record->offset, function->name);
+    look_at_ids(reader, record);
     return add_event(reader, record, CODE_EVENT_LOAD, reader->log->function_count - 1);
 }
 
@@ -108,14 +193,53 @@ static int add_blob(struct log_reader *reader, const struct jit_record *record)
     return 0;
 }
 
-static int add_record(struct log_reader *reader, const struct jit_record *record)
+/* A second header, QUIRK_HEADER_AGAIN, unless it is another's, QUIRK_HEADER_FOREIGN. */
+static void take_header(struct log_reader *reader, const struct jit_record *record)
 {
-    if (record->broken) {
-        finding(reader->findings, FINDING_RECORD_BROKEN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path, record->number,
-                record->offset, record->broken);
-        return 0;
+    const struct jit_dump *dump = reader->dump;
+    const struct jit_header *header = &record->header;
+    bool same_clock = !((header->flags ^ dump->flags) & JITDUMP_FLAG_ARCH_TIMESTAMP);
+    reader->foreign =
+        header->pid != dump->pid || header->big_endian != dump->big_endian || !same_clock;
+    reader->closed = false;
+    reader->last_time = 0;
+    if (reader->foreign) {
+        finding(reader->findings, FINDING_DUMP_FOREIGN,
+                "%s: record %" PRIu64 " at 0x%" PRIx64 ": a header of process %" PRIu32
+                " after one of process %" PRIu32 "%s",
+                dump->path, record->number, record->offset, header->pid, dump->pid,
+                !same_clock                              ? ", with another clock"
+                : header->big_endian != dump->big_endian ? ", of the other byte order"
+                                                         : "");
+        return;
     }
+    tell_repaired(reader, record, QUIRK_HEADER_AGAIN);
+    if (reader->log->function_count > reader->first_function)
+        reader->ended = reader->log->function_count;
+}
+
+/* What RECORD's place among the others, and its reader, noticed. */
+static void look_at_quirks(struct log_reader *reader, const struct jit_record *record)
+{
+    bool timeless = record->id == JIT_FILLER;
+    for (int quirk = 0; record->quirks && quirk < QUIRKS; quirk++)
+        if (record->quirks & quirk_bit((enum quirk)quirk) &&
+            quirk_text((enum quirk)quirk)->finding == NOT_A_FINDING)
+            tell_repaired(reader, record, (enum quirk)quirk);
+    if (!timeless && record->timestamp < reader->last_time)
+        tell_repaired(reader, record, QUIRK_TIME_BACKWARDS);
+    if (!timeless)
+        reader->last_time = record->timestamp;
+    if (reader->closed && !timeless) {
+        tell_repaired(reader, record, QUIRK_AFTER_CLOSE);
+        reader->closed = false;
+    }
+    reader->closed |= record->id == JIT_CODE_CLOSE;
+}
+
+static int add_sound_record(struct log_reader *reader, const struct jit_record *record)
+{
+    look_at_quirks(reader, record);
     switch (record->id) {
     case JIT_CODE_LOAD:
         return add_load(reader, record);
@@ -135,23 +259,99 @@ static int add_record(struct log_reader *reader, const struct jit_record *record
     }
 }
 
+static int add_record(struct log_reader *reader, const struct jit_record *record)
+{
+    if (record->id == JIT_HEADER) {
+        take_header(reader, record);
+        return 0;
+    }
+    if (reader->foreign)
+        return 0;
+    if (!record->broken)
+        return add_sound_record(reader, record);
+    finding(reader->findings, FINDING_RECORD_BROKEN, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
+            reader->dump->path, record->number, record->offset, record->broken);
+    return 0;
+}
+
+static void tell_end(const struct log_reader *reader, const struct jit_record *record,
+                     enum jit_dump_end end)
+{
+    const struct jit_dump *dump = reader->dump;
+    if (end == JIT_DUMP_CUT)
+        finding(reader->findings, FINDING_DUMP_TRUNCATED,
+                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
+                " bytes long by its prefix, %" PRIu64 " are left",
+                dump->path, record->number, record->offset, record->total_size,
+                (uint64_t)dump->size - record->offset);
+    else if (end == JIT_DUMP_TORN)
+        finding(reader->findings, FINDING_DUMP_TORN,
+                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
+                " bytes skipped, up to the next sound record at 0x%" PRIx64,
+                dump->path, record->number, record->offset, record->extent,
+                record->offset + record->extent);
+}
+
+static int compare_indices(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* QUIRK_INDEX_REUSED: count the loads from FIRST on whose code_index an earlier one has, too. */
+static int look_at_indices(const struct log_reader *reader, size_t first)
+{
+    const struct code_log *log = reader->log;
+    size_t count = 0;
+    uint64_t *indices = malloc((log->function_count - first + 1) * sizeof *indices);
+    if (!indices)
+        return -1;
+    for (size_t i = first; i < log->function_count; i++)
+        if (log->functions[i].name) /* else it is the target of a move */
+            indices[count++] = log->functions[i].code_index;
+    qsort(indices, count, sizeof *indices, compare_indices);
+    for (size_t i = 1; i < count; i++)
+        if (indices[i] == indices[i - 1])
+            repaired(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
+                     reader->dump->path, indices[i]);
+    free(indices);
+    return 0;
+}
+
+static void tell_header(const struct log_reader *reader)
+{
+    const struct jit_dump *dump = reader->dump;
+    for (int quirk = 0; dump->quirks && quirk < QUIRKS; quirk++)
+        if (dump->quirks & quirk_bit((enum quirk)quirk))
+            repaired(reader->findings, (enum quirk)quirk,
+                     "%s: version %" PRIu32 ", flags 0x%" PRIx64 ", elf_mach %" PRIu32
+                     ", records from %" PRIu32 " on",
+                     dump->path, dump->version, dump->flags, dump->elf_mach, dump->header_bytes);
+}
+
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings)
 {
-    struct log_reader reader = {log, dump, clock, findings, dump_index};
+    const size_t first = log->function_count;
+    struct log_reader reader = {.log = log,
+                                .dump = dump,
+                                .clock = clock,
+                                .findings = findings,
+                                .dump_index = dump_index,
+                                .first_function = first};
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     enum jit_dump_end end;
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE)
-        if (add_record(&reader, &record))
+    tell_header(&reader);
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
+        if (end == JIT_DUMP_TORN)
+            tell_end(&reader, &record, end);
+        else if (add_record(&reader, &record))
             return failure(findings, "out of memory");
-    if (end == JIT_DUMP_CUT)
-        finding(findings, FINDING_DUMP_TRUNCATED,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
-                " bytes long by its prefix, %" PRIu64 " are left",
-                dump->path, record.number, record.offset, record.total_size,
-                (uint64_t)dump->size - record.offset);
-    if (unwind_info_assign(log, dump, findings))
+    }
+    tell_end(&reader, &record, end);
+    if ((reader.index_fell && look_at_indices(&reader, first)) ||
+        unwind_info_assign(log, dump, findings))
         return failure(findings, "out of memory");
     return 0;
 }
@@ -209,5 +409,8 @@ void code_log_free(struct code_log *log)
     free(log->blobs);
     free(log->cies);
     free(log->fdes);
+    for (size_t i = 0; i < log->name_count; i++)
+        free(log->names[i]);
+    free(log->names);
     *log = (struct code_log){0};
 }

@@ -14,7 +14,7 @@ struct jit_function {
     uint64_t addr;
     uint64_t size;
     uint64_t code_index;
-    const char *name;    /* in the dump */
+    const char *name;    /* in the dump, or mended in the log's names */
     const uint8_t *code; /* size bytes in the dump, or NULL */
     uint32_t dump;       /* index of the dump it came from */
     uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */
@@ -31,12 +31,17 @@ struct jit_function {
 /* Between functions no further apart than this lies nothing but alignment: one map record can cover them. */
 enum { CODE_GAP_BYTES = 63 };
 
-enum code_event_kind { CODE_EVENT_LOAD, CODE_EVENT_MOVE, CODE_EVENT_UNLOAD };
+enum code_event_kind {
+    CODE_EVENT_LOAD,
+    CODE_EVENT_MOVE,
+    CODE_EVENT_UNLOAD,
+    CODE_EVENT_END, /* as UNLOAD, but because the dump began anew: the function may be gone already */
+};
 
 struct code_event {
     uint64_t time_ns; /* on the profile's clock */
     uint32_t kind;
-    uint32_t index; /* LOAD: of the function; MOVE, UNLOAD: into the array of that kind */
+    uint32_t index; /* LOAD: of the function; MOVE, UNLOAD, END: into the moves or unloads */
 };
 
 struct code_move {
@@ -79,6 +84,8 @@ struct code_log {
     size_t unload_count, unload_capacity;
     struct unwind_blob *blobs; /* of the dump that is being read */
     size_t blob_count, blob_capacity;
+    char **names; /* that could not be used as they stand in the dump */
+    size_t name_count, name_capacity;
     bool has_unwinding; /* there was a blob, even an empty one */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;

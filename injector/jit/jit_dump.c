@@ -1,6 +1,7 @@
 /* See jit_dump.h; the format stands in jitdump/jitdump_format.h. */
 #include "injector/jit/jit_dump.h"
 
+#include "injector/jit/torn_record.h"
 #include "jitdump/byte_cursor.h"
 
 #include <elf.h>
@@ -43,6 +44,9 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     if (data == MAP_FAILED)
         return refuse(cause, "can't map it: %s", strerror(errno));
     dump->data = data;
+    dump->used_bytes = dump->size;
+    while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)
+        dump->used_bytes--;
     return 0;
 }
 
@@ -59,24 +63,109 @@ static uint8_t address_bytes_of(uint32_t elf_mach)
     }
 }
 
+static struct jit_header get_header(struct byte_cursor *cursor)
+{
+    struct jit_header header = {.big_endian = cursor->big_endian};
+    cursor_skip(cursor, 4); /* the magic */
+    header.version = cursor_u32(cursor);
+    header.total_size = cursor_u32(cursor);
+    header.elf_mach = cursor_u32(cursor);
+    cursor_skip(cursor, 4);
+    header.pid = cursor_u32(cursor);
+    header.timestamp = cursor_u64(cursor);
+    header.flags = cursor_u64(cursor);
+    return header;
+}
+
+static void take_header(struct jit_dump *dump, const struct jit_header *header)
+{
+    dump->big_endian = header->big_endian;
+    dump->version = header->version;
+    dump->header_bytes = header->total_size;
+    dump->elf_mach = header->elf_mach;
+    dump->address_bytes = address_bytes_of(dump->elf_mach);
+    dump->pid = header->pid;
+    dump->timestamp = header->timestamp;
+    dump->flags = header->flags;
+}
+
+static bool sound_record_at(const struct jit_dump *dump, uint64_t offset)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    return jit_record_is_sound(&walk, offset);
+}
+
+static bool record_follows_header(const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    return jit_record_follows(&walk, walk.offset);
+}
+
+/* QUIRK_HEADER_SIZE: behind total_size, unless a record is found at 40 and none there. */
+static void place_records(struct jit_dump *dump)
+{
+    bool possible = dump->header_bytes >= JITHEADER_BYTES && dump->header_bytes <= dump->size;
+    if (dump->header_bytes == JITHEADER_BYTES)
+        return;
+    if ((!possible || !sound_record_at(dump, dump->header_bytes)) &&
+        sound_record_at(dump, JITHEADER_BYTES)) {
+        dump->header_bytes = JITHEADER_BYTES;
+        dump->quirks |= quirk_bit(QUIRK_HEADER_SIZE);
+    } else if (possible) {
+        dump->quirks |= quirk_bit(QUIRK_HEADER_LONGER);
+    }
+}
+
+/* QUIRK_ELF_CLASS: whether some code lies where the machine of elf_mach has no addresses. */
+static bool has_far_code(const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    for (;;) {
+        enum jit_dump_end end = jit_dump_next(&walk, &record);
+        if (end == JIT_DUMP_WHOLE || end == JIT_DUMP_CUT)
+            return false;
+        if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken &&
+            record.load.code_addr + record.load.code_size > UINT32_MAX)
+            return true;
+    }
+}
+
+static void widen_addresses(struct jit_dump *dump)
+{
+    if (dump->address_bytes == 8 || !has_far_code(dump))
+        return;
+    dump->address_bytes = 8;
+    dump->elf_mach = dump->elf_mach == EM_386   ? EM_X86_64
+                     : dump->elf_mach == EM_ARM ? EM_AARCH64
+                     : dump->elf_mach == EM_PPC ? EM_PPC64
+                                                : dump->elf_mach; /* MIPS has one for both */
+    dump->quirks |= quirk_bit(QUIRK_ELF_CLASS);
+}
+
 static int read_header(struct jit_dump *dump, struct cause cause)
 {
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);
     uint32_t magic = cursor_u32(&cursor);
     if (magic != JITDUMP_MAGIC && magic != JITDUMP_MAGIC_SWAPPED)
         return refuse(cause, "not a jitdump file: it begins with 0x%08" PRIx32, magic);
-    dump->big_endian = cursor.big_endian = magic == JITDUMP_MAGIC_SWAPPED;
-    dump->version = cursor_u32(&cursor);
-    dump->header_bytes = cursor_u32(&cursor);
-    dump->elf_mach = cursor_u32(&cursor);
-    dump->address_bytes = address_bytes_of(dump->elf_mach);
-    cursor_skip(&cursor, 4);
-    dump->pid = cursor_u32(&cursor);
-    dump->timestamp = cursor_u64(&cursor);
-    dump->flags = cursor_u64(&cursor);
+    cursor = byte_cursor_over(dump->data, dump->size, magic == JITDUMP_MAGIC_SWAPPED);
+    const struct jit_header header = get_header(&cursor);
+    take_header(dump, &header);
+    place_records(dump);
     if (dump->header_bytes < JITHEADER_BYTES || dump->header_bytes > dump->size)
         return refuse(cause, "its header says that it is %" PRIu32 " bytes long",
                       dump->header_bytes);
+    if (dump->version != JITDUMP_FILE_VERSION && dump->header_bytes < dump->size &&
+        !record_follows_header(dump))
+        return refuse(cause,
+                      "its version is %" PRIu32 ", and no record of version 1 follows the header",
+                      dump->version);
+    if (dump->version != JITDUMP_FILE_VERSION)
+        dump->quirks |= quirk_bit(QUIRK_HEADER_VERSION);
+    if (dump->flags & ~(uint64_t)JITDUMP_FLAG_ARCH_TIMESTAMP)
+        dump->quirks |= quirk_bit(QUIRK_HEADER_FLAGS);
+    widen_addresses(dump);
     return 0;
 }
 
@@ -102,7 +191,10 @@ void jit_dump_close(struct jit_dump *dump)
 
 struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump)
 {
-    return (struct jit_dump_walk){dump, dump->header_bytes, 0};
+    return (struct jit_dump_walk){.dump = dump,
+                                  .big_endian = dump->big_endian,
+                                  .offset = dump->header_bytes,
+                                  .pid = dump->pid};
 }
 
 /* A record without the bytes may claim any size, and an image is as large as its code: no file and no disk would do. */
@@ -115,40 +207,107 @@ static bool possible_code(uint64_t addr, uint64_t size)
     return addr >= 0x10000 && size <= MAX_CODE_BYTES && size <= UINT64_MAX - addr;
 }
 
-/* The code is the last code_size bytes of the record, as perf takes it: what stands between the name's NUL
- * and the code is padding.  Records without a name (perf's own tests write them) and records that end
- * behind the name although code_size is not 0 (jvmti and .NET stubs) are both in the wild. */
-static const char *read_load(struct byte_cursor *cursor, struct jit_load *load)
+/* Whether BYTES are text: no control character, and UTF-8 as far as one can tell from the leading bits. */
+static bool is_text(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] < 0x20 || bytes[i] == 0x7f || bytes[i] >= 0xf5)
+            return false;
+    return count > 0;
+}
+
+/* QUIRK_NAME_OPEN: the REST bytes at NAME are name and code with no NUL between.  The first NUL is then in the code, or
+ * there is none: what stands before it is no text, while the name is.  A text up to its NUL is a name, and the code behind
+ * it too short. */
+static bool name_is_open(const uint8_t *name, size_t rest, uint64_t code_size, size_t name_bytes)
+{
+    size_t open_bytes = rest > code_size ? rest - (size_t)code_size : 0;
+    return open_bytes && open_bytes <= name_bytes && is_text(name, open_bytes) &&
+           (name_bytes == rest || !is_text(name, name_bytes));
+}
+
+/* Name and code, which are the rest of the record.  The code is its last code_size bytes, as perf takes it. */
+static const char *read_name_and_code(struct byte_cursor *cursor, struct jit_load *load,
+                                      uint64_t *quirks)
+{
+    size_t rest = cursor_left(cursor);
+    const uint8_t *bytes = cursor->data + cursor->offset;
+    size_t name_bytes = strnlen((const char *)bytes, rest);
+    load->name = "";
+    load->name_bytes = 0;
+    load->code = NULL;
+    if (rest == load->code_size && rest > 0) {
+        *quirks |= quirk_bit(QUIRK_NAME_ABSENT);
+        load->code = bytes;
+        return NULL;
+    }
+    load->name = (const char *)bytes;
+    load->name_bytes = name_bytes;
+    if (name_is_open(bytes, rest, load->code_size, name_bytes)) {
+        *quirks |= quirk_bit(QUIRK_NAME_OPEN);
+        load->name_bytes = rest - (size_t)load->code_size;
+        load->code = bytes + load->name_bytes;
+        return NULL;
+    }
+    if (name_bytes == rest)
+        return "LOAD has a name without end";
+    size_t behind = rest - name_bytes - 1;
+    if (name_bytes == 0)
+        *quirks |= quirk_bit(QUIRK_NAME_EMPTY);
+    if (load->code_size == 0)
+        *quirks |= quirk_bit(QUIRK_CODE_EMPTY);
+    else if (behind > load->code_size)
+        *quirks |= quirk_bit(QUIRK_NAME_PADDED);
+    else if (behind == 0)
+        *quirks |= quirk_bit(QUIRK_CODE_ABSENT);
+    if (behind >= load->code_size)
+        load->code = bytes + (rest - (size_t)load->code_size);
+    else if (behind != 0)
+        return "LOAD holds fewer bytes of code than it says";
+    return NULL;
+}
+
+/* A LOAD whose tid has TID_BYTES, behind PAD_BYTES of padding. */
+static const char *read_load_fields(struct byte_cursor *cursor, struct jit_load *load,
+                                    uint64_t *quirks, size_t pad_bytes, size_t tid_bytes)
 {
     load->pid = cursor_u32(cursor);
-    load->tid = cursor_u32(cursor);
+    cursor_skip(cursor, pad_bytes);
+    load->tid = tid_bytes == 8 ? (uint32_t)cursor_u64(cursor) : cursor_u32(cursor);
     load->vma = cursor_u64(cursor);
     load->code_addr = cursor_u64(cursor);
     load->code_size = cursor_u64(cursor);
     load->code_index = cursor_u64(cursor);
     if (cursor->failed)
         return "LOAD is shorter than its fixed part";
-    size_t rest = cursor_left(cursor);
-    const char *name = (const char *)cursor->data + cursor->offset;
-    load->name = "";
-    load->code = NULL;
     if (!possible_code(load->code_addr, load->code_size))
         return "LOAD at addresses where no process can have code";
-    if (rest == load->code_size && rest > 0) {
-        load->code = cursor_bytes(cursor, rest);
-        return NULL;
+    return read_name_and_code(cursor, load, quirks);
+}
+
+/* QUIRK_THREAD_ID_64.  CPython's struct on macOS is not packed, so 4 bytes of padding stand before the tid; it says vma =
+ * code_addr, and name, NUL and code fill the record.  A damaged LOAD fulfils none of that by chance. */
+static bool read_wide_load(const struct byte_cursor *start, struct jit_load *load, uint64_t *quirks)
+{
+    for (size_t pad_bytes = 0; pad_bytes <= 4; pad_bytes += 4) {
+        struct byte_cursor cursor = *start;
+        struct jit_load wide;
+        uint64_t seen = 0;
+        if (read_load_fields(&cursor, &wide, &seen, pad_bytes, 8) || seen ||
+            wide.vma != wide.code_addr)
+            continue;
+        *load = wide;
+        *quirks = quirk_bit(QUIRK_THREAD_ID_64);
+        return true;
     }
-    size_t name_bytes = strnlen(name, rest);
-    if (name_bytes == rest)
-        return "LOAD has a name without end";
-    load->name = name;
-    if (rest - name_bytes - 1 >= load->code_size) {
-        cursor_skip(cursor, rest - (size_t)load->code_size);
-        load->code = cursor_bytes(cursor, (size_t)load->code_size);
-    } else if (rest != name_bytes + 1) {
-        return "LOAD holds fewer bytes of code than it says";
-    }
-    return NULL;
+    return false;
+}
+
+static const char *read_load(struct byte_cursor *cursor, struct jit_load *load, uint64_t *quirks)
+{
+    const struct byte_cursor start = *cursor;
+    const char *wrong = read_load_fields(cursor, load, quirks, 0, 4);
+    return wrong && read_wide_load(&start, load, quirks) ? NULL : wrong;
 }
 
 static const char *read_move(struct byte_cursor *cursor, struct jit_move *move)
@@ -188,6 +347,7 @@ static const char *read_debug_info(struct byte_cursor *cursor, struct jit_debug_
     info->nr_entry = cursor_u64(cursor);
     if (cursor->failed)
         return "DEBUG_INFO is shorter than its fixed part";
+    info->big_endian = cursor->big_endian;
     info->entries_bytes = cursor_left(cursor);
     info->entries = cursor_bytes(cursor, info->entries_bytes);
     if (info->nr_entry > info->entries_bytes / (JR_DEBUG_ENTRY_BYTES + 1))
@@ -214,7 +374,7 @@ static const char *read_fields(struct byte_cursor *cursor, struct jit_record *re
 {
     switch (record->id) {
     case JIT_CODE_LOAD:
-        return read_load(cursor, &record->load);
+        return read_load(cursor, &record->load, &record->quirks);
     case JIT_CODE_MOVE:
         return read_move(cursor, &record->move);
     case JIT_CODE_UNLOAD:
@@ -228,39 +388,111 @@ static const char *read_fields(struct byte_cursor *cursor, struct jit_record *re
     }
 }
 
-/* A writer that maps its file (libjitdump does) leaves zeros behind the last record when it is killed. */
-static bool all_zero(const uint8_t *bytes, size_t count)
+/* The magic of a header, in either byte order, stands at OFFSET. */
+static bool header_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
 {
-    return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
+    const struct jit_dump *dump = walk->dump;
+    size_t left = dump->size - (size_t)offset;
+    bool swapped = record->id == JITDUMP_MAGIC_SWAPPED;
+    struct byte_cursor cursor =
+        byte_cursor_over(dump->data + offset, left, walk->big_endian != swapped);
+    struct jit_header header = get_header(&cursor);
+    *record = (struct jit_record){.id = JIT_HEADER,
+                                  .total_size = header.total_size,
+                                  .extent = header.total_size,
+                                  .timestamp = header.timestamp,
+                                  .offset = offset,
+                                  .number = walk->number,
+                                  .header = header};
+    return !cursor.failed && header.version <= 2 && header.total_size >= JITHEADER_BYTES &&
+           header.total_size <= left;
+}
+
+bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
+{
+    const struct jit_dump *dump = walk->dump;
+    size_t left = dump->size - (size_t)offset;
+    struct byte_cursor cursor = byte_cursor_over(dump->data + offset, left, walk->big_endian);
+    record->id = cursor_u32(&cursor);
+    if (record->id == JITDUMP_MAGIC || record->id == JITDUMP_MAGIC_SWAPPED)
+        return header_at(walk, offset, record);
+    record->total_size = cursor_u32(&cursor);
+    record->timestamp = cursor_u64(&cursor);
+    record->offset = offset;
+    record->number = walk->number;
+    record->extent = record->total_size;
+    record->quirks = 0;
+    record->broken = NULL;
+    if (cursor.failed || record->total_size < JR_PREFIX_BYTES || record->total_size > left)
+        return false;
+    cursor.size = record->total_size;
+    record->broken = read_fields(&cursor, record);
+    return true;
+}
+
+/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if no record does, but behind them one
+ * does, or the end of the file. */
+static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
+{
+    const struct jit_dump *dump = walk->dump;
+    uint64_t end = record->offset + record->total_size;
+    if (record->id != JIT_CODE_LOAD || record->broken || record->load.code ||
+        record->load.code_size > dump->size - end || jit_record_follows(walk, end) ||
+        !jit_record_follows(walk, end + record->load.code_size))
+        return;
+    record->load.code = dump->data + end;
+    record->extent += record->load.code_size;
+    record->quirks &= ~quirk_bit(QUIRK_CODE_ABSENT);
+    record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
+}
+
+/* What tells later records from noise. */
+static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
+{
+    walk->number++;
+    if (record->id == JIT_HEADER)
+        walk->big_endian = record->header.big_endian;
+    if (record->broken || record->id == JIT_HEADER || record->id == JIT_FILLER)
+        return;
+    walk->time = record->timestamp;
+    if (record->id == JIT_CODE_LOAD)
+        walk->pid = record->load.pid;
+}
+
+static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record *record,
+                                   uint64_t next)
+{
+    record->extent = next - walk->offset;
+    walk->offset = next;
+    return JIT_DUMP_TORN;
 }
 
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct jit_dump *dump = walk->dump;
-    const uint8_t *bytes = dump->data + walk->offset;
     size_t left = dump->size - (size_t)walk->offset;
+    uint64_t next;
     if (left == 0)
         return JIT_DUMP_WHOLE;
-    struct byte_cursor cursor = byte_cursor_over(bytes, left, dump->big_endian);
-    record->id = cursor_u32(&cursor);
-    record->total_size = cursor_u32(&cursor);
-    record->timestamp = cursor_u64(&cursor);
-    record->offset = walk->offset;
-    record->number = walk->number;
-    if (cursor.failed || record->total_size < JR_PREFIX_BYTES || record->total_size > left)
-        return all_zero(bytes, left) ? JIT_DUMP_WHOLE : JIT_DUMP_CUT;
-    cursor.size = record->total_size;
-    record->broken = read_fields(&cursor, record);
-    walk->offset += record->total_size;
-    walk->number++;
+    if (!jit_record_at(walk, walk->offset, record)) {
+        if (jit_dump_unused_from(walk, walk->offset))
+            return JIT_DUMP_WHOLE;
+        return torn_record_end(walk, &next) ? step_over(walk, record, next) : JIT_DUMP_CUT;
+    }
+    take_code_behind(walk, record);
+    if (!jit_record_follows(walk, walk->offset + record->extent) &&
+        torn_record_inside(walk, record->extent, &next))
+        return step_over(walk, record, next);
+    walk->offset += record->extent;
+    remember(walk, record);
     return JIT_DUMP_MORE;
 }
 
-bool jit_debug_entry_next(const struct jit_dump *dump, const struct jit_debug_info *info,
-                          size_t *at, struct jit_debug_entry *entry)
+bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
+                          struct jit_debug_entry *entry)
 {
     struct byte_cursor cursor =
-        byte_cursor_over(info->entries, info->entries_bytes, dump->big_endian);
+        byte_cursor_over(info->entries, info->entries_bytes, info->big_endian);
     cursor_skip(&cursor, *at);
     entry->addr = cursor_u64(&cursor);
     entry->line = cursor_u32(&cursor);
@@ -285,6 +517,8 @@ const char *jit_record_name(uint32_t id)
         return "CODE_UNWINDING_INFO";
     case JIT_CODE_UNLOAD:
         return "CODE_UNLOAD";
+    case JIT_HEADER:
+        return "HEADER";
     case JIT_FILLER:
         return "FILLER";
     case JIT_CODE_DEBUG_INFO2:

@@ -20,6 +20,7 @@ struct tables {
     const uint8_t *hdr;
     size_t hdr_bytes;
     size_t eh_frame_offset; /* in the blob */
+    bool ended;             /* by a zero length */
     struct eh_fde *fdes;
     size_t fde_count, fde_capacity;
 };
@@ -51,8 +52,10 @@ static const char *read_fdes(struct tables *tables, const struct jit_dump *dump,
         if (!fdes)
             return "out of memory";
         tables->fdes = fdes;
-        if (!jd_eh_frame_next(&walk, &fdes[tables->fde_count]))
+        if (!jd_eh_frame_next(&walk, &fdes[tables->fde_count])) {
+            tables->ended = cursor_left(&walk.section) > 0;
             return walk.broken;
+        }
         tables->fde_count++;
     }
 }
@@ -146,14 +149,15 @@ static size_t score(const struct group *group, const struct tables *tables, uint
 struct best {
     uint64_t section_addr;
     size_t points;
+    bool imagined; /* perf's place behind a function */
 };
 
 static void try_place(const struct group *group, const struct tables *tables, uint64_t section_addr,
-                      struct best *best)
+                      bool imagined, struct best *best)
 {
     size_t points = score(group, tables, section_addr);
     if (points > best->points)
-        *best = (struct best){section_addr, points};
+        *best = (struct best){section_addr, points, imagined};
 }
 
 /* Every FDE is at home. */
@@ -175,9 +179,9 @@ static void try_imagined(const struct group *group, const struct tables *tables,
 {
     const struct jit_function *candidate = function_at(group, function);
     uint64_t behind = candidate->addr + (candidate->size + 7) / 8 * 8;
-    try_place(group, tables, behind + tables->eh_frame_offset, best);
+    try_place(group, tables, behind + tables->eh_frame_offset, true, best);
     if (tables->eh_frame_offset && !is_perfect(tables, best))
-        try_place(group, tables, behind, best);
+        try_place(group, tables, behind, true, best);
 }
 
 /* LLVM's ORC makes up a header on x86-64 whose pointer to .eh_frame is absolute: that is the place. */
@@ -197,9 +201,9 @@ static void try_named(const struct group *group, const struct tables *tables, st
 {
     uint64_t section_addr;
     if (!tables->fdes[0].pcrel)
-        try_place(group, tables, 0, best);
+        try_place(group, tables, 0, false, best);
     if (hdr_place(tables, group->dump, &section_addr))
-        try_place(group, tables, section_addr, best);
+        try_place(group, tables, section_addr, false, best);
 }
 
 /* Try every place at which the first FDE is the table of one of the functions logged behind the blob. */
@@ -213,16 +217,18 @@ static void try_matches(const struct group *group, const struct tables *tables, 
         if (function->size != fde->pc_range || is_taken(group, group->in_order[i]))
             continue;
         guesses++;
-        try_place(group, tables, function->addr - eh_fde_pc(fde, 0), best);
+        try_place(group, tables, function->addr - eh_fde_pc(fde, 0), false, best);
     }
 }
 
-/* Blob NUMBER of BLOB_COUNT.  The usual case first: as many blobs as loads, in the same order, made as perf has it. */
+/* Blob NUMBER of BLOB_COUNT.  The usual case first: the loads in the same order as the blobs, made as perf has it.  The loads
+ * that follow may have no tables; if they are fewer than the blobs, the last blobs count. */
 static struct best find_place(const struct group *group, const struct tables *tables, size_t number,
                               size_t blob_count)
 {
-    struct best best = {0, 0};
-    size_t partner = group->count + number - blob_count;
+    struct best best = {0};
+    size_t surplus = blob_count > group->count ? blob_count - group->count : 0;
+    size_t partner = number - surplus; /* wraps around for a blob that does not count */
     if (partner < group->count)
         try_imagined(group, tables, group->in_order[partner], &best);
     if (!is_perfect(tables, &best))
@@ -285,20 +291,78 @@ static void tell(const struct group *group, const struct unwind_blob *blob, enum
             blob->record_number, blob->record_offset, what);
 }
 
-static int keep(struct group *group, const struct tables *tables, uint64_t section_addr)
+/* ---- What of it perf could not have read ---- */
+
+/* An .eh_frame_hdr whose table perf could search: it is there, and has entries. */
+static bool has_table(const struct tables *tables, const struct jit_dump *dump)
 {
-    size_t homeless = 0;
+    struct byte_cursor cursor = byte_cursor_over(tables->hdr, tables->hdr_bytes, dump->big_endian);
+    cursor_skip(&cursor, 2);
+    uint8_t count_encoding = cursor_u8(&cursor), table_encoding = cursor_u8(&cursor);
+    cursor_skip(&cursor, 4); /* eh_frame_ptr */
+    uint32_t count = cursor_u32(&cursor);
+    return !cursor.failed && count_encoding != DW_EH_PE_omit && table_encoding != DW_EH_PE_omit &&
+           count > 0;
+}
+
+static void tell_repaired(const struct group *group, const struct unwind_blob *blob,
+                          enum quirk quirk)
+{
+    repaired(group->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, group->dump->path,
+             blob->record_number, blob->record_offset);
+}
+
+static void look_at_form(const struct group *group, const struct tables *tables)
+{
+    const struct unwind_blob *blob = tables->blob;
+    if (tables->fde_count == 0) {
+        tell_repaired(group, blob, QUIRK_UNWIND_EMPTY);
+        return;
+    }
+    if (tables->hdr_bytes == 0)
+        tell_repaired(group, blob, QUIRK_HDR_ABSENT);
+    else if (!has_table(tables, group->dump))
+        tell_repaired(group, blob, QUIRK_HDR_NO_TABLE);
+    if (tables->eh_frame_offset)
+        tell_repaired(group, blob, QUIRK_HDR_FIRST);
+    if (!tables->ended)
+        tell_repaired(group, blob, QUIRK_FRAME_NO_END);
+    if (blob->info.mapped_size == 0)
+        tell_repaired(group, blob, QUIRK_MAPPED_SIZE_0);
+}
+
+/* The FDEs' functions are HOMES in all, LAST_HOME among them. */
+static void look_at_place(const struct group *group, const struct tables *tables,
+                          const struct best *best, size_t homes, uint32_t last_home)
+{
+    if (!best->imagined)
+        tell_repaired(group, tables->blob, QUIRK_FRAME_ELSEWHERE);
+    if (homes > 1)
+        tell_repaired(group, tables->blob, QUIRK_UNWIND_SHARED);
+    else if (last_home != group->in_order[0])
+        tell_repaired(group, tables->blob, QUIRK_UNWIND_FAR);
+}
+
+/* ---- All of it ---- */
+
+static int keep(struct group *group, const struct tables *tables, const struct best *best)
+{
+    size_t homeless = 0, homes = 0;
+    uint32_t last_home = NO_IMAGE;
     for (size_t i = 0; i < tables->fde_count; i++) {
-        uint32_t home = home_of(group, &tables->fdes[i], section_addr);
+        uint32_t home = home_of(group, &tables->fdes[i], best->section_addr);
         homeless += home == NO_IMAGE;
-        if (home != NO_IMAGE && add_fde(group, &tables->fdes[i], home, section_addr))
+        if (home != NO_IMAGE && add_fde(group, &tables->fdes[i], home, best->section_addr))
             return -1;
+        homes += home != NO_IMAGE && home != last_home;
+        last_home = home != NO_IMAGE ? home : last_home;
         if (home != NO_IMAGE && tables->fde_count == 1)
             group->taken[home - group->first] = true;
     }
     if (homeless)
         tell(group, tables->blob, FINDING_UNWIND_HOMELESS,
              "no load behind it covers all of its FDEs");
+    look_at_place(group, tables, best, homes, last_home);
     return 0;
 }
 
@@ -308,12 +372,14 @@ static int assign_blob(struct group *group, const struct unwind_blob *blob, size
     struct tables tables = {0};
     const char *wrong = take_apart(&tables, blob, group->dump);
     int result = 0;
+    if (!wrong)
+        look_at_form(group, &tables);
     if (wrong) {
         tell(group, blob, FINDING_UNWIND_BROKEN, wrong);
     } else if (tables.fde_count) {
         struct best best = find_place(group, &tables, number, blob_count);
         if (best.points)
-            result = keep(group, &tables, best.section_addr);
+            result = keep(group, &tables, &best);
         else
             tell(group, blob, FINDING_UNWIND_HOMELESS, "no load behind it fits");
     }

@@ -220,8 +220,8 @@ static int move(struct player *player, const struct code_move *code_move)
     return load(player, code_move->function);
 }
 
-/* An unload may come late, when the addresses, or some of them, have a new owner: that one stays. */
-static int unload(struct player *player, const struct code_unload *code_unload)
+/* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
+static int unload(struct player *player, const struct code_unload *code_unload, bool told)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
     struct address_place place;
@@ -232,7 +232,8 @@ static int unload(struct player *player, const struct code_unload *code_unload)
             return end_function(player, range->value);
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
-    if (owner == NO_IMAGE && code_unload->size && (!range || range->start > code_unload->addr))
+    if (told && owner == NO_IMAGE && code_unload->size &&
+        (!range || range->start > code_unload->addr))
         finding(player->findings, FINDING_CODE_LOST,
                 "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
                 player->process->dump_paths[0], code_unload->code_index, code_unload->addr);
@@ -249,7 +250,7 @@ static int play_code_event(struct player *player, const struct code_event *event
     case CODE_EVENT_MOVE:
         return move(player, &log->moves[event->index]);
     default:
-        return unload(player, &log->unloads[event->index]);
+        return unload(player, &log->unloads[event->index], event->kind == CODE_EVENT_UNLOAD);
     }
 }
 

@@ -345,15 +345,15 @@ static void test_debug_info_entry_after_entry(void **state)
     assert_null(record.broken);
     assert_int_equal(record.debug_info.code_addr, ADDR);
     assert_int_equal(record.debug_info.nr_entry, 2);
-    assert_true(jit_debug_entry_next(&dump, &record.debug_info, &at, &entry));
+    assert_true(jit_debug_entry_next(&record.debug_info, &at, &entry));
     assert_int_equal(entry.addr, ADDR + 1);
     assert_int_equal(entry.line, 10);
     assert_int_equal(entry.discrim, 100);
     assert_string_equal(entry.name, "a.js");
-    assert_true(jit_debug_entry_next(&dump, &record.debug_info, &at, &entry));
+    assert_true(jit_debug_entry_next(&record.debug_info, &at, &entry));
     assert_int_equal(entry.line, 20);
     assert_string_equal(entry.name, "");
-    assert_false(jit_debug_entry_next(&dump, &record.debug_info, &at, &entry));
+    assert_false(jit_debug_entry_next(&record.debug_info, &at, &entry));
     jit_dump_close(&dump);
 }
 
@@ -386,7 +386,7 @@ static void test_debug_entry_without_end_does_not_fit(void **state)
     dump_end_record(&built, start);
     read_one(&dump, &record);
     assert_null(record.broken);
-    assert_false(jit_debug_entry_next(&dump, &record.debug_info, &at, &entry));
+    assert_false(jit_debug_entry_next(&record.debug_info, &at, &entry));
     jit_dump_close(&dump);
 }
 

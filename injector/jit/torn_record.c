@@ -1,0 +1,116 @@
+/* See torn_record.h. */
+#include "injector/jit/torn_record.h"
+
+#include "jitdump/byte_cursor.h"
+
+enum {
+    CHAIN_RECORDS = 8,     /* so many are a chain wherever they end */
+    MIN_CHAIN_RECORDS = 2, /* fewer are chance */
+    UNKNOWN_RECORDS = 8,   /* so many of unknown ids may stand between two sound ones */
+};
+
+/* 52 days in ns: JITs compile late, but chance hits one value in 2000. */
+#define NEAR_NS (UINT64_C(1) << 52)
+
+static bool is_near(const struct jit_dump_walk *walk, const struct jit_record *record)
+{
+    uint64_t a = walk->time, b = record->timestamp;
+    return a == 0 || record->id == JIT_FILLER || record->id == JIT_HEADER ||
+           (a < b ? b - a : a - b) < NEAR_NS;
+}
+
+static bool is_sound(const struct jit_dump_walk *walk, const struct jit_record *record)
+{
+    return !record->broken && jit_record_name(record->id) && is_near(walk, record);
+}
+
+bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset)
+{
+    struct jit_record record;
+    return offset < walk->dump->size && jit_record_at(walk, offset, &record) &&
+           is_sound(walk, &record);
+}
+
+bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset)
+{
+    return offset >= walk->dump->used_bytes;
+}
+
+/* A known record that goes on behind the end of the file. */
+static bool is_cut(const struct jit_dump_walk *walk, uint64_t offset,
+                   const struct jit_record *record)
+{
+    size_t left = walk->dump->size - (size_t)offset;
+    return left < JR_PREFIX_BYTES ||
+           (record->total_size > left && jit_record_name(record->id) && is_near(walk, record));
+}
+
+bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
+{
+    struct jit_record record;
+    for (int i = 0; i < UNKNOWN_RECORDS; i++) {
+        if (offset > walk->dump->size)
+            return false;
+        if (jit_dump_unused_from(walk, offset))
+            return true;
+        if (!jit_record_at(walk, offset, &record))
+            return is_cut(walk, offset, &record);
+        if (jit_record_name(record.id))
+            return is_sound(walk, &record);
+        offset += record.total_size;
+    }
+    return true;
+}
+
+/* Whether a chain begins at OFFSET that leads behind PAST.  A LOAD of another pid than the last one's is not believed to begin
+ * one on its own word. */
+static bool chain_at(const struct jit_dump_walk *walk, uint64_t offset, uint64_t past)
+{
+    struct jit_record record;
+    size_t needed = MIN_CHAIN_RECORDS;
+    for (size_t count = 0; count < CHAIN_RECORDS; count++) {
+        if (jit_dump_unused_from(walk, offset))
+            return count > 0;
+        if (offset > past && count >= needed)
+            return true;
+        if (!jit_record_at(walk, offset, &record) || !is_sound(walk, &record))
+            return false;
+        if (record.id == JIT_CODE_LOAD && record.load.pid != walk->pid)
+            needed = MIN_CHAIN_RECORDS + 1;
+        offset += record.extent;
+    }
+    return true;
+}
+
+/* The ids that a chain can begin with, in the file's byte order. */
+static bool may_begin(const struct jit_dump_walk *walk, uint64_t offset)
+{
+    const struct jit_dump *dump = walk->dump;
+    struct byte_cursor cursor =
+        byte_cursor_over(dump->data + offset, dump->size - (size_t)offset, walk->big_endian);
+    uint32_t id = cursor_u32(&cursor), total_size = cursor_u32(&cursor);
+    if (cursor.failed)
+        return false;
+    return id == JITDUMP_MAGIC || id == JITDUMP_MAGIC_SWAPPED ||
+           (total_size >= JR_PREFIX_BYTES && jit_record_name(id));
+}
+
+static bool find_chain(const struct jit_dump_walk *walk, uint64_t from, uint64_t to, uint64_t past,
+                       uint64_t *next)
+{
+    for (*next = from; *next < to; ++*next)
+        if (may_begin(walk, *next) && chain_at(walk, *next, past))
+            return true;
+    return false;
+}
+
+bool torn_record_end(const struct jit_dump_walk *walk, uint64_t *next)
+{
+    return find_chain(walk, walk->offset + 1, walk->dump->size, 0, next);
+}
+
+bool torn_record_inside(const struct jit_dump_walk *walk, uint64_t extent, uint64_t *next)
+{
+    uint64_t end = walk->offset + extent;
+    return find_chain(walk, walk->offset + JR_PREFIX_BYTES, end, end, next);
+}
