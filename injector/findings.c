@@ -51,9 +51,9 @@ static const struct finding_text texts[FINDING_KINDS] = {
                               "it has its name, but perf annotate can't show its instructions",
                               false},
     [FINDING_DUMP_TORN] =
-        {"part of a dump without records",
-         "skipped; functions logged in it have no names, and the one before it may show wrong "
-         "instructions; `perfjit dump FILE` shows the records around it",
+        {"torn part of a dump",
+         "functions logged in it have no names unless told below, and the one before it may show "
+         "wrong instructions; `perfjit dump FILE` shows the records around it",
          true},
     [FINDING_DUMP_FOREIGN] = {"part of a dump that another process wrote",
                               "skipped; let each process write a file of its own", true},

@@ -251,7 +251,7 @@ static bool print_record(const struct field_writer *writer, const struct jit_rec
     if (!record->broken)
         put_quirks(writer, record->quirks);
     puts(writer->json ? "}" : "");
-    return !wrong;
+    return !wrong && (record->broken || !(record->quirks & quirk_bit(QUIRK_RECORD_TORN)));
 }
 
 /* A stretch without records, and where they go on. */

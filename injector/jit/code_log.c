@@ -19,7 +19,8 @@ struct log_reader {
     bool foreign;          /* a header said that what follows is not this dump's */
     bool closed;           /* there was a CLOSE */
     uint64_t last_time;
-    uint64_t max_index; /* of all loads so far */
+    size_t first_index; /* function from which on a code_index should occur once */
+    uint64_t max_index; /* of all loads from there on */
     bool index_fell;    /* a load's was not above all before it */
 };
 
@@ -117,9 +118,10 @@ static void look_at_ids(struct log_reader *reader, const struct jit_record *reco
     const struct jit_load *load = &record->load;
     if (load->pid != reader->dump->pid)
         tell_repaired(reader, record, QUIRK_PID_DIFFERS);
-    if (load->tid == 0 || load->tid > MAX_LINUX_TID)
+    bool wide = record->quirks & quirk_bit(QUIRK_THREAD_ID_64); /* another system's */
+    if (!wide && (load->tid == 0 || load->tid > MAX_LINUX_TID))
         tell_repaired(reader, record, QUIRK_TID_IMPOSSIBLE);
-    bool first = reader->log->function_count == reader->first_function + 1;
+    bool first = reader->log->function_count == reader->first_index + 1;
     reader->index_fell |= !first && load->code_index <= reader->max_index;
     if (first || load->code_index > reader->max_index)
         reader->max_index = load->code_index;
@@ -137,7 +139,13 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
     function->code_index = load->code_index;
     function->name = name;
     function->code = load->code;
-    if (!load->code)
+    if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
+        finding(reader->findings, FINDING_DUMP_TORN,
+                "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
+                " bytes; its name, %s, is kept",
+                reader->dump->path, record->number, record->offset, record->extent,
+                record->total_size, function->name);
+    else if (!load->code)
         finding(reader->findings, FINDING_BYTES_ABSENT,
                 "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path, record->number,
                 record->offset, function->name);
@@ -193,8 +201,38 @@ static int add_blob(struct log_reader *reader, const struct jit_record *record)
     return 0;
 }
 
+static int compare_indices(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* QUIRK_INDEX_REUSED: count the loads of this part of the dump whose code_index an earlier one has, too. */
+static int look_at_indices(struct log_reader *reader)
+{
+    const struct code_log *log = reader->log;
+    size_t first = reader->first_index, count = 0;
+    reader->first_index = log->function_count;
+    if (!reader->index_fell)
+        return 0;
+    reader->index_fell = false;
+    uint64_t *indices = malloc((log->function_count - first + 1) * sizeof *indices);
+    if (!indices)
+        return -1;
+    for (size_t i = first; i < log->function_count; i++)
+        if (log->functions[i].name) /* else it is the target of a move */
+            indices[count++] = log->functions[i].code_index;
+    qsort(indices, count, sizeof *indices, compare_indices);
+    for (size_t i = 1; i < count; i++)
+        if (indices[i] == indices[i - 1])
+            repaired(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
+                     reader->dump->path, indices[i]);
+    free(indices);
+    return 0;
+}
+
 /* A second header, QUIRK_HEADER_AGAIN, unless it is another's, QUIRK_HEADER_FOREIGN. */
-static void take_header(struct log_reader *reader, const struct jit_record *record)
+static int take_header(struct log_reader *reader, const struct jit_record *record)
 {
     const struct jit_dump *dump = reader->dump;
     const struct jit_header *header = &record->header;
@@ -211,11 +249,12 @@ static void take_header(struct log_reader *reader, const struct jit_record *reco
                 !same_clock                              ? ", with another clock"
                 : header->big_endian != dump->big_endian ? ", of the other byte order"
                                                          : "");
-        return;
+        return 0;
     }
     tell_repaired(reader, record, QUIRK_HEADER_AGAIN);
     if (reader->log->function_count > reader->first_function)
         reader->ended = reader->log->function_count;
+    return look_at_indices(reader);
 }
 
 /* What RECORD's place among the others, and its reader, noticed. */
@@ -261,10 +300,8 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
 
 static int add_record(struct log_reader *reader, const struct jit_record *record)
 {
-    if (record->id == JIT_HEADER) {
-        take_header(reader, record);
-        return 0;
-    }
+    if (record->id == JIT_HEADER)
+        return take_header(reader, record);
     if (reader->foreign)
         return 0;
     if (!record->broken)
@@ -292,32 +329,6 @@ static void tell_end(const struct log_reader *reader, const struct jit_record *r
                 record->offset + record->extent);
 }
 
-static int compare_indices(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* QUIRK_INDEX_REUSED: count the loads from FIRST on whose code_index an earlier one has, too. */
-static int look_at_indices(const struct log_reader *reader, size_t first)
-{
-    const struct code_log *log = reader->log;
-    size_t count = 0;
-    uint64_t *indices = malloc((log->function_count - first + 1) * sizeof *indices);
-    if (!indices)
-        return -1;
-    for (size_t i = first; i < log->function_count; i++)
-        if (log->functions[i].name) /* else it is the target of a move */
-            indices[count++] = log->functions[i].code_index;
-    qsort(indices, count, sizeof *indices, compare_indices);
-    for (size_t i = 1; i < count; i++)
-        if (indices[i] == indices[i - 1])
-            repaired(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
-                     reader->dump->path, indices[i]);
-    free(indices);
-    return 0;
-}
-
 static void tell_header(const struct log_reader *reader)
 {
     const struct jit_dump *dump = reader->dump;
@@ -332,13 +343,13 @@ static void tell_header(const struct log_reader *reader)
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings)
 {
-    const size_t first = log->function_count;
     struct log_reader reader = {.log = log,
                                 .dump = dump,
                                 .clock = clock,
                                 .findings = findings,
                                 .dump_index = dump_index,
-                                .first_function = first};
+                                .first_function = log->function_count,
+                                .first_index = log->function_count};
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     enum jit_dump_end end;
@@ -350,8 +361,7 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
             return failure(findings, "out of memory");
     }
     tell_end(&reader, &record, end);
-    if ((reader.index_fell && look_at_indices(&reader, first)) ||
-        unwind_info_assign(log, dump, findings))
+    if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings))
         return failure(findings, "out of memory");
     return 0;
 }

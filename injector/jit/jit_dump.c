@@ -430,15 +430,18 @@ bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit
     return true;
 }
 
-/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if no record does, but behind them one
- * does, or the end of the file. */
+/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if they end with the file, or if no record
+ * follows it, but one follows them. */
 static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct jit_dump *dump = walk->dump;
     uint64_t end = record->offset + record->total_size;
     if (record->id != JIT_CODE_LOAD || record->broken || record->load.code ||
-        record->load.code_size > dump->size - end || jit_record_follows(walk, end) ||
-        !jit_record_follows(walk, end + record->load.code_size))
+        record->load.code_size > dump->size - end)
+        return;
+    bool last = record->load.code_size == dump->size - end;
+    if (!last &&
+        (jit_record_follows(walk, end) || !jit_record_follows(walk, end + record->load.code_size)))
         return;
     record->load.code = dump->data + end;
     record->extent += record->load.code_size;
@@ -467,6 +470,20 @@ static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record
     return JIT_DUMP_TORN;
 }
 
+/* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it, still says what is at
+ * its addresses. */
+static bool keep_name(struct jit_record *record, const uint8_t *next)
+{
+    const struct jit_load *load = &record->load;
+    if (record->id != JIT_CODE_LOAD || record->broken || load->name_bytes == 0 ||
+        record->quirks & quirk_bit(QUIRK_NAME_OPEN) ||
+        (const uint8_t *)load->name + load->name_bytes >= next)
+        return false;
+    record->load.code = NULL;
+    record->quirks = quirk_bit(QUIRK_RECORD_TORN);
+    return true;
+}
+
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct jit_dump *dump = walk->dump;
@@ -481,8 +498,11 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
     }
     take_code_behind(walk, record);
     if (!jit_record_follows(walk, walk->offset + record->extent) &&
-        torn_record_inside(walk, record->extent, &next))
-        return step_over(walk, record, next);
+        torn_record_inside(walk, record->extent, &next)) {
+        if (!keep_name(record, dump->data + next))
+            return step_over(walk, record, next);
+        record->extent = next - walk->offset;
+    }
     walk->offset += record->extent;
     remember(walk, record);
     return JIT_DUMP_MORE;

@@ -2,6 +2,7 @@
 #include "injector/jit/jit_process.h"
 
 #include "injector/array.h"
+#include "injector/jit/dump_machine.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -79,6 +80,7 @@ static int read_dump(struct jit_process *process, struct jit_dump *dump, char *p
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, why);
         return 1;
     }
+    dump_machine_correct(dump, profile->file, findings);
     if (code_log_add(&process->log, dump, (uint32_t)process->dump_count, &clock, findings))
         return -1;
     return add_dump(process, dump, path) ? failure(findings, "out of memory") : 0;

@@ -138,7 +138,8 @@ static const struct quirk_text texts[QUIRKS] = {
          "A record ends early, or others stand inside it; perf loses all that follows, in silence",
          "CPython 3.13's threads (python/cpython#143965), PHP's threads and children, writes that "
          "failed with EFAULT or on a full disk",
-         "goes on where two sound records follow one another, and says what it skipped",
+         "goes on where two sound records follow one another, keeps the name of a LOAD that lost "
+         "only code, and says what it skipped",
          FINDING_DUMP_TORN},
     [QUIRK_DUMP_CUT] = {"dump-cut", "The file ends inside a record; perf says nothing",
                         "V8, Mono and CPython when killed: they buffer and never flush",

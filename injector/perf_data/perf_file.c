@@ -265,6 +265,24 @@ bool perf_file_has_feature(const struct perf_file *file, unsigned bit)
     return file->features[bit / 64] >> (bit % 64) & 1;
 }
 
+/* The feature sections' table, 16 bytes for each set bit, follows the records. */
+const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes)
+{
+    struct byte_cursor cursor = byte_cursor_over(file->data, file->size, false);
+    if (file->cut || !perf_file_has_feature(file, bit))
+        return NULL;
+    cursor_skip(&cursor, (size_t)(file->records.offset + file->records.size));
+    for (unsigned before = 0; before < bit; before++)
+        cursor_skip(&cursor, perf_file_has_feature(file, before) ? PERF_SECTION_BYTES : 0);
+    struct perf_section section = get_section(&cursor);
+    cursor = byte_cursor_over(file->data, file->size, false);
+    cursor_skip(&cursor, section.offset <= file->size ? (size_t)section.offset : SIZE_MAX);
+    uint32_t size = cursor_u32(&cursor);
+    const char *text = (const char *)cursor_bytes(&cursor, size);
+    *bytes = text ? strnlen(text, size) : 0;
+    return text;
+}
+
 bool perf_file_has_stacks(const struct perf_file *file)
 {
     for (size_t i = 0; i < file->event_count; i++)

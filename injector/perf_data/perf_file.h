@@ -67,6 +67,10 @@ void perf_file_close(struct perf_file *file);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 
+/* The text of feature BIT, which must be one of those that are a text (u32 size, then the text with its NULs), without the
+ * NULs; NULL if FILE does not have it. */
+const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
+
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
 

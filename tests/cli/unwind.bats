@@ -96,6 +96,10 @@ check_sound_shape() {
     check_sound_shape mapped-size-0
 }
 
+@test "unwind: no zero length at the end" {
+    check_sound_shape no-end
+}
+
 @test "unwind: one blob for all functions behind a header with an absolute pointer" {
     check_sound_shape absolute-header
 }

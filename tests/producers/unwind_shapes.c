@@ -8,6 +8,7 @@
  *     frame-first      as perf has it: a record per function, .eh_frame first, relative to the place that perf imagines
  *     header-first     the same with the header first, as the specification's text has it
  *     mapped-size-0    frame-first with mapped_size 0
+ *     no-end           frame-first without the zero length that ends an .eh_frame
  *     absolute-header  as LLVM's ORC: one blob for all functions, relative to where it was in memory, behind a header
  *                      whose pointer to it is absolute and that has no table
  *     one-blob         the same without a header
@@ -48,7 +49,8 @@ struct function {
 
 struct shape {
     const char *name;
-    bool header_first, mapped_size_0, absolute_header, one_blob, blobs_before, swapped, empty, none;
+    bool header_first, mapped_size_0, no_end, absolute_header, one_blob, blobs_before, swapped,
+        empty, none;
     bool noise, wrong_length;
 };
 
@@ -56,6 +58,7 @@ static const struct shape shapes[] = {
     {.name = "frame-first"},
     {.name = "header-first", .header_first = true},
     {.name = "mapped-size-0", .mapped_size_0 = true},
+    {.name = "no-end", .no_end = true},
     {.name = "absolute-header", .header_first = true, .absolute_header = true, .one_blob = true},
     {.name = "one-blob", .one_blob = true},
     {.name = "blobs-before", .blobs_before = true},
@@ -172,7 +175,7 @@ static const uint8_t initial_rules[] = {0x0c, 7, 8, 0x90,
                                         1}; /* def_cfa rsp+8; return address at CFA - 8 */
 
 static size_t put_eh_frame(struct byte_sink *sink, uint64_t place, const struct function *first,
-                           size_t count, struct eh_frame_hdr_entry *entries)
+                           size_t count, bool end, struct eh_frame_hdr_entry *entries)
 {
     struct eh_cie cie = {.code_align = 1,
                          .data_align = -8,
@@ -187,7 +190,8 @@ static size_t put_eh_frame(struct byte_sink *sink, uint64_t place, const struct 
                                          function->cfi, function->cfi_bytes);
         entries[i] = (struct eh_frame_hdr_entry){function->addr, place + fde};
     }
-    jd_eh_frame_put_end(&writer);
+    if (end)
+        jd_eh_frame_put_end(&writer);
     return sink->size - writer.start;
 }
 
@@ -213,7 +217,7 @@ static size_t put_tables(struct byte_sink *sink, const struct shape *shape,
     uint64_t place = shape->one_blob       ? (uint64_t)(uintptr_t)tables
                      : shape->header_first ? behind + table_bytes
                                            : behind;
-    size_t size = put_eh_frame(&frame, place, first, count, entries);
+    size_t size = put_eh_frame(&frame, place, first, count, !shape->no_end, entries);
     if (shape->absolute_header)
         put_absolute_header(&hdr, place);
     else if (!shape->one_blob)
