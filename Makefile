@@ -56,7 +56,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
 STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
 
-.PHONY: all tests setup demo check check-new-perf install clean format
+.PHONY: all tests setup demo check check-new-perf install clean format FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -173,6 +173,12 @@ $(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFM
 $(STATIC):
 	@mkdir -p $(@D)
 	$(CC) -static -pthread $(LDFLAGS) -o $@ $^
+
+# The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
+docs/quirks.md: $(BUILD)/perfjit FORCE
+	sed -n '1,/^## The list$$/p' $@ > $@.new
+	(echo; $< inject --list-quirks) >> $@.new
+	mv $@.new $@
 
 clean:
 	rm -rf $(BUILD)

@@ -6,6 +6,7 @@
 enum {
     CHAIN_RECORDS = 8,     /* so many are a chain wherever they end */
     MIN_CHAIN_RECORDS = 2, /* fewer are chance */
+    MAX_GAP_BYTES = 64,    /* between name and code: alignment */
     UNKNOWN_RECORDS = 8,   /* so many of unknown ids may stand between two sound ones */
 };
 
@@ -19,9 +20,18 @@ static bool is_near(const struct jit_dump_walk *walk, const struct jit_record *r
            (a < b ? b - a : a - b) < NEAR_NS;
 }
 
+/* A LOAD that is read from the wrong place on has a gap of any size behind its name. */
+static bool has_wide_gap(const struct jit_record *record)
+{
+    const struct jit_load *load = &record->load;
+    return record->id == JIT_CODE_LOAD && load->code && load->name_bytes &&
+           load->code - (const uint8_t *)load->name > (ptrdiff_t)load->name_bytes + MAX_GAP_BYTES;
+}
+
 static bool is_sound(const struct jit_dump_walk *walk, const struct jit_record *record)
 {
-    return !record->broken && jit_record_name(record->id) && is_near(walk, record);
+    return !record->broken && jit_record_name(record->id) && is_near(walk, record) &&
+           !has_wide_gap(record);
 }
 
 bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset)
@@ -36,15 +46,6 @@ bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset)
     return offset >= walk->dump->used_bytes;
 }
 
-/* A known record that goes on behind the end of the file. */
-static bool is_cut(const struct jit_dump_walk *walk, uint64_t offset,
-                   const struct jit_record *record)
-{
-    size_t left = walk->dump->size - (size_t)offset;
-    return left < JR_PREFIX_BYTES ||
-           (record->total_size > left && jit_record_name(record->id) && is_near(walk, record));
-}
-
 bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
 {
     struct jit_record record;
@@ -54,7 +55,7 @@ bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
         if (jit_dump_unused_from(walk, offset))
             return true;
         if (!jit_record_at(walk, offset, &record))
-            return is_cut(walk, offset, &record);
+            return false;
         if (jit_record_name(record.id))
             return is_sound(walk, &record);
         offset += record.total_size;
@@ -112,5 +113,5 @@ bool torn_record_end(const struct jit_dump_walk *walk, uint64_t *next)
 bool torn_record_inside(const struct jit_dump_walk *walk, uint64_t extent, uint64_t *next)
 {
     uint64_t end = walk->offset + extent;
-    return find_chain(walk, walk->offset + JR_PREFIX_BYTES, end, end, next);
+    return find_chain(walk, walk->offset + 1, end, end, next);
 }

@@ -16,8 +16,8 @@
 /* Whether a sound record of known id, or a header, stands at OFFSET. */
 bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset);
 
-/* Whether what stands at OFFSET can follow a record: a sound one, one of unknown id before such a one, one that is cut by
- * the end of the file, that end, or room that was never used. */
+/* Whether what stands at OFFSET shows that the record before it is whole: a sound record, one of unknown id before such a
+ * one, the end of the file, or room that was never used.  (A record that is cut by the end shows nothing.) */
 bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset);
 
 /* Whether nothing but zeros stands at OFFSET and behind it: a writer that maps its file (libjitdump does) leaves them when

@@ -1,0 +1,194 @@
+# Dumps with the quirks of real producers (docs/quirks.md): each is recorded with code that runs, and shows that the functions
+# have their names, what is said, and the status.
+load helper
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/dump"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# The functions that out.data has samples of, on a line each; ? for code that nobody logged.
+named() {
+    perf script -i out.data -F ip,sym --no-inline | sed -E 's/^ *[0-9a-f]+ //' | sort | uniq -c |
+        awk '$1 > 5 { sub(/^ *[0-9]+ /, ""); sub(/\[unknown\]/, "?"); print }'
+}
+
+# check QUIRK STATUS NAMES TEXT...: a recording with the quirk gives STATUS, has samples of the functions NAMES (a comma
+# between two), and perfjit says each TEXT, the same in the build with sanitizers.
+check() {
+    local quirk=$1 wanted=$2 names=$3 sanitized
+    shift 3
+    record perf.data "$BUILD/producers/quirks" "$quirk" dump 0.15
+    run --separate-stderr "$BUILD/sanitized/perfjit" inject -i perf.data -o out.data
+    sanitized="$status $stderr"
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    [ "$sanitized" = "$status $stderr" ] || complain "sanitized: $sanitized; as shipped: $status $stderr"
+    exits "$wanted"
+    says "$@"
+    named | paste -sd, >names
+    [ "$(cat names)" = "$names" ] || complain "$quirk: names $(cat names) instead of $names"
+}
+
+# What is repaired has status 0, and nothing else is told.
+repaired() { # QUIRK COUNT [NAMES]
+    check "$1" 0 "${3:-?,alpha,beta,gamma}" "perfjit: repaired: $2 x $1; -v tells more" " 0 parts of the input skipped"
+    [ "$(wc -l <<<"$stderr")" -eq 2 ] || complain "more is said: $stderr"
+    run --separate-stderr perfjit inject -v -i perf.data -o out.data
+    says "perfjit: repaired: $2 x $1: " "Seen in: " "    first: $PWD/dump/jit-"
+}
+
+machine_of_elf() {
+    readelf -h out.data.dso/*.so | sed -nE 's/^ *(Class|Machine): *//p' | paste -sd,
+}
+
+@test "a sound dump: nothing is told" {
+    check sound 0 '?,alpha,beta,gamma' " 0 parts of the input skipped"
+    [ "$(wc -l <<<"$stderr")" -eq 1 ]
+}
+
+@test "header: version 2, another size than it says, undefined flags" {
+    repaired header-version 1
+    repaired header-longer 1
+    repaired header-size 1
+    repaired header-flags 1
+}
+
+@test "header: a second one in the file is a new start, and ends what was logged before" {
+    repaired header-again 1
+}
+
+@test "header: what another process appended is not taken for this one's" {
+    check header-foreign 3 '?,gamma' "1 x part of a dump that another process wrote: " " 1 parts of the input skipped"
+}
+
+@test "header: the wrong machine, or one of 32 bits with code beyond 4 GiB" {
+    local own
+    own=$(uname -m)
+    repaired elf-machine 1
+    [[ $own != x86_64 || $(machine_of_elf) == "ELF64,Advanced Micro Devices X86-64" ]]
+    repaired elf-class 1
+    [[ $own != x86_64 || $(machine_of_elf) == "ELF64,Advanced Micro Devices X86-64" ]]
+}
+
+@test "load: pid and tid of others, or wider ones" {
+    repaired thread-id-64 3
+    repaired pid-differs 1
+    repaired tid-impossible 1
+}
+
+@test "load: names that are absent, empty, not terminated, padded, unprintable" {
+    repaired name-absent 1 '?,[unnamed JIT code],alpha,gamma'
+    repaired name-empty 1 '?,[unnamed JIT code],alpha,gamma'
+    repaired name-open 1
+    repaired name-padded 1
+    repaired name-unprintable 1 '?,alpha,be ta ?[31m ?,gamma'
+}
+
+@test "load: code that is empty or behind the record" {
+    repaired code-empty 1
+    repaired code-behind 2 'alpha,beta,gamma,last'
+}
+
+# perf takes what stands before the record for the code.
+@test "load: code that is absent is zeros and nobody else's bytes" {
+    check code-absent 0 '?,alpha,beta,gamma' "1 x function logged without its code bytes: "
+    perfjit inject --layout function -i perf.data -o out.data
+    for so in out.data.dso/*.so; do
+        objcopy -O binary -j .text "$so" text
+        readelf -sW "$so" | grep -q ' beta$' || continue
+        tr -d '\0' <text >rest
+        [ ! -s rest ] || complain "beta is not empty"
+    done
+}
+
+@test "load: one code_index for two" {
+    repaired index-reused 1
+}
+
+@test "order: times that go backwards, records behind a CLOSE" {
+    repaired time-backwards 1
+    repaired after-close 1
+}
+
+@test "records of unknown id are told, samply's is not" {
+    check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 parts of the input skipped"
+}
+
+@test "a record that ends in its middle keeps its name, and the next one is found" {
+    check record-torn 3 '?,again,alpha,beta' "1 x torn part of a dump: " "record 1 at 0x70: ends after 6" "its name, beta, is kept"
+    perf inject --jit -i perf.data -o out.data >perf.txt 2>&1 || true
+    # perf loses what stands behind it.
+    run ! grep -q again <(named)
+}
+
+@test "a dump that ends in its last record" {
+    check dump-cut 3 '?,alpha,beta' "1 x dump cut short: " "record 2 at 0x"
+}
+
+# shape SHAPE QUIRK...: unwind_shapes' tables; that their chains are whole, unwind.bats shows.
+shape() {
+    local quirk
+    record perf.data -F 500 --call-graph dwarf,4096 "$BUILD/producers/unwind_shapes" "$1" dump 0.2
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    exits 0
+    shift
+    for quirk in "$@"; do
+        says "$quirk"
+    done
+    [ "$(grep -o ' x ' <<<"$stderr" | wc -l)" -eq $# ] || complain "more or less than $*: $stderr"
+}
+
+@test "unwind tables: every shape is told by its quirks" {
+    shape frame-first
+    shape header-first "4 x hdr-first"
+    shape mapped-size-0 "4 x mapped-size-0"
+    shape no-end "4 x frame-no-end"
+    shape absolute-header "1 x hdr-first" "1 x hdr-no-table" "1 x frame-elsewhere" "1 x unwind-shared"
+    shape one-blob "1 x hdr-absent" "1 x frame-elsewhere" "1 x unwind-shared"
+    shape blobs-swapped "x unwind-far"
+    shape empty-header "4 x unwind-empty"
+}
+
+@test "own dumps have no quirks: tinyjit's, and those of many functions" {
+    PERFJIT=dump JITDUMPDIR=$PWD record perf.data "$BUILD/tinyjit" "$here/../../examples/tinyjit/demo.tj" >demo.out
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    exits 0
+    [[ $stderr != *repaired* ]] || complain "$stderr"
+    PERFJIT=dump JITDUMPDIR=$PWD record perf.data "$BUILD/producers/many_functions" -n 100 -s 0.1
+    run --separate-stderr perfjit inject -i perf.data -o out.data
+    exits 0
+    [[ $stderr != *repaired* ]] || complain "$stderr"
+}
+
+# Those of unwind tables have their recipes in unwind_shapes; here they are named by the test above.
+@test "docs/quirks.md is what the command says, and each quirk has a recipe and a test" {
+    perfjit inject --list-quirks >list
+    sed '1,/^## The list$/d' "$here/../../docs/quirks.md" | tail -n +2 >documented
+    same documented list
+    sed -n 's/^### //p' list | sort >ids
+    [ "$(uniq -d ids)" = "" ]
+    "$BUILD/producers/quirks" --names >recipes
+    local id
+    while IFS= read -r id; do
+        grep -qx "$id" recipes || grep -qE "^ *shape .*x $id" "$here/quirks.bats" || complain "no recipe for $id"
+        grep -qE "(check|repaired|x) $id\b" "$here/quirks.bats" || complain "no test of $id"
+    done <ids
+}
+
+@test "perfjit dump shows the quirks of header and records, as text and as JSON" {
+    "$BUILD/producers/quirks" header-version dump 0
+    run perfjit dump dump/jit-*.dump
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == *" quirks=header-version" ]]
+    rm dump/*
+    "$BUILD/producers/quirks" name-padded dump 0
+    perfjit dump --json dump/jit-*.dump >json
+    jq -s -e '[.[].quirks] == [null, null, ["name-padded"], null]' json
+    rm dump/*
+    "$BUILD/producers/quirks" record-torn dump 0
+    run --separate-stderr perfjit dump dump/jit-*.dump
+    exits 3
+    [[ ${lines[2]} == *'name="beta" code="absent" quirks=record-torn' ]]
+    [[ ${lines[3]} == *'name="gamma"'* ]]
+}

@@ -1,0 +1,294 @@
+/* Records that are torn, or stand inside one another: what the walk finds, and what it does not take for a record. */
+#include "tests/unit/dump_builder.h"
+
+#include <time.h>
+
+enum { ADDR = 0x10000, TIME = 1000000 };
+
+static struct dump_builder built;
+
+static void begin(void)
+{
+    dump_begin(&built, false, JITHEADER_BYTES);
+}
+
+static void load(uint32_t number, const char *name)
+{
+    dump_load(&built, TIME + number, ADDR + number * 64, name, "code of one of them", number);
+}
+
+/* Remove BYTES from the end of what is built, but not from its record's total_size. */
+static void tear(size_t bytes)
+{
+    built.sink.size -= bytes;
+}
+
+/* What a walk meets, a letter each: the first of a LOAD's name (capital without code), t for a torn stretch, b for a broken
+ * record, h for a header, . for another, and the end: $ whole, ! cut. */
+static const char *walked(void)
+{
+    static char story[512];
+    struct jit_dump dump;
+    struct jit_record record;
+    size_t count = 0;
+    open_built_dump(&built, &dump);
+    struct jit_dump_walk walk = jit_dump_begin(&dump);
+    for (;;) {
+        enum jit_dump_end end = jit_dump_next(&walk, &record);
+        assert_true(count < sizeof story - 2);
+        if (end == JIT_DUMP_WHOLE || end == JIT_DUMP_CUT) {
+            story[count++] = end == JIT_DUMP_WHOLE ? '$' : '!';
+            break;
+        }
+        assert_int_equal(walk.offset, record.offset + record.extent);
+        bool is_load = record.id == JIT_CODE_LOAD && !record.broken;
+        story[count++] = end == JIT_DUMP_TORN          ? 't'
+                         : record.broken               ? 'b'
+                         : record.id == JIT_HEADER     ? 'h'
+                         : !is_load                    ? '.'
+                         : record.load.name_bytes == 0 ? '_'
+                         : record.load.code            ? record.load.name[0]
+                                                       : (char)(record.load.name[0] - 'a' + 'A');
+    }
+    story[count] = '\0';
+    jit_dump_close(&dump);
+    return story;
+}
+
+static void test_sound_records_are_met_one_by_one(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    dump_plain(&built, JIT_CODE_CLOSE, TIME, 0);
+    load(1, "y");
+    assert_string_equal(walked(), "x.y$");
+}
+
+/* Whatever a write left of a record, the next ones are found; a LOAD whose name is whole keeps it. */
+static void test_every_tear_costs_one_record(void **state)
+{
+    (void)state;
+    for (size_t missing = 1; missing < 77; missing++) {
+        begin();
+        load(0, "x");
+        size_t start = built.sink.size;
+        load(1, "y");
+        size_t left = built.sink.size - start - missing;
+        tear(missing);
+        for (uint32_t i = 2; i < 6; i++)
+            load(i, "z");
+        const char *wanted = left >= JR_CODE_LOAD_BYTES + 2 ? "xYzzzz$" : "xtzzzz$";
+        if (strcmp(walked(), wanted))
+            fail_msg("%zu bytes left: %s instead of %s", left, walked(), wanted);
+    }
+}
+
+static void test_a_tear_in_front_of_the_last_record(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    load(1, "y");
+    tear(10);
+    load(2, "z");
+    assert_string_equal(walked(), "xYz$");
+    sink_zeros(&built.sink, 500);
+    assert_string_equal(walked(), "xYz$");
+}
+
+static void test_noise_between_records_is_stepped_over(void **state)
+{
+    uint64_t seed = 4711;
+    (void)state;
+    for (size_t noise = 1; noise < 400; noise += 7) {
+        begin();
+        load(0, "x");
+        load(1, "y");
+        for (size_t i = 0; i < noise; i++)
+            sink_u8(&built.sink, (uint8_t)(1 + random_below(&seed, 255)));
+        load(2, "z");
+        load(3, "z");
+        assert_string_equal(walked(), "xytzz$");
+    }
+}
+
+/* The chunks that PHP writes of two LOADs, from two threads: prefix and fields, name, code. */
+static void put_chunk(uint32_t number, size_t chunk)
+{
+    if (chunk == 0) {
+        size_t start = dump_begin_load(&built, TIME + number, ADDR + number * 64, 8, number);
+        dump_set_size(&built, start, JR_CODE_LOAD_BYTES + 2 + 8);
+    } else if (chunk == 1) {
+        sink_cstr(&built.sink, number == 1 ? "y" : "z");
+    } else {
+        sink_bytes(&built.sink, "\x0f\x1f\x40\xff\x0f\x1f\x41\xff", 8);
+    }
+}
+
+static void test_two_threads_chunks_in_any_order_cost_no_third_record(void **state)
+{
+    (void)state;
+    for (unsigned order = 0; order < 64;
+         order++) { /* a bit for each place: whose chunk comes next */
+        size_t next[2] = {0, 0};
+        begin();
+        load(0, "x");
+        for (unsigned place = 0; place < 6; place++) {
+            unsigned who = order >> place & 1;
+            who = next[who] == 3 ? 1 - who : who;
+            put_chunk(1 + who, next[who]++);
+        }
+        for (uint32_t i = 3; i < 8; i++)
+            load(i, "w");
+        const char *story = walked();
+        size_t length = strlen(story);
+        bool sound = strncmp(story, "xyzw", 4) == 0 || strncmp(story, "xzyw", 4) == 0;
+        if (story[0] != 'x' || length < 6 || strcmp(story + length - 6, "wwwww$"))
+            fail_msg("order %u: %s", order, story);
+        if (!sound && !strpbrk(story, "tbYZ")) /* and it is told */
+            fail_msg("order %u: %s", order, story);
+    }
+}
+
+/* A dump's records in the code bytes of a LOAD, as a JIT that logs a copy of its own log has them. */
+static void load_with_records_inside(uint32_t records)
+{
+    size_t start = dump_begin_load(&built, TIME + 10, ADDR + 0x8000, 0, 10);
+    size_t size_at = start + 40;
+    sink_cstr(&built.sink, "x");
+    size_t code = built.sink.size;
+    for (uint32_t i = 0; i < records; i++)
+        load(i + 20, "inside");
+    struct byte_sink patch = byte_sink_over(built.bytes + size_at, 8);
+    sink_u64(&patch, built.sink.size - code);
+    dump_end_record(&built, start);
+}
+
+static void test_records_in_code_are_code(void **state)
+{
+    (void)state;
+    for (uint32_t records = 1; records < 20; records++) {
+        begin();
+        load_with_records_inside(records);
+        load(1, "y");
+        assert_string_equal(walked(), "xy$");
+        begin();
+        load_with_records_inside(records);
+        assert_string_equal(walked(), "x$");
+    }
+}
+
+/* Even if the next record can't be one: fewer than eight that end inside are no way out. */
+static void test_records_in_code_in_front_of_noise_are_code(void **state)
+{
+    (void)state;
+    for (uint32_t records = 1; records < 8; records++) {
+        begin();
+        load_with_records_inside(records);
+        sink_bytes(&built.sink, "noise, and more of it, so that it is no prefix", 46);
+        load(1, "y");
+        load(2, "y");
+        assert_string_equal(walked(), "xtyy$");
+    }
+}
+
+static void test_records_of_unknown_id_are_no_tear(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    dump_plain(&built, 77, TIME, 200);
+    dump_plain(&built, 78, 0, 3);
+    load(1, "y");
+    dump_plain(&built, 79, TIME, 0);
+    assert_string_equal(walked(), "x..y.$");
+}
+
+/* A record that contradicts itself but has the right size is broken, and its neighbours are not. */
+static void test_a_broken_record_is_no_tear(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    dump_unwinding(&built, TIME, 400, 20, 40);
+    load(1, "y");
+    assert_string_equal(walked(), "xby$");
+}
+
+static void test_a_cut_behind_a_tear_is_still_told(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    load(1, "y");
+    tear(10);
+    load(2, "z");
+    load(3, "z");
+    load(4, "w");
+    tear(3);
+    assert_string_equal(walked(), "xYzz!");
+}
+
+static void test_a_second_header_is_met(void **state)
+{
+    static struct dump_builder second;
+    (void)state;
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        begin();
+        load(0, "x");
+        dump_begin(&second, big_endian, 48);
+        dump_load(&second, TIME + 5, ADDR, "z", "code", 1);
+        sink_bytes(&built.sink, second.bytes, second.sink.size);
+        assert_string_equal(walked(), "xhz$");
+    }
+}
+
+/* Half a second for 4 MiB that look like prefixes everywhere: the search looks at no byte often. */
+static void test_the_search_takes_linear_time(void **state)
+{
+    enum { BYTES = 4 << 20 };
+    struct jit_dump dump;
+    struct jit_record record;
+    uint8_t *bytes = calloc(1, BYTES);
+    (void)state;
+    assert_non_null(bytes);
+    begin();
+    load(0, "x");
+    memcpy(bytes, built.bytes, built.sink.size);
+    for (size_t at = built.sink.size; at + 4 < BYTES; at += 4)
+        bytes[at] = 60; /* as an id, or a size that fits */
+    memset(bytes + built.sink.size, 0xee, 16);
+    for (size_t at = BYTES / 2; at + 60 < BYTES; at += 60)
+        memset(bytes + at, 0, 4); /* CODE_LOAD, 60 bytes */
+    write_scratch(bytes, BYTES);
+    free(bytes);
+    char cause[256];
+    assert_int_equal(jit_dump_open(&dump, scratch_file, cause, sizeof cause), 0);
+    struct jit_dump_walk walk = jit_dump_begin(&dump);
+    clock_t start = clock();
+    enum jit_dump_end end;
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN)
+        ;
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5);
+    jit_dump_close(&dump);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sound_records_are_met_one_by_one),
+        cmocka_unit_test(test_every_tear_costs_one_record),
+        cmocka_unit_test(test_a_tear_in_front_of_the_last_record),
+        cmocka_unit_test(test_noise_between_records_is_stepped_over),
+        cmocka_unit_test(test_two_threads_chunks_in_any_order_cost_no_third_record),
+        cmocka_unit_test(test_records_in_code_are_code),
+        cmocka_unit_test(test_records_in_code_in_front_of_noise_are_code),
+        cmocka_unit_test(test_records_of_unknown_id_are_no_tear),
+        cmocka_unit_test(test_a_broken_record_is_no_tear),
+        cmocka_unit_test(test_a_cut_behind_a_tear_is_still_told),
+        cmocka_unit_test(test_a_second_header_is_met),
+        cmocka_unit_test(test_the_search_takes_linear_time),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
