@@ -275,12 +275,14 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
     for (unsigned before = 0; before < bit; before++)
         cursor_skip(&cursor, perf_file_has_feature(file, before) ? PERF_SECTION_BYTES : 0);
     struct perf_section section = get_section(&cursor);
+    if (cursor.failed)
+        return NULL;
     cursor = byte_cursor_over(file->data, file->size, false);
     cursor_skip(&cursor, section.offset <= file->size ? (size_t)section.offset : SIZE_MAX);
     uint32_t size = cursor_u32(&cursor);
     const char *text = (const char *)cursor_bytes(&cursor, size);
-    *bytes = text ? strnlen(text, size) : 0;
-    return text;
+    *bytes = text && !cursor.failed ? strnlen(text, size) : 0;
+    return cursor.failed ? NULL : text;
 }
 
 bool perf_file_has_stacks(const struct perf_file *file)

@@ -126,6 +126,29 @@ machine_of_elf() {
     check dump-cut 3 '?,alpha,beta' "1 x dump cut short: " "record 2 at 0x"
 }
 
+# The dump is s390x's, the profile this machine's; perf takes symbols from an ELF file of any byte order.
+@test "a big-endian dump with every kind of record makes a big-endian ELF file" {
+    check big-endian 0 '?,alpha,beta,omega' " 0 parts of the input skipped"
+    [ "$(wc -l <<<"$stderr")" -eq 1 ] || complain "more is said: $stderr"
+    [ "$(machine_of_elf)" = "ELF64,IBM S/390" ]
+    local so
+    so=$(echo out.data.dso/*.so)
+    readelf -h "$so" | grep -q "2's complement, big endian"
+    readelf -sW "$so" | awk '$4 == "FUNC" { print $8 }' | sort | paste -sd, >symbols
+    [ "$(cat symbols)" = alpha,beta,omega ] || complain "$(cat symbols)"
+    run eu-elflint --gnu-ld "$so"
+    [ "$output" = "No errors" ]
+    readelf --debug-dump=frames "$so" 2>frames.err | grep -q 'DW_CFA_def_cfa: r15.* ofs 160'
+    [ ! -s frames.err ]
+    perfjit dump --json dump/jit-*.dump | jq -s -e '.[0].byte_order == "big" and (map(.wrong, .quirks) | all(. == null)) and
+        (map(.type) == [null, "FILLER", "CODE_DEBUG_INFO", "CODE_UNWINDING_INFO", "CODE_LOAD", "CODE_LOAD", "CODE_LOAD", "CODE_LOAD",
+            "CODE_MOVE", "CODE_UNLOAD", "CODE_CLOSE"]) and .[2].entries[0].line == 258'
+}
+
+@test "a name of 100000 bytes is kept, and perf can read it" {
+    check long-name 0 "?,alpha,$(printf 'b%.0s' {1..100000}),gamma"
+}
+
 # shape SHAPE QUIRK...: unwind_shapes' tables; that their chains are whole, unwind.bats shows.
 shape() {
     local quirk

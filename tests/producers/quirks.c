@@ -3,10 +3,12 @@
  *
  *     quirks --names      the names, one a line
  *
- * NAME sound is a dump without any.  delta is never logged, but for header-again, where a log of an earlier run in the same
+ * NAME sound is a dump without any; big-endian is one as an s390x writes it, with every kind of record; long-name has a name of
+ * 100000 bytes.  delta is never logged, but for header-again, where a log of an earlier run in the same
  * file says that it was old_delta.
  */
 #include "jitdump/byte_sink.h"
+#include "jitdump/eh_frame.h"
 #include "jitdump/jitdump_format.h"
 
 #include <elf.h>
@@ -36,7 +38,7 @@ struct load {
     bool code_behind; /* total_size leaves it out */
 };
 
-static uint8_t dump_bytes[1 << 16];
+static uint8_t dump_bytes[1 << 18];
 static struct byte_sink dump;
 static uint8_t *arena;
 static uint64_t start_ns;
@@ -146,12 +148,13 @@ static size_t begin_record(uint32_t id, uint64_t time)
 static void end_record(size_t start)
 {
     struct byte_sink size = byte_sink_over(dump.data + start + 4, 4);
+    size.big_endian = dump.big_endian;
     sink_u32(&size, (uint32_t)(dump.size - start));
 }
 
 static struct load plain_load(size_t function)
 {
-    static const char *const names[FUNCTIONS] = {"alpha", "beta", "gamma", "delta"};
+    static const char *const names[FUNCTIONS + 1] = {"alpha", "beta", "gamma", "delta", "omega"};
     return (struct load){.name = names[function],
                          .addr = (uintptr_t)slot(function),
                          .code_size = sizeof loop,
@@ -440,11 +443,108 @@ static void dump_cut(void)
     put_load(&load);
 }
 
+static void long_name(void)
+{
+    static char name[100001];
+    struct load load = plain_load(BETA);
+    memset(name, 'b', sizeof name - 1);
+    load.name = name;
+    put_around(&load);
+}
+
+/* ---- From another machine ---- */
+
+static void put_lines(size_t function)
+{
+    size_t start = begin_record(JIT_CODE_DEBUG_INFO, start_ns + function);
+    sink_u64(&dump, (uintptr_t)slot(function));
+    sink_u64(&dump, 1);
+    sink_u64(&dump, (uintptr_t)slot(function));
+    sink_u32(&dump, 258);
+    sink_u32(&dump, 3);
+    sink_cstr(&dump, "big.src");
+    end_record(start);
+}
+
+/* As s390x has it: return address in register 14, CFA = r15 + 160; relative to perf's place behind the code. */
+static void put_tables(size_t function)
+{
+    static const uint8_t rules[] = {0x0c, 15, 0xa0, 1};
+    uint8_t bytes[256];
+    struct byte_sink frame = byte_sink_over(bytes, sizeof bytes);
+    uint64_t addr = (uintptr_t)slot(function), place = addr + (sizeof loop + 7) / 8 * 8;
+    struct eh_cie cie = {.code_align = 1,
+                         .data_align = -8,
+                         .return_register = 14,
+                         .instructions = rules,
+                         .instructions_bytes = sizeof rules};
+    struct eh_frame_writer writer = {&frame, 0, place};
+    frame.big_endian = true;
+    size_t offset = jd_eh_frame_put_cie(&writer, &cie);
+    size_t fde = jd_eh_frame_put_fde(&writer, offset, addr, sizeof loop, NULL, 0);
+    const struct eh_frame_hdr_entry entry = {addr, place + fde};
+    jd_eh_frame_put_end(&writer);
+    jd_eh_frame_hdr_put(&frame, place + frame.size, place, &entry, 1);
+    size_t start = begin_record(JIT_CODE_UNWINDING_INFO, start_ns + function);
+    sink_u64(&dump, frame.size);
+    sink_u64(&dump, EH_FRAME_HDR_BYTES + EH_FRAME_HDR_ENTRY_BYTES);
+    sink_u64(&dump, frame.size);
+    sink_bytes(&dump, bytes, frame.size);
+    end_record(start);
+}
+
+static void put_move(size_t from, size_t to)
+{
+    size_t start = begin_record(JIT_CODE_MOVE, start_ns + FUNCTIONS);
+    sink_u32(&dump, own_pid());
+    sink_u32(&dump, own_pid());
+    sink_u64(&dump, (uintptr_t)slot(to));
+    sink_u64(&dump, (uintptr_t)slot(from));
+    sink_u64(&dump, (uintptr_t)slot(to));
+    sink_u64(&dump, sizeof loop);
+    sink_u64(&dump, from);
+    end_record(start);
+}
+
+static void put_unload(size_t function)
+{
+    size_t start = begin_record(JIT_CODE_UNLOAD, start_ns + FUNCTIONS);
+    sink_u32(&dump, own_pid());
+    sink_u32(&dump, own_pid());
+    sink_u64(&dump, (uintptr_t)slot(function));
+    sink_u64(&dump, sizeof loop);
+    sink_u64(&dump, function);
+    end_record(start);
+}
+
+/* gamma ends before it runs, and what was loaded as omega is moved to delta's place. */
+static void big_endian(void)
+{
+    struct header header = plain_header();
+    struct load omega = plain_load(FUNCTIONS);
+    dump.big_endian = true;
+    header.elf_mach = EM_S390;
+    put_header(&header);
+    put_plain_record(JIT_FILLER, 0, 9);
+    put_lines(ALPHA);
+    put_tables(ALPHA);
+    put_plain_load(ALPHA);
+    put_plain_load(BETA);
+    put_plain_load(GAMMA);
+    omega.code = slot(DELTA);
+    put_load(&omega);
+    put_move(FUNCTIONS, DELTA);
+    put_unload(GAMMA);
+    put_plain_record(JIT_CODE_CLOSE, FUNCTIONS, 0);
+}
+
 static const struct {
     const char *name;
     void (*put)(void);
 } quirks[] = {
     {"sound", sound},
+    {"big-endian", big_endian},
+    {"long-name", long_name},
     {"header-version", header_version},
     {"header-longer", header_longer},
     {"header-size", header_size},

@@ -3,6 +3,8 @@
 
 #include "tests/unit/dump_builder.h"
 
+#include <inttypes.h>
+
 enum { ADDR = 0x10000 };
 
 static struct dump_builder built;
@@ -341,6 +343,131 @@ static void test_cut_tells_where_it_is(void **state)
     release(&fixture);
 }
 
+/* ---- Quirks that show between records ---- */
+
+/* Just COUNT repairs of QUIRK, and nothing lost. */
+static void assert_repaired(const struct findings *findings, enum quirk quirk, uint64_t count)
+{
+    for (int i = 0; i < QUIRKS; i++)
+        if (findings->repaired[i] != (i == (int)quirk ? count : 0))
+            fail_msg("%" PRIu64 " x %s", findings->repaired[i], quirk_text((enum quirk)i)->id);
+    assert_int_equal(findings_lost(findings), 0);
+}
+
+static void test_repeated_indices_are_counted(void **state)
+{
+    static const uint8_t indices[] = {5, 3, 5, 4, 3, 5};
+    struct fixture fixture;
+    (void)state;
+    begin();
+    for (uint32_t i = 0; i < sizeof indices; i++)
+        dump_load(&built, i, ADDR + i * 64, "fib", "code", indices[i]);
+    dump_move(&built, 9, ADDR, ADDR + 0x1000, 4, 5); /* which says it again by right */
+    read_built(&fixture);
+    assert_repaired(&fixture.findings, QUIRK_INDEX_REUSED, 3);
+    release(&fixture);
+}
+
+static void test_indices_that_only_fall_are_unique(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    for (uint32_t i = 0; i < 5; i++)
+        dump_load(&built, i, ADDR + i * 64, "fib", "code", 4 - i);
+    read_built(&fixture);
+    assert_repaired(&fixture.findings, QUIRKS, 0);
+    release(&fixture);
+}
+
+static void put_header(uint32_t pid, bool big_endian, uint64_t flags)
+{
+    static struct dump_builder other;
+    dump_begin(&other, big_endian, JITHEADER_BYTES);
+    struct byte_sink patch = byte_sink_over(other.bytes + 20, 20);
+    patch.big_endian = big_endian;
+    sink_u32(&patch, pid);
+    sink_u64(&patch, 99);
+    sink_u64(&patch, flags);
+    sink_bytes(&built.sink, other.bytes, other.sink.size);
+}
+
+/* Functions end at the time of the first event behind the header, and a dump before this one in the log has no part in it. */
+static void test_second_header_ends_what_was_logged_before(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "old", "code", 0);
+    put_header(4711, false, 0);
+    dump_load(&built, 7, ADDR + 64, "new", "code", 0);
+    dump_load(&built, 8, ADDR + 128, "newer", "code", 1);
+    read_built(&fixture);
+    assert_repaired(&fixture.findings, QUIRK_HEADER_AGAIN, 1);
+    assert_int_equal(fixture.log.event_count, 4);
+    assert_event(&fixture.log, 0, 5, CODE_EVENT_LOAD, 0);
+    assert_event(&fixture.log, 1, 7, CODE_EVENT_END, 0);
+    assert_event(&fixture.log, 2, 7, CODE_EVENT_LOAD, 1);
+    assert_event(&fixture.log, 3, 8, CODE_EVENT_LOAD, 2);
+    assert_int_equal(fixture.log.unloads[0].addr, ADDR);
+    assert_int_equal(fixture.log.unloads[0].size, 4);
+    size_t unloads = fixture.log.unload_count;
+    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 4, &monotonic, &fixture.findings),
+                     0);
+    assert_int_equal(fixture.log.unload_count, 2 * unloads);
+    assert_int_equal(fixture.log.unloads[unloads].addr, ADDR);
+    release(&fixture);
+}
+
+static void assert_foreign(uint32_t pid, bool big_endian, uint64_t flags, const char *words)
+{
+    struct fixture fixture;
+    begin();
+    dump_load(&built, 5, ADDR, "own", "code", 0);
+    put_header(pid, big_endian, flags);
+    built.sink.big_endian = big_endian;
+    dump_load(&built, 7, ADDR + 64, "another's", "code", 0);
+    dump_plain(&built, 77, 7, 5);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 1);
+    assert_string_equal(fixture.log.functions[0].name, "own");
+    assert_found(&fixture.findings, FINDING_DUMP_FOREIGN, 1, words);
+    release(&fixture);
+}
+
+static void test_what_another_wrote_is_left_out_and_told(void **state)
+{
+    (void)state;
+    assert_foreign(4712, false, 0,
+                   "record 1 at 0x68: a header of process 4712 after one of process 4711");
+    assert_foreign(4711, true, 0, "of the other byte order");
+    assert_foreign(4711, false, JITDUMP_FLAG_ARCH_TIMESTAMP, "with another clock");
+}
+
+/* A LOAD as CPython writes it on macOS, and one that merely is damaged. */
+static void test_wide_thread_ids_are_read_and_damage_is_not(void **state)
+{
+    for (int damaged = 0; damaged < 2; damaged++) {
+        struct fixture fixture;
+        begin();
+        size_t start = dump_begin_record(&built, JIT_CODE_LOAD, 5);
+        dump_ids(&built);
+        sink_u64(&built.sink, 0x1f3a2b000);
+        sink_u64(&built.sink, ADDR); /* vma */
+        sink_u64(&built.sink, ADDR + (damaged ? 16 : 0));
+        sink_u64(&built.sink, 4);
+        sink_u64(&built.sink, 7);
+        sink_cstr(&built.sink, "py::fib");
+        sink_bytes(&built.sink, "code", 4);
+        dump_end_record(&built, start);
+        read_built(&fixture);
+        assert_int_equal(fixture.findings.repaired[QUIRK_THREAD_ID_64], !damaged);
+        assert_int_equal(fixture.findings.count[FINDING_RECORD_BROKEN], damaged);
+        release(&fixture);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +487,11 @@ int main(void)
         cmocka_unit_test(test_unwinding_info_is_noticed_even_if_empty),
         cmocka_unit_test(test_cut_at_every_byte_keeps_what_stands_before_it),
         cmocka_unit_test(test_cut_tells_where_it_is),
+        cmocka_unit_test(test_repeated_indices_are_counted),
+        cmocka_unit_test(test_indices_that_only_fall_are_unique),
+        cmocka_unit_test(test_second_header_ends_what_was_logged_before),
+        cmocka_unit_test(test_what_another_wrote_is_left_out_and_told),
+        cmocka_unit_test(test_wide_thread_ids_are_read_and_damage_is_not),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

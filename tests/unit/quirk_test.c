@@ -1,0 +1,198 @@
+/* The table of quirks, names fit to print, and the machine that a profile knows better. */
+#include "injector/jit/quirk.h"
+
+#include "injector/jit/code_name.h"
+#include "injector/jit/dump_machine.h"
+#include "injector/perf_data/perf_format.h"
+#include "tests/unit/scratch.h"
+
+#include <elf.h>
+
+/* ---- The table ---- */
+
+static void test_each_quirk_has_all_its_texts(void **state)
+{
+    (void)state;
+    for (int quirk = 0; quirk < QUIRKS; quirk++) {
+        const struct quirk_text *text = quirk_text((enum quirk)quirk);
+        if (!text->id || !text->symptom || !text->producers || !text->remedy)
+            fail_msg("quirk %d has no texts", quirk);
+        assert_int_equal(strspn(text->id, "abcdefghijklmnopqrstuvwxyz-0123456789"),
+                         strlen(text->id));
+        assert_int_not_equal(text->symptom[strlen(text->symptom) - 1], '.');
+        for (int other = 0; other < quirk; other++)
+            assert_string_not_equal(quirk_text((enum quirk)other)->id, text->id);
+        if (text->finding != NOT_A_FINDING)
+            assert_in_range(text->finding, 0, FINDING_KINDS - 1);
+    }
+}
+
+/* What was repaired is counted and told in a line, and makes no exit status. */
+static void test_repaired_quirks_lose_nothing(void **state)
+{
+    char said[4096] = "";
+    struct findings findings = {0};
+    (void)state;
+    repaired(&findings, QUIRK_HDR_FIRST, "record %d", 7);
+    repaired(&findings, QUIRK_HDR_FIRST, "record %d", 8);
+    repaired(&findings, QUIRK_NAME_EMPTY, "record %d", 9);
+    assert_int_equal(findings_lost(&findings), 0);
+    FILE *stream = fmemopen(said, sizeof said, "w");
+    findings_print(&findings, stream);
+    fclose(stream);
+    assert_string_equal(said, "perfjit: repaired: 1 x name-empty, 2 x hdr-first; -v tells more\n");
+    findings.verbose = true;
+    stream = fmemopen(said, sizeof said, "w");
+    findings_print(&findings, stream);
+    fclose(stream);
+    assert_non_null(strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr stands"));
+    assert_non_null(strstr(said, "first: record 7\n"));
+    assert_null(strstr(said, "record 8"));
+    findings_free(&findings);
+}
+
+/* ---- Names ---- */
+
+static void assert_mended(const char *name, const char *wanted)
+{
+    char *mended = code_name_mend(name, strlen(name));
+    assert_int_equal(code_name_is_clean(name, strlen(name)), strcmp(name, wanted) == 0);
+    assert_string_equal(mended, wanted);
+    assert_true(code_name_is_clean(mended, strlen(mended)));
+    free(mended);
+}
+
+static void test_names_become_fit_to_print(void **state)
+{
+    (void)state;
+    assert_mended("", "");
+    assert_mended("LazyCompile:*fib work.js:1:13", "LazyCompile:*fib work.js:1:13");
+    assert_mended("gr\xc3\xb6\xc3\x9f"
+                  "e \xf0\x9f\x98\x80",
+                  "gr\xc3\xb6\xc3\x9f"
+                  "e \xf0\x9f\x98\x80");
+    assert_mended("two\nlines\tand \033[31m\x7f", "two lines and ?[31m?");
+    assert_mended("C1: \xc2\x9b"
+                  "31m",
+                  "C1: ??31m");
+    assert_mended("\xff \xc3( \xed\xa0\x80 \xc0\x80 \xe2\x82", "? ?( ??? ?? ??");
+    assert_mended("\xc2\xa0\xf4\x8f\xbf\xbf\xf4\x90\x80\x80", "\xc2\xa0\xf4\x8f\xbf\xbf????");
+}
+
+/* A character that the name's end cuts is not completed by what stands behind it. */
+static void test_names_are_read_up_to_their_end(void **state)
+{
+    (void)state;
+    assert_true(code_name_is_clean("a\xc3\xb6", 3));
+    assert_false(code_name_is_clean("a\xc3\xb6", 2));
+    assert_true(code_name_is_clean("ab\n", 2));
+}
+
+/* ---- Machines ---- */
+
+/* A profile of a machine called ARCH, in memory: no records, and the feature's section. */
+static size_t build_profile(uint8_t bytes[256], const char *arch)
+{
+    struct byte_sink sink = byte_sink_over(bytes, 256);
+    uint64_t table = PERF_FILE_HEADER_BYTES;
+    sink_u64(&sink, 0); /* feature 2's section, which stands before it */
+    sink_u64(&sink, 0);
+    sink_u64(&sink, table + 32);
+    sink_u64(&sink, 4 + 16);
+    sink_u32(&sink, 16);
+    sink_cstr(&sink, arch);
+    sink_zeros(&sink, 16 - strlen(arch) - 1);
+    return sink.size;
+}
+
+static struct jit_dump corrected(struct jit_dump dump, const char *arch, uint64_t *repairs)
+{
+    uint8_t bytes[PERF_FILE_HEADER_BYTES + 256] = {0};
+    size_t size = build_profile(bytes + PERF_FILE_HEADER_BYTES, arch) + PERF_FILE_HEADER_BYTES;
+    struct perf_file file = {.data = bytes,
+                             .size = size,
+                             .records = {PERF_FILE_HEADER_BYTES, 0},
+                             .features = {1 << 2 | 1 << PERF_FEATURE_ARCH}};
+    struct findings findings = {0};
+    dump.path = "jit-1.dump";
+    dump_machine_correct(&dump, &file, &findings);
+    *repairs = findings.repaired[QUIRK_ELF_MACHINE];
+    findings_free(&findings);
+    return dump;
+}
+
+static void assert_corrected(uint32_t elf_mach, uint8_t address_bytes, bool big_endian,
+                             const char *arch, uint32_t wanted_mach, uint8_t wanted_bytes)
+{
+    uint64_t repairs;
+    struct jit_dump dump = {
+        .elf_mach = elf_mach, .address_bytes = address_bytes, .big_endian = big_endian};
+    struct jit_dump got = corrected(dump, arch, &repairs);
+    if (got.elf_mach != wanted_mach || got.address_bytes != wanted_bytes)
+        fail_msg("%u on %s: %u with %u bytes", elf_mach, arch, got.elf_mach, got.address_bytes);
+    assert_int_equal(repairs, elf_mach != wanted_mach);
+}
+
+static void test_the_recordings_machine_counts(void **state)
+{
+    (void)state;
+    assert_corrected(EM_X86_64, 8, false, "x86_64", EM_X86_64, 8);
+    assert_corrected(EM_X86_64, 8, false, "aarch64", EM_AARCH64, 8); /* Erlang/OTP */
+    assert_corrected(EM_NONE, 8, false, "x86_64", EM_X86_64, 8);
+    assert_corrected(EM_X86_64, 8, true, "s390x", EM_S390, 8);
+    assert_corrected(EM_X86_64, 8, false, "armv7l", EM_ARM, 4);
+    assert_corrected(EM_MIPS, 4, false, "mips64", EM_MIPS, 8);
+    assert_corrected(EM_MIPS, 4, true, "mips", EM_MIPS, 4);
+}
+
+static void test_programs_of_32_bits_stay_what_they_are(void **state)
+{
+    (void)state;
+    assert_corrected(EM_386, 4, false, "x86_64", EM_386, 4);
+    assert_corrected(EM_ARM, 4, false, "aarch64", EM_ARM, 4);
+    assert_corrected(EM_PPC, 4, true, "ppc64", EM_PPC, 4);
+}
+
+/* The other byte order is another machine's for certain; and of an unknown machine nothing is known. */
+static void test_dumps_from_elsewhere_stay_what_they_are(void **state)
+{
+    (void)state;
+    assert_corrected(EM_S390, 8, true, "x86_64", EM_S390, 8);
+    assert_corrected(EM_X86_64, 8, false, "s390x", EM_X86_64, 8);
+    assert_corrected(EM_X86_64, 8, false, "pdp11", EM_X86_64, 8);
+    assert_corrected(EM_X86_64, 8, false, "", EM_X86_64, 8);
+}
+
+static void test_a_feature_outside_the_file_says_nothing(void **state)
+{
+    uint8_t bytes[PERF_FILE_HEADER_BYTES + 256] = {0};
+    size_t text_bytes, size = build_profile(bytes + PERF_FILE_HEADER_BYTES, "x86_64");
+    struct perf_file file = {.data = bytes,
+                             .records = {PERF_FILE_HEADER_BYTES, 0},
+                             .features = {1 << 2 | 1 << PERF_FEATURE_ARCH}};
+    (void)state;
+    for (file.size = PERF_FILE_HEADER_BYTES; file.size < PERF_FILE_HEADER_BYTES + size; file.size++)
+        assert_null(perf_file_string(&file, PERF_FEATURE_ARCH, &text_bytes));
+    assert_string_equal(perf_file_string(&file, PERF_FEATURE_ARCH, &text_bytes), "x86_64");
+    assert_int_equal(text_bytes, 6);
+    file.cut = true;
+    assert_null(perf_file_string(&file, PERF_FEATURE_ARCH, &text_bytes));
+    file.cut = false;
+    file.features[0] = 1 << 2;
+    assert_null(perf_file_string(&file, PERF_FEATURE_ARCH, &text_bytes));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_quirk_has_all_its_texts),
+        cmocka_unit_test(test_repaired_quirks_lose_nothing),
+        cmocka_unit_test(test_names_become_fit_to_print),
+        cmocka_unit_test(test_names_are_read_up_to_their_end),
+        cmocka_unit_test(test_the_recordings_machine_counts),
+        cmocka_unit_test(test_programs_of_32_bits_stay_what_they_are),
+        cmocka_unit_test(test_dumps_from_elsewhere_stay_what_they_are),
+        cmocka_unit_test(test_a_feature_outside_the_file_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
