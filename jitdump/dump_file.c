@@ -138,8 +138,20 @@ static void put_header(const struct dump_file *file, const struct dump_header *h
     sink_u32(&sink, header->elf_mach);
     sink_u32(&sink, 0);
     sink_u32(&sink, (uint32_t)file->pid);
-    sink_u64(&sink, jd_clock_now(header->counter));
+    sink_u64(&sink, 0); /* put_time */
     sink_u64(&sink, header->counter ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
+}
+
+/* The header's time, and how close to the marker's mapping it is: somewhere BEFORE..AFTER.  Who recorded without -k
+ * mono finds from it how far apart perf's clock and ours are, since perf notes down when it saw the mapping. */
+static void put_time(const struct dump_file *file, uint64_t before, uint64_t after)
+{
+    uint64_t half = (after - before + 1) / 2;
+    uint8_t *header = file->tail.window->data;
+    struct byte_sink time = byte_sink_over(header + JITHEADER_TIMESTAMP, 8);
+    struct byte_sink pad1 = byte_sink_over(header + JITHEADER_PAD1, 4);
+    sink_u64(&time, before + half);
+    sink_u32(&pad1, half <= UINT16_MAX ? JITHEADER_PAD1_TAG << 16 | (uint32_t)half : 0);
 }
 
 /* perf finds a dump by the mmap event of a file of this name, and records such events for executable
@@ -178,9 +190,12 @@ static int start(struct dump_file *file, const struct held_fd *fd, const struct 
     put_header(file, header);
     file->tail.offset = JITHEADER_BYTES;
     file->tail.counter = header->counter;
+    uint64_t before = jd_clock_now(header->counter);
     error = map_marker(file, file->tail.error);
     if (error)
         jd_tail_end(&file->tail);
+    else
+        put_time(file, before, jd_clock_now(header->counter));
     return error;
 }
 

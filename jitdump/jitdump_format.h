@@ -8,7 +8,9 @@
  *      4 u32 version           1
  *      8 u32 total_size        40; perf up to 7.0 reads no other value
  *     12 u32 elf_mach          e_machine of the code
- *     16 u32 pad1              0
+ *     16 u32 pad1              0, or how close timestamp is to the marker: 0x504a in the upper half, and in the
+ *                              lower one the most that the two can be apart, in units of timestamp (an
+ *                              extension; perf and other readers ignore the field)
  *     20 u32 pid
  *     24 u64 timestamp
  *     32 u64 flags             bit 0: timestamps are cycles of the CPU's counter, not CLOCK_MONOTONIC ns
@@ -88,6 +90,9 @@ enum {
 /* Fixed sizes, in bytes. */
 enum {
     JITHEADER_BYTES = 40,
+    JITHEADER_PAD1 = 16,
+    JITHEADER_TIMESTAMP = 24,
+    JITHEADER_PAD1_TAG = 0x504a,
     JR_PREFIX_BYTES = 16,
     JR_CODE_LOAD_BYTES = 56,
     JR_CODE_MOVE_BYTES = 64,
