@@ -111,6 +111,24 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     return true;
 }
 
+/* pid and tid, if there, stand before the time; the address before them. */
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip)
+{
+    const uint64_t needed = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    uint64_t time_ns;
+    if (record->type != PERF_RECORD_SAMPLE || !sample_time(file, record, &time_ns))
+        return false;
+    const struct sample_layout *layout = layout_of(file, record);
+    if ((layout->sample_type & needed) != needed)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, layout->sample_time_off - 16u);
+    *ip = cursor_u64(&cursor);
+    *pid = cursor_u32(&cursor);
+    return !cursor.failed;
+}
+
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map)
 {

@@ -41,6 +41,10 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
+/* Whose sample it is, and where it hit.  Returns false if RECORD is no SAMPLE, or does not tell. */
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip);
+
 /* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
                                    const struct sample_layout **layout);
