@@ -57,6 +57,22 @@ static const struct finding_text texts[FINDING_KINDS] = {
          true},
     [FINDING_DUMP_FOREIGN] = {"part of a dump that another process wrote",
                               "skipped; let each process write a file of its own", true},
+    [FINDING_CLOCK_CONVERTED] = {"dump on another clock than the profile",
+                                 "its times were converted; with perf record -k mono they need not "
+                                 "be",
+                                 false},
+    [FINDING_CLOCK_UNSURE] =
+        {"dump whose times are known only roughly",
+         "where an address was used again, samples of that time may have the name of the code "
+         "before or after; record with perf record -k mono",
+         true},
+    [FINDING_CLOCK_FLAG] = {"dump whose flags name the wrong clock",
+                            "its times were taken for what they are", false},
+    [FINDING_CLOCK_USELESS] =
+        {"dump whose times can't be used",
+         "its functions have their names from the start on; where an address was used again, all "
+         "samples have the name of the last",
+         true},
 };
 
 const char *finding_what(enum finding_kind kind)

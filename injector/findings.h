@@ -31,6 +31,10 @@ enum finding_kind {
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
     FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */
+    FINDING_CLOCK_CONVERTED,   /* a dump on another clock than the profile, converted */
+    FINDING_CLOCK_UNSURE,      /* the same, but not well enough for addresses that are used again */
+    FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
+    FINDING_CLOCK_USELESS,     /* a dump whose stamps are no times */
     FINDING_KINDS
 };
 

@@ -1,27 +1,49 @@
 /* From a dump's timestamps to the profile's.
  *
- * perf record -k mono and a dump without the ARCH_TIMESTAMP flag both count CLOCK_MONOTONIC nanoseconds:
- * nothing to do.  A dump with the flag counts cycles of the CPU's counter; a profile recorded without -k has a
- * TIME_CONV record that turns those into its own clock (perf_event_open(2), time_zero):
+ * perf record -k mono and a dump without the ARCH_TIMESTAMP flag both count CLOCK_MONOTONIC nanoseconds: nothing to do.  All else
+ * is found from evidence (clock_evidence.h), in this order:
  *
- *     ns = time_zero + (c >> shift) * mult + (((c & ((1 << shift) - 1)) * mult) >> shift)
+ *   the profile's very clock        nothing to do
+ *   CPU cycles, TIME_CONV, no -k    perf's own formula (perf_event_open(2), time_zero):
+ *                                   ns = time_zero + (c >> shift) * mult + (((c & ((1 << shift) - 1)) * mult) >> shift)
+ *   another clock of ns             an offset: when perf saw the dump's mapping, less the dump's header's time
+ *   CPU cycles, TIME_CONV, -k       the formula, and then such an offset
+ *   CPU cycles alone                a rate: from the mapping to this moment, if the recording is of this boot
  *
- * TIME_CONV leads to perf's clock and not to CLOCK_MONOTONIC, so cycles and -k mono do not go together.
+ * The flag says what to try first, and the records must then fall into the life of the process.  If they do not, the
+ * flag lies: what puts them there, and is proven, is taken.
  */
 #ifndef PERFJIT_JIT_CLOCK_H
 #define PERFJIT_JIT_CLOCK_H
 
+#include "injector/jit/clock_live.h"
 #include "injector/jit/jit_dump.h"
 #include "injector/perf_data/profile.h"
 
+/* Zeros are the conversion that changes nothing. */
 struct jit_clock {
-    bool cycles;
-    struct time_conv conv; /* when cycles */
+    bool cycles; /* conv makes ns of them first */
+    struct time_conv conv;
+    bool frozen;                 /* every stamp means to_ref */
+    uint64_t from_ref, to_ref;   /* of the same moment */
+    uint64_t from_span, to_span; /* as long as each other; 0: both count the same */
 };
 
-/* Choose the conversion for DUMP.  Returns NULL, or why there is none and what to do. */
-const char *jit_clock_choose(struct jit_clock *clock, const struct profile *profile,
-                             const struct jit_dump *dump);
+/* Where the machine's clocks come from: clock_live_read, but in tests. */
+typedef void clock_live_reader(struct clock_live *live, bool with_cycles);
+
+/* What the choice is made from. */
+struct jit_clock_question {
+    const struct profile *profile;
+    const struct jit_dump *dump;
+    uint32_t pid; /* of the dump's process, in the profile */
+    clock_live_reader *read_live;
+};
+
+/* Choose the conversion, and tell FINDINGS about it unless it goes without saying.  Returns NULL, or why there is none and
+ * what to do; the text lies in WHY. */
+const char *jit_clock_choose(struct jit_clock *clock, const struct jit_clock_question *question,
+                             char why[512], struct findings *findings);
 
 uint64_t jit_clock_to_perf(const struct jit_clock *clock, uint64_t timestamp);
 

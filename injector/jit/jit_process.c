@@ -75,7 +75,9 @@ static int read_dump(struct jit_process *process, struct jit_dump *dump, char *p
                      const struct profile *profile, struct findings *findings)
 {
     struct jit_clock clock;
-    const char *why = jit_clock_choose(&clock, profile, dump);
+    char text[512];
+    const struct jit_clock_question question = {profile, dump, process->pid, clock_live_read};
+    const char *why = jit_clock_choose(&clock, &question, text, findings);
     if (why) {
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, why);
         return 1;

@@ -240,7 +240,8 @@ static void test_events_with_equal_times_keep_their_order(void **state)
 static void test_cycles_become_the_profiles_time(void **state)
 {
     struct fixture fixture = {0};
-    const struct jit_clock cycles = {true, {.known = true, .shift = 1, .mult = 3, .zero_ns = 1000}};
+    const struct jit_clock cycles = {
+        .cycles = true, .conv = {.known = true, .shift = 1, .mult = 3, .zero_ns = 1000}};
     (void)state;
     begin();
     dump_load(&built, 100, ADDR, "fib", "code", 7);

@@ -1,0 +1,262 @@
+/* See clock_evidence.h. */
+#include "injector/jit/clock_evidence.h"
+
+#include "injector/array.h"
+#include "injector/perf_data/perf_format.h"
+#include "jitdump/byte_cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The dump ---- */
+
+/* Addresses that a function had from a moment on. */
+struct residence {
+    uint64_t start, end;
+    uint64_t stamp;
+    bool shared;       /* with another residence */
+    uint64_t first_ns; /* of the samples in it; UINT64_MAX: none */
+};
+
+struct residences {
+    struct residence *items; /* by start */
+    size_t count, capacity;
+};
+
+static int add_residence(struct residences *residences, uint64_t start, uint64_t size,
+                         uint64_t stamp)
+{
+    struct residence *items =
+        array_room(residences->items, residences->count, &residences->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    residences->items = items;
+    items[residences->count++] =
+        (struct residence){start, start + (size ? size : 1), stamp, false, UINT64_MAX};
+    return 0;
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+    const struct residence *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Sort them, and find those that share addresses: with one that starts before and reaches in, or starts inside. */
+static void find_shared(struct residences *residences)
+{
+    struct residence *items = residences->items;
+    size_t furthest = 0;
+    if (residences->count)
+        qsort(items, residences->count, sizeof *items, compare_starts);
+    for (size_t i = 1; i < residences->count; i++) {
+        if (items[i].start < items[furthest].end)
+            items[i].shared = items[furthest].shared = true;
+        if (items[i].end > items[furthest].end)
+            furthest = i;
+    }
+}
+
+static void count_stamp(struct clock_evidence *evidence, uint64_t stamp)
+{
+    if (evidence->record_count++ == 0)
+        evidence->first = evidence->last = stamp;
+    if (stamp < evidence->first)
+        evidence->first = stamp;
+    if (stamp > evidence->last)
+        evidence->last = stamp;
+}
+
+/* Records that put code somewhere; an unload's stamp counts as well. */
+static int read_code_record(struct clock_evidence *evidence, struct residences *residences,
+                            const struct jit_record *record)
+{
+    if (record->broken)
+        return 0;
+    switch (record->id) {
+    case JIT_CODE_LOAD:
+        count_stamp(evidence, record->timestamp);
+        return add_residence(residences, record->load.code_addr, record->load.code_size,
+                             record->timestamp);
+    case JIT_CODE_MOVE:
+        count_stamp(evidence, record->timestamp);
+        return add_residence(residences, record->move.new_code_addr, record->move.code_size,
+                             record->timestamp);
+    case JIT_CODE_UNLOAD:
+        count_stamp(evidence, record->timestamp);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int read_records(struct clock_evidence *evidence, struct residences *residences,
+                        const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
+        if (read_code_record(evidence, residences, &record))
+            return -1;
+    find_shared(residences);
+    for (size_t i = 0; i < residences->count; i++)
+        evidence->reused = evidence->reused || residences->items[i].shared;
+    return 0;
+}
+
+static void read_pad1(struct clock_evidence *evidence, const struct jit_dump *dump)
+{
+    struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, dump->big_endian);
+    cursor_skip(&cursor, JITHEADER_PAD1);
+    uint32_t pad1 = cursor_u32(&cursor);
+    if (pad1 >> 16 == JITHEADER_PAD1_TAG)
+        evidence->header_half = pad1 & 0xffff;
+}
+
+/* ---- The profile ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Whether FILENAME is that of the dump PATH, wherever that has been moved to, and though it may be deleted. */
+static bool names_dump(const char *filename, const char *path)
+{
+    const char *name = base_name(filename), *wanted = base_name(path);
+    size_t length = strlen(wanted);
+    return strncmp(name, wanted, length) == 0 &&
+           (name[length] == '\0' || strcmp(name + length, " (deleted)") == 0);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* A dump that was mapped more than once was made anew in between, after an exec say: the header's time tells which
+ * mapping is that of the file as it is. */
+static void read_maps(struct clock_evidence *evidence, const struct profile *profile,
+                      const struct jit_dump *dump, uint32_t pid)
+{
+    size_t count;
+    const struct profile_map *maps = profile_maps_of(profile, pid, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time_ns = maps[i].time_ns;
+        if (time_ns == 0) /* perf made the record up from /proc: the mapping is older */
+            continue;
+        if (evidence->start_ns == 0 || time_ns < evidence->start_ns)
+            evidence->start_ns = time_ns;
+        if (time_ns > evidence->end_ns)
+            evidence->end_ns = time_ns;
+        if (names_dump(maps[i].map.filename, dump->path) &&
+            (evidence->marker_ns == 0 ||
+             distance(time_ns, evidence->header) < distance(evidence->marker_ns, evidence->header)))
+            evidence->marker_ns = time_ns;
+    }
+    /* It was there before the recording: so may any of its code. */
+    if (count && maps[0].time_ns == 0)
+        evidence->start_ns = 0;
+}
+
+int clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                        const struct jit_dump *dump, uint32_t pid)
+{
+    struct residences residences = {0};
+    *evidence = (struct clock_evidence){.header = dump->timestamp};
+    read_pad1(evidence, dump);
+    int result = read_records(evidence, &residences, dump);
+    free(residences.items);
+    read_maps(evidence, profile, dump, pid);
+    if (profile->sample_count &&
+        profile->sample_times_ns[profile->sample_count - 1] > evidence->end_ns)
+        evidence->end_ns = profile->sample_times_ns[profile->sample_count - 1];
+    return result;
+}
+
+/* ---- Samples ---- */
+
+static void hit(struct residences *residences, uint64_t ip, uint64_t time_ns)
+{
+    size_t first = 0, end = residences->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (residences->items[middle].end <= ip)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    if (first == residences->count || residences->items[first].start > ip)
+        return;
+    if (time_ns < residences->items[first].first_ns)
+        residences->items[first].first_ns = time_ns;
+}
+
+/* EXIT: u32 pid, ppid, tid, ptid behind the header. */
+static void read_exit(struct clock_evidence *evidence, const struct profile *profile,
+                      const struct perf_record *record, uint32_t pid)
+{
+    uint64_t time_ns;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    uint32_t exited = cursor_u32(&cursor);
+    cursor_skip(&cursor, 4);
+    uint32_t thread = cursor_u32(&cursor);
+    if (cursor.failed || exited != pid || thread != pid ||
+        !perf_record_time(profile->file, record, &time_ns) || time_ns < evidence->marker_ns)
+        return;
+    evidence->ended = true;
+    evidence->end_ns = time_ns;
+}
+
+static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
+                         const struct profile *profile, uint32_t pid)
+{
+    struct findings told_before = {.quiet = true};
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record record;
+    while (perf_walk_next(&walk, &record, &told_before)) {
+        uint32_t whose;
+        uint64_t ip, time_ns;
+        if (record.type == PERF_RECORD_EXIT)
+            read_exit(evidence, profile, &record, pid);
+        else if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
+                 perf_record_time(profile->file, &record, &time_ns))
+            hit(alone, ip, time_ns);
+    }
+    findings_free(&told_before);
+}
+
+static void keep_alone(struct residences *residences)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < residences->count; i++)
+        if (!residences->items[i].shared)
+            residences->items[kept++] = residences->items[i];
+    residences->count = kept;
+}
+
+int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
+                                const struct jit_dump *dump, uint32_t pid)
+{
+    struct residences residences = {0};
+    struct clock_evidence again = {0};
+    int result = read_records(&again, &residences, dump);
+    keep_alone(&residences);
+    if (!result)
+        walk_samples(evidence, &residences, profile, pid);
+    for (size_t i = 0; i < residences.count; i++) {
+        const struct residence *item = &residences.items[i];
+        /* Modulo 2^64 the clocks' distance is a signed number. */
+        if (item->first_ns == UINT64_MAX ||
+            (evidence->sampled && (int64_t)((item->first_ns - item->stamp) -
+                                            (evidence->sampled_ns - evidence->sampled_stamp)) >= 0))
+            continue;
+        evidence->sampled = true;
+        evidence->sampled_stamp = item->stamp;
+        evidence->sampled_ns = item->first_ns;
+    }
+    free(residences.items);
+    return result;
+}

@@ -1,0 +1,43 @@
+/* What a dump and a profile say about each other's clocks.
+ *
+ *     dump      header        first record ........................ last record
+ *                  |               |                                     |
+ *     profile   marker  ........................ samples ............. exit
+ *
+ * Header and marker are of about the same moment: a runtime opens its dump and maps it.  No record is older than the
+ * marker, none is newer than the process, and no sample hits code before it was there.
+ */
+#ifndef PERFJIT_CLOCK_EVIDENCE_H
+#define PERFJIT_CLOCK_EVIDENCE_H
+
+#include "injector/jit/jit_dump.h"
+#include "injector/perf_data/profile.h"
+
+struct clock_evidence {
+    /* Of the dump, on its clock, whatever that is. */
+    uint64_t header;
+    uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: not told */
+    uint64_t first, last; /* of the records with code; the least and the greatest */
+    size_t record_count;  /* of these */
+    bool reused;          /* an address belonged to more than one function */
+    /* Of the profile, on its clock. */
+    uint64_t
+        marker_ns; /* when the dump was mapped; 0: not told (perf record -p, or the dump was given by hand) */
+    uint64_t start_ns; /* when the process was first seen */
+    uint64_t end_ns;   /* when it ended, or else when the recording did */
+    bool ended;        /* the recording tells its end */
+    /* A sample in the code of a function that had its addresses to itself: function's stamp, sample's time.  Of all
+     * these pairs the ones that are closest, if the dump counts ns. */
+    bool sampled;
+    uint64_t sampled_stamp, sampled_ns;
+};
+
+/* What can be told without looking at samples. */
+int clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                        const struct jit_dump *dump, uint32_t pid);
+
+/* The rest, in a walk over the profile: end and samples of process PID.  Returns 0, or -1 without memory. */
+int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
+                                const struct jit_dump *dump, uint32_t pid);
+
+#endif
