@@ -67,40 +67,42 @@ static void count_stamp(struct clock_evidence *evidence, uint64_t stamp)
         evidence->last = stamp;
 }
 
-/* Records that put code somewhere; an unload's stamp counts as well. */
-static int read_code_record(struct clock_evidence *evidence, struct residences *residences,
-                            const struct jit_record *record)
+static bool has_code(const struct jit_record *record)
 {
-    if (record->broken)
-        return 0;
-    switch (record->id) {
-    case JIT_CODE_LOAD:
-        count_stamp(evidence, record->timestamp);
-        return add_residence(residences, record->load.code_addr, record->load.code_size,
-                             record->timestamp);
-    case JIT_CODE_MOVE:
-        count_stamp(evidence, record->timestamp);
-        return add_residence(residences, record->move.new_code_addr, record->move.code_size,
-                             record->timestamp);
-    case JIT_CODE_UNLOAD:
-        count_stamp(evidence, record->timestamp);
-        return 0;
-    default:
-        return 0;
-    }
+    return !record->broken && (record->id == JIT_CODE_LOAD || record->id == JIT_CODE_MOVE ||
+                               record->id == JIT_CODE_UNLOAD);
 }
 
-static int read_records(struct clock_evidence *evidence, struct residences *residences,
-                        const struct jit_dump *dump)
+static void read_stamps(struct clock_evidence *evidence, const struct jit_dump *dump)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
-        if (read_code_record(evidence, residences, &record))
+        if (has_code(&record))
+            count_stamp(evidence, record.timestamp);
+}
+
+static int add_record(struct residences *residences, const struct jit_record *record)
+{
+    if (record->broken)
+        return 0;
+    if (record->id == JIT_CODE_LOAD)
+        return add_residence(residences, record->load.code_addr, record->load.code_size,
+                             record->timestamp);
+    if (record->id == JIT_CODE_MOVE)
+        return add_residence(residences, record->move.new_code_addr, record->move.code_size,
+                             record->timestamp);
+    return 0;
+}
+
+static int read_residences(struct residences *residences, const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
+        if (add_record(residences, &record))
             return -1;
     find_shared(residences);
-    for (size_t i = 0; i < residences->count; i++)
-        evidence->reused = evidence->reused || residences->items[i].shared;
     return 0;
 }
 
@@ -130,7 +132,7 @@ static bool names_dump(const char *filename, const char *path)
            (name[length] == '\0' || strcmp(name + length, " (deleted)") == 0);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t apart(uint64_t a, uint64_t b)
 {
     return a < b ? b - a : a - b;
 }
@@ -152,7 +154,7 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
             evidence->end_ns = time_ns;
         if (names_dump(maps[i].map.filename, dump->path) &&
             (evidence->marker_ns == 0 ||
-             distance(time_ns, evidence->header) < distance(evidence->marker_ns, evidence->header)))
+             apart(time_ns, evidence->header) < apart(evidence->marker_ns, evidence->header)))
             evidence->marker_ns = time_ns;
     }
     /* It was there before the recording: so may any of its code. */
@@ -160,19 +162,16 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
         evidence->start_ns = 0;
 }
 
-int clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                        const struct jit_dump *dump, uint32_t pid)
+void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                         const struct jit_dump *dump, uint32_t pid)
 {
-    struct residences residences = {0};
     *evidence = (struct clock_evidence){.header = dump->timestamp};
     read_pad1(evidence, dump);
-    int result = read_records(evidence, &residences, dump);
-    free(residences.items);
+    read_stamps(evidence, dump);
     read_maps(evidence, profile, dump, pid);
     if (profile->sample_count &&
         profile->sample_times_ns[profile->sample_count - 1] > evidence->end_ns)
         evidence->end_ns = profile->sample_times_ns[profile->sample_count - 1];
-    return result;
 }
 
 /* ---- Samples ---- */
@@ -193,9 +192,10 @@ static void hit(struct residences *residences, uint64_t ip, uint64_t time_ns)
         residences->items[first].first_ns = time_ns;
 }
 
-/* EXIT: u32 pid, ppid, tid, ptid behind the header. */
-static void read_exit(struct clock_evidence *evidence, const struct profile *profile,
-                      const struct perf_record *record, uint32_t pid)
+/* EXIT: u32 pid, ppid, tid, ptid behind the header.  A process has ended with its first thread and when no other ends
+ * later. */
+static void read_exit(struct clock_evidence *evidence, uint64_t *exit_ns,
+                      const struct profile *profile, const struct perf_record *record, uint32_t pid)
 {
     uint64_t time_ns;
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
@@ -203,11 +203,12 @@ static void read_exit(struct clock_evidence *evidence, const struct profile *pro
     uint32_t exited = cursor_u32(&cursor);
     cursor_skip(&cursor, 4);
     uint32_t thread = cursor_u32(&cursor);
-    if (cursor.failed || exited != pid || thread != pid ||
-        !perf_record_time(profile->file, record, &time_ns) || time_ns < evidence->marker_ns)
+    if (cursor.failed || exited != pid || !perf_record_time(profile->file, record, &time_ns) ||
+        time_ns < evidence->marker_ns)
         return;
-    evidence->ended = true;
-    evidence->end_ns = time_ns;
+    evidence->ended = evidence->ended || thread == pid;
+    if (time_ns > *exit_ns)
+        *exit_ns = time_ns;
 }
 
 static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
@@ -216,47 +217,57 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
     struct findings told_before = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record record;
+    uint64_t exit_ns = 0;
     while (perf_walk_next(&walk, &record, &told_before)) {
         uint32_t whose;
         uint64_t ip, time_ns;
         if (record.type == PERF_RECORD_EXIT)
-            read_exit(evidence, profile, &record, pid);
+            read_exit(evidence, &exit_ns, profile, &record, pid);
         else if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
                  perf_record_time(profile->file, &record, &time_ns))
             hit(alone, ip, time_ns);
     }
+    if (evidence->ended)
+        evidence->end_ns = exit_ns;
     findings_free(&told_before);
 }
 
-static void keep_alone(struct residences *residences)
+/* Keep the residences that share no address. */
+static void drop_shared(struct clock_evidence *evidence, struct residences *residences)
 {
     size_t kept = 0;
     for (size_t i = 0; i < residences->count; i++)
         if (!residences->items[i].shared)
             residences->items[kept++] = residences->items[i];
+    evidence->reused = kept < residences->count;
     residences->count = kept;
+}
+
+/* Of two distances between the clocks, modulo 2^64, the smaller is the better bound. */
+static void take_closest(struct clock_evidence *evidence, const struct residence *residence)
+{
+    if (residence->first_ns == UINT64_MAX)
+        return;
+    uint64_t distance = residence->first_ns - residence->stamp;
+    uint64_t known = evidence->sampled_ns - evidence->sampled_stamp;
+    if (evidence->sampled && (int64_t)(distance - known) >= 0)
+        return;
+    evidence->sampled = true;
+    evidence->sampled_stamp = residence->stamp;
+    evidence->sampled_ns = residence->first_ns;
 }
 
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
                                 const struct jit_dump *dump, uint32_t pid)
 {
     struct residences residences = {0};
-    struct clock_evidence again = {0};
-    int result = read_records(&again, &residences, dump);
-    keep_alone(&residences);
-    if (!result)
+    int result = read_residences(&residences, dump);
+    if (!result) {
+        drop_shared(evidence, &residences);
         walk_samples(evidence, &residences, profile, pid);
-    for (size_t i = 0; i < residences.count; i++) {
-        const struct residence *item = &residences.items[i];
-        /* Modulo 2^64 the clocks' distance is a signed number. */
-        if (item->first_ns == UINT64_MAX ||
-            (evidence->sampled && (int64_t)((item->first_ns - item->stamp) -
-                                            (evidence->sampled_ns - evidence->sampled_stamp)) >= 0))
-            continue;
-        evidence->sampled = true;
-        evidence->sampled_stamp = item->stamp;
-        evidence->sampled_ns = item->first_ns;
     }
+    for (size_t i = 0; !result && i < residences.count; i++)
+        take_closest(evidence, &residences.items[i]);
     free(residences.items);
     return result;
 }

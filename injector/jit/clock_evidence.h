@@ -32,11 +32,12 @@ struct clock_evidence {
     uint64_t sampled_stamp, sampled_ns;
 };
 
-/* What can be told without looking at samples. */
-int clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                        const struct jit_dump *dump, uint32_t pid);
+/* All but the members that the next function reads. */
+void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                         const struct jit_dump *dump, uint32_t pid);
 
-/* The rest, in a walk over the profile: end and samples of process PID.  Returns 0, or -1 without memory. */
+/* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time, and is only needed where
+ * dump and profile are not on one clock.  Returns 0, or -1 without memory. */
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
                                 const struct jit_dump *dump, uint32_t pid);
 

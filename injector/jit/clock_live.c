@@ -32,7 +32,7 @@ enum clock_kind clock_kind_of_profile(const struct perf_file *file)
     for (size_t i = 1; i < file->event_count; i++)
         if (file->events[i].use_clockid != first->use_clockid ||
             (first->use_clockid && file->events[i].clockid != first->clockid))
-            return CLOCK_KIND_UNKNOWN;
+            return CLOCK_KIND_MIXED;
     if (!first->use_clockid)
         return CLOCK_KIND_PERF;
     for (int kind = 0; kind < CLOCK_KIND_PERF; kind++)

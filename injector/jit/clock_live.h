@@ -20,7 +20,8 @@ enum clock_kind {
     CLOCK_KIND_PERF,   /* what perf takes without -k */
     CLOCK_KIND_CYCLES, /* the CPU's counter: x86-64 TSC, aarch64 CNTVCT */
     CLOCK_KINDS,
-    CLOCK_KIND_UNKNOWN = CLOCK_KINDS
+    CLOCK_KIND_UNKNOWN = CLOCK_KINDS,
+    CLOCK_KIND_MIXED /* of a profile: its events differ */
 };
 
 struct clock_live {
@@ -34,7 +35,7 @@ struct clock_live {
  * perf_event_open) is not known. */
 void clock_live_read(struct clock_live *live, bool with_cycles);
 
-/* The clock that FILE was recorded with: UNKNOWN if its events differ, or for one that is not above. */
+/* The clock that FILE was recorded with. */
 enum clock_kind clock_kind_of_profile(const struct perf_file *file);
 
 /* "CLOCK_MONOTONIC", "CPU cycles", ... */

@@ -48,7 +48,7 @@ struct chooser {
     char *why;
 };
 
-static bool read_facts(struct chooser *chooser)
+static void read_facts(struct chooser *chooser)
 {
     const struct jit_clock_question *question = chooser->question;
     chooser->claimed = question->dump->flags & JITDUMP_FLAG_ARCH_TIMESTAMP ? CLOCK_KIND_CYCLES
@@ -57,8 +57,7 @@ static bool read_facts(struct chooser *chooser)
         .conv = question->profile->time_conv,
         .profile_kind = clock_kind_of_profile(question->profile->file),
     };
-    return clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump,
-                               question->pid) == 0;
+    clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump, question->pid);
 }
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was then, they are the
@@ -139,7 +138,8 @@ static size_t find_others(const struct chooser *chooser, struct clock_candidate 
         struct clock_candidate candidate;
         if (kind == (int)chooser->claimed || kind == CLOCK_KIND_PERF ||
             !clock_candidate_make(&candidate, &chooser->facts, (enum clock_kind)kind) ||
-            !candidate.proven || !fits(&chooser->facts, &candidate))
+            !candidate.proven || !fits(&chooser->facts, &candidate) ||
+            is_suspicious(&chooser->facts, &candidate))
             continue;
         if (count && same_result(&chooser->facts, &found->clock, &candidate.clock))
             continue;
@@ -182,7 +182,7 @@ static const char *recorded(enum clock_kind kind)
         [CLOCK_KIND_TAI] = "recorded with -k tai, not mono",
         [CLOCK_KIND_PERF] = "recorded without -k mono",
         [CLOCK_KIND_CYCLES] = "recorded by cycles",
-        [CLOCK_KIND_UNKNOWN] = "recorded with several clocks, or an unknown one",
+        [CLOCK_KIND_UNKNOWN] = "recorded with a -k that perfjit does not know",
     };
     return words[kind];
 }
@@ -377,8 +377,11 @@ const char *jit_clock_choose(struct jit_clock *clock, const struct jit_clock_que
 {
     struct chooser chooser = {.question = question, .why = why};
     *clock = (struct jit_clock){0};
-    if (!read_facts(&chooser))
-        return "there is not enough memory to look at its times";
+    read_facts(&chooser);
+    if (chooser.facts.profile_kind == CLOCK_KIND_MIXED)
+        return "the profile's events were recorded with different clocks, so that their times "
+               "can't "
+               "be compared; record all with perf record -k mono";
     if (chooser.facts.evidence.record_count == 0)
         return NULL;
     if (chooser.facts.evidence.last == 0) {
