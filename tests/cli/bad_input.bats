@@ -277,12 +277,6 @@ all=$(seq 0 19 | xargs)
     done
 }
 
-@test "recorded without -k mono: 1, and says so" {
-    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -e cpu-clock -o other_clock.data \
-        "$BUILD/producers/many_functions" -n 20 -s 0.1
-    refused 1 "-k mono" -- inject -i other_clock.data
-}
-
 # Compressed files and streams are unpacked first: sweeps of their own.
 check_damaged_form() {
     local size
