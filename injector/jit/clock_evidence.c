@@ -123,13 +123,20 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether FILENAME is that of the dump PATH, wherever that has been moved to, and though it may be deleted. */
-static bool names_dump(const char *filename, const char *path)
+/* How surely a mapping of FILENAME is one of the dump PATH: 2 if the paths agree, below some root directory perhaps, 1 if
+ * only the names do, because the dump has been moved, and 0 if not even those.  It may be deleted by now. */
+static int names_dump(const char *filename, const char *path)
 {
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(filename), path_length = strlen(path);
+    size_t tail = sizeof deleted - 1;
+    if (length > tail && strcmp(filename + length - tail, deleted) == 0)
+        length -= tail;
+    if (length <= path_length && strncmp(path + path_length - length, filename, length) == 0)
+        return 2;
     const char *name = base_name(filename), *wanted = base_name(path);
-    size_t length = strlen(wanted);
-    return strncmp(name, wanted, length) == 0 &&
-           (name[length] == '\0' || strcmp(name + length, " (deleted)") == 0);
+    size_t name_length = length - (size_t)(name - filename);
+    return name_length == strlen(wanted) && strncmp(name, wanted, name_length) == 0;
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -144,6 +151,7 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
 {
     size_t count;
     const struct profile_map *maps = profile_maps_of(profile, pid, &count);
+    int best = 1; /* of two dumps of a process with one name, each has its own mapping */
     for (size_t i = 0; i < count; i++) {
         uint64_t time_ns = maps[i].time_ns;
         if (time_ns == 0) /* perf made the record up from /proc: the mapping is older */
@@ -152,8 +160,13 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
             evidence->start_ns = time_ns;
         if (time_ns > evidence->end_ns)
             evidence->end_ns = time_ns;
-        if (names_dump(maps[i].map.filename, dump->path) &&
-            (evidence->marker_ns == 0 ||
+        int named = names_dump(maps[i].map.filename, dump->path);
+        if (named < best)
+            continue;
+        if (named > best)
+            evidence->marker_ns = 0;
+        best = named;
+        if ((evidence->marker_ns == 0 ||
              apart(time_ns, evidence->header) < apart(evidence->marker_ns, evidence->header)))
             evidence->marker_ns = time_ns;
     }

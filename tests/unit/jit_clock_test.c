@@ -217,6 +217,25 @@ static void test_a_dump_that_was_deleted_was_mapped_all_the_same(void **state)
     end_world();
 }
 
+/* Two JITs in one process, each with a dump in a directory of its own: the other's mapping is nearer to the header's time. */
+static void test_the_mapping_of_another_dump_of_the_same_name(void **state)
+{
+    char path[128];
+    (void)state;
+    begin_profile(-1);
+    put_map("/home/jit-4711.dump", MARKER - OFFSET);
+    snprintf(path, sizeof path, "%s/jit-4711.dump", scratch);
+    put_map(path, MARKER);
+    put_map("/srv/jit-4711.dump", MARKER - OFFSET);
+    put_exit(EXIT);
+    begin_dump(MARKER - OFFSET, false);
+    put_two(MARKER + MS, MARKER + SEC);
+    decide();
+    assert_chosen();
+    assert_becomes(MARKER, MARKER + OFFSET, 0);
+    end_world();
+}
+
 /* ---- The clocks now ---- */
 
 /* 100 s after the exit perf's clock is DRIFTED ns further ahead of CLOCK_MONOTONIC than by the header. */
@@ -467,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_rough_times_matter_where_addresses_are_used_again),
         cmocka_unit_test(test_the_mapping_of_the_file_as_it_is),
         cmocka_unit_test(test_a_dump_that_was_deleted_was_mapped_all_the_same),
+        cmocka_unit_test(test_the_mapping_of_another_dump_of_the_same_name),
         cmocka_unit_test(test_drift_since_the_recording),
         cmocka_unit_test(test_the_clocks_now_are_closer_than_a_foreign_header),
         cmocka_unit_test(test_clocks_of_another_boot_are_left_alone),
