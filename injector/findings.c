@@ -50,6 +50,17 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
+    [FINDING_DUMP_REPLACED] =
+        {"dump that was overwritten",
+         "a later process, or one in another container, left a file of the same name; the "
+         "functions of "
+         "the first stay [unknown]; if you have a copy of its dump, name it with --jitdump FILE",
+         true},
+    [FINDING_DUMP_AMBIGUOUS] =
+        {"dump that fits several processes",
+         "not used, because its functions could be the wrong ones; to use it all the same, name it "
+         "with --jitdump FILE",
+         true},
 };
 
 void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)

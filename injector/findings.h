@@ -26,6 +26,8 @@ enum finding_kind {
     FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
+    FINDING_DUMP_REPLACED,     /* the file that has a dump's name is another one by now */
+    FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
     FINDING_KINDS
 };
 

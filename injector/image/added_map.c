@@ -268,23 +268,39 @@ static int put_part(const struct added_map *map, const struct added_map_source *
     return sink->overflow ? -1 : 0;
 }
 
+/* The record that named PROCESS, or that it has inherited its name from, last before TIME_NS. */
+static const struct perf_record *find_comm(const struct profile *profile,
+                                           const struct jit_process *process, uint64_t time_ns)
+{
+    for (; process; process = process->parent) {
+        const struct perf_record *comm =
+            profile_comm_of(profile, process->pid, process->begin.time_ns, time_ns);
+        if (comm || !process->parent)
+            return comm;
+        time_ns = process->forked.time_ns;
+    }
+    return NULL;
+}
+
 /* The record that gave the process its name, now by exec; none if there was none. */
 static int put_comm(const struct added_map *map, const struct added_map_source *source,
                     struct byte_sink *sink)
 {
     const struct jit_process *process = &source->processes[map->process];
-    const struct perf_record *comm = profile_comm_of(source->profile, process->pid, map->time_ns);
+    const struct perf_record *comm = find_comm(source->profile, process, map->time_ns);
     const struct sample_layout *layout;
     if (!comm)
         return 0;
     const uint8_t *trailer = perf_record_trailer(source->profile->file, comm, &layout);
     size_t fields_bytes =
-        comm->size - (size_t)PERF_RECORD_HEADER_BYTES - (trailer ? layout->trailer_bytes : 0u);
+        comm->size - (size_t)PERF_COMM_BYTES - (trailer ? layout->trailer_bytes : 0u);
     size_t start = sink->size;
     sink_u32(sink, PERF_RECORD_COMM);
     sink_u16(sink, PERF_MISC_USER | PERF_MISC_COMM_EXEC);
     sink_u16(sink, 0); /* the size, set by finish */
-    sink_bytes(sink, comm->bytes + PERF_RECORD_HEADER_BYTES, fields_bytes);
+    sink_u32(sink, process->pid);
+    sink_u32(sink, process->pid);
+    sink_bytes(sink, comm->bytes + PERF_COMM_BYTES, fields_bytes);
     put_trailer(sink, map, source, comm);
     return finish(sink, start, start + 6);
 }

@@ -1,8 +1,9 @@
 /* See table_space.h. */
 #include "injector/image/table_space.h"
 
+#include "injector/array.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 /* What the kernel may have put between two mappings without telling the profile (data, stacks, guard pages) is no
  * executable code, so it does not matter; but gaps as small as this are most often alignment within one arena. */
@@ -23,24 +24,71 @@ static int compare_used(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* All that the process's mappings and JIT functions ever covered, by address.  Returns NULL without memory. */
-static struct used *collect_used(const struct jit_process *process, size_t *count)
+struct used_list {
+    struct used *items;
+    size_t count, capacity;
+};
+
+static int add_used(struct used_list *list, uint64_t start, uint64_t end)
+{
+    struct used *items = array_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    list->items = items;
+    items[list->count++] = (struct used){start, end};
+    return 0;
+}
+
+/* All that the process's mappings and JIT functions ever covered. */
+static int add_process(struct used_list *list, const struct jit_process *process)
 {
     const struct code_log *log = &process->log;
-    struct used *used = malloc((process->map_count + log->function_count + 1) * sizeof *used);
-    *count = 0;
-    if (!used)
-        return NULL;
     for (size_t i = 0; i < process->map_count; i++) {
         const struct perf_map *map = &process->maps[i].map;
-        used[(*count)++] = (struct used){map->start, map->start + map->len};
+        if (add_used(list, map->start, map->start + map->len))
+            return -1;
     }
     for (size_t i = 0; i < log->function_count; i++) {
         const struct jit_function *function = &log->functions[i];
-        used[(*count)++] = (struct used){function->addr, function->addr + function->size};
+        if (add_used(list, function->addr, function->addr + function->size))
+            return -1;
     }
-    qsort(used, *count, sizeof *used, compare_used);
-    return used;
+    return 0;
+}
+
+/* The tables of the images of process number INDEX. */
+static int add_tables(struct used_list *list, const struct image_plan *plan, uint32_t index)
+{
+    size_t first = 0, end = plan->image_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (plan->images[middle].process < index)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < plan->image_count && plan->images[first].process == index; first++) {
+        const struct jit_image *image = &plan->images[first];
+        uint64_t start = image->base + image->tables_start;
+        if (image->tables_start &&
+            add_used(list, start, start + image->hdr_bytes + image->eh_frame_bytes))
+            return -1;
+    }
+    return 0;
+}
+
+/* All that is taken in PROCESS, by address. */
+static int collect_used(struct used_list *list, const struct jit_process *process,
+                        const struct jit_process *processes, const struct image_plan *plan)
+{
+    const struct jit_process *own = process;
+    for (; process; process = process->parent)
+        if (add_process(list, process) ||
+            (process != own && add_tables(list, plan, (uint32_t)(process - processes))))
+            return -1;
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, compare_used);
+    return 0;
 }
 
 static void add_gap(struct table_space *space, uint64_t start, uint64_t end)
@@ -49,24 +97,25 @@ static void add_gap(struct table_space *space, uint64_t start, uint64_t end)
         space->gaps[space->gap_count++] = (struct table_gap){start, end};
 }
 
-int table_space_open(struct table_space *space, const struct jit_process *process)
+int table_space_open(struct table_space *space, const struct jit_process *process,
+                     const struct jit_process *processes, const struct image_plan *plan)
 {
-    size_t count;
-    struct used *used = collect_used(process, &count);
+    struct used_list list = {0};
     *space = (struct table_space){0};
-    space->gaps = malloc((count + 1) * sizeof *space->gaps);
-    if (!used || !space->gaps) {
-        free(used);
+    int result = collect_used(&list, process, processes, plan);
+    space->gaps = malloc((list.count + 1) * sizeof *space->gaps);
+    if (result || !space->gaps) {
+        free(list.items);
         return -1;
     }
     uint64_t reach = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list.count; i++) {
         if (i > 0)
-            add_gap(space, reach, used[i].start);
-        reach = used[i].end > reach ? used[i].end : reach;
+            add_gap(space, reach, list.items[i].start);
+        reach = list.items[i].end > reach ? list.items[i].end : reach;
     }
     add_gap(space, reach, USER_END);
-    free(used);
+    free(list.items);
     return 0;
 }
 
