@@ -148,34 +148,44 @@ static size_t fit_of(const struct dump_claims *claims, const struct dump_claim *
 
 /* ---- Evidence for a number that is not the pid ---- */
 
-/* In a pid namespace that is not everybody's. */
-static bool namespace_differs(const struct dump_claims *claims, const struct dump_claim *claim)
+enum evidence { SPEAKS_FOR, SPEAKS_AGAINST, SAYS_NOTHING };
+
+/* Is it in a pid namespace that is not everybody's? */
+static enum evidence ask_namespaces(const struct dump_claims *claims,
+                                    const struct dump_claim *claim)
 {
     const struct profile *profile = claims->profile;
-    uint64_t own = profile_namespace_of(profile, life_of(claims, claim)->pid, claim->map->time_ns);
-    for (size_t i = 0; own && i < profile->namespace_count; i++)
-        if (profile->namespaces[i].inode != own &&
-            profile->namespaces[i].pid != life_of(claims, claim)->pid)
-            return true;
-    return false;
+    uint32_t pid = life_of(claims, claim)->pid;
+    uint64_t own = profile_namespace_of(profile, pid, claim->map->time_ns);
+    enum evidence evidence = SAYS_NOTHING;
+    for (size_t i = 0; own && i < profile->namespace_count; i++) {
+        if (profile->namespaces[i].pid == pid)
+            continue;
+        if (profile->namespaces[i].inode != own)
+            return SPEAKS_FOR;
+        evidence = SPEAKS_AGAINST;
+    }
+    return evidence;
 }
 
-static bool proc_says_so(const struct dump_claims *claims, const struct dump_claim *claim)
+/* Does it take the number for its pid, where it still lives? */
+static enum evidence ask_proc(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     uint32_t namespace_pid;
-    return dump_place_lives(claims->profile, life_of(claims, claim), &namespace_pid) &&
-           namespace_pid == claim->number;
+    if (!dump_place_lives(claims->profile, life_of(claims, claim), &namespace_pid))
+        return SAYS_NOTHING;
+    return namespace_pid == claim->number ? SPEAKS_FOR : SPEAKS_AGAINST;
 }
 
-/* Nobody else mapped this file, and the recording knows of no process whose pid the number is. */
-static bool is_alone(const struct dump_claims *claims, const struct dump_claim *claim)
+/* Can nobody else be meant?  (Of several that mapped the file the judges below choose.)  Only a parent with that pid, which had
+ * mapped its dump before the recording. */
+static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    size_t count;
-    for (size_t i = 0; i < claims->count; i++)
-        if (life_of(claims, &claims->items[i])->pid != life_of(claims, claim)->pid &&
-            same_file(&claims->items[i].map->map, &claim->map->map))
-            return false;
-    return process_lives_of(claims->lives, claim->number, &count) == NO_LIFE;
+    uint32_t life = life_of(claims, claim)->parent;
+    for (; life != NO_LIFE; life = claims->lives->items[life].parent)
+        if (claims->lives->items[life].pid == claim->number)
+            return SPEAKS_AGAINST;
+    return SPEAKS_FOR;
 }
 
 static bool is_foreign(const struct dump_claims *claims, const struct dump_claim *claim)
@@ -183,11 +193,15 @@ static bool is_foreign(const struct dump_claims *claims, const struct dump_claim
     return claim->number != life_of(claims, claim)->pid;
 }
 
+/* The first witness that says anything decides. */
 static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return claim->dump.pid == claim->number &&
-           (namespace_differs(claims, claim) || proc_says_so(claims, claim) ||
-            is_alone(claims, claim));
+    enum evidence evidence = ask_proc(claims, claim);
+    if (evidence == SAYS_NOTHING)
+        evidence = ask_namespaces(claims, claim);
+    if (evidence == SAYS_NOTHING)
+        evidence = ask_ancestors(claims, claim);
+    return claim->dump.pid == claim->number && evidence == SPEAKS_FOR;
 }
 
 /* ---- Finding the files ---- */

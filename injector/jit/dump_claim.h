@@ -4,8 +4,9 @@
  * and where there is none the dump is not used:
  *
  *   n is not the pid         the process lives in a container and n is what it takes for its own pid.  So must say the dump's
- *                            header, and besides one of these: a NAMESPACES record (the process is in another pid namespace
- *                            than others); /proc/<pid>/status, while it lives; or nobody else in the profile can be meant.
+ *                            header, and besides the first of these that says anything: /proc/<pid>/status, while it lives;
+ *                            a NAMESPACES record (is the process in another pid namespace than others?); and at last,
+ *                            that nobody else mapped this file, nor is the process n its parent.
  *   several lives claim one  the file is that of the mapping with its device and inode; of several such, of the one life in
  *   file                     which its records were written.  One pid's later life overwrote what the earlier one left.
  *   its records were all     then it was overwritten after the recording.

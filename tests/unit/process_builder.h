@@ -39,6 +39,10 @@ static inline void process_begin(struct process_builder *builder)
 
 static inline void process_free(struct process_builder *builder)
 {
+    free(builder->process.forks);
+    free(builder->process.heritage.wanted);
+    free(builder->process.heritage.code);
+    free(builder->process.heritage.backing);
     code_log_free(&builder->process.log);
 }
 
@@ -124,8 +128,19 @@ static inline void build_map(struct process_builder *builder, uint64_t time_ns, 
                 .pgoff = start,
                 .filename = filename},
         .time_ns = time_ns,
-        .record = {.offset = 1000 + index},
+        .record = {.offset = 1000 + index, .number = 1000 + index},
     };
+}
+
+/* A fork at TIME_NS whose child is HEIR, or of no interest. */
+static inline void build_fork(struct process_builder *builder, uint64_t time_ns,
+                              struct jit_process *heir)
+{
+    struct jit_process *process = &builder->process;
+    process->forks = array_room(process->forks, process->fork_count, &process->fork_capacity,
+                                sizeof(struct jit_fork));
+    assert_non_null(process->forks);
+    process->forks[process->fork_count++] = (struct jit_fork){{time_ns, 5000}, heir};
 }
 
 #endif
