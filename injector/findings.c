@@ -73,6 +73,17 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "its functions have their names from the start on; where an address was used again, all "
          "samples have the name of the last",
          true},
+    [FINDING_DUMP_REPLACED] =
+        {"dump that was overwritten",
+         "a later process, or one in another container, left a file of the same name; the "
+         "functions of "
+         "the first stay [unknown]; if you have a copy of its dump, name it with --jitdump FILE",
+         true},
+    [FINDING_DUMP_AMBIGUOUS] =
+        {"dump that fits several processes",
+         "not used, because its functions could be the wrong ones; to use it all the same, name it "
+         "with --jitdump FILE",
+         true},
 };
 
 const char *finding_what(enum finding_kind kind)

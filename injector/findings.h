@@ -35,6 +35,8 @@ enum finding_kind {
     FINDING_CLOCK_UNSURE,      /* the same, but not well enough for addresses that are used again */
     FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
     FINDING_CLOCK_USELESS,     /* a dump whose stamps are no times */
+    FINDING_DUMP_REPLACED,     /* the file that has a dump's name is another one by now */
+    FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
     FINDING_KINDS
 };
 

@@ -33,6 +33,7 @@ struct inject_options {
     enum image_layout layout;
     char **dumps;
     size_t dump_count, dump_capacity;
+    const char *root;
     bool verbose, quiet;
 };
 
@@ -53,7 +54,7 @@ struct injection {
 
 /* ---- Options ---- */
 
-enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP, KEY_LIST_QUIRKS };
+enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP, KEY_ROOT, KEY_LIST_QUIRKS };
 
 static const struct argp_option option_table[] = {
     {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
@@ -64,6 +65,10 @@ static const struct argp_option option_table[] = {
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
      "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"root", KEY_ROOT, "DIR", 0,
+     "Where the root file system of the recorded processes is: a container's, or a copy of another "
+     "machine's",
+     0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0, "Explain what is told as \"repaired\", do nothing else",
      0},
     {"verbose", 'v', 0, 0, "Tell every finding, and what was read and written", 0},
@@ -103,6 +108,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return options->dso_dir ? 0 : ENOMEM;
     case KEY_JITDUMP:
         return add_dump(options, argument) ? ENOMEM : 0;
+    case KEY_ROOT:
+        options->root = argument;
+        return 0;
     case KEY_LIST_QUIRKS:
         quirk_print_all(stdout);
         exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE);
@@ -172,13 +180,16 @@ static int play_timelines(struct injection *run, struct findings *findings)
 }
 
 /* Find room for the unwind tables of the images of PROCESS, which begin at FIRST_IMAGE. */
-static int place_tables(struct image_plan *plan, size_t first_image,
+static int place_tables(struct injection *run, size_t first_image,
                         const struct jit_process *process, struct findings *findings)
 {
+    struct image_plan *plan = &run->plan;
     struct table_space space;
     if (!process->log.has_unwinding)
         return 0;
-    int result = table_space_open(&space, process) ? failure(findings, "out of memory") : 0;
+    int result = table_space_open(&space, process, run->processes.items, plan)
+                     ? failure(findings, "out of memory")
+                     : 0;
     for (size_t i = first_image; !result && i < plan->image_count; i++)
         result = unwind_table_place(&plan->images[i], process, &space, findings);
     table_space_free(&space);
@@ -196,7 +207,7 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
         struct jit_process *process = &run->processes.items[i];
         size_t first_image = run->plan.image_count;
         if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
-            place_tables(&run->plan, first_image, process, findings) ||
+            place_tables(run, first_image, process, findings) ||
             added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
                            stacks ? &run->threads : NULL, findings))
             return -1;
@@ -298,7 +309,7 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (perf_input_open(&run->input, options->input, findings) ||
         profile_read(&run->profile, &run->input.file, findings) ||
         jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
-                           findings) ||
+                           options->root, findings) ||
         play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
         output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||

@@ -1,6 +1,8 @@
 /* See table_space.h. */
 #include "injector/image/table_space.h"
 
+#include "injector/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,36 +25,76 @@ static int compare_used(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
+struct used_list {
+    struct used *items;
+    size_t count, capacity;
+};
+
+static int add_used(struct used_list *list, uint64_t start, uint64_t end)
+{
+    struct used *items = array_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    list->items = items;
+    items[list->count++] = (struct used){start, end};
+    return 0;
+}
+
 /* Memory that only recordings of data mappings show, and that nobody looks up a name for. */
 static bool is_reserved(const struct perf_map *map)
 {
     return map->data && strncmp(map->filename, "//anon", 6) == 0;
 }
 
-/* All that the process's mappings and JIT functions ever covered, and GAPS, by address.  RESERVED: but for reserved memory.
- * Returns NULL without memory. */
-static struct used *collect_used(const struct jit_process *process, const struct table_gaps *gaps,
-                                 bool reserved, size_t *count)
+/* All that the process's mappings and JIT functions ever covered.  RESERVED: but for reserved memory. */
+static int add_process(struct used_list *list, const struct jit_process *process, bool reserved)
 {
     const struct code_log *log = &process->log;
-    struct used *used =
-        malloc((process->map_count + log->function_count + gaps->count + 1) * sizeof *used);
-    *count = 0;
-    if (!used)
-        return NULL;
     for (size_t i = 0; i < process->map_count; i++) {
         const struct perf_map *map = &process->maps[i].map;
-        if (!reserved || !is_reserved(map))
-            used[(*count)++] = (struct used){map->start, map->start + map->len};
+        if (!(reserved && is_reserved(map)) && add_used(list, map->start, map->start + map->len))
+            return -1;
     }
     for (size_t i = 0; i < log->function_count; i++) {
         const struct jit_function *function = &log->functions[i];
-        used[(*count)++] = (struct used){function->addr, function->addr + function->size};
+        if (add_used(list, function->addr, function->addr + function->size))
+            return -1;
     }
-    for (size_t i = 0; i < gaps->count; i++)
-        used[(*count)++] = (struct used){gaps->items[i].start, gaps->items[i].end};
-    qsort(used, *count, sizeof *used, compare_used);
-    return used;
+    return 0;
+}
+
+/* The tables of the images of process number INDEX. */
+static int add_tables(struct used_list *list, const struct image_plan *plan, uint32_t index)
+{
+    size_t first = 0, end = plan->image_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (plan->images[middle].process < index)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < plan->image_count && plan->images[first].process == index; first++) {
+        const struct jit_image *image = &plan->images[first];
+        uint64_t start = image->base + image->tables_start;
+        if (image->tables_start &&
+            add_used(list, start, start + image->hdr_bytes + image->eh_frame_bytes))
+            return -1;
+    }
+    return 0;
+}
+
+/* All that is taken in PROCESS. */
+static int add_line(struct used_list *list, const struct jit_process *process,
+                    const struct jit_process *processes, const struct image_plan *plan,
+                    bool reserved)
+{
+    const struct jit_process *own = process;
+    for (; process; process = process->parent)
+        if (add_process(list, process, reserved) ||
+            (process != own && add_tables(list, plan, (uint32_t)(process - processes))))
+            return -1;
+    return 0;
 }
 
 static void add_gap(struct table_gaps *gaps, uint64_t start, uint64_t end)
@@ -61,39 +103,42 @@ static void add_gap(struct table_gaps *gaps, uint64_t start, uint64_t end)
         gaps->items[gaps->count++] = (struct table_gap){start, end};
 }
 
-/* Fill GAPS with what lies between the COUNT pieces at USED, and behind them. */
-static int collect_gaps(struct table_gaps *gaps, const struct used *used, size_t count)
+/* Fill GAPS with what lies between the pieces in LIST, and behind them. */
+static int collect_gaps(struct table_gaps *gaps, struct used_list *list)
 {
-    gaps->items = malloc((count + 1) * sizeof *gaps->items);
+    gaps->items = malloc((list->count + 1) * sizeof *gaps->items);
     if (!gaps->items)
         return -1;
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, compare_used);
     uint64_t reach = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (i > 0)
-            add_gap(gaps, reach, used[i].start);
-        reach = used[i].end > reach ? used[i].end : reach;
+            add_gap(gaps, reach, list->items[i].start);
+        reach = list->items[i].end > reach ? list->items[i].end : reach;
     }
     add_gap(gaps, reach, USER_END);
     return 0;
 }
 
-static int open_gaps(struct table_gaps *gaps, const struct jit_process *process,
-                     const struct table_gaps *others, bool reserved)
+/* The gaps of both kinds; the second ones are those that are not among the first. */
+int table_space_open(struct table_space *space, const struct jit_process *process,
+                     const struct jit_process *processes, const struct image_plan *plan)
 {
-    size_t count;
-    struct used *used = collect_used(process, others, reserved, &count);
-    int result = used ? collect_gaps(gaps, used, count) : -1;
-    free(used);
-    return result;
-}
-
-int table_space_open(struct table_space *space, const struct jit_process *process)
-{
-    static const struct table_gaps none = {0};
+    struct used_list all = {0}, fixed = {0};
     *space = (struct table_space){0};
-    if (open_gaps(&space->unmapped, process, &none, false))
-        return -1;
-    return open_gaps(&space->reserved, process, &space->unmapped, true);
+    int result = add_line(&all, process, processes, plan, false);
+    if (!result)
+        result = collect_gaps(&space->unmapped, &all);
+    if (!result)
+        result = add_line(&fixed, process, processes, plan, true);
+    for (size_t i = 0; !result && i < space->unmapped.count; i++)
+        result = add_used(&fixed, space->unmapped.items[i].start, space->unmapped.items[i].end);
+    if (!result)
+        result = collect_gaps(&space->reserved, &fixed);
+    free(all.items);
+    free(fixed.items);
+    return result;
 }
 
 /* The first gap that ends behind ADDR. */

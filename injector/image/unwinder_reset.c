@@ -100,6 +100,20 @@ static int put_name(const struct added_map *map, const struct added_map_source *
     return added_record_end(sink, start);
 }
 
+/* The record that named PROCESS, or that it has inherited its name from, last before TIME_NS. */
+static const struct perf_record *find_comm(const struct profile *profile,
+                                           const struct jit_process *process, uint64_t time_ns)
+{
+    for (; process; process = process->parent) {
+        const struct perf_record *comm =
+            profile_comm_of(profile, process->pid, process->begin.time_ns, time_ns);
+        if (comm || !process->parent)
+            return comm;
+        time_ns = process->forked.time_ns;
+    }
+    return NULL;
+}
+
 int unwinder_reset_put(const struct added_map *map, const struct added_map_source *source,
                        struct byte_sink *sink)
 {
@@ -116,7 +130,7 @@ int unwinder_reset_put(const struct added_map *map, const struct added_map_sourc
         return put_name(map, source, sink, &source->threads->events[map->start].record, map->index,
                         0);
     default:
-        comm = profile_comm_of(source->profile, pid, map->time_ns);
+        comm = find_comm(source->profile, &source->processes[map->process], map->time_ns);
         return comm ? put_name(map, source, sink, comm, pid, PERF_MISC_COMM_EXEC) : 0;
     }
 }

@@ -49,8 +49,8 @@ static int end_earlier(struct log_reader *reader, const struct jit_record *recor
         if (!unloads)
             return -1;
         log->unloads = unloads;
-        unloads[log->unload_count++] =
-            (struct code_unload){function->addr, function->size, function->code_index};
+        unloads[log->unload_count++] = (struct code_unload){
+            function->addr, function->size, function->code_index, function->dump, function->pid};
         if (add_event(reader, record, CODE_EVENT_END, log->unload_count - 1))
             return -1;
     }
@@ -137,6 +137,7 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
     function->addr = load->code_addr;
     function->size = load->code_size;
     function->code_index = load->code_index;
+    function->pid = load->pid;
     function->name = name;
     function->code = load->code;
     if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
@@ -168,6 +169,7 @@ static int add_move(struct log_reader *reader, const struct jit_record *record)
     function->addr = move->new_code_addr;
     function->size = move->code_size;
     function->code_index = move->code_index;
+    function->pid = move->pid;
     moves[log->move_count++] =
         (struct code_move){move->old_code_addr, (uint32_t)(log->function_count - 1)};
     return add_event(reader, record, CODE_EVENT_MOVE, log->move_count - 1);
@@ -182,8 +184,8 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
     if (!unloads)
         return -1;
     log->unloads = unloads;
-    unloads[log->unload_count++] =
-        (struct code_unload){unload->code_addr, unload->code_size, unload->code_index};
+    unloads[log->unload_count++] = (struct code_unload){
+        unload->code_addr, unload->code_size, unload->code_index, reader->dump_index, unload->pid};
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
 

@@ -16,7 +16,8 @@ struct jit_function {
     uint64_t code_index;
     const char *name;    /* in the dump, or mended in the log's names */
     const uint8_t *code; /* size bytes in the dump, or NULL */
-    uint32_t dump;       /* index of the dump it came from */
+    uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited */
+    uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
@@ -27,6 +28,7 @@ struct jit_function {
 };
 
 #define NO_IMAGE UINT32_MAX
+#define NO_DUMP  UINT32_MAX
 
 /* Between functions no further apart than this lies nothing but alignment: one map record can cover them. */
 enum { CODE_GAP_BYTES = 63 };
@@ -54,6 +56,8 @@ struct code_unload {
     uint64_t addr;
     uint64_t size;
     uint64_t code_index;
+    uint32_t dump;
+    uint32_t pid;
 };
 
 /* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */

@@ -2,36 +2,22 @@
 #include "injector/jit/jit_process.h"
 
 #include "injector/array.h"
-#include "injector/jit/dump_machine.h"
+#include "injector/jit/given_dump.h"
+#include "injector/jit/heritage.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-bool jit_dump_name_pid(const char *path, uint32_t *pid)
-{
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
-    if (strncmp(name, "jit-", 4) != 0)
-        return false;
-    uint64_t number = 0;
-    const char *digit = name + 4;
-    for (; *digit >= '0' && *digit <= '9' && number <= UINT32_MAX; digit++)
-        number = number * 10 + (uint64_t)(*digit - '0');
-    *pid = (uint32_t)number;
-    return digit > name + 4 && number <= UINT32_MAX && strcmp(digit, ".dump") == 0;
-}
+/* A runtime that logs from another thread stamps a function late: Java's agent about 0.1 ms, and a thread may have to wait
+ * for a processor. */
+#define LOAD_SLACK_NS UINT64_C(2000000)
 
-static const char *base_name(const char *path)
+struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static struct jit_process *process_of(struct jit_processes *processes, uint32_t pid)
-{
+    const struct process_life *begun = &processes->lives.items[life];
     for (size_t i = 0; i < processes->count; i++)
-        if (processes->items[i].pid == pid)
+        if (processes->items[i].life == life)
             return &processes->items[i];
     struct jit_process *items =
         array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
@@ -39,22 +25,16 @@ static struct jit_process *process_of(struct jit_processes *processes, uint32_t 
         return NULL;
     processes->items = items;
     struct jit_process *process = &items[processes->count++];
-    *process = (struct jit_process){.pid = pid};
+    *process = (struct jit_process){.pid = begun->pid,
+                                    .life = life,
+                                    .load_slack_ns = LOAD_SLACK_NS,
+                                    .begin = begun->begin,
+                                    .next = begun->next,
+                                    .execed = begun->execed};
     return process;
 }
 
-/* Whether PROCESS already has the dump PATH: mapped twice, or given by hand from where it was moved to. */
-static bool has_dump(const struct jit_process *process, const char *path)
-{
-    for (size_t i = 0; i < process->dump_count; i++)
-        if (strcmp(process->dump_paths[i], path) == 0 ||
-            (i < process->given_count &&
-             strcmp(base_name(process->dump_paths[i]), base_name(path)) == 0))
-            return true;
-    return false;
-}
-
-static int add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
+int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
 {
     struct jit_dump *dumps =
         array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
@@ -71,126 +51,104 @@ static int add_dump(struct jit_process *process, const struct jit_dump *dump, ch
     return 0;
 }
 
-static int read_dump(struct jit_process *process, struct jit_dump *dump, char *path,
-                     const struct profile *profile, struct findings *findings)
+/* Read DUMP, which belongs to LIFE; it and PATH are the process's then, and *DUMP and *PATH are emptied. */
+static int take_dump(struct jit_processes *processes, uint32_t life, struct jit_dump *dump,
+                     char **path, const struct jit_clock *clock, struct findings *findings)
 {
-    struct jit_clock clock;
-    char text[512];
-    const struct jit_clock_question question = {profile, dump, process->pid, clock_live_read};
-    const char *why = jit_clock_choose(&clock, &question, text, findings);
-    if (why) {
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, why);
-        return 1;
-    }
-    dump_machine_correct(dump, profile->file, findings);
-    if (code_log_add(&process->log, dump, (uint32_t)process->dump_count, &clock, findings))
-        return -1;
-    return add_dump(process, dump, path) ? failure(findings, "out of memory") : 0;
-}
-
-/* Open and read the dump PATH for process PID, unless that has been done.  What is wrong with it is a finding, not a failure. */
-static int take_dump(struct jit_processes *processes, const struct profile *profile, uint32_t pid,
-                     const char *path, struct findings *findings)
-{
-    char cause[256];
-    struct jit_process *process = process_of(processes, pid);
-    char *copy = strdup(path);
-    if (!process || !copy || has_dump(process, path)) {
-        free(copy);
-        return process && copy ? 0 : failure(findings, "out of memory");
-    }
-    struct jit_dump dump;
-    int result = jit_dump_open(&dump, copy, cause, sizeof cause);
-    if (result)
-        finding(findings, access(path, F_OK) ? FINDING_DUMP_MISSING : FINDING_DUMP_UNUSABLE,
-                "%s: %s", path, cause);
-    else
-        result = read_dump(process, &dump, copy, profile, findings);
-    if (result) {
-        jit_dump_close(&dump);
-        free(copy);
-    }
-    return findings->failure[0] ? -1 : 0;
-}
-
-static int add_marker(struct jit_processes *processes, uint64_t offset, struct findings *findings)
-{
-    uint64_t *offsets = array_room(processes->marker_offsets, processes->marker_count,
-                                   &processes->marker_capacity, sizeof *offsets);
-    if (!offsets)
+    struct jit_process *process = jit_process_of_life(processes, life);
+    if (!process ||
+        code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings) ||
+        jit_process_add_dump(process, dump, *path))
         return failure(findings, "out of memory");
-    processes->marker_offsets = offsets;
-    offsets[processes->marker_count++] = offset;
+    dump->data = NULL;
+    *path = NULL;
     return 0;
 }
 
-/* A mapping of a file that is named like a dump.  perf record -d also sees the mappings of whoever merely
- * reads a dump: those are not executable. */
-static int take_marker(struct jit_processes *processes, const struct profile *profile,
-                       const struct profile_map *map, uint32_t number, struct findings *findings)
+static int take_given(struct jit_processes *processes, struct given_dumps *given,
+                      struct findings *findings)
 {
-    if (number != map->map.pid) {
-        if (!map->map.data)
-            finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
-                    map->map.filename, map->map.pid);
-        return 0;
-    }
-    const char *path = map->map.filename;
-    struct jit_process *process = process_of(processes, number);
-    if (!process)
-        return failure(findings, "out of memory");
-    if (take_dump(processes, profile, number, path, findings))
-        return -1;
-    if (!has_dump(process_of(processes, number), path))
-        return 0;
-    return add_marker(processes, map->record.offset, findings);
-}
-
-static int take_markers(struct jit_processes *processes, const struct profile *profile,
-                        struct findings *findings)
-{
-    for (size_t i = 0; i < profile->map_count; i++) {
-        uint32_t number;
-        if (jit_dump_name_pid(profile->maps[i].map.filename, &number) &&
-            take_marker(processes, profile, &profile->maps[i], number, findings))
+    for (size_t i = 0; i < given->count; i++) {
+        struct given_dump *item = &given->items[i];
+        if (item->usable &&
+            take_dump(processes, item->life, &item->dump, &item->path, &item->clock, findings))
             return -1;
     }
     return 0;
 }
 
-static int take_extra(struct jit_processes *processes, const struct profile *profile,
-                      const char *path, struct findings *findings)
+static int take_claims(struct jit_processes *processes, struct dump_claims *claims,
+                       struct findings *findings)
 {
-    uint32_t pid;
-    char cause[256];
-    struct jit_dump dump;
-    if (jit_dump_name_pid(path, &pid))
-        return take_dump(processes, profile, pid, path, findings);
-    if (jit_dump_open(&dump, path, cause, sizeof cause)) {
-        jit_dump_close(&dump);
-        return failure(findings, "%s: %s", path, cause);
+    for (size_t i = 0; i < claims->count; i++) {
+        struct dump_claim *claim = &claims->items[i];
+        if (claim->state == CLAIM_FOUND && take_dump(processes, claim->life, &claim->dump,
+                                                     &claim->place.path, &claim->clock, findings))
+            return -1;
     }
-    pid = dump.pid;
-    jit_dump_close(&dump);
-    return take_dump(processes, profile, pid, path, findings);
+    return 0;
+}
+
+/* The markers of dumps that could be read are not passed on: neither are they JIT code, nor anything else that runs. */
+static int take_markers(struct jit_processes *processes, const struct dump_claims *claims,
+                        struct findings *findings)
+{
+    for (size_t i = 0; i < claims->marker_count; i++) {
+        const struct dump_marker *marker = &claims->markers[i];
+        if (claims->items[marker->claim].state == CLAIM_REFUSED)
+            continue;
+        uint64_t *offsets = array_room(processes->marker_offsets, processes->marker_count,
+                                       &processes->marker_capacity, sizeof *offsets);
+        if (!offsets)
+            return failure(findings, "out of memory");
+        processes->marker_offsets = offsets;
+        offsets[processes->marker_count++] = marker->offset;
+    }
+    return 0;
+}
+
+/* ---- What the profile knows of each process ---- */
+
+/* Of the maps of a pid, those of one life. */
+static void find_maps(struct jit_process *process, const struct profile *profile)
+{
+    size_t count, first = 0;
+    const struct profile_map *maps = profile_maps_of(profile, process->pid, &count);
+    while (first < count &&
+           life_moment_before((struct life_moment){maps[first].time_ns, maps[first].record.number},
+                              process->begin))
+        first++;
+    size_t end = first;
+    while (end < count &&
+           life_moment_before((struct life_moment){maps[end].time_ns, maps[end].record.number},
+                              process->next))
+        end++;
+    process->maps = maps + first;
+    process->map_count = end - first;
+}
+
+/* Some record with the trailer that the added records need: a map, else what else is known of the process, else any. */
+static void find_witness(struct jit_process *process, const struct profile *profile)
+{
+    const struct sample_layout *layout;
+    if (process->map_count)
+        process->witness = process->maps[process->map_count - 1].record;
+    if (process->witness.bytes)
+        return;
+    for (size_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].pid == process->pid &&
+            perf_record_trailer(profile->file, &profile->tasks[i].record, &layout))
+            process->witness = profile->tasks[i].record;
+    if (!process->witness.bytes)
+        profile_any_trailer(profile, &process->witness);
 }
 
 static int finish(struct jit_process *process, const struct profile *profile,
                   struct findings *findings)
 {
-    process->maps = profile_maps_of(profile, process->pid, &process->map_count);
-    if (process->map_count == 0)
-        return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
-                       profile->file->path, process->pid, process->dump_paths[0]);
-    process->witness = process->maps[process->map_count - 1].record;
+    find_maps(process, profile);
+    find_witness(process, profile);
     return code_log_sort(&process->log, findings);
-}
-
-/* Dumps given by hand, which are read first, stand for markers of the same file name in any directory. */
-static void mark_given(struct jit_processes *processes)
-{
-    for (size_t i = 0; i < processes->count; i++)
-        processes->items[i].given_count = processes->items[i].dump_count;
 }
 
 static size_t dump_count(const struct jit_processes *processes)
@@ -204,54 +162,80 @@ static size_t dump_count(const struct jit_processes *processes)
 /* No dump could be read: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    static const enum finding_kind reasons[] = {FINDING_DUMP_UNUSABLE, FINDING_DUMP_MISSING,
-                                                FINDING_DUMP_NOT_OURS};
+    static const struct {
+        enum finding_kind kind;
+        const char *advice;
+    } reasons[] = {
+        {FINDING_DUMP_UNUSABLE, ""},
+        {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was "
+                               "moved, name it with --jitdump FILE"},
+        {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
+        {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+        {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
+    };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-        if (findings->count[reasons[i]])
-            return failure(findings, "%s%s", findings->first[reasons[i]],
-                           reasons[i] == FINDING_DUMP_UNUSABLE ? ""
-                           : reasons[i] == FINDING_DUMP_MISSING
-                               ? "; the profile names this dump, but it "
-                                 "is not there: if it was moved, name "
-                                 "it with --jitdump FILE"
-                               : "; to use it all the same, name it "
-                                 "with --jitdump FILE");
+        if (findings->count[reasons[i].kind])
+            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].advice);
     return failure(findings,
                    "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
                    "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?",
                    profile->file->path);
 }
 
-int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
-                       char *const *extra, size_t extra_count, struct findings *findings)
+static int read_dumps(struct jit_processes *processes, const struct profile *profile,
+                      struct given_dumps *given, struct dump_claims *claims, const char *root,
+                      struct findings *findings)
 {
-    *processes = (struct jit_processes){0};
-    for (size_t i = 0; i < extra_count; i++)
-        if (take_extra(processes, profile, extra[i], findings))
-            return -1;
-    mark_given(processes);
-    if (take_markers(processes, profile, findings))
+    if (given_dumps_add_lives(given, &processes->lives, profile, findings) ||
+        dump_claims_collect(claims, profile, &processes->lives, findings) ||
+        given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, root, findings) ||
+        take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
+        take_markers(processes, claims, findings))
         return -1;
     if (dump_count(processes) == 0)
         return no_dump(profile, findings);
-    for (size_t i = 0; i < processes->count; i++)
-        if (processes->items[i].dump_count && finish(&processes->items[i], profile, findings))
-            return -1;
     return 0;
+}
+
+int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
+                       char *const *extra, size_t extra_count, const char *root,
+                       struct findings *findings)
+{
+    struct dump_claims claims = {0};
+    struct given_dumps given;
+    *processes = (struct jit_processes){0};
+    int result = given_dumps_open(&given, extra, extra_count, findings);
+    if (!result)
+        result = process_lives_read(&processes->lives, profile, findings);
+    if (!result)
+        result = read_dumps(processes, profile, &given, &claims, root, findings);
+    dump_claims_free(&claims);
+    given_dumps_free(&given);
+    if (result || heritage_find(processes, profile, findings))
+        return -1;
+    for (size_t i = 0; i < processes->count; i++)
+        if (finish(&processes->items[i], profile, findings))
+            return -1;
+    return heritage_limit(processes, findings);
 }
 
 void jit_processes_free(struct jit_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
         struct jit_process *process = &processes->items[i];
-        for (size_t d = 0; d < process->dump_count; d++) {
+        for (size_t d = 0; d < process->dump_count - process->borrowed_count; d++) {
             jit_dump_close(&process->dumps[d]);
             free(process->dump_paths[d]);
         }
         free(process->dumps);
         free(process->dump_paths);
+        free(process->forks);
+        free(process->heritage.wanted);
+        free(process->heritage.code);
+        free(process->heritage.backing);
         code_log_free(&process->log);
     }
     free(processes->items);
     free(processes->marker_offsets);
+    process_lives_free(&processes->lives);
 }

@@ -26,8 +26,10 @@
  * SAMPLE begins with
  *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
  *
- * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if pid is ppid
+ * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if pid is ppid; misc bit 13: written
+ *        by perf record for what ran already, an exec later than its fork: the child has nothing of its parent's
  * EXIT    as FORK; of the thread tid
+ * NAMESPACES 8 u32 pid, 12 u32 tid, 16 u64 nr, then nr times {u64 dev, u64 inode}: net, uts, ipc, pid, user, mnt, cgroup
  * COMM    8 u32 pid, 12 u32 tid, 16 comm, NUL-terminated, padded to 8; misc bit 13: by exec
  * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
  * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,
@@ -56,10 +58,13 @@ enum {
     PERF_FEATURE_BITS = 256,
     PERF_ATTR_MIN_BYTES = 64, /* perf_event_attr, version 0 */
     PERF_RECORD_HEADER_BYTES = 8,
+    PERF_COMM_BYTES = 16, /* before the name */
     PERF_MMAP_BYTES = 40,
     PERF_MMAP2_BYTES = 72,
     PERF_BUILD_ID_BYTES = 20,
     PERF_AUXTRACE_BYTES = 48,
+    PERF_NAMESPACE_BYTES = 16,
+    PERF_NAMESPACE_PID = 3, /* which of a NAMESPACES record's links */
 };
 
 /* Where the fields of the file header stand. */
@@ -99,6 +104,7 @@ enum {
     PERF_RECORD_FORK = 7,
     PERF_RECORD_SAMPLE = 9,
     PERF_RECORD_MMAP2 = 10,
+    PERF_RECORD_NAMESPACES = 16,
     PERF_RECORD_USER_TYPE_START = 64, /* from here on records of the tool, without sample_id */
     PERF_RECORD_HEADER_ATTR = 64,
     PERF_RECORD_HEADER_TRACING_DATA = 66,
@@ -117,6 +123,7 @@ enum {
     PERF_MISC_USER = 2,
     PERF_MISC_MMAP_DATA = 1 << 13,
     PERF_MISC_COMM_EXEC = 1 << 13,
+    PERF_MISC_FORK_EXEC = 1 << 13,
     PERF_MISC_MMAP_BUILD_ID = 1 << 14,
 };
 

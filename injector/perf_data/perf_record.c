@@ -98,6 +98,23 @@ static bool sample_time(const struct perf_file *file, const struct perf_record *
     return true;
 }
 
+bool perf_record_sample_pid(const struct perf_file *file, const struct perf_record *record,
+                            uint32_t *pid)
+{
+    if (record->type != PERF_RECORD_SAMPLE)
+        return false;
+    const struct sample_layout *layout = layout_of(file, record);
+    if (!layout || !(layout->sample_type & PERF_SAMPLE_TID))
+        return false;
+    size_t before = PERF_RECORD_HEADER_BYTES +
+                    (layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8u : 0u) +
+                    (layout->sample_type & PERF_SAMPLE_IP ? 8u : 0u);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, before);
+    *pid = cursor_u32(&cursor);
+    return !cursor.failed;
+}
+
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns)
 {
@@ -129,6 +146,24 @@ bool perf_record_sample(const struct perf_file *file, const struct perf_record *
     return !cursor.failed;
 }
 
+/* What an MMAP2 has and an MMAP has not. */
+static void read_identity(struct byte_cursor *cursor, const struct perf_record *record,
+                          struct perf_map *map)
+{
+    map->has_inode = false;
+    map->maj = map->min = map->flags = 0;
+    map->ino = 0;
+    if (record->type != PERF_RECORD_MMAP2)
+        return;
+    map->maj = cursor_u32(cursor);
+    map->min = cursor_u32(cursor);
+    map->ino = cursor_u64(cursor);
+    cursor_u64(cursor); /* ino_generation */
+    cursor_u32(cursor); /* prot */
+    map->flags = cursor_u32(cursor);
+    map->has_inode = map->ino != 0 && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
+}
+
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map)
 {
@@ -144,8 +179,7 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
     map->start = cursor_u64(&cursor);
     map->len = cursor_u64(&cursor);
     map->pgoff = cursor_u64(&cursor);
-    if (record->type == PERF_RECORD_MMAP2)
-        cursor_skip(&cursor, PERF_MMAP2_BYTES - PERF_MMAP_BYTES);
+    read_identity(&cursor, record, map);
     map->filename = cursor_cstr(&cursor);
     map->data = record->misc & PERF_MISC_MMAP_DATA;
     return !cursor.failed && map->len <= UINT64_MAX - map->start;

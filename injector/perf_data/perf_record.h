@@ -30,6 +30,11 @@ struct perf_map {
     uint64_t pgoff;
     const char *filename; /* in the record */
     bool data;            /* a mapping without PROT_EXEC */
+    bool
+        has_inode; /* the next three are known; else it is an MMAP, or memory, or has a build-id in their place */
+    uint32_t maj, min;
+    uint64_t ino;
+    uint32_t flags; /* of mmap(2); 0 in an MMAP */
 };
 
 struct perf_walk perf_walk_begin(const struct perf_file *file);
@@ -44,6 +49,10 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
 /* Whose sample it is, and where it hit.  Returns false if RECORD is no SAMPLE, or does not tell. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip);
+
+/* The process that a SAMPLE was taken in.  Returns false if RECORD is no SAMPLE or does not tell. */
+bool perf_record_sample_pid(const struct perf_file *file, const struct perf_record *record,
+                            uint32_t *pid);
 
 /* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,

@@ -24,31 +24,125 @@ static int add_map(struct profile *profile, const struct perf_record *record)
     return 0;
 }
 
+static int add_task(struct profile *profile, struct profile_task task)
+{
+    struct profile_task *tasks =
+        array_room(profile->tasks, profile->task_count, &profile->task_capacity, sizeof *tasks);
+    if (!tasks)
+        return -1;
+    profile->tasks = tasks;
+    tasks[profile->task_count++] = task;
+    return 0;
+}
+
 static int add_comm(struct profile *profile, const struct perf_record *record)
 {
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     uint32_t pid = cursor_u32(&cursor), tid = cursor_u32(&cursor);
-    if (cursor.failed || pid != tid)
+    if (cursor.failed)
         return 0;
+    struct profile_task task = {.pid = pid, .tid = tid, .record = *record, .kind = TASK_RENAME};
+    if (record->misc & PERF_MISC_COMM_EXEC)
+        task.kind = TASK_EXEC;
+    perf_record_time(profile->file, record, &task.time_ns);
+    if (pid != tid || add_task(profile, task))
+        return pid != tid ? 0 : -1;
     struct profile_comm *comms =
         array_room(profile->comms, profile->comm_count, &profile->comm_capacity, sizeof *comms);
     if (!comms)
         return -1;
     profile->comms = comms;
     struct profile_comm *comm = &comms[profile->comm_count++];
-    *comm = (struct profile_comm){0, pid, *record};
-    perf_record_time(profile->file, record, &comm->time_ns);
+    *comm = (struct profile_comm){task.time_ns, pid, *record};
     return 0;
 }
 
+/* A FORK or EXIT; its trailer's time, if it has one, is that of the fields. */
+static int add_fork_or_exit(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    struct profile_task task = {.record = *record};
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    task.pid = cursor_u32(&cursor);
+    task.parent = cursor_u32(&cursor);
+    task.tid = cursor_u32(&cursor);
+    cursor_u32(&cursor); /* ptid */
+    task.time_ns = cursor_u64(&cursor);
+    task.kind = record->type == PERF_RECORD_FORK ? TASK_FORK : TASK_EXIT;
+    task.fresh = task.kind == TASK_FORK && (record->misc & PERF_MISC_FORK_EXEC);
+    perf_record_time(profile->file, record, &task.time_ns);
+    return cursor.failed ? 0 : add_task(profile, task);
+}
+
+static int add_namespaces(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    struct profile_namespace namespace = {0};
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    namespace.pid = cursor_u32(&cursor);
+    cursor_u32(&cursor); /* tid */
+    uint64_t links = cursor_u64(&cursor);
+    cursor_skip(&cursor, PERF_NAMESPACE_PID * PERF_NAMESPACE_BYTES + 8);
+    namespace.inode = cursor_u64(&cursor);
+    if (cursor.failed || links <= PERF_NAMESPACE_PID)
+        return 0;
+    struct profile_namespace *namespaces =
+        array_room(profile->namespaces, profile->namespace_count, &profile->namespace_capacity,
+                   sizeof *namespaces);
+    if (!namespaces)
+        return -1;
+    profile->namespaces = namespaces;
+    perf_record_time(profile->file, record, &namespace.time_ns);
+    namespaces[profile->namespace_count++] = namespace;
+    return 0;
+}
+
+uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+{
+    const struct profile_namespace *best = NULL;
+    for (size_t i = 0; i < profile->namespace_count; i++) {
+        const struct profile_namespace *namespace = &profile->namespaces[i];
+        if (namespace->pid == pid && namespace->time_ns <= time_ns &&
+            (!best || namespace->time_ns >= best->time_ns))
+            best = namespace;
+    }
+    return best ? best->inode : 0;
+}
+
+bool profile_has_sample_of(const struct profile *profile, uint32_t pid)
+{
+    struct findings told = {
+        .quiet = true}; /* what is wrong with the records was said when they were read */
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record record;
+    bool found = false;
+    uint32_t other;
+    while (!found && perf_walk_next(&walk, &record, &told))
+        found = perf_record_sample_pid(profile->file, &record, &other) && other == pid;
+    findings_free(&told);
+    return found;
+}
+
+bool profile_any_trailer(const struct profile *profile, struct perf_record *record)
+{
+    struct findings told = {.quiet = true};
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    const struct sample_layout *layout;
+    bool found = false;
+    while (!found && perf_walk_next(&walk, record, &told))
+        found = perf_record_trailer(profile->file, record, &layout) != NULL;
+    findings_free(&told);
+    return found;
+}
+
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
-                                          uint64_t time_ns)
+                                          uint64_t since_ns, uint64_t time_ns)
 {
     const struct profile_comm *best = NULL;
     for (size_t i = 0; i < profile->comm_count; i++) {
         const struct profile_comm *comm = &profile->comms[i];
-        if (comm->pid == pid && comm->time_ns <= time_ns &&
+        if (comm->pid == pid && comm->time_ns >= since_ns && comm->time_ns <= time_ns &&
             (!best || comm->time_ns >= best->time_ns))
             best = comm;
     }
@@ -105,6 +199,11 @@ static int read_record(struct profile *profile, const struct perf_record *record
         return add_map(profile, record);
     case PERF_RECORD_COMM:
         return add_comm(profile, record);
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        return add_fork_or_exit(profile, record);
+    case PERF_RECORD_NAMESPACES:
+        return add_namespaces(profile, record);
     case PERF_RECORD_SAMPLE:
         return add_sample(profile, record);
     case PERF_RECORD_TIME_CONV:
@@ -152,5 +251,7 @@ void profile_free(struct profile *profile)
 {
     free(profile->maps);
     free(profile->comms);
+    free(profile->tasks);
+    free(profile->namespaces);
     free(profile->sample_times_ns);
 }

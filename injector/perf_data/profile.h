@@ -1,4 +1,4 @@
-/* What one walk over a profile's records tells: mappings, when samples were taken, clock conversion. */
+/* What one walk over a profile's records tells: mappings, processes, when samples were taken, clock conversion. */
 #ifndef PERFJIT_PROFILE_H
 #define PERFJIT_PROFILE_H
 
@@ -17,6 +17,30 @@ struct profile_comm {
     struct perf_record record;
 };
 
+enum task_kind {
+    TASK_FORK,   /* of a process or thread */
+    TASK_EXIT,   /* of a thread */
+    TASK_EXEC,   /* of a process: a COMM by exec */
+    TASK_RENAME, /* any other COMM */
+};
+
+/* Something that happened to a process or thread. */
+struct profile_task {
+    uint64_t time_ns;
+    uint32_t kind;
+    uint32_t pid, tid;
+    uint32_t parent; /* FORK: pid of the parent process; pid itself for a thread */
+    bool fresh;      /* FORK: the child has none of its parent's mappings */
+    struct perf_record record;
+};
+
+/* In which pid namespace a process was from TIME_NS on. */
+struct profile_namespace {
+    uint64_t time_ns;
+    uint32_t pid;
+    uint64_t inode;
+};
+
 /* How the CPU's counter becomes perf's clock: PERF_RECORD_TIME_CONV. */
 struct time_conv {
     bool known;
@@ -31,6 +55,10 @@ struct profile {
     size_t map_count, map_capacity;
     struct profile_comm *comms; /* in file order */
     size_t comm_count, comm_capacity;
+    struct profile_task *tasks; /* in file order */
+    size_t task_count, task_capacity;
+    struct profile_namespace *namespaces; /* in file order */
+    size_t namespace_count, namespace_capacity;
     uint64_t *sample_times_ns; /* ascending */
     size_t sample_count, sample_capacity;
     struct time_conv time_conv;
@@ -44,9 +72,18 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count);
 
-/* The record that named the main thread of process PID last before TIME_NS, or NULL. */
+/* The record that named the main thread of process PID last between SINCE_NS and TIME_NS, or NULL. */
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
-                                          uint64_t time_ns);
+                                          uint64_t since_ns, uint64_t time_ns);
+
+/* The inode of the pid namespace that process PID was in at TIME_NS, or 0 if the recording does not tell. */
+uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
+
+/* Whether a sample was taken in process PID.  Reads the profile anew: for the rare question. */
+bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
+
+/* Some record with a sample_id behind it, into *RECORD.  Returns false if there is none. */
+bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
 
 void profile_free(struct profile *profile);
 

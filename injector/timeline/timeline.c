@@ -2,34 +2,17 @@
 #include "injector/timeline/timeline.h"
 
 #include "injector/array.h"
-#include "injector/timeline/address_map.h"
+#include "injector/timeline/player.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum backing { BACKED_BY_MEMORY, BACKED_BY_FILE };
+/* Dead ranges that are closer together become one. */
+#define DEAD_GAP_BYTES (UINT64_C(16) << 20)
 
-/* What has happened since the last sample and is not yet a change. */
-struct moment {
-    uint64_t time_ns; /* of its first event */
-    uint32_t *loaded; /* functions, in the order of their loads */
-    size_t loaded_count, loaded_capacity;
-    struct address_range *unloaded;
-    size_t unloaded_count, unloaded_capacity;
-};
-
-struct player {
-    struct timeline *timeline;
-    struct jit_process *process;
-    struct findings *findings;
-    struct address_map owners; /* live functions */
-    struct address_map shown;  /* the last function that became a change there, dead or alive */
-    struct address_map backed; /* enum backing: what the profile's mappings say */
-    struct moment moment;
-};
-
-static int add_change(struct timeline *timeline, struct change change)
+int player_add_change(struct player *player, struct change change)
 {
+    struct timeline *timeline = player->timeline;
     struct change *changes = array_room(timeline->changes, timeline->change_count,
                                         &timeline->change_capacity, sizeof *changes);
     if (!changes)
@@ -39,15 +22,27 @@ static int add_change(struct timeline *timeline, struct change change)
     return 0;
 }
 
-static int drop_record(struct timeline *timeline, uint64_t offset)
+/* Add a change whose time is past: others that are later may have been added before. */
+static int add_early_change(struct player *player, struct change change)
 {
-    uint64_t *dropped = array_room(timeline->dropped, timeline->dropped_count,
-                                   &timeline->dropped_capacity, sizeof *dropped);
-    if (!dropped)
+    struct change *early =
+        array_room(player->early, player->early_count, &player->early_capacity, sizeof *early);
+    if (!early)
         return -1;
-    timeline->dropped = dropped;
-    dropped[timeline->dropped_count++] = offset;
+    player->early = early;
+    early[player->early_count++] = change;
     return 0;
+}
+
+int player_set_free_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+    uint64_t *times =
+        array_room(player->times, player->time_count, &player->time_capacity, sizeof *times);
+    if (!times || player->time_count >= UINT32_MAX)
+        return -1;
+    player->times = times;
+    times[player->time_count] = time_ns;
+    return address_map_set(&player->free_since, start, end, (uint32_t)player->time_count++);
 }
 
 /* ---- The end of a moment: what of it can be seen becomes changes ---- */
@@ -66,6 +61,14 @@ static uint32_t next_generation(const struct player *player, const struct jit_fu
     return generation;
 }
 
+static int set_generation(struct player *player, uint32_t index)
+{
+    struct jit_function *function = &player->process->log.functions[index];
+    function->generation = next_generation(player, function);
+    function->reused = function->generation > 0;
+    return address_map_set(&player->shown, function->addr, function->addr + function->size, index);
+}
+
 /* Add the changes that give FUNCTION what it still owns of its addresses. */
 static int show_function(struct player *player, uint32_t index)
 {
@@ -77,29 +80,25 @@ static int show_function(struct player *player, uint32_t index)
         if (range->value != index)
             continue;
         function->visible = true;
-        if (add_change(player->timeline, (struct change){player->moment.time_ns, range->start,
-                                                         range->end, CHANGE_FUNCTION, index}))
+        if (player_add_change(player, (struct change){player->moment.time_ns, range->start,
+                                                      range->end, CHANGE_FUNCTION, index}))
             return -1;
     }
-    if (!function->visible)
-        return 0;
-    function->generation = next_generation(player, function);
-    function->reused = function->generation > 0;
-    return address_map_set(&player->shown, function->addr, end, index);
+    return function->visible ? set_generation(player, index) : 0;
 }
 
 static int show_unloaded(struct player *player)
 {
     for (size_t i = 0; i < player->moment.unloaded_count; i++) {
         const struct address_range *range = &player->moment.unloaded[i];
-        if (add_change(player->timeline, (struct change){player->moment.time_ns, range->start,
-                                                         range->end, CHANGE_UNLOADED, 0}))
+        if (player_add_change(player, (struct change){player->moment.time_ns, range->start,
+                                                      range->end, CHANGE_UNLOADED, 0}))
             return -1;
     }
     return 0;
 }
 
-static int end_moment(struct player *player)
+int player_end_moment(struct player *player)
 {
     struct moment *moment = &player->moment;
     if (show_unloaded(player))
@@ -143,23 +142,91 @@ static bool is_repeated(const struct player *player, const struct jit_function *
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
 
-static int load(struct player *player, uint32_t index)
+/* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not before they became free or
+ * were mapped.  TIME_NS, if somebody else has them still. */
+static uint64_t alone_since(const struct player *player, const struct jit_function *function,
+                            uint64_t time_ns)
 {
-    const struct jit_function *function = &player->process->log.functions[index];
-    struct moment *moment = &player->moment;
-    if (function->size == 0)
-        return 0;
-    if (is_repeated(player, function)) {
-        uint32_t owner = owner_at(player, function->addr);
-        player->process->log.functions[owner].code_index = function->code_index;
-        return 0;
+    uint64_t end = function->addr + function->size;
+    uint64_t slack = player->process->load_slack_ns;
+    uint64_t since = time_ns > slack ? time_ns - slack : 0;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
+    if (range && range->start < end)
+        return time_ns;
+    since = since > player->began_ns ? since : player->began_ns;
+    range = address_map_find(&player->free_since, function->addr, &place);
+    for (; range && range->start < end; range = address_map_next(&player->free_since, &place))
+        since = player->times[range->value] > since ? player->times[range->value] : since;
+    return since < time_ns ? since : time_ns;
+}
+
+/* The first sample in [SINCE_NS, TIME_NS), if there is one, into *SAMPLE_NS. */
+static bool was_sampled(const struct player *player, uint64_t since_ns, uint64_t time_ns,
+                        uint64_t *sample_ns)
+{
+    const uint64_t *samples = player->sample_times_ns;
+    size_t first = 0, end = player->samples_passed;
+    if (since_ns >= time_ns || end == 0 || samples[end - 1] < since_ns)
+        return false;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (samples[middle] < since_ns)
+            first = middle + 1;
+        else
+            end = middle;
     }
+    *sample_ns = samples[first];
+    return true;
+}
+
+/* A function that ran before it was logged, when a sample could hit it: it is there from that sample on.  All that
+ * comes to light so between two samples has the same time, as a moment has. */
+static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
+{
+    struct jit_function *function = &player->process->log.functions[index];
+    uint64_t end = function->addr + function->size;
+    function->visible = true;
+    if (add_early_change(player,
+                         (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
+        set_generation(player, index))
+        return -1;
+    return address_map_set(&player->owners, function->addr, end, index);
+}
+
+static int add_loaded(struct moment *moment, uint32_t index)
+{
     uint32_t *loaded =
         array_room(moment->loaded, moment->loaded_count, &moment->loaded_capacity, sizeof *loaded);
     if (!loaded)
         return -1;
     moment->loaded = loaded;
     loaded[moment->loaded_count++] = index;
+    return 0;
+}
+
+/* The function that is there already goes on under the number by which the runtime speaks of it now. */
+static void renumber(struct jit_function *old, const struct jit_function *repeated)
+{
+    old->code_index = repeated->code_index;
+    old->dump = repeated->dump;
+}
+
+static int load(struct player *player, uint32_t index, uint64_t time_ns)
+{
+    struct jit_function *functions = player->process->log.functions;
+    const struct jit_function *function = &functions[index];
+    uint64_t sample_ns;
+    if (function->size == 0)
+        return 0;
+    if (is_repeated(player, function)) {
+        renumber(&functions[owner_at(player, function->addr)], function);
+        return 0;
+    }
+    if (was_sampled(player, alone_since(player, function, time_ns), time_ns, &sample_ns))
+        return load_early(player, index, sample_ns);
+    if (add_loaded(&player->moment, index))
+        return -1;
     return address_map_set(&player->owners, function->addr, function->addr + function->size, index);
 }
 
@@ -175,7 +242,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
 }
 
 /* End the residence of function INDEX: what it still owns is nobody's. */
-static int end_function(struct player *player, uint32_t index)
+static int end_function(struct player *player, uint32_t index, uint64_t time_ns)
 {
     const struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
@@ -188,200 +255,254 @@ static int end_function(struct player *player, uint32_t index)
             return 0;
         struct address_range owned = *range;
         if (add_unloaded(&player->moment, &owned) ||
+            player_set_free_since(player, owned.start, owned.end, time_ns) ||
             address_map_clear(&player->owners, owned.start, owned.end))
             return -1;
     }
     return 0;
 }
 
-static bool owns_index(const struct player *player, uint32_t owner, uint64_t code_index)
+/* Whether OWNER is what dump number DUMP calls CODE_INDEX.  A child's dump goes on with its parent's numbers. */
+static bool owns_index(const struct player *player, uint32_t owner, uint32_t dump,
+                       uint64_t code_index)
 {
-    return owner != NO_IMAGE && player->process->log.functions[owner].code_index == code_index;
+    if (owner == NO_IMAGE)
+        return false;
+    const struct jit_function *function = &player->process->log.functions[owner];
+    return function->code_index == code_index &&
+           (function->dump == dump || function->dump == NO_DUMP);
 }
 
-static int move(struct player *player, const struct code_move *code_move)
+static const char *dump_path(const struct player *player, uint32_t dump)
+{
+    return dump < player->process->dump_count ? player->process->dump_paths[dump] : "a dump";
+}
+
+static int move(struct player *player, const struct code_move *code_move, uint64_t time_ns)
 {
     struct jit_function *functions = player->process->log.functions;
     struct jit_function *function = &functions[code_move->function];
     uint32_t owner = owner_at(player, code_move->old_addr);
-    if (!owns_index(player, owner, function->code_index)) {
+    if (!owns_index(player, owner, function->dump, function->code_index)) {
         finding(player->findings, FINDING_CODE_LOST,
                 "%s: move of code_index %" PRIu64 " from 0x%" PRIx64 ", where no such function is",
-                player->process->dump_paths[function->dump], function->code_index,
-                code_move->old_addr);
+                dump_path(player, function->dump), function->code_index, code_move->old_addr);
         return 0;
     }
     function->name = functions[owner].name;
     function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
     function->first_fde = functions[owner].first_fde;
     function->fde_count = functions[owner].fde_count;
-    if (end_function(player, owner))
+    if (end_function(player, owner, time_ns) || add_loaded(&player->moment, code_move->function))
         return -1;
-    return load(player, code_move->function);
+    return address_map_set(&player->owners, function->addr, function->addr + function->size,
+                           code_move->function);
 }
 
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
-static int unload(struct player *player, const struct code_unload *code_unload, bool told)
+static int unload(struct player *player, const struct code_unload *code_unload, uint64_t time_ns,
+                  bool told)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
     struct address_place place;
     const struct address_range *range =
         address_map_find(&player->owners, code_unload->addr, &place);
     for (; range && range->start < end; range = address_map_next(&player->owners, &place))
-        if (owns_index(player, range->value, code_unload->code_index))
-            return end_function(player, range->value);
+        if (owns_index(player, range->value, code_unload->dump, code_unload->code_index))
+            return end_function(player, range->value, time_ns);
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
     if (told && owner == NO_IMAGE && code_unload->size &&
         (!range || range->start > code_unload->addr))
         finding(player->findings, FINDING_CODE_LOST,
                 "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
-                player->process->dump_paths[0], code_unload->code_index, code_unload->addr);
+                dump_path(player, code_unload->dump), code_unload->code_index, code_unload->addr);
     return 0;
 }
 
-static int play_code_event(struct player *player, const struct code_event *event)
+static int play_code_event(struct player *player, const struct code_event *event, uint64_t time_ns)
 {
     const struct code_log *log = &player->process->log;
-    begin_event(player, event->time_ns);
+    begin_event(player, time_ns);
     switch (event->kind) {
     case CODE_EVENT_LOAD:
-        return load(player, event->index);
+        return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
-        return move(player, &log->moves[event->index]);
+        return move(player, &log->moves[event->index], time_ns);
     default:
-        return unload(player, &log->unloads[event->index], event->kind == CODE_EVENT_UNLOAD);
+        return unload(player, &log->unloads[event->index], time_ns,
+                      event->kind == CODE_EVENT_UNLOAD);
     }
 }
 
-/* ---- The profile's own mappings ---- */
+/* ---- Forks and the end ---- */
 
-/* The names that the kernel gives to memory that a JIT may have made its arena of. */
-static bool is_memory(const char *filename)
+/* perf copies the parent's maps when it reads the FORK: what is loaded later must come later. */
+static int play_fork(struct player *player, const struct jit_fork *fork)
 {
-    static const char *const names[] = {
-        "//anon", "[anon:", "/memfd:", "/anon_hugepage", "/dev/zero", "/SYSV"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(filename, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    player->began_ns = fork->at.time_ns + 1;
+    if (player_end_moment(player))
+        return -1;
+    return fork->heir ? player_hand_over(player, fork->heir) : 0;
 }
 
-static bool covers_live_code(const struct player *player, uint64_t start, uint64_t end)
+/* perf keeps a process's maps when it execs; the code is dead.  All of the address space is, so that a few
+ * ranges around it do. */
+static int play_exec(struct player *player)
 {
     struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, start, &place);
-    return range && range->start < end;
-}
-
-/* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment in between. */
-static int restore_part(struct player *player, uint32_t index, uint64_t start, uint64_t end)
-{
-    const struct profile_map *map = &player->process->maps[index];
-    const uint64_t first = start;
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, start, &place);
-    while (start < end) {
-        uint64_t stop = range && range->start < end ? range->start : end;
-        struct change part = {map->time_ns, start, stop, CHANGE_MAP, index};
-        bool alignment = stop - start <= CODE_GAP_BYTES && start != first && stop != end;
-        if (start < stop && !alignment &&
-            (end_moment(player) || add_change(player->timeline, part)))
+    const struct address_range *range = address_map_find(&player->owners, 0, &place);
+    while (range) {
+        struct change dead = {player->process->next.time_ns, range->start, range->end,
+                              CHANGE_UNLOADED, 0};
+        while ((range = address_map_next(&player->owners, &place)) &&
+               range->start - dead.end <= DEAD_GAP_BYTES)
+            dead.end = range->end;
+        if (player_add_change(player, dead))
             return -1;
-        start = range && range->end < end ? range->end : end;
-        if (stop == end)
-            return 0;
-        range = address_map_next(&player->owners, &place);
     }
     return 0;
-}
-
-/* Add again what mapping INDEX, whose record is dropped, covers and no earlier memory mapping did. */
-static int restore_new_parts(struct player *player, uint32_t index)
-{
-    const struct profile_map *map = &player->process->maps[index];
-    uint64_t start = map->map.start, end = map->map.start + map->map.len;
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->backed, start, &place);
-    while (start < end) {
-        while (range && range->start < end && range->value != BACKED_BY_MEMORY)
-            range = address_map_next(&player->backed, &place);
-        uint64_t stop = range && range->start < end ? range->start : end;
-        if (start < stop && restore_part(player, index, start, stop))
-            return -1;
-        if (stop == end)
-            return 0;
-        start = range->end;
-        range = address_map_next(&player->backed, &place);
-    }
-    return 0;
-}
-
-static int play_memory_map(struct player *player, uint32_t index)
-{
-    const struct profile_map *map = &player->process->maps[index];
-    uint64_t end = map->map.start + map->map.len;
-    int result;
-    if (covers_live_code(player, map->map.start, end))
-        result =
-            drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index);
-    else
-        result = end_moment(player);
-    if (result)
-        return -1;
-    return address_map_set(&player->backed, map->map.start, end, BACKED_BY_MEMORY);
-}
-
-static int play_map(struct player *player, uint32_t index)
-{
-    const struct profile_map *map = &player->process->maps[index];
-    uint64_t end = map->map.start + map->map.len;
-    uint32_t number;
-    if (jit_dump_name_pid(map->map.filename, &number) && number == map->map.pid)
-        return 0;
-    if (is_memory(map->map.filename))
-        return play_memory_map(player, index);
-    if (end_moment(player) || address_map_clear(&player->owners, map->map.start, end))
-        return -1;
-    return address_map_set(&player->backed, map->map.start, end, BACKED_BY_FILE);
 }
 
 /* ---- All together, in time order ---- */
 
-/* Of an event and a map of the same time the event comes first, as its record does in the output. */
-static int play(struct player *player, const uint64_t *sample_times_ns, size_t sample_count)
+enum step { STEP_EVENT, STEP_MAP, STEP_FORK, STEP_END };
+
+/* How far the three lists have been played. */
+struct progress {
+    size_t event, map, fork;
+};
+
+static struct life_moment map_moment(const struct profile_map *map)
+{
+    return (struct life_moment){map->time_ns, map->record.number};
+}
+
+/* What comes next, and when.  Of an event and a record of the same time the event comes first, as it does in the output.
+ * What a dump says about the time before the life can only have been stamped too early. */
+static enum step next_step(const struct player *player, const struct progress *progress,
+                           uint64_t *time_ns)
 {
     const struct jit_process *process = player->process;
-    const struct code_log *log = &process->log;
-    size_t event = 0, map = 0, sample = 0;
-    while (event < log->event_count || map < process->map_count) {
-        bool is_map =
-            event == log->event_count ||
-            (map < process->map_count && process->maps[map].time_ns < log->events[event].time_ns);
-        uint64_t time_ns = is_map ? process->maps[map].time_ns : log->events[event].time_ns;
-        bool looked = false;
-        for (; sample < sample_count && sample_times_ns[sample] < time_ns; sample++)
-            looked = true;
-        if (looked && end_moment(player))
+    struct life_moment at = {UINT64_MAX, UINT64_MAX};
+    enum step step = STEP_END;
+    if (progress->map < process->map_count) {
+        at = map_moment(&process->maps[progress->map]);
+        step = STEP_MAP;
+    }
+    if (progress->fork < process->fork_count &&
+        life_moment_before(process->forks[progress->fork].at, at)) {
+        at = process->forks[progress->fork].at;
+        step = STEP_FORK;
+    }
+    *time_ns = at.time_ns;
+    if (progress->event == process->log.event_count)
+        return step;
+    uint64_t event_ns = process->log.events[progress->event].time_ns;
+    uint64_t begin_ns = process->begin.time_ns ? process->begin.time_ns + 1 : 0;
+    event_ns = event_ns > begin_ns ? event_ns : begin_ns;
+    if (step != STEP_END && event_ns > at.time_ns)
+        return step;
+    *time_ns = event_ns;
+    return STEP_EVENT;
+}
+
+static int take_step(struct player *player, enum step step, struct progress *progress,
+                     uint64_t time_ns)
+{
+    const struct jit_process *process = player->process;
+    switch (step) {
+    case STEP_EVENT:
+        return play_code_event(player, &process->log.events[progress->event++], time_ns);
+    case STEP_MAP:
+        return player_play_map(player, (uint32_t)progress->map++);
+    default:
+        return play_fork(player, &process->forks[progress->fork++]);
+    }
+}
+
+static int play(struct player *player)
+{
+    struct progress progress = {0};
+    enum step step;
+    uint64_t time_ns;
+    while ((step = next_step(player, &progress, &time_ns)) != STEP_END) {
+        size_t passed = player->samples_passed;
+        if (step == STEP_EVENT && player->process->next.time_ns &&
+            time_ns > player->process->next.time_ns)
+            break; /* written by the pid's next life, or stamped by another clock */
+        while (player->samples_passed < player->sample_count &&
+               player->sample_times_ns[player->samples_passed] < time_ns)
+            player->samples_passed++;
+        if (player->samples_passed > passed && player_end_moment(player))
             return -1;
-        if (is_map ? play_map(player, (uint32_t)map++)
-                   : play_code_event(player, &log->events[event++]))
+        if (take_step(player, step, &progress, time_ns))
             return -1;
     }
-    return end_moment(player);
+    if (player_end_moment(player))
+        return -1;
+    return player->process->execed ? play_exec(player) : 0;
+}
+
+static int compare_changes(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Put the early changes among the others; of the same time they are the later ones. */
+static int merge_early(struct player *player)
+{
+    struct timeline *timeline = player->timeline;
+    size_t count = timeline->change_count + player->early_count;
+    if (player->early_count == 0)
+        return 0;
+    struct change *merged = malloc(count * sizeof *merged);
+    if (!merged)
+        return -1;
+    qsort(player->early, player->early_count, sizeof *merged, compare_changes);
+    for (size_t i = 0, late = 0, early = 0; i < count; i++) {
+        bool take_late = early == player->early_count ||
+                         (late < timeline->change_count &&
+                          timeline->changes[late].time_ns <= player->early[early].time_ns);
+        merged[i] = take_late ? timeline->changes[late++] : player->early[early++];
+    }
+    free(timeline->changes);
+    timeline->changes = merged;
+    timeline->change_count = timeline->change_capacity = count;
+    return 0;
+}
+
+static void free_player(struct player *player)
+{
+    address_map_free(&player->owners);
+    address_map_free(&player->shown);
+    address_map_free(&player->backed);
+    address_map_free(&player->free_since);
+    free(player->mappings);
+    free(player->times);
+    free(player->early);
+    free(player->copies);
+    free(player->moment.loaded);
+    free(player->moment.unloaded);
 }
 
 int timeline_play(struct timeline *timeline, struct jit_process *process,
                   const uint64_t *sample_times_ns, size_t sample_count, struct findings *findings)
 {
-    struct player player = {.timeline = timeline, .process = process, .findings = findings};
+    struct player player = {
+        .timeline = timeline,
+        .process = process,
+        .findings = findings,
+        .began_ns = process->begin.time_ns ? process->begin.time_ns + 1 : 0,
+        .sample_times_ns = sample_times_ns,
+        .sample_count = sample_count,
+    };
     *timeline = (struct timeline){0};
-    int result = play(&player, sample_times_ns, sample_count);
-    address_map_free(&player.owners);
-    address_map_free(&player.shown);
-    address_map_free(&player.backed);
-    free(player.moment.loaded);
-    free(player.moment.unloaded);
+    int result = player_take_over(&player) || play(&player) || merge_early(&player) ? -1 : 0;
+    free_player(&player);
     return result ? failure(findings, "out of memory") : 0;
 }
 

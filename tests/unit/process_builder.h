@@ -26,7 +26,7 @@ static inline void process_begin(struct process_builder *builder)
     static char path[] = "jit-4711.dump";
     uint64_t seed = 1;
     *builder = (struct process_builder){
-        .process = {.pid = BUILT_PID, .dump_count = 1},
+        .process = {.pid = BUILT_PID, .dump_count = 1, .next = {UINT64_MAX, UINT64_MAX}},
         .dump = {.path = path, .elf_mach = EM_X86_64, .address_bytes = 8},
         .dump_path = path,
     };
@@ -39,6 +39,10 @@ static inline void process_begin(struct process_builder *builder)
 
 static inline void process_free(struct process_builder *builder)
 {
+    free(builder->process.forks);
+    free(builder->process.heritage.wanted);
+    free(builder->process.heritage.code);
+    free(builder->process.heritage.backing);
     code_log_free(&builder->process.log);
 }
 
@@ -102,7 +106,7 @@ static inline void build_unload(struct process_builder *builder, uint64_t time_n
 {
     struct code_log *log = &builder->process.log;
     const struct jit_function *gone = &log->functions[function];
-    struct code_unload unload = {gone->addr, gone->size, gone->code_index};
+    struct code_unload unload = {gone->addr, gone->size, gone->code_index, gone->dump, BUILT_PID};
     log->unloads = array_room(log->unloads, log->unload_count, &log->unload_capacity,
                               sizeof(struct code_unload));
     assert_non_null(log->unloads);
@@ -117,10 +121,26 @@ static inline void build_map(struct process_builder *builder, uint64_t time_ns, 
     size_t index = builder->process.map_count++;
     assert_true(index < BUILT_MAPS);
     builder->maps[index] = (struct profile_map){
-        .map = {BUILT_PID, BUILT_PID, start, len, 0, filename, false},
+        .map = {.pid = BUILT_PID,
+                .tid = BUILT_PID,
+                .start = start,
+                .len = len,
+                .pgoff = start,
+                .filename = filename},
         .time_ns = time_ns,
-        .record = {.offset = 1000 + index},
+        .record = {.offset = 1000 + index, .number = 1000 + index},
     };
+}
+
+/* A fork at TIME_NS whose child is HEIR, or of no interest. */
+static inline void build_fork(struct process_builder *builder, uint64_t time_ns,
+                              struct jit_process *heir)
+{
+    struct jit_process *process = &builder->process;
+    process->forks = array_room(process->forks, process->fork_count, &process->fork_capacity,
+                                sizeof(struct jit_fork));
+    assert_non_null(process->forks);
+    process->forks[process->fork_count++] = (struct jit_fork){{time_ns, 5000}, heir};
 }
 
 #endif

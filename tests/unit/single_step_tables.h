@@ -74,7 +74,8 @@ static inline void tables_plan(struct tables *tables, enum image_layout layout)
     tables_check(tables,
                  image_plan_add(&tables->plan, &tables->process, 0, layout, &tables->findings));
     assert_true(tables->process.log.has_unwinding);
-    assert_int_equal(table_space_open(&space, &tables->process), 0);
+    assert_int_equal(table_space_open(&space, &tables->process, &tables->process, &tables->plan),
+                     0);
     for (size_t i = 0; i < tables->plan.image_count; i++)
         tables_check(tables, unwind_table_place(&tables->plan.images[i], &tables->process, &space,
                                                 &tables->findings));

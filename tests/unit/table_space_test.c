@@ -1,6 +1,8 @@
 /* Where unwind tables go: where a process never had executable memory. */
 #include "injector/image/table_space.h"
 
+#include "injector/image/image_plan.h"
+
 #include "tests/unit/process_builder.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -8,6 +10,7 @@
 
 static struct process_builder built;
 static struct table_space space;
+static const struct image_plan no_images;
 
 static int begin(void **state)
 {
@@ -26,7 +29,7 @@ static int end(void **state)
 
 static void open_space(void)
 {
-    assert_int_equal(table_space_open(&space, &built.process), 0);
+    assert_int_equal(table_space_open(&space, &built.process, &built.process, &no_images), 0);
 }
 
 static void add_data_map(uint64_t start, uint64_t len, const char *filename)

@@ -1,0 +1,74 @@
+/* Whose dump is it?  A process that mapped a file named jit-<n>.dump claims it.
+ *
+ * Most often that is simple: n is the process's pid, the file is there, and nobody else claims it.  Else evidence decides,
+ * and where there is none the dump is not used:
+ *
+ *   n is not the pid         the process lives in a container and n is what it takes for its own pid.  So must say the dump's
+ *                            header, and besides the first of these that says anything: /proc/<pid>/status, while it lives;
+ *                            a NAMESPACES record (is the process in another pid namespace than others?); and at last,
+ *                            that nobody else mapped this file, nor is the process n its parent.
+ *   several lives claim one  the file is that of the mapping with its device and inode; of several such, of the one life in
+ *   file                     which its records were written.  One pid's later life overwrote what the earlier one left.
+ *   its records were all     then it was overwritten after the recording.
+ *   written outside the life
+ */
+#ifndef PERFJIT_DUMP_CLAIM_H
+#define PERFJIT_DUMP_CLAIM_H
+
+#include "injector/jit/dump_place.h"
+#include "injector/jit/jit_clock.h"
+
+enum claim_state {
+    CLAIM_OPEN,    /* nothing is known yet */
+    CLAIM_FOUND,   /* there is a file, opened, that may be it */
+    CLAIM_REFUSED, /* there is none; it has been told */
+    CLAIM_GIVEN,   /* a dump given by hand stands for it */
+};
+
+struct dump_claim {
+    uint32_t life;
+    uint32_t number;               /* n in jit-<n>.dump */
+    const struct profile_map *map; /* the first of this file */
+    enum claim_state state;
+    struct dump_place place;
+    struct jit_dump dump;
+    struct jit_clock clock;
+};
+
+struct dump_marker {
+    uint64_t offset; /* of the map record */
+    size_t claim;
+};
+
+struct dump_claims {
+    const struct profile *profile;
+    const struct process_lives *lives;
+    struct dump_claim *items; /* by pid, then by time */
+    size_t count, capacity;
+    struct dump_marker *markers;
+    size_t marker_count, marker_capacity;
+};
+
+/* Collect the claims in PROFILE.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
+ * case. */
+int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
+                        const struct process_lives *lives, struct findings *findings);
+
+/* Find and open the files of the claims that are still open, and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
+int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings);
+
+/* How many of DUMP's functions were loaded in LIFE, give or take SLACK_NS; counts no further than LIMIT.  *TOTAL, if not
+ * NULL, is set to the number of all that were looked at. */
+size_t dump_claim_fit(const struct process_life *life, const struct jit_dump *dump,
+                      const struct jit_clock *clock, uint64_t slack_ns, size_t limit,
+                      size_t *total);
+
+void dump_claims_free(struct dump_claims *claims);
+
+/* The number in jit-<number>.dump, at the end of PATH, or before " (deleted)" there.  Returns false if PATH is not named so. */
+bool jit_dump_name_pid(const char *path, uint32_t *pid);
+
+/* Whether the last parts of the two paths are equal, but for " (deleted)". */
+bool jit_dump_same_name(const char *path, const char *other);
+
+#endif

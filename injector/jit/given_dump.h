@@ -1,0 +1,45 @@
+/* The dumps given by hand, with --jitdump: whose each is, and for which of the profile's claims it stands.
+ *
+ * A given dump belongs to the process that mapped a file of its name, else one that mapped a dump of the pid in its header,
+ * else to the process whose pid is in its name or header; of several lives, to the one in which most of it was loaded.  It
+ * stands for a dump of the same name in any directory.  Under another name it stands for a missing one, if
+ * header and time agree.
+ */
+#ifndef PERFJIT_GIVEN_DUMP_H
+#define PERFJIT_GIVEN_DUMP_H
+
+#include "injector/jit/dump_claim.h"
+
+struct given_dump {
+    char *path;
+    struct jit_dump dump;
+    dev_t dev;
+    ino_t ino;
+    struct jit_clock clock;
+    bool usable;
+    bool stands; /* for some claim */
+    uint32_t life;
+};
+
+struct given_dumps {
+    struct given_dump *items;
+    size_t count;
+};
+
+/* Open the COUNT files PATHS.  One that can't be used is a finding if it is named like a dump, else a failure.  Returns 0,
+ * or -1 with the failure text set.  Release with given_dumps_free in either case. */
+int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
+                     struct findings *findings);
+
+/* Add to LIVES those processes that they name and of which PROFILE has samples alone: a piece of a recording, whose records
+ * of the process's start are in an earlier one.  Returns 0, or -1 with the failure text set. */
+int given_dumps_add_lives(const struct given_dumps *given, struct process_lives *lives,
+                          const struct profile *profile, struct findings *findings);
+
+/* Find out whose each is, and mark the CLAIMS that they stand for.  Returns 0, or -1 with the failure text set. */
+int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
+                       struct findings *findings);
+
+void given_dumps_free(struct given_dumps *given);
+
+#endif

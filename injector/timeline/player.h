@@ -1,0 +1,59 @@
+/* The state of one process while its timeline is played: what timeline.c, remap.c and fork_copy.c share. */
+#ifndef PERFJIT_PLAYER_H
+#define PERFJIT_PLAYER_H
+
+#include "injector/timeline/address_map.h"
+#include "injector/timeline/timeline.h"
+
+/* What has happened since the last sample and is not yet a change. */
+struct moment {
+    uint64_t time_ns; /* of its first event */
+    uint32_t *loaded; /* functions, in the order of their loads */
+    size_t loaded_count, loaded_capacity;
+    struct address_range *unloaded;
+    size_t unloaded_count, unloaded_capacity;
+};
+
+struct player {
+    struct timeline *timeline;
+    struct jit_process *process;
+    struct findings *findings;
+    struct address_map owners; /* live functions */
+    struct address_map shown;  /* the last function that became a change there, dead or alive */
+    struct address_map backed; /* index into mappings: what the profile's records say is there */
+    const struct profile_map **mappings;
+    size_t mapping_count, mapping_capacity;
+    struct address_map
+        free_since; /* index into times: when the addresses became free, or were mapped */
+    uint64_t *times;
+    size_t time_count, time_capacity;
+    uint64_t
+        began_ns; /* when the life began, or last forked: nothing can have been loaded before */
+    const uint64_t *sample_times_ns;
+    size_t sample_count, samples_passed; /* those before the event that is being played */
+    struct change *early;                /* changes with times in the past */
+    size_t early_count, early_capacity;
+    uint32_t *copies; /* fork_copy.c's, by function */
+    struct moment moment;
+};
+
+/* Turn what can be seen of the moment into changes; the next event begins another. */
+int player_end_moment(struct player *player);
+
+int player_add_change(struct player *player, struct change change);
+
+/* Note that [START, END) became free at TIME_NS, or was mapped. */
+int player_set_free_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns);
+
+/* Note that MAP is what stands at [START, END). */
+int player_set_backed(struct player *player, uint64_t start, uint64_t end,
+                      const struct profile_map *map);
+
+/* remap.c: play mapping INDEX of the process. */
+int player_play_map(struct player *player, uint32_t index);
+
+/* fork_copy.c: give HEIR what it wants to know, and take what the process's own parent gave. */
+int player_hand_over(struct player *player, struct jit_process *heir);
+int player_take_over(struct player *player);
+
+#endif

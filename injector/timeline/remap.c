@@ -1,0 +1,190 @@
+/* The profile's own mappings in a timeline: see timeline.h.
+ *
+ * A mapping over live JIT code is either the arena itself, logged again because the runtime flipped its protection or let it
+ * grow, or something else that took the code's place.  munmap is not recorded, so it must be told by what is mapped:
+ *
+ *   memory by its name        the arena.  A JIT's memory has no other content to be mapped.
+ *   a file                    the arena if it is the file that was there, with the same offset at the same address: a runtime that
+ *                             maps its memory twice (W^X) has it in a shared or deleted file.  If nothing was recorded there before, a file in
+ *                             /dev/shm or a deleted one is the arena: it was not executable yet when the code was logged.
+ *   any other file            the end of the code.
+ */
+#include "injector/jit/heritage.h"
+#include "injector/timeline/player.h"
+
+#include "injector/array.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The names that the kernel gives to memory that a JIT may have made its arena of. */
+static bool is_memory(const struct perf_map *map)
+{
+    static const char *const names[] = {
+        "//anon", "[anon:",         "[anon_shmem:", "/memfd:", "[heap]",
+        "[stack", "/anon_hugepage", "/dev/zero",    "/SYSV"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (starts_with(map->filename, names[i]))
+            return true;
+    return map->flags & MAP_HUGETLB;
+}
+
+static size_t name_length(const char *name)
+{
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(name), tail = sizeof deleted - 1;
+    return length > tail && strcmp(name + length - tail, deleted) == 0 ? length - tail : length;
+}
+
+static bool is_deleted(const struct perf_map *map)
+{
+    return map->filename[name_length(map->filename)] != '\0';
+}
+
+/* The same bytes at the same addresses. */
+static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
+{
+    if (a->pgoff - a->start != b->pgoff - b->start)
+        return false;
+    if (a->has_inode && b->has_inode)
+        return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
+    size_t length = name_length(a->filename);
+    return length == name_length(b->filename) && strncmp(a->filename, b->filename, length) == 0;
+}
+
+/* Whether MAP, over live code, is the memory that the code is in; BEFORE, or NULL, is what was mapped there. */
+static bool is_arena(const struct perf_map *map, const struct profile_map *before)
+{
+    if (is_memory(map))
+        return true;
+    if (!before)
+        return starts_with(map->filename, "/dev/shm/") || is_deleted(map);
+    return is_same_file(map, &before->map);
+}
+
+/* Whether an earlier mapping BEFORE of the same memory already says what MAP says. */
+static bool is_said(const struct perf_map *map, const struct profile_map *before)
+{
+    return is_memory(map) ? is_memory(&before->map) : is_same_file(map, &before->map);
+}
+
+int player_set_backed(struct player *player, uint64_t start, uint64_t end,
+                      const struct profile_map *map)
+{
+    const struct profile_map **mappings = array_room(player->mappings, player->mapping_count,
+                                                     &player->mapping_capacity, sizeof *mappings);
+    if (!mappings || player->mapping_count >= UINT32_MAX)
+        return -1;
+    player->mappings = mappings;
+    mappings[player->mapping_count] = map;
+    return address_map_set(&player->backed, start, end, (uint32_t)player->mapping_count++);
+}
+
+static int drop_record(struct timeline *timeline, uint64_t offset)
+{
+    uint64_t *dropped = array_room(timeline->dropped, timeline->dropped_count,
+                                   &timeline->dropped_capacity, sizeof *dropped);
+    if (!dropped)
+        return -1;
+    timeline->dropped = dropped;
+    dropped[timeline->dropped_count++] = offset;
+    return 0;
+}
+
+static bool covers_live_code(const struct player *player, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->owners, start, &place);
+    return range && range->start < end;
+}
+
+/* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment in between. */
+static int restore_part(struct player *player, uint32_t index, uint64_t start, uint64_t end)
+{
+    const struct profile_map *map = &player->process->maps[index];
+    const uint64_t first = start;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->owners, start, &place);
+    while (start < end) {
+        uint64_t stop = range && range->start < end ? range->start : end;
+        struct change part = {map->time_ns, start, stop, CHANGE_MAP, index};
+        bool alignment = stop - start <= CODE_GAP_BYTES && start != first && stop != end;
+        if (start < stop && !alignment &&
+            (player_end_moment(player) || player_add_change(player, part)))
+            return -1;
+        start = range && range->end < end ? range->end : end;
+        if (stop == end)
+            return 0;
+        range = address_map_next(&player->owners, &place);
+    }
+    return 0;
+}
+
+/* Add again what mapping INDEX, whose record is dropped, covers and no earlier mapping of the same memory did. */
+static int restore_new_parts(struct player *player, uint32_t index)
+{
+    const struct profile_map *map = &player->process->maps[index];
+    uint64_t start = map->map.start, end = map->map.start + map->map.len;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->backed, start, &place);
+    while (start < end) {
+        while (range && range->start < end && !is_said(&map->map, player->mappings[range->value]))
+            range = address_map_next(&player->backed, &place);
+        uint64_t stop = range && range->start < end ? range->start : end;
+        if (start < stop && restore_part(player, index, start, stop))
+            return -1;
+        if (stop == end)
+            return 0;
+        start = range->end;
+        range = address_map_next(&player->backed, &place);
+    }
+    return 0;
+}
+
+/* The end of the live code in [START, END): a file took its place. */
+static int end_code(struct player *player, uint64_t start, uint64_t end)
+{
+    return player_end_moment(player) || address_map_clear(&player->owners, start, end) ? -1 : 0;
+}
+
+/* End the code within MAP at whose addresses MAP is not the memory that the code is in. */
+static int end_strangers(struct player *player, const struct perf_map *map)
+{
+    uint64_t start = map->start, end = map->start + map->len;
+    while (start < end) {
+        struct address_place place;
+        const struct address_range *range = address_map_find(&player->backed, start, &place);
+        bool known = range && range->start <= start;
+        uint64_t stop = !range || range->start >= end ? end : known ? range->end : range->start;
+        stop = stop < end ? stop : end;
+        if (covers_live_code(player, start, stop) &&
+            !is_arena(map, known ? player->mappings[range->value] : NULL) &&
+            end_code(player, start, stop))
+            return -1;
+        start = stop;
+    }
+    return 0;
+}
+
+int player_play_map(struct player *player, uint32_t index)
+{
+    const struct profile_map *map = &player->process->maps[index];
+    uint64_t start = map->map.start, end = map->map.start + map->map.len;
+    if (heritage_is_marker(map) || start == end)
+        return 0;
+    if (end_strangers(player, &map->map))
+        return -1;
+    bool drop = covers_live_code(player, start, end);
+    if (drop ? drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index)
+             : player_end_moment(player))
+        return -1;
+    return player_set_backed(player, start, end, map) ||
+                   player_set_free_since(player, start, end, map->time_ns + 1)
+               ? -1
+               : 0;
+}

@@ -1,0 +1,268 @@
+# Processes that fork, exec, reuse a pid, share a dump, or live in containers: every sample in JIT code has the name that the
+# program's own log has for it, and where it can't, perfjit says so.  The program is producers/process_lives.
+load helper
+
+lives=$BUILD/producers/process_lives
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work"
+    mkdir truth
+    export PERFJIT=dump JITDUMPDIR=$PWD
+}
+
+# recorded STEP...: record process_lives, without randomized addresses, so that what runs in turn has the same ones.
+recorded() {
+    record perf.data setarch -R "$lives" truth "$@"
+}
+
+recorded_by_hand() {
+    record perf.data setarch -R "$lives" -r truth "$@"
+}
+
+# The samples of the life NAME, by the name that its main thread had.
+samples_of() {
+    perf script -i perf.jit.data --comm "$1" -F time,ip,sym --ns --no-inline
+}
+
+# right NAME...: all samples of these lives in JIT code have the right name, and there are some.
+right() {
+    local name
+    for name in "$@"; do
+        samples_of "$name" | "$BUILD/producers/truth_check" "truth/$name" >score 2>disagree
+        [[ $(cat score) =~ ^samples\ ([0-9]+)\ right\ ([0-9]+)\ wrong\ 0\ missing\ 0$ ]] ||
+            complain "$name: $(cat score disagree)"
+        [ "${BASH_REMATCH[1]}" -ge 10 ] || complain "$name: $(cat score)"
+    done
+}
+
+# nameless NAME: no sample of this life in JIT code has a name, and there are some.
+nameless() {
+    samples_of "$1" | "$BUILD/producers/truth_check" "truth/$1" >score 2>disagree
+    [[ $(cat score) =~ ^samples\ ([0-9]+)\ right\ 0\ wrong\ 0\ missing\ ([0-9]+)$ ]] || complain "$1: $(cat score disagree)"
+    [ "${BASH_REMATCH[2]}" -ge 10 ] || complain "$1: $(cat score)"
+}
+
+# injected STATUS [OPTION...]
+injected() {
+    local wanted=$1
+    shift
+    run --separate-stderr perfjit inject "$@"
+    exits "$wanted"
+}
+
+# ---- Fork ----
+
+@test "a child has the code from before the fork, and its parent alone what came later" {
+    recorded life parent load 5 run 30 fork { life child run 60 } load 5 run 60 wait
+    injected 0
+    right parent child
+}
+
+@test "a child that flips the protection of inherited code keeps its names" {
+    recorded life parent load 5 run 30 fork { life child flip run 30 flip run 30 } load 5 flip run 60 wait
+    injected 0
+    right parent child
+}
+
+@test "so does a grandchild, whose parent did nothing" {
+    recorded life parent load 5 run 30 fork { fork { life grandchild flip run 60 } wait } load 5 run 30 wait
+    injected 0
+    right parent grandchild
+}
+
+@test "a child with a dump of its own has both, and moves and unloads what it inherited" {
+    recorded life parent load 6 run 30 \
+        fork { life child load 4 run 30 move run 30 unload 2 run 30 flip run 30 fork { life grandchild load 2 flip run 40 } wait } \
+        load 5 run 60 unload 3 run 30 wait
+    injected 0
+    right parent child grandchild
+}
+
+@test "a dump that parent and children share: LOAD.pid tells whose a function is" {
+    recorded_by_hand life parent load 5 run 30 fork { life one load 5 run 150 } fork { life two load 5 flip run 150 } load 5 run 100 wait
+    injected 0
+    right parent one two
+}
+
+# ---- Exec ----
+
+@test "exec: the new program's code has its names, what the old one's dump said is lost and counted" {
+    recorded life old load 5 run 60 exec life new load 8 run 60
+    injected 3
+    says "1 x dump that was overwritten"
+    right new
+    nameless old
+}
+
+@test "the same where the dump is emptied and not replaced: time tells" {
+    recorded_by_hand life old load 5 run 60 exec life new load 8 flip run 60
+    injected 3
+    says "1 x dump that was overwritten"
+    right new
+    nameless old
+}
+
+# ---- A pid that is used again ----
+
+free_pid() {
+    local pid=$(($(cat /proc/sys/kernel/pid_max) - 5000 - RANDOM % 1000))
+    while [ -e /proc/$pid ]; do pid=$((pid - 1)); done
+    echo $pid
+}
+
+@test "a pid that is used again: the second's code has its names, the first's dump is lost and counted" {
+    local pid
+    [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
+    pid=$(free_pid)
+    recorded life parent load 2 run 20 pid "$pid" fork { life first load 5 run 50 } wait \
+        pid "$pid" fork { life second load 7 flip run 50 } wait
+    injected 3
+    says "1 x dump that was overwritten" "jit-$pid.dump"
+    right parent second
+}
+
+# ---- The LOAD record comes late ----
+
+@test "functions that run before they are logged have their names from the start" {
+    recorded life late late 60 run 20
+    injected 0
+    right late
+    [ "$(samples_of late | grep -c ' late_')" -ge 30 ]
+}
+
+# ---- Memory ----
+
+# remapped ARENA: code in it keeps its names when the arena's protection is flipped.
+remapped() {
+    record perf.data "$lives" -a "$1" truth life code load 5 run 30 flip load 5 run 30 flip run 30
+    injected 0
+    right code
+    [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
+    [ "${BASH_REMATCH[1]}" -gt 3 ]
+}
+
+@test "an arena that is anonymous memory is logged again by each flip" {
+    remapped anon
+}
+
+@test "an arena that is a memfd" {
+    remapped memfd
+}
+
+@test "an arena that is a file in /dev/shm" {
+    remapped "/dev/shm/process_lives.$$"
+    rm -f "/dev/shm/process_lives.$$"
+}
+
+@test "an arena that is a deleted file" {
+    remapped "$PWD/arena.tmp"
+}
+
+# ---- Containers ----
+
+# container NAME STEP...: process_lives as pid 1 of a pid namespace, with the directory NAME/mnt for its /mnt.
+container() {
+    local name=$1
+    shift
+    mkdir -p "$name/mnt"
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --pid --fork --mount sh -c 'mount --bind "$0/mnt" /mnt && JITDUMPDIR=/mnt exec "$@"' \
+        "$PWD/$name" "$lives" "$PWD/truth" "$@"
+}
+
+require_root() {
+    [ "$(id -u)" = 0 ] || skip "only root can make containers"
+}
+
+@test "a container that has ended: --root names its file system; without it the dump is missing" {
+    require_root
+    export -f container
+    export lives
+    record perf.data bash -c 'container box life boxed load 5 run 60 flip run 30'
+    injected 1
+    says "/mnt/jit-1.dump" "--jitdump FILE"
+    injected 0 --root box
+    right boxed
+    rm -r perf.jit.data*
+    injected 0 --jitdump box/mnt/jit-1.dump
+    right boxed
+}
+
+@test "two containers at once whose dumps have the same path: each gets its own, and never the other's" {
+    require_root
+    export -f container
+    export lives
+    record perf.data --namespaces bash -c \
+        'container red life red load 5 run 80 & container blue life blue load 9 run 80 & wait'
+    injected 3 --root red
+    says "1 x dump that was overwritten"
+    right red
+    nameless blue
+    rm -r perf.jit.data*
+    injected 3 --root blue
+    right blue
+    nameless red
+    rm -r perf.jit.data*
+    injected 0 --jitdump red/mnt/jit-1.dump --jitdump blue/mnt/jit-1.dump
+    right red blue
+}
+
+@test "a container that still runs: its dump is found through /proc" {
+    require_root
+    local process
+    container box life boxed load 5 run 4000 3>&- &
+    for _ in $(seq 40); do
+        [ ! -s truth/boxed ] || break
+        sleep 0.05
+    done
+    process=$(pgrep -x boxed)
+    record perf.data -p "$process" sleep 0.3
+    injected 0
+    kill -9 "$process"
+    wait
+    right boxed
+}
+
+@test "two processes that write one dump: it is used for neither, but with --jitdump" {
+    require_root
+    export lives
+    # shellcheck disable=SC2016 # for the inner shells
+    record perf.data bash -c '
+        for name in red blue; do unshare --pid --fork "$lives" -r truth life $name load 5 run 80 & done
+        wait'
+    injected 1
+    says "could be its dump" "--jitdump FILE"
+    injected 0 --jitdump jit-1.dump
+}
+
+# ---- The file is another one ----
+
+@test "a dump that was replaced by another file is not used, but with --jitdump" {
+    local dump
+    recorded life code load 5 run 30
+    dump=$(dumps_of perf.data)
+    cp "$dump" copy
+    mv copy "$dump"
+    injected 1
+    says "$dump" "not the one that it mapped" "--jitdump FILE"
+    injected 0 --jitdump "$dump"
+    right code
+}
+
+@test "a dump that was renamed stands for the missing one" {
+    recorded life code load 5 run 30
+    mv "$(dumps_of perf.data)" renamed
+    injected 0 --jitdump renamed
+    right code
+}
+
+@test "a process that maps another's dump is not its owner" {
+    local dump
+    recorded life code load 5 run 30
+    dump=$(dumps_of perf.data)
+    mv "$dump" jit-1.dump
+    injected 1
+    says "$dump" "--jitdump FILE"
+}
