@@ -16,7 +16,8 @@ static struct perf_file file;
 static struct profile profile;
 static struct jit_processes processes;
 static struct findings findings;
-static char dump_path[96], other_path[96];
+static char dump_path[96], other_path[96], second_path[96],
+    second_dir[80]; /* the first and third are named alike */
 
 static int begin(void **state)
 {
@@ -25,7 +26,9 @@ static int begin(void **state)
     findings = (struct findings){0};
     snprintf(dump_path, sizeof dump_path, "%s/jit-4711.dump", scratch);
     snprintf(other_path, sizeof other_path, "%s/other", scratch);
-    return 0;
+    snprintf(second_dir, sizeof second_dir, "%s/sub", scratch);
+    snprintf(second_path, sizeof second_path, "%s/jit-4711.dump", second_dir);
+    return mkdir(second_dir, 0700);
 }
 
 static int end(void **state)
@@ -37,7 +40,8 @@ static int end(void **state)
     findings_free(&findings);
     unlink(dump_path);
     unlink(other_path);
-    return 0;
+    unlink(second_path);
+    return rmdir(second_dir);
 }
 
 /* ---- Records of any process ---- */
@@ -380,6 +384,20 @@ static void test_a_mapping_that_says_deleted_is_the_same_dump(void **state)
     assert_int_equal(findings_lost(&findings), 0);
 }
 
+static void test_two_dumps_of_a_process_keep_their_numbers_apart(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1300), ms(1400));
+    put_marker(PID, dump_path, ms(1000));
+    put_marker(PID, second_path, ms(1001));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].dump_count, 2);
+    const struct jit_function *functions = processes.items[0].log.functions;
+    assert_int_equal(functions[0].code_index, functions[2].code_index);
+    assert_int_not_equal(functions[0].dump, functions[2].dump);
+}
+
 /* ---- Which file ---- */
 
 static void test_another_inode_on_the_same_device_is_another_file(void **state)
@@ -424,11 +442,9 @@ static void test_a_renamed_dump_stands_for_the_missing_one(void **state)
 /* A second dump of the process is missing all the same. */
 static void test_a_renamed_dump_stands_for_one_only(void **state)
 {
-    char second[128];
     (void)state;
-    snprintf(second, sizeof second, "%s/sub/jit-4711.dump", scratch);
     put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
-    put_map(PID, 0x7100000, second, makedev(200, 1), 6, ms(1000));
+    put_map(PID, 0x7100000, second_path, makedev(200, 1), 6, ms(1000));
     write_two(other_path, PID, ms(1100), ms(1200));
     assert_reads(other_path, 1);
     assert_int_equal(findings.count[FINDING_DUMP_MISSING], 1);
@@ -553,7 +569,7 @@ static void test_two_processes_that_fit_and_a_dump_given_by_hand(void **state)
     put_marker(OTHER, dump_path, ms(1000));
     put_marker(CHILD, dump_path, ms(1001));
     assert_reads(dump_path, 1);
-    assert_int_equal(processes.items[0].pid, CHILD); /* the later one */
+    assert_int_equal(processes.items[0].pid, OTHER); /* neither is the later one */
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
 }
 
@@ -582,6 +598,7 @@ int main(void)
         PROCESS_TEST(test_after_exec_nothing_is_inherited),
         PROCESS_TEST(test_records_with_a_childs_pid_are_the_childs),
         PROCESS_TEST(test_a_dump_that_is_mapped_twice_is_read_once),
+        PROCESS_TEST(test_two_dumps_of_a_process_keep_their_numbers_apart),
         PROCESS_TEST(test_a_mapping_that_says_deleted_is_the_same_dump),
         PROCESS_TEST(test_another_inode_on_the_same_device_is_another_file),
         PROCESS_TEST(test_another_inode_is_used_if_given_by_hand),
