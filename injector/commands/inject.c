@@ -353,12 +353,21 @@ static void print_details(const struct injection *run)
     }
 }
 
+/* The functions that PROCESS's dumps are about, without what it inherited. */
+static size_t own_functions(const struct jit_process *process)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < process->log.function_count; i++)
+        count += process->log.functions[i].dump != NO_DUMP;
+    return count;
+}
+
 static void print_summary(const struct injection *run, const char *output,
                           const struct findings *findings)
 {
     size_t functions = 0, maps = 0;
     for (size_t i = 0; i < run->processes.count; i++)
-        functions += run->processes.items[i].log.function_count;
+        functions += own_functions(&run->processes.items[i]);
     for (size_t i = 0; i < run->added.count; i++)
         maps += run->added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);

@@ -209,8 +209,8 @@ static bool has_evidence(const struct dump_claims *claims, const struct dump_cla
 
 /* ---- Finding the files ---- */
 
-static void refuse(const struct dump_claims *claims, struct dump_claim *claim,
-                   struct findings *findings, enum finding_kind kind, const char *why)
+void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
+                       enum finding_kind kind, const char *why, struct findings *findings)
 {
     const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
     finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid, why);
@@ -267,8 +267,8 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, const
                         is_foreign(claims, claim), root, &result))
         return failure(findings, "out of memory");
     if (result == DUMP_PLACE_REPLACED) {
-        refuse(claims, claim, findings, FINDING_DUMP_REPLACED,
-               "the file there is not the one that it mapped");
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
+                          "the file there is not the one that it mapped", findings);
     } else if (result == DUMP_PLACE_MISSING) {
         finding(findings, FINDING_DUMP_MISSING, "%s: No such file or directory",
                 claim->map->map.filename);
@@ -320,11 +320,13 @@ static void judge_rivals(struct dump_claims *claims, struct findings *findings)
     for (size_t i = 0; verdicts && i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
         if (verdicts[i] == LOSES)
-            refuse(claims, claim, findings, FINDING_DUMP_REPLACED,
-                   "the file there is that of another process, or of a later life of this one");
+            dump_claim_refuse(
+                claims, claim, FINDING_DUMP_REPLACED,
+                "the file there is that of another process, or of a later life of this one",
+                findings);
         else if (verdicts[i] == TIES)
-            refuse(claims, claim, findings, FINDING_DUMP_AMBIGUOUS,
-                   "could be its dump, and that of another process too");
+            dump_claim_refuse(claims, claim, FINDING_DUMP_AMBIGUOUS,
+                              "could be its dump, and that of another process too", findings);
     }
     if (!verdicts)
         failure(findings, "out of memory");
@@ -340,8 +342,8 @@ static void judge_time(struct dump_claims *claims, struct dump_claim *claim,
         dump_claim_fit(life_of(claims, claim), &claim->dump, &claim->clock, FIT_SLACK_NS, 1,
                        &total) == 0 &&
         total > 0)
-        refuse(claims, claim, findings, FINDING_DUMP_REPLACED,
-               "the file there was written when the process was not there");
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
+                          "the file there was written when the process was not there", findings);
 }
 
 int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings)

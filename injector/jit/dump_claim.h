@@ -57,6 +57,10 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
 /* Find and open the files of the claims that are still open, and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
 int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings);
 
+/* Nothing is there for CLAIM, which is told with its path, its process and WHY. */
+void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
+                       enum finding_kind kind, const char *why, struct findings *findings);
+
 /* How many of DUMP's functions were loaded in LIFE, give or take SLACK_NS; counts no further than LIMIT.  *TOTAL, if not
  * NULL, is set to the number of all that were looked at. */
 size_t dump_claim_fit(const struct process_life *life, const struct jit_dump *dump,

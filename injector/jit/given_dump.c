@@ -84,12 +84,22 @@ static void consider(struct choice *choice, uint32_t life)
 /* The name of a file that is called jit-<n>.dump is believed before its header. */
 enum claim_match { MATCH_FILE, MATCH_NAME, MATCH_HEADER, CLAIM_MATCHES };
 
+/* Whether GIVEN is the very file of CLAIM; if the recording does not tell, what stands at its path. */
+static bool is_file(const struct given_dump *given, const struct dump_claim *claim)
+{
+    struct stat status;
+    if (claim->map->map.has_inode)
+        return dump_place_compare(&claim->map->map, given->dev, given->ino) == FILE_SAME;
+    return stat(claim->map->map.filename, &status) == 0 && status.st_dev == given->dev &&
+           status.st_ino == given->ino;
+}
+
 static bool matches(const struct given_dump *given, const struct dump_claim *claim,
                     enum claim_match match)
 {
     switch (match) {
     case MATCH_FILE:
-        return dump_place_compare(&claim->map->map, given->dev, given->ino) == FILE_SAME;
+        return is_file(given, claim);
     case MATCH_NAME:
         return jit_dump_same_name(claim->map->map.filename, given->path);
     default:
@@ -204,6 +214,21 @@ static uint32_t likely_pid(const struct given_dump *given, const struct dump_cla
     return number;
 }
 
+/* Refuse the claims of others to files that were given to somebody. */
+static void refuse_others(const struct given_dumps *given, struct dump_claims *claims,
+                          struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        for (size_t g = 0; g < given->count && claims->items[i].state == CLAIM_OPEN; g++) {
+            const struct given_dump *item = &given->items[g];
+            if (item->usable && is_file(item, &claims->items[i]))
+                dump_claim_refuse(claims, &claims->items[i], FINDING_DUMP_REPLACED,
+                                  "the file there, given by hand, went to another process, or a "
+                                  "later life of this one",
+                                  findings);
+        }
+}
+
 int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
                        struct findings *findings)
 {
@@ -224,6 +249,7 @@ int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
     }
     find_stand_ins(given, claims, false);
     find_stand_ins(given, claims, true);
+    refuse_others(given, claims, findings);
     return 0;
 }
 

@@ -157,6 +157,15 @@ static uint32_t borrow_dump(struct jit_process *to, const struct jit_process *fr
     return (uint32_t)(to->dump_count - 1);
 }
 
+/* The function of EVENT has no event in LOG any more. */
+static void disown(struct code_log *log, const struct code_event *event)
+{
+    if (event->kind == CODE_EVENT_LOAD)
+        log->functions[event->index].dump = NO_DUMP;
+    else if (event->kind == CODE_EVENT_MOVE)
+        log->functions[log->moves[event->index].function].dump = NO_DUMP;
+}
+
 static int give_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
                       uint32_t life)
 {
@@ -168,7 +177,10 @@ static int give_event(struct tree *tree, uint32_t from_index, const struct code_
     struct code_copy copy = {.from = &from->log, .to = &to->log};
     pid_of(&from->log, event, &dump);
     dump = borrow_dump(to, from, dump);
-    return dump == NO_DUMP ? -1 : code_copy_event(&copy, event, dump);
+    if (dump == NO_DUMP || code_copy_event(&copy, event, dump))
+        return -1;
+    disown(&from->log, event);
+    return 0;
 }
 
 /* Give the records of process INDEX that are its children's to them. */

@@ -61,13 +61,16 @@ static int compare_signs(const void *left, const void *right)
 static int collect_signs(struct signs *signs, const struct profile *profile)
 {
     size_t count = 0;
-    signs->items = malloc((profile->task_count + profile->map_count + 1) * sizeof *signs->items);
+    signs->items =
+        malloc((2 * profile->task_count + profile->map_count + 1) * sizeof *signs->items);
     if (!signs->items)
         return -1;
     for (size_t i = 0; i < profile->task_count; i++) {
         const struct profile_task *task = &profile->tasks[i];
-        signs->items[count++] = (struct sign){
-            task->pid, kind_of(task), task->parent, {task->time_ns, task->record.number}};
+        struct life_moment at = {task->time_ns, task->record.number};
+        signs->items[count++] = (struct sign){task->pid, kind_of(task), task->parent, at};
+        if (task->kind == TASK_FORK && task->parent != task->pid)
+            signs->items[count++] = (struct sign){task->parent, SIGN_OF_LIFE, 0, at};
     }
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct profile_map *map = &profile->maps[i];

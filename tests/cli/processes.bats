@@ -234,7 +234,8 @@ require_root() {
         wait'
     injected 1
     says "could be its dump" "--jitdump FILE"
-    injected 0 --jitdump jit-1.dump
+    injected 3 --jitdump jit-1.dump
+    says "went to another process"
 }
 
 # ---- The file is another one ----

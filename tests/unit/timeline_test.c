@@ -368,13 +368,16 @@ static void test_memory_has_many_names(void **state)
                                         "/memfd:jit (deleted)",
                                         "/dev/zero",
                                         "/anon_hugepage (deleted)",
-                                        "/SYSV00000000"};
+                                        "/SYSV00000000",
+                                        "[heap]",
+                                        "[stack]",
+                                        "[anon_shmem:v8]"};
     (void)state;
     build_map(&built, 5, 0x1000, 0x1000, "//anon");
     build_load(&built, 10, 0x1000, 0x100);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         build_map(&built, 20 + i, 0x1000, 0x1000, names[i]);
-    assert_plays("15", "10:1000-1100=f0", "1 2 3 4 5 6");
+    assert_plays("15", "10:1000-1100=f0", "1 2 3 4 5 6 7 8 9");
 }
 
 static void test_anonymous_map_without_live_code_passes(void **state)
@@ -492,6 +495,152 @@ static void test_without_samples_all_is_one_moment(void **state)
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 20, 0x1000, 0x100);
     assert_plays("", "10:1000-1100=f1", "");
+}
+
+/* ---- Two dumps, forks, exec, late stamps ---- */
+
+/* Both JITs call their function number 1. */
+static void test_unload_stays_within_its_dump(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x1000, 0x100);
+    built.process.log.functions[1].code_index = 1;
+    built.process.log.functions[1].dump = 1;
+    build_unload(&built, 30, 0); /* late */
+    assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=f1", "");
+}
+
+static void test_move_stays_within_its_dump(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    uint32_t moved = build_move(&built, 20, 0, 0x2000, 0x100);
+    built.process.log.functions[moved].dump = 1;
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+}
+
+static void test_fork_ends_a_moment(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_fork(&built, 20, NULL);
+    build_load(&built, 30, 0x2000, 0x100);
+    assert_plays("35", "10:1000-1100=f0 30:2000-2100=f1", "");
+}
+
+static void test_exec_ends_all_code(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 10, 0x3000, 0x100);
+    build_load(&built, 90, 0x5000, 0x100); /* the next program's */
+    built.process.execed = true;
+    built.process.next = (struct life_moment){50, 0};
+    assert_plays("15", "10:1000-1100=f0 10:3000-3100=f1 50:1000-3100=gone", "");
+}
+
+static void test_sample_shortly_before_a_load_sees_it(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    build_load(&built, 20, 0x1000, 0x100);
+    assert_plays("12 14 17", "14:1000-1100=f0", "");
+}
+
+static void test_late_stamp_reaches_back_to_the_unload_at_most(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    build_load(&built, 3, 0x1000, 0x100);
+    build_unload(&built, 15, 0);
+    build_load(&built, 20, 0x1000, 0x100);
+    assert_plays("5 14 17", "3:1000-1100=f0 15:1000-1100=gone 17:1000-1100=f1", "");
+}
+
+static void test_late_stamp_takes_nothing_from_an_owner(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    build_load(&built, 3, 0x1000, 0x100);
+    build_load(&built, 20, 0x1080, 0x100);
+    assert_plays("5 14 17 25", "3:1000-1100=f0 20:1080-1180=f1", "");
+}
+
+static void test_late_stamp_reaches_back_to_the_last_map_or_fork_at_most(void **state)
+{
+    (void)state;
+    built.process.load_slack_ns = 7;
+    build_map(&built, 15, 0x1000, 0x1000, "//anon");
+    build_load(&built, 20, 0x1000, 0x100);
+    build_fork(&built, 21, NULL);
+    build_load(&built, 24, 0x3000, 0x100);
+    assert_plays("14 17 22", "17:1000-1100=f0 22:3000-3100=f1", "");
+}
+
+/* ---- Files that are memory ---- */
+
+static void set_file(size_t map, uint64_t ino, uint64_t pgoff)
+{
+    built.maps[map].map.has_inode = true;
+    built.maps[map].map.ino = ino;
+    built.maps[map].map.pgoff = pgoff;
+}
+
+static void test_the_same_file_again_is_the_arena(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x1000, "/tmp/ffi (deleted)");
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/tmp/ffi");
+    set_file(0, 7, 0x8000);
+    set_file(1, 7, 0x8000);
+    assert_plays("15 25", "10:1000-1100=f0", "1");
+}
+
+static void test_another_part_of_the_file_is_not(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x1000, "/dev/shm/x");
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/dev/shm/x");
+    set_file(0, 7, 0x8000);
+    set_file(1, 7, 0x9000);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35", "10:1000-1100=f0", "");
+}
+
+static void test_another_file_is_not(void **state)
+{
+    (void)state;
+    build_map(&built, 5, 0x1000, 0x1000, "/dev/shm/x");
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/dev/shm/x");
+    set_file(0, 7, 0);
+    set_file(1, 8, 0);
+    assert_plays("15 25", "10:1000-1100=f0", "");
+}
+
+/* The arena was not executable, so not recorded, when the code was logged. */
+static void test_shared_memory_that_comes_late_is_the_arena(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x100, "/dev/shm/x");
+    build_load(&built, 30, 0x3000, 0x100);
+    build_map(&built, 40, 0x3000, 0x100, "/tmp/arena (deleted)");
+    build_load(&built, 50, 0x5000, 0x100);
+    build_map(&built, 60, 0x5000, 0x100, "/tmp/arena");
+    assert_plays("15 35 55 65", "10:1000-1100=f0 30:3000-3100=f1 50:5000-5100=f2", "0 1");
+}
+
+static void test_huge_pages_are_memory(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x100, "/mnt/huge/x");
+    built.maps[0].map.flags = 0x40000; /* MAP_HUGETLB */
+    assert_plays("15 25", "10:1000-1100=f0", "0");
 }
 
 /* ---- Random sequences ---- */
@@ -670,6 +819,19 @@ int main(void)
         TIMELINE_TEST(test_alignment_in_an_arena_that_comes_late_stays_with_the_code),
         TIMELINE_TEST(test_nothing_happens),
         TIMELINE_TEST(test_without_samples_all_is_one_moment),
+        TIMELINE_TEST(test_unload_stays_within_its_dump),
+        TIMELINE_TEST(test_move_stays_within_its_dump),
+        TIMELINE_TEST(test_fork_ends_a_moment),
+        TIMELINE_TEST(test_exec_ends_all_code),
+        TIMELINE_TEST(test_sample_shortly_before_a_load_sees_it),
+        TIMELINE_TEST(test_late_stamp_reaches_back_to_the_unload_at_most),
+        TIMELINE_TEST(test_late_stamp_takes_nothing_from_an_owner),
+        TIMELINE_TEST(test_late_stamp_reaches_back_to_the_last_map_or_fork_at_most),
+        TIMELINE_TEST(test_the_same_file_again_is_the_arena),
+        TIMELINE_TEST(test_another_part_of_the_file_is_not),
+        TIMELINE_TEST(test_another_file_is_not),
+        TIMELINE_TEST(test_shared_memory_that_comes_late_is_the_arena),
+        TIMELINE_TEST(test_huge_pages_are_memory),
         cmocka_unit_test(test_random_sequences_show_what_a_model_knows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
