@@ -50,6 +50,15 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
+    [FINDING_FEATURE_BROKEN] = {"broken section about the recording",
+                                "left out; perf report --header shows which are left; samples and "
+                                "maps do not depend on them",
+                                true},
+    [FINDING_KCORE_LEFT] =
+        {"copy of the kernel's code",
+         "left out; on another machine or after a reboot, perf report shows kernel code without "
+         "names unless it is given --kallsyms and --vmlinux",
+         false},
 };
 
 void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)

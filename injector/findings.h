@@ -26,6 +26,8 @@ enum finding_kind {
     FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
+    FINDING_FEATURE_BROKEN, /* a section of perf.data about the whole recording that is not all there */
+    FINDING_KCORE_LEFT,     /* the copy of the kernel's code in a recording made with --kcore */
     FINDING_KINDS
 };
 

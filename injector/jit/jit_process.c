@@ -212,10 +212,13 @@ static int no_dump(const struct profile *profile, struct findings *findings)
                                  "it with --jitdump FILE"
                                : "; to use it all the same, name it "
                                  "with --jitdump FILE");
-    return failure(findings,
-                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
-                   "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?",
-                   profile->file->path);
+    return failure(
+        findings,
+        "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
+        "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?  If it opened "
+        "the dump before this recording began (perf record -p, --switch-output), name the dump "
+        "with --jitdump FILE",
+        profile->file->path);
 }
 
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
