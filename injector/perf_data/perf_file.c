@@ -236,9 +236,12 @@ static bool is_free(const struct perf_file *file, const struct perf_section *sec
     if (!section_inside(file, section) || overlap(section, &header) ||
         overlap(section, &file->records) || overlap(section, table))
         return false;
-    for (size_t i = 0; i < file->event_count; i++)
-        if (overlap(section, &file->events[i].attr) || overlap(section, &file->events[i].ids))
+    for (size_t i = 0; i < file->event_count; i++) {
+        struct perf_section entry = file->events[i].attr;
+        entry.size += PERF_SECTION_BYTES;
+        if (overlap(section, &entry) || overlap(section, &file->events[i].ids))
             return false;
+    }
     return true;
 }
 
@@ -250,33 +253,48 @@ static size_t count_bits(const uint64_t *bits)
     return count;
 }
 
+/* Take the sections that are whole.  Returns how many are not; the first of these is *BROKEN, of bit *BROKEN_BIT. */
+static size_t take_features(struct perf_file *file, const uint64_t *bits,
+                            const struct perf_section *table, unsigned *broken_bit,
+                            struct perf_section *broken)
+{
+    struct byte_cursor entries =
+        byte_cursor_over(file->data + table->offset, (size_t)table->size, false);
+    size_t count = 0;
+    for (unsigned bit = 0; bit < PERF_FEATURE_BITS; bit++) {
+        if (!(bits[bit / 64] >> bit % 64 & 1))
+            continue;
+        struct perf_section section = get_section(&entries);
+        if (is_free(file, &section, table)) {
+            perf_features_set(&file->features, bit, file->data + section.offset,
+                              (size_t)section.size);
+        } else if (count++ == 0) {
+            *broken_bit = bit;
+            *broken = section;
+        }
+    }
+    return count;
+}
+
 /* A recording whose writer was killed has set no bits, or has no table behind its records. */
 static void read_features(struct perf_file *file, const uint64_t *bits, struct findings *findings)
 {
     struct perf_section table = {file->records.offset + file->records.size,
                                  count_bits(bits) * PERF_SECTION_BYTES};
+    struct perf_section broken;
+    unsigned bit;
+    size_t count;
     if (!section_inside(file, &table)) {
         if (!file->cut)
             finding(findings, FINDING_FEATURE_BROKEN,
                     "%s: the table of %" PRIu64 " feature sections at 0x%" PRIx64
                     " reaches past the end",
                     file->path, table.size / PERF_SECTION_BYTES, table.offset);
-        return;
-    }
-    struct byte_cursor entries =
-        byte_cursor_over(file->data + table.offset, (size_t)table.size, false);
-    for (unsigned bit = 0; bit < PERF_FEATURE_BITS; bit++) {
-        if (!(bits[bit / 64] >> bit % 64 & 1))
-            continue;
-        struct perf_section section = get_section(&entries);
-        if (is_free(file, &section, &table))
-            perf_features_set(&file->features, bit, file->data + section.offset,
-                              (size_t)section.size);
-        else
-            finding(findings, FINDING_FEATURE_BROKEN,
-                    "%s: feature %u: %" PRIu64 " bytes at 0x%" PRIx64
-                    " lie past the end, or over other parts of the file",
-                    file->path, bit, section.size, section.offset);
+    } else if ((count = take_features(file, bits, &table, &bit, &broken)) != 0) {
+        finding(findings, FINDING_FEATURE_BROKEN,
+                "%s: %zu feature sections, the first of them feature %u: %" PRIu64
+                " bytes at 0x%" PRIx64 " lie past the end, or over other parts of the file",
+                file->path, count, bit, broken.size, broken.offset);
     }
 }
 

@@ -109,10 +109,11 @@ static int write_records(struct rewriter *rewriter)
 static int write_features(struct rewriter *rewriter, const struct perf_features *features)
 {
     struct memory_file tail = {0};
-    int result =
-        perf_features_add(&tail, features, rewriter->output->size)
-            ? failure(rewriter->findings, "out of memory")
-            : output_file_write(rewriter->output, tail.data, tail.size, rewriter->findings);
+    int result = 0;
+    if (perf_features_add(&tail, features, rewriter->output->size))
+        result = failure(rewriter->findings, "out of memory");
+    else if (tail.size)
+        result = output_file_write(rewriter->output, tail.data, tail.size, rewriter->findings);
     memory_file_free(&tail);
     return result;
 }
