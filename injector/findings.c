@@ -50,10 +50,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
-    [FINDING_FEATURE_BROKEN] = {"broken section about the recording",
-                                "left out; perf report --header shows which are left; samples and "
-                                "maps do not depend on them",
-                                true},
+    [FINDING_FEATURE_BROKEN] =
+        {"loss of what perf.data says about the recording as a whole",
+         "left out; perf report --header-only shows what is left; samples and maps are not touched "
+         "by that",
+         true},
     [FINDING_KCORE_LEFT] =
         {"copy of the kernel's code",
          "left out; on another machine or after a reboot, perf report shows kernel code without "

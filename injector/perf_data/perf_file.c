@@ -36,8 +36,9 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
     if (!S_ISREG(status.st_mode))
         return failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings, "%s: not a perf.data file: only %lld bytes long", file->path,
-                       (long long)status.st_size);
+        return failure(findings,
+                       "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
+                       file->path, (long long)status.st_size);
     file->size = (size_t)status.st_size;
     void *data = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
@@ -345,7 +346,9 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 {
     *file = (struct perf_file){.path = path, .data = data, .size = size};
     if (size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings, "%s: not a perf.data file: only %zu bytes long", path, size);
+        return failure(findings,
+                       "%s: not a perf.data file: only %zu bytes long; was perf record killed?",
+                       path, size);
     return read_header(file, findings);
 }
 

@@ -5,6 +5,7 @@
  *                  tenth sample has one behind it, of three branches from its address to the one of the sample before.
  *     branches     as with -b: every sample ends in a branch stack of three
  *     compressed2  IN was recorded with -z: its COMPRESSED records become COMPRESSED2, as perf 6.16 and newer write them
+ *     nameless     without the maps of files named *.dump
  *     damaged2     the same, but the first of them claims more bytes than it has
  *
  * perf itself is the judge of these: perf script --itrace=b prints the branches only if the index is right.
@@ -17,9 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE_MAX_BYTES = 64 << 20, TRACES_MAX = 1 << 16, EVERY = 10, BRANCHES = 3, BRANCH_BYTES = 24 };
+enum {
+    SIZE_MAX_BYTES = 64 << 20,
+    TRACES_MAX = 1 << 16,
+    EVERY = 10,
+    BRANCHES = 3,
+    BRANCH_BYTES = 24
+};
 
-enum { RECORD_SAMPLE = 9, RECORD_AUX = 11, RECORD_AUXTRACE_INFO = 70, RECORD_AUXTRACE = 71 };
+enum {
+    RECORD_SAMPLE = 9,
+    RECORD_MMAP2 = 10,
+    RECORD_AUX = 11,
+    RECORD_AUXTRACE_INFO = 70,
+    RECORD_AUXTRACE = 71
+};
 enum { RECORD_COMPRESSED = 81, RECORD_COMPRESSED2 = 83 };
 enum { FEATURE_AUXTRACE = 18 };
 enum {
@@ -29,7 +42,7 @@ enum {
 };
 
 struct form {
-    bool traces, branches, compressed2, damage;
+    bool traces, branches, compressed2, damage, nameless;
 };
 
 struct maker {
@@ -149,6 +162,11 @@ static void put_compressed2(struct maker *maker, const uint8_t *record, size_t s
     sink_zeros(&maker->out, padded - bytes);
 }
 
+static bool names_dump(const uint8_t *record, size_t size)
+{
+    return memmem(record, size, ".dump", sizeof ".dump");
+}
+
 static void put_records(struct maker *maker)
 {
     const uint8_t *data = maker->in + maker->data_offset;
@@ -165,6 +183,8 @@ static void put_records(struct maker *maker)
             die("a record is cut");
         if (type == RECORD_SAMPLE)
             put_sample(maker, record, size);
+        else if (type == RECORD_MMAP2 && maker->form.nameless && names_dump(record, size))
+            continue;
         else if (type == RECORD_COMPRESSED && maker->form.compressed2)
             put_compressed2(maker, record, size);
         else
@@ -234,6 +254,8 @@ static struct form form_of(const char *name)
         return (struct form){.compressed2 = true};
     if (strcmp(name, "damaged2") == 0)
         return (struct form){.compressed2 = true, .damage = true};
+    if (strcmp(name, "nameless") == 0)
+        return (struct form){.nameless = true};
     die("no such form");
     return (struct form){0};
 }
@@ -262,7 +284,7 @@ int main(int argc, char **argv)
 {
     static struct maker maker;
     if (argc != 4) {
-        fprintf(stderr, "usage: rare_form bts|branches|compressed2|damaged2 IN OUT\n");
+        fprintf(stderr, "usage: rare_form bts|branches|compressed2|nameless|damaged2 IN OUT\n");
         return 2;
     }
     maker.form = form_of(argv[1]);
