@@ -84,6 +84,16 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "not used, because its functions could be the wrong ones; to use it all the same, name it "
          "with --jitdump FILE",
          true},
+    [FINDING_FEATURE_BROKEN] =
+        {"loss of what perf.data says about the recording as a whole",
+         "left out; perf report --header-only shows what is left; samples and maps are not touched "
+         "by that",
+         true},
+    [FINDING_KCORE_LEFT] =
+        {"copy of the kernel's code",
+         "left out; on another machine or after a reboot, perf report shows kernel code without "
+         "names unless it is given --kallsyms and --vmlinux",
+         false},
 };
 
 const char *finding_what(enum finding_kind kind)

@@ -85,6 +85,59 @@ run_tinyjit() { # LAYOUT OPTION...
     awk '{ exit !($2 > 200 && ($4 + $6) * 1000 >= $2 * 995) }' "$build/chains.txt"
 }
 
+# ---- What the new perf records: build-ids in the maps, COMPRESSED2, more in every attribute ----
+
+# new_perf COMMAND...: perf in the chroot with the kernel's events, which it finds in sysfs.
+new_perf() {
+    unshare -m sh -c 'mount -t sysfs sysfs "$0/sys" && mount -t proc proc "$0/proc" && exec chroot "$0" perf "$@"' "$root" "$@"
+}
+
+named() { # FILE, printed by perf script
+    [ "$(grep -cE ' (inner|solo)$' "$1")" -gt 50 ]
+}
+
+# Recorded by the new perf with OPTIONS, as a file and as a stream; injected here into both; read by the new perf.  Streams are
+# read by the perf of this machine too; a file has attributes that are too long for it.
+run_new_form() { # OPTION...
+    rm -rf "$work" "$root$work" && mkdir -p "$work" "$root$work/dump"
+    cp "$build/static/unwind_shapes" "$root$work/"
+    local from to
+    new_perf record --no-bpf-event -q -k mono -e cpu-clock -F 2000 "$@" -o "$work/in.data" \
+        "$work/unwind_shapes" frame-first "$work/dump" 0.5 >/dev/null 2>&1 || return 1
+    [[ " $* " == *" --threads "* ]] || new_perf record --no-bpf-event -q -k mono -e cpu-clock -F 2000 "$@" -o - \
+        "$work/unwind_shapes" frame-first "$work/dump" 0.5 2>/dev/null >"$root$work/in.stream" || return 1
+    cp -r "$root$work/." "$work/"
+    for from in "$work"/in.*; do
+        "$build/perfjit" inject -q -i "$from" -o "$work/out.data" || return 1
+        "$build/perfjit" inject -q -i "$from" -o - --dso-dir "$work/out.data.dso" >"$work/out.stream" || return 1
+        cp -r "$work/." "$root$work/"
+        new_perf script -i "$work/out.data" --no-inline -F ip,sym >"$build/script.txt" 2>"$build/script.err" || return 1
+        named "$build/script.txt" || return 1
+        for to in new_perf perf; do
+            cat "$work/out.stream" | $to script -i - --no-inline -F ip,sym >"$build/script.txt" 2>"$build/script.err" || return 1
+            named "$build/script.txt" || return 1
+        done
+        ! new_perf report -D -i "$work/out.data" 2>&1 >/dev/null | grep -iE 'error|corrupt|out of order' || return 1
+    done
+}
+
+# What it makes of a stream: a file with its attributes behind the records, written over its build-ids.
+run_new_inject() {
+    run_new_form || return 1
+    new_perf inject -b -i - -o "$work/inject.data" <"$work/in.stream" >/dev/null 2>&1
+    cp "$root$work/inject.data" "$work/"
+    "$build/perfjit" inject -q -i "$work/inject.data" -o "$work/out.data"
+    [ $? -eq 3 ] || return 1 # the build-ids are lost, and that is told
+    cp -r "$work/." "$root$work/"
+    new_perf script -i "$work/out.data" --no-inline -F ip,sym >"$build/script.txt" 2>/dev/null || return 1
+    named "$build/script.txt"
+}
+
+for options in '' -z --no-buildid-mmap -g '-e task-clock' --threads '--threads -z' -a; do
+    check "new perf records and reads: ${options:-no options}" run_new_form $options
+done
+check "new perf injects a stream into a file with its attributes at the end" run_new_inject
+
 for layout in image function; do
     check "new perf unwinds tinyjit without frame pointers, layout $layout" run_tinyjit $layout --no-tier2
     check "new perf unwinds tinyjit where addresses are used again, layout $layout" run_tinyjit $layout

@@ -386,6 +386,8 @@ static int run_inject(const struct inject_options *options, struct findings *fin
         print_details(&run);
     if (!result && !options->quiet)
         print_summary(&run, options->output, findings);
+    if (result && !options->quiet)
+        findings_print(findings, stderr); /* often the reason behind the failure */
     release(&run);
     if (result)
         return EXIT_FAILED;

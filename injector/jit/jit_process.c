@@ -176,10 +176,13 @@ static int no_dump(const struct profile *profile, struct findings *findings)
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (findings->count[reasons[i].kind])
             return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].advice);
-    return failure(findings,
-                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
-                   "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?",
-                   profile->file->path);
+    return failure(
+        findings,
+        "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
+        "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?  If it opened "
+        "the dump before this recording began (perf record -p, --switch-output), name the dump "
+        "with --jitdump FILE",
+        profile->file->path);
 }
 
 static int read_dumps(struct jit_processes *processes, const struct profile *profile,

@@ -32,14 +32,13 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
     if (fstat(fd, &status))
         return failure(findings, "%s: %s", file->path, strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return failure(findings,
-                       "%s: is a directory (perf record --threads); record into a single file",
-                       file->path);
+        return failure(findings, "%s: is a directory", file->path);
     if (!S_ISREG(status.st_mode))
         return failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings, "%s: not a perf.data file: only %lld bytes long", file->path,
-                       (long long)status.st_size);
+        return failure(findings,
+                       "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
+                       file->path, (long long)status.st_size);
     file->size = (size_t)status.st_size;
     void *data = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
@@ -82,9 +81,11 @@ static struct sample_layout layout_of(uint64_t sample_type, bool sample_id_all)
     return layout;
 }
 
-static int read_event(struct perf_file *file, struct perf_event *event, const uint8_t *entry,
+static int read_event(struct perf_file *file, struct perf_event *event, uint64_t offset,
                       size_t attr_bytes, struct findings *findings)
 {
+    const uint8_t *entry = file->data + offset;
+    event->attr = (struct perf_section){offset, attr_bytes};
     struct byte_cursor cursor = byte_cursor_over(entry, attr_bytes, false);
     cursor_skip(&cursor, PERF_ATTR_SAMPLE_TYPE);
     uint64_t sample_type = cursor_u64(&cursor);
@@ -118,7 +119,7 @@ static int read_events(struct perf_file *file, const struct perf_section *attrs,
     if (!file->events)
         return failure(findings, "out of memory");
     for (size_t i = 0; i < file->event_count; i++)
-        if (read_event(file, &file->events[i], file->data + attrs->offset + i * entry_bytes,
+        if (read_event(file, &file->events[i], attrs->offset + i * entry_bytes,
                        (size_t)entry_bytes - PERF_SECTION_BYTES, findings))
             return -1;
     return 0;
@@ -168,7 +169,8 @@ static int choose_layout(struct perf_file *file, struct findings *findings)
             file->one_layout = false;
         if (!layout->sample_time_off || !layout->sample_id_all)
             return failure(findings,
-                           "%s: its records have no timestamps; record with perf record -k mono",
+                           "%s: its records have no timestamps; record with perf record -k mono -T "
+                           "(-T is needed with --per-thread)",
                            file->path);
     }
     if (file->one_layout)
@@ -220,21 +222,117 @@ static int check_records(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
+/* ---- Features ---- */
+
+static bool overlap(const struct perf_section *a, const struct perf_section *b)
+{
+    return a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+/* Whether what SECTION holds belongs to no other part of the file; TABLE is that of the features. */
+static bool is_free(const struct perf_file *file, const struct perf_section *section,
+                    const struct perf_section *table)
+{
+    const struct perf_section header = {0, PERF_FILE_HEADER_BYTES};
+    if (!section_inside(file, section) || overlap(section, &header) ||
+        overlap(section, &file->records) || overlap(section, table))
+        return false;
+    for (size_t i = 0; i < file->event_count; i++) {
+        struct perf_section entry = file->events[i].attr;
+        entry.size += PERF_SECTION_BYTES;
+        if (overlap(section, &entry) || overlap(section, &file->events[i].ids))
+            return false;
+    }
+    return true;
+}
+
+static size_t count_bits(const uint64_t *bits)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < PERF_FEATURE_BITS / 64; i++)
+        count += (size_t)__builtin_popcountll(bits[i]);
+    return count;
+}
+
+/* Take the sections that are whole.  Returns how many are not; the first of these is *BROKEN, of bit *BROKEN_BIT. */
+static size_t take_features(struct perf_file *file, const uint64_t *bits,
+                            const struct perf_section *table, unsigned *broken_bit,
+                            struct perf_section *broken)
+{
+    struct byte_cursor entries =
+        byte_cursor_over(file->data + table->offset, (size_t)table->size, false);
+    size_t count = 0;
+    for (unsigned bit = 0; bit < PERF_FEATURE_BITS; bit++) {
+        if (!(bits[bit / 64] >> bit % 64 & 1))
+            continue;
+        struct perf_section section = get_section(&entries);
+        if (is_free(file, &section, table)) {
+            perf_features_set(&file->features, bit, file->data + section.offset,
+                              (size_t)section.size);
+        } else if (count++ == 0) {
+            *broken_bit = bit;
+            *broken = section;
+        }
+    }
+    return count;
+}
+
+/* A recording whose writer was killed has set no bits, or has no table behind its records. */
+static void read_features(struct perf_file *file, const uint64_t *bits, struct findings *findings)
+{
+    struct perf_section table = {file->records.offset + file->records.size,
+                                 count_bits(bits) * PERF_SECTION_BYTES};
+    struct perf_section broken;
+    unsigned bit;
+    size_t count;
+    if (!section_inside(file, &table)) {
+        if (!file->cut)
+            finding(findings, FINDING_FEATURE_BROKEN,
+                    "%s: the table of %" PRIu64 " feature sections at 0x%" PRIx64
+                    " reaches past the end",
+                    file->path, table.size / PERF_SECTION_BYTES, table.offset);
+    } else if ((count = take_features(file, bits, &table, &bit, &broken)) != 0) {
+        finding(findings, FINDING_FEATURE_BROKEN,
+                "%s: %zu feature sections, the first of them feature %u: %" PRIu64
+                " bytes at 0x%" PRIx64 " lie past the end, or over other parts of the file",
+                file->path, count, bit, broken.size, broken.offset);
+    }
+}
+
+/* ---- All of it ---- */
+
+static bool is_in_front(const struct perf_file *file, const struct perf_section *section)
+{
+    return section->size == 0 || section->offset + section->size <= file->records.offset;
+}
+
+static bool is_scattered(const struct perf_file *file)
+{
+    for (size_t i = 0; i < file->event_count; i++)
+        if (!is_in_front(file, &file->events[i].attr) || !is_in_front(file, &file->events[i].ids))
+            return true;
+    return false;
+}
+
 static int read_header(struct perf_file *file, struct findings *findings)
 {
     if (check_header(file, findings))
         return -1;
+    uint64_t bits[PERF_FEATURE_BITS / 64];
     struct byte_cursor cursor = byte_cursor_over(file->data, file->size, false);
     cursor_skip(&cursor, PERF_HEADER_ATTR_SIZE);
     uint64_t entry_bytes = cursor_u64(&cursor);
     struct perf_section attrs = get_section(&cursor);
     file->records = get_section(&cursor);
     cursor_skip(&cursor, PERF_HEADER_FEATURES - PERF_HEADER_DATA - PERF_SECTION_BYTES);
-    for (size_t i = 0; i < 4; i++)
-        file->features[i] = cursor_u64(&cursor);
-    if (read_events(file, &attrs, entry_bytes, findings) || choose_layout(file, findings))
+    for (size_t i = 0; i < PERF_FEATURE_BITS / 64; i++)
+        bits[i] = cursor_u64(&cursor);
+    if (read_events(file, &attrs, entry_bytes, findings) || choose_layout(file, findings) ||
+        check_records(file, findings))
         return -1;
-    return check_records(file, findings);
+    file->scattered = is_scattered(file);
+    read_features(file, bits, findings);
+    return 0;
 }
 
 int perf_file_open(struct perf_file *file, const char *path, struct findings *findings)
@@ -248,7 +346,9 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 {
     *file = (struct perf_file){.path = path, .data = data, .size = size};
     if (size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings, "%s: not a perf.data file: only %zu bytes long", path, size);
+        return failure(findings,
+                       "%s: not a perf.data file: only %zu bytes long; was perf record killed?",
+                       path, size);
     return read_header(file, findings);
 }
 
@@ -262,23 +362,16 @@ void perf_file_close(struct perf_file *file)
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit)
 {
-    return file->features[bit / 64] >> (bit % 64) & 1;
+    return perf_features_find(&file->features, bit) != NULL;
 }
 
 /* The feature sections' table, 16 bytes for each set bit, follows the records. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes)
 {
-    struct byte_cursor cursor = byte_cursor_over(file->data, file->size, false);
-    if (file->cut || !perf_file_has_feature(file, bit))
+    const struct perf_feature *feature = perf_features_find(&file->features, bit);
+    if (!feature)
         return NULL;
-    cursor_skip(&cursor, (size_t)(file->records.offset + file->records.size));
-    for (unsigned before = 0; before < bit; before++)
-        cursor_skip(&cursor, perf_file_has_feature(file, before) ? PERF_SECTION_BYTES : 0);
-    struct perf_section section = get_section(&cursor);
-    if (cursor.failed)
-        return NULL;
-    cursor = byte_cursor_over(file->data, file->size, false);
-    cursor_skip(&cursor, section.offset <= file->size ? (size_t)section.offset : SIZE_MAX);
+    struct byte_cursor cursor = byte_cursor_over(feature->bytes, feature->size, false);
     uint32_t size = cursor_u32(&cursor);
     const char *text = (const char *)cursor_bytes(&cursor, size);
     *bytes = text && !cursor.failed ? strnlen(text, size) : 0;
@@ -291,14 +384,6 @@ bool perf_file_has_stacks(const struct perf_file *file)
         if (file->events[i].layout.sample_type & PERF_SAMPLE_STACK_USER)
             return true;
     return false;
-}
-
-size_t perf_file_feature_count(const struct perf_file *file)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < 4; i++)
-        count += (size_t)__builtin_popcountll(file->features[i]);
-    return count;
 }
 
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid)

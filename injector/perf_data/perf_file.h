@@ -6,6 +6,7 @@
 #define PERFJIT_PERF_FILE_H
 
 #include "injector/findings.h"
+#include "injector/perf_data/perf_features.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ struct perf_event {
     struct sample_layout layout;
     bool use_clockid;
     int32_t clockid;
-    struct perf_section ids; /* its event ids, u64 each */
+    struct perf_section attr; /* its perf_event_attr */
+    struct perf_section ids;  /* its event ids, u64 each */
 };
 
 struct perf_id {
@@ -51,7 +53,9 @@ struct perf_file {
     bool one_layout; /* all events lay out their records alike */
     struct perf_section records;
     bool cut; /* the file ends before its records do, which has been reported */
-    uint64_t features[4];
+    bool
+        scattered; /* attributes or ids stand behind the records; perf inject -i - -o FILE does that since 6.12 */
+    struct perf_features features;
 };
 
 /* Open and map PATH, which must outlive FILE, and check everything but the records.  Returns 0, or -1
@@ -73,9 +77,6 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
 
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
-
-/* How many feature sections there are. */
-size_t perf_file_feature_count(const struct perf_file *file);
 
 /* Whether every event was recorded with -k CLOCKID. */
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid);

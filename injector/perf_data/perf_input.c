@@ -1,6 +1,7 @@
 /* See perf_input.h. */
 #include "injector/perf_data/perf_input.h"
 
+#include "injector/perf_data/perf_directory.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_data/perf_record.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +43,20 @@ static int read_stream(struct perf_input *input, const char *path, int fd,
     return replace(input, &file, path, findings);
 }
 
+static int open_directory(struct perf_input *input, const char *path, struct findings *findings)
+{
+    input->directory_data = perf_directory_data(path);
+    if (!input->directory_data)
+        return failure(findings, "out of memory");
+    if (access(input->directory_data, F_OK))
+        return failure(
+            findings,
+            "%s: is a directory, but not a recording of perf record --threads or --kcore: "
+            "there is no file 'data' in it; name the recording with -i FILE",
+            path);
+    return perf_file_open(&input->file, input->directory_data, findings);
+}
+
 /* Whether PATH can be read but once, or is a stream that was saved. */
 static bool is_stream(int fd)
 {
@@ -56,6 +72,8 @@ static int open_any(struct perf_input *input, const char *path, struct findings 
 {
     if (strcmp(path, "-") == 0)
         return read_stream(input, "standard input", STDIN_FILENO, findings);
+    if (perf_directory_is(path))
+        return open_directory(input, path, findings);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int result;
     if (fd >= 0 && is_stream(fd))
@@ -80,23 +98,43 @@ static bool is_compressed(const struct perf_file *file)
     return found;
 }
 
+/* Make one plain file of all that PATH names. */
+static int make_plain(struct perf_input *input, struct perf_plain *plain, const char *path,
+                      struct findings *findings)
+{
+    struct perf_features features = input->file.features;
+    perf_features_remove(&features, PERF_FEATURE_COMPRESSED);
+    perf_features_remove(&features, PERF_FEATURE_DIR_FORMAT);
+    plain->without_rounds = input->directory_data != NULL;
+    if (perf_plain_begin_like(plain, &input->file))
+        return failure(findings, "out of memory");
+    if (perf_unzip(plain, &input->file, findings) ||
+        (input->directory_data && perf_directory_add(plain, path, findings)))
+        return -1;
+    return perf_plain_end(plain, &features) ? failure(findings, "out of memory") : 0;
+}
+
 int perf_input_open(struct perf_input *input, const char *path, struct findings *findings)
 {
-    struct memory_file plain = {0};
+    struct perf_plain plain = {0};
     *input = (struct perf_input){0};
     if (open_any(input, path, findings))
         return -1;
-    if (!is_compressed(&input->file))
+    if (!input->directory_data && !input->file.scattered && !is_compressed(&input->file))
         return 0;
-    if (perf_unzip(&plain, &input->file, findings)) {
-        memory_file_free(&plain);
-        return -1;
+    int result = make_plain(input, &plain, path, findings);
+    if (!result) {
+        result =
+            replace(input, &plain.file, input->directory_data ? path : input->file.path, findings);
+        plain.file = (struct memory_file){0};
     }
-    return replace(input, &plain, input->file.path, findings);
+    perf_plain_free(&plain);
+    return result;
 }
 
 void perf_input_close(struct perf_input *input)
 {
     perf_file_close(&input->file);
     memory_file_free(&input->memory);
+    free(input->directory_data);
 }

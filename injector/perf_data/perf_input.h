@@ -1,5 +1,5 @@
-/* A recording in whatever form it comes: a file or a stream, compressed or not.  What is read of it is always a plain
- * perf.data file, in place or made anew in memory. */
+/* A recording in whatever form it comes: a file, a stream or a directory, compressed or not.  What is read of it is always
+ * a plain perf.data file, in place or made anew in memory. */
 #ifndef PERFJIT_PERF_INPUT_H
 #define PERFJIT_PERF_INPUT_H
 
@@ -9,6 +9,7 @@
 struct perf_input {
     struct perf_file file;
     struct memory_file memory; /* what FILE is a view of, if it is not mapped from disk */
+    char *directory_data;      /* the path of the file `data`, in a directory */
 };
 
 /* Open PATH, which must outlive INPUT; "-" is standard input.  Returns 0, or -1 with the failure text set.  Release with

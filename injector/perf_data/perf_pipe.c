@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_plain.h"
 #include "jitdump/byte_cursor.h"
 #include "jitdump/byte_sink.h"
 
@@ -11,36 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    ATTR_SIZE_AT = 12, /* in a HEADER_ATTR record */
-    FEATURE_BYTES = 16,
-    TRACING_DATA_BYTES = 16, /* perf pads the record to 8 */
-};
+enum { ATTR_SIZE_AT = 12 /* in a HEADER_ATTR record */ };
 
 /* ---- A stream into a file ---- */
-
-struct attr {
-    const uint8_t *bytes;
-    size_t size;
-    const uint8_t *ids;
-    size_t ids_bytes;
-};
 
 struct piped {
     const struct memory_file *stream;
     const char *name;
     struct findings *findings;
-    struct attr *attrs;
+    struct perf_attr *attrs;
     size_t attr_count, attr_capacity;
-    const uint8_t *features[PERF_FEATURE_BITS];
-    size_t feature_bytes[PERF_FEATURE_BITS];
-    struct memory_file records;
+    struct perf_features features;
 };
 
-static int out_of_memory(struct findings *findings)
-{
-    return failure(findings, "out of memory");
-}
+/* A record of the stream and what follows it. */
+struct piped_record {
+    const uint8_t *bytes;
+    size_t size;
+    size_t payload;
+    uint32_t type;
+};
 
 bool perf_pipe_is(const uint8_t *data, size_t size)
 {
@@ -48,174 +39,96 @@ bool perf_pipe_is(const uint8_t *data, size_t size)
     return cursor_u64(&cursor) == PERF_MAGIC && cursor_u64(&cursor) == PERF_PIPE_HEADER_BYTES;
 }
 
-static int take_attr(struct piped *piped, const uint8_t *record, size_t size)
+/* How many bytes follow RECORD that belong to it. */
+static uint64_t payload_bytes(const struct piped_record *record)
 {
-    struct byte_cursor cursor = byte_cursor_over(record, size, false);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    if (record->type == PERF_RECORD_HEADER_TRACING_DATA)
+        return cursor_u32(&cursor);
+    return record->type == PERF_RECORD_AUXTRACE ? cursor_u64(&cursor) : 0;
+}
+
+/* The record at *AT, and *AT behind it.  Returns false at the end of the stream, and where it is cut: then *AT stays. */
+static bool next_record(const struct memory_file *stream, size_t *at, struct piped_record *record)
+{
+    size_t left = stream->size - *at;
+    struct byte_cursor cursor = byte_cursor_over(stream->data + *at, left, false);
+    record->bytes = stream->data + *at;
+    record->type = cursor_u32(&cursor);
+    cursor_skip(&cursor, 2);
+    record->size = cursor_u16(&cursor);
+    if (cursor.failed || record->size < PERF_RECORD_HEADER_BYTES || record->size > left)
+        return false;
+    uint64_t payload = payload_bytes(record);
+    if (payload > left - record->size)
+        return false;
+    record->payload = (size_t)payload;
+    *at += record->size + record->payload;
+    return true;
+}
+
+static int take_attr(struct piped *piped, const struct piped_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, ATTR_SIZE_AT);
     uint32_t attr_size = cursor_u32(&cursor);
-    if (attr_size < PERF_ATTR_MIN_BYTES || attr_size > size - PERF_RECORD_HEADER_BYTES)
+    if (attr_size < PERF_ATTR_MIN_BYTES || attr_size > record->size - PERF_RECORD_HEADER_BYTES)
         return failure(piped->findings, "%s: damaged: an event attribute of %" PRIu32 " bytes",
                        piped->name, attr_size);
-    struct attr *attrs =
+    struct perf_attr *attrs =
         array_room(piped->attrs, piped->attr_count, &piped->attr_capacity, sizeof *attrs);
     if (!attrs)
-        return out_of_memory(piped->findings);
+        return failure(piped->findings, "out of memory");
     piped->attrs = attrs;
-    size_t ids_bytes = (size - PERF_RECORD_HEADER_BYTES - attr_size) / 8 * 8;
-    attrs[piped->attr_count++] =
-        (struct attr){record + PERF_RECORD_HEADER_BYTES, attr_size,
-                      record + PERF_RECORD_HEADER_BYTES + attr_size, ids_bytes};
+    const uint8_t *attr = record->bytes + PERF_RECORD_HEADER_BYTES;
+    size_t ids_bytes = (record->size - PERF_RECORD_HEADER_BYTES - attr_size) / 8 * 8;
+    attrs[piped->attr_count++] = (struct perf_attr){attr, attr_size, attr + attr_size, ids_bytes};
     return 0;
 }
 
-static void take_feature(struct piped *piped, const uint8_t *record, size_t size)
+static void take_feature(struct piped *piped, const struct piped_record *record)
 {
-    struct byte_cursor cursor = byte_cursor_over(record, size, false);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     uint64_t bit = cursor_u64(&cursor);
-    if (cursor.failed || bit >= PERF_FEATURE_BITS || cursor_left(&cursor) == 0)
-        return; /* the mark behind the last feature has no contents */
-    piped->feature_bytes[bit] = cursor_left(&cursor);
-    piped->features[bit] = cursor_bytes(&cursor, cursor_left(&cursor));
+    size_t bytes = cursor_left(&cursor);
+    if (bytes && bit < PERF_FEATURE_BITS) /* the mark behind the last feature has no contents */
+        perf_features_set(&piped->features, (unsigned)bit, cursor_bytes(&cursor, bytes), bytes);
 }
 
-/* How many bytes follow RECORD that belong to it. */
-static uint64_t payload_bytes(const uint8_t *record, size_t size, uint32_t type)
-{
-    struct byte_cursor cursor = byte_cursor_over(record, size, false);
-    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
-    if (type == PERF_RECORD_HEADER_TRACING_DATA)
-        return cursor_u32(&cursor);
-    return type == PERF_RECORD_AUXTRACE ? cursor_u64(&cursor) : 0;
-}
-
-static int take_record(struct piped *piped, const uint8_t *record, size_t size, uint32_t type,
-                       size_t payload)
-{
-    switch (type) {
-    case PERF_RECORD_HEADER_ATTR:
-        return take_attr(piped, record, size);
-    case PERF_RECORD_HEADER_FEATURE:
-        take_feature(piped, record, size);
-        return 0;
-    case PERF_RECORD_HEADER_TRACING_DATA:
-        piped->features[PERF_FEATURE_TRACING_DATA] = record + size;
-        piped->feature_bytes[PERF_FEATURE_TRACING_DATA] = payload;
-        return 0;
-    default:
-        return memory_file_add(&piped->records, record, size + payload)
-                   ? out_of_memory(piped->findings)
-                   : 0;
-    }
-}
-
-static int cut_short(struct piped *piped, size_t at)
-{
-    finding(piped->findings, FINDING_PROFILE_TRUNCATED,
-            "%s: the stream ends inside the record at 0x%zx", piped->name, at);
-    return 0;
-}
-
-static int take_records(struct piped *piped)
+/* What a file has outside its records. */
+static int take_sections(struct piped *piped)
 {
     const struct memory_file *stream = piped->stream;
-    for (size_t at = PERF_PIPE_HEADER_BYTES; at < stream->size;) {
-        struct byte_cursor cursor = byte_cursor_over(stream->data + at, stream->size - at, false);
-        uint32_t type = cursor_u32(&cursor);
-        cursor_skip(&cursor, 2);
-        size_t size = cursor_u16(&cursor), left = stream->size - at;
-        if (cursor.failed || size < PERF_RECORD_HEADER_BYTES || size > left)
-            return cut_short(piped, at);
-        uint64_t payload = payload_bytes(stream->data + at, size, type);
-        if (payload > left - size)
-            return cut_short(piped, at);
-        if (take_record(piped, stream->data + at, size, type, (size_t)payload))
+    struct piped_record record;
+    size_t at = PERF_PIPE_HEADER_BYTES;
+    while (next_record(stream, &at, &record)) {
+        if (record.type == PERF_RECORD_HEADER_ATTR && take_attr(piped, &record))
             return -1;
-        at += size + (size_t)payload;
+        if (record.type == PERF_RECORD_HEADER_FEATURE)
+            take_feature(piped, &record);
+        if (record.type == PERF_RECORD_HEADER_TRACING_DATA)
+            perf_features_set(&piped->features, PERF_FEATURE_TRACING_DATA,
+                              record.bytes + record.size, record.payload);
     }
+    if (piped->attr_count == 0)
+        return failure(piped->findings,
+                       "%s: the stream has no event attributes: perf record wrote nothing",
+                       piped->name);
+    if (at < stream->size)
+        finding(piped->findings, FINDING_PROFILE_TRUNCATED,
+                "%s: the stream ends inside the record at 0x%zx", piped->name, at);
     return 0;
 }
 
-static size_t largest_attr(const struct piped *piped)
+static int add_records(struct perf_plain *plain, const struct memory_file *stream)
 {
-    size_t largest = 0;
-    for (size_t i = 0; i < piped->attr_count; i++)
-        if (piped->attrs[i].size > largest)
-            largest = piped->attrs[i].size;
-    return largest;
-}
-
-static void put_section(struct byte_sink *sink, uint64_t offset, uint64_t size)
-{
-    sink_u64(sink, offset);
-    sink_u64(sink, size);
-}
-
-/* Header, ids, attributes: everything in front of the records, RECORDS_BYTES long. */
-static void put_front(struct byte_sink *sink, const struct piped *piped, size_t ids_bytes,
-                      size_t attr_bytes)
-{
-    uint64_t features[PERF_FEATURE_BITS / 64] = {0};
-    uint64_t attrs_at = PERF_FILE_HEADER_BYTES + ids_bytes, ids_at = PERF_FILE_HEADER_BYTES;
-    size_t entry_bytes = attr_bytes + PERF_SECTION_BYTES;
-    for (size_t bit = 0; bit < PERF_FEATURE_BITS; bit++)
-        if (piped->features[bit])
-            features[bit / 64] |= UINT64_C(1) << bit % 64;
-    sink_u64(sink, PERF_MAGIC);
-    sink_u64(sink, PERF_FILE_HEADER_BYTES);
-    sink_u64(sink, entry_bytes);
-    put_section(sink, attrs_at, piped->attr_count * entry_bytes);
-    put_section(sink, attrs_at + piped->attr_count * entry_bytes, piped->records.size);
-    put_section(sink, 0, 0);
-    for (size_t i = 0; i < PERF_FEATURE_BITS / 64; i++)
-        sink_u64(sink, features[i]);
-    for (size_t i = 0; i < piped->attr_count; i++)
-        sink_bytes(sink, piped->attrs[i].ids, piped->attrs[i].ids_bytes);
-    for (size_t i = 0; i < piped->attr_count; i++) {
-        const struct attr *attr = &piped->attrs[i];
-        sink_bytes(sink, attr->bytes, attr->size);
-        sink_zeros(sink, attr_bytes - attr->size);
-        put_section(sink, ids_at, attr->ids_bytes);
-        ids_at += attr->ids_bytes;
-    }
-}
-
-static int add_front(struct memory_file *file, const struct piped *piped)
-{
-    size_t ids_bytes = 0, attr_bytes = largest_attr(piped);
-    for (size_t i = 0; i < piped->attr_count; i++)
-        ids_bytes += piped->attrs[i].ids_bytes;
-    size_t size =
-        PERF_FILE_HEADER_BYTES + ids_bytes + piped->attr_count * (attr_bytes + PERF_SECTION_BYTES);
-    uint8_t *room = memory_file_room(file, size);
-    if (!room)
-        return -1;
-    struct byte_sink sink = byte_sink_over(room, size);
-    put_front(&sink, piped, ids_bytes, attr_bytes);
-    memory_file_grow(file, size);
-    return 0;
-}
-
-/* The table of feature sections and their contents. */
-static int add_features(struct memory_file *file, const struct piped *piped)
-{
-    size_t count = 0;
-    for (size_t bit = 0; bit < PERF_FEATURE_BITS; bit++)
-        count += piped->features[bit] != NULL;
-    uint64_t at = file->size + count * PERF_SECTION_BYTES;
-    for (size_t bit = 0; bit < PERF_FEATURE_BITS; bit++) {
-        uint8_t section[PERF_SECTION_BYTES];
-        struct byte_sink sink = byte_sink_over(section, sizeof section);
-        if (!piped->features[bit])
-            continue;
-        put_section(&sink, at, piped->feature_bytes[bit]);
-        at += piped->feature_bytes[bit];
-        if (memory_file_add(file, section, sizeof section))
-            return -1;
-    }
-    for (size_t bit = 0; bit < PERF_FEATURE_BITS; bit++)
-        if (piped->features[bit] &&
-            memory_file_add(file, piped->features[bit], piped->feature_bytes[bit]))
+    struct piped_record record;
+    for (size_t at = PERF_PIPE_HEADER_BYTES; next_record(stream, &at, &record);)
+        if (record.type != PERF_RECORD_HEADER_ATTR && record.type != PERF_RECORD_HEADER_FEATURE &&
+            record.type != PERF_RECORD_HEADER_TRACING_DATA &&
+            perf_plain_add(plain, record.bytes, record.size + record.payload))
             return -1;
     return 0;
 }
@@ -224,15 +137,14 @@ int perf_pipe_to_file(struct memory_file *file, const struct memory_file *stream
                       struct findings *findings)
 {
     struct piped piped = {.stream = stream, .name = name, .findings = findings};
-    int result = take_records(&piped);
-    if (!result && piped.attr_count == 0)
-        result = failure(findings,
-                         "%s: the stream has no event attributes: perf record wrote nothing", name);
-    if (!result &&
-        (add_front(file, &piped) || memory_file_add(file, piped.records.data, piped.records.size) ||
-         add_features(file, &piped)))
-        result = out_of_memory(findings);
-    memory_file_free(&piped.records);
+    struct perf_plain plain = {0};
+    int result = take_sections(&piped);
+    if (!result && (perf_plain_begin(&plain, piped.attrs, piped.attr_count) ||
+                    add_records(&plain, stream) || perf_plain_end(&plain, &piped.features)))
+        result = failure(findings, "out of memory");
+    *file = plain.file;
+    plain.file = (struct memory_file){0};
+    perf_plain_free(&plain);
     free(piped.attrs);
     return result;
 }
@@ -268,7 +180,11 @@ static int write_record(const struct pipe_writer *writer, uint32_t type, const u
     struct byte_sink sink = byte_sink_over(header, sizeof header);
     size_t size = sizeof header + first_bytes + second_bytes;
     if (size > UINT16_MAX)
-        return 0; /* perf itself leaves out what does not fit */
+        return failure(
+            writer->findings,
+            "%s: %zu bytes about an event do not fit into a stream; write a file with -o "
+            "FILE",
+            writer->name, size);
     sink_u32(&sink, type);
     sink_u16(&sink, 0);
     sink_u16(&sink, (uint16_t)size);
@@ -276,26 +192,24 @@ static int write_record(const struct pipe_writer *writer, uint32_t type, const u
            write_bytes(writer, second, second_bytes);
 }
 
-static int write_attrs(const struct pipe_writer *writer, const uint8_t *data)
+static int write_attr(const struct pipe_writer *writer, const struct perf_file *file,
+                      const struct perf_event *event)
 {
-    struct byte_cursor header = byte_cursor_over(data, PERF_FILE_HEADER_BYTES, false);
-    cursor_skip(&header, PERF_HEADER_ATTR_SIZE);
-    uint64_t entry_bytes = cursor_u64(&header), offset = cursor_u64(&header),
-             bytes = cursor_u64(&header);
-    for (uint64_t at = offset; at < offset + bytes; at += entry_bytes) {
-        size_t attr_bytes = (size_t)entry_bytes - PERF_SECTION_BYTES;
-        struct byte_cursor tail =
-            byte_cursor_over(data + at + attr_bytes, PERF_SECTION_BYTES, false);
-        uint64_t ids = cursor_u64(&tail), ids_bytes = cursor_u64(&tail);
-        struct byte_cursor attr = byte_cursor_over(data + at, attr_bytes, false);
-        cursor_skip(&attr, 4);
-        uint32_t own_bytes = cursor_u32(&attr);
-        if (own_bytes == 0 || own_bytes > attr_bytes)
-            own_bytes = (uint32_t)attr_bytes;
-        if (write_record(writer, PERF_RECORD_HEADER_ATTR, data + at, own_bytes, data + ids,
-                         (size_t)ids_bytes))
+    const uint8_t *bytes = file->data + event->attr.offset;
+    struct byte_cursor attr = byte_cursor_over(bytes, (size_t)event->attr.size, false);
+    cursor_skip(&attr, 4);
+    size_t own_bytes = cursor_u32(&attr);
+    if (own_bytes < PERF_ATTR_MIN_BYTES || own_bytes > event->attr.size)
+        own_bytes = (size_t)event->attr.size;
+    return write_record(writer, PERF_RECORD_HEADER_ATTR, bytes, own_bytes,
+                        file->data + event->ids.offset, (size_t)event->ids.size);
+}
+
+static int write_attrs(const struct pipe_writer *writer, const struct perf_file *file)
+{
+    for (size_t i = 0; i < file->event_count; i++)
+        if (write_attr(writer, file, &file->events[i]))
             return -1;
-    }
     return 0;
 }
 
@@ -311,59 +225,58 @@ static int write_tracing_data(const struct pipe_writer *writer, const uint8_t *c
            write_bytes(writer, contents, bytes) || write_bytes(writer, padding, padded - bytes);
 }
 
-/* The entries of the section are records but for their type. */
+/* The entries of the section are records but for their type.  perf 7 refuses one whose size is no multiple of 8, and
+ * itself writes such entries into files. */
 static int write_build_ids(const struct pipe_writer *writer, const uint8_t *contents, size_t bytes)
 {
+    static const uint8_t padding[8];
     struct byte_cursor cursor = byte_cursor_over(contents, bytes, false);
     while (cursor_left(&cursor) >= PERF_RECORD_HEADER_BYTES) {
         struct byte_cursor entry = cursor;
         cursor_skip(&entry, 4);
         uint16_t misc = cursor_u16(&entry), size = cursor_u16(&entry);
         const uint8_t *record = cursor_bytes(&cursor, size);
+        size_t padded = (size + 7u) / 8 * 8;
         uint8_t header[PERF_RECORD_HEADER_BYTES];
         struct byte_sink sink = byte_sink_over(header, sizeof header);
-        if (!record || size < PERF_RECORD_HEADER_BYTES)
+        if (!record || size < PERF_RECORD_HEADER_BYTES || padded > UINT16_MAX)
             return 0;
         sink_u32(&sink, PERF_RECORD_HEADER_BUILD_ID);
         sink_u16(&sink, misc);
-        sink_u16(&sink, size);
+        sink_u16(&sink, (uint16_t)padded);
         if (write_bytes(writer, header, sizeof header) ||
-            write_bytes(writer, record + sizeof header, size - sizeof header))
+            write_bytes(writer, record + sizeof header, size - sizeof header) ||
+            write_bytes(writer, padding, padded - size))
             return -1;
     }
     return 0;
 }
 
-static int write_feature(const struct pipe_writer *writer, unsigned bit, const uint8_t *contents,
-                         size_t bytes)
+static int write_feature(const struct pipe_writer *writer, const struct perf_feature *feature)
 {
     uint8_t number[8];
-    struct byte_sink sink = byte_sink_over(number, sizeof number);
-    sink_u64(&sink, bit);
-    if (bit == PERF_FEATURE_TRACING_DATA)
-        return write_tracing_data(writer, contents, bytes);
-    if (bit == PERF_FEATURE_BUILD_ID)
-        return write_build_ids(writer, contents, bytes);
-    if (bit == PERF_FEATURE_AUXTRACE || bytes == 0)
+    perf_put_u64(number, feature->bit);
+    if (feature->bit == PERF_FEATURE_TRACING_DATA)
+        return write_tracing_data(writer, feature->bytes, feature->size);
+    if (feature->bit == PERF_FEATURE_BUILD_ID)
+        return write_build_ids(writer, feature->bytes, feature->size);
+    if (feature->bit == PERF_FEATURE_AUXTRACE || feature->size == 0)
         return 0; /* an index of file offsets */
-    return write_record(writer, PERF_RECORD_HEADER_FEATURE, number, sizeof number, contents, bytes);
+    if (feature->size > UINT16_MAX - PERF_RECORD_HEADER_BYTES - sizeof number) {
+        finding(writer->findings, FINDING_FEATURE_BROKEN,
+                "%s: feature %u: its %zu bytes do not fit into a stream; a file (-o FILE) has it",
+                writer->name, feature->bit, feature->size);
+        return 0;
+    }
+    return write_record(writer, PERF_RECORD_HEADER_FEATURE, number, sizeof number, feature->bytes,
+                        feature->size);
 }
 
 static int write_features(const struct pipe_writer *writer, const struct perf_file *file)
 {
-    uint64_t table = file->records.offset + file->records.size;
-    size_t index = 0;
-    for (unsigned bit = 0; bit < PERF_FEATURE_BITS; bit++) {
-        if (!perf_file_has_feature(file, bit))
-            continue;
-        struct byte_cursor section = byte_cursor_over(file->data, file->size, false);
-        cursor_skip(&section, (size_t)(table + index++ * PERF_SECTION_BYTES));
-        uint64_t offset = cursor_u64(&section), bytes = cursor_u64(&section);
-        if (section.failed || offset > file->size || bytes > file->size - offset)
-            continue;
-        if (write_feature(writer, bit, file->data + offset, (size_t)bytes))
+    for (size_t i = 0; i < file->features.count; i++)
+        if (write_feature(writer, &file->features.items[i]))
             return -1;
-    }
     return 0;
 }
 
@@ -378,7 +291,7 @@ int perf_pipe_write(int fd, const uint8_t *data, size_t size, const char *name,
     sink_u64(&sink, PERF_PIPE_HEADER_BYTES);
     int result = perf_file_view(&file, name, data, size, findings);
     if (!result)
-        result = write_bytes(&writer, header, sizeof header) || write_attrs(&writer, data) ||
+        result = write_bytes(&writer, header, sizeof header) || write_attrs(&writer, &file) ||
                  write_features(&writer, &file) ||
                  write_bytes(&writer, data + file.records.offset, (size_t)file.records.size);
     perf_file_close(&file);

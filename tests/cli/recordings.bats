@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Every form in which a recording comes and goes: file, stream, compressed, several events.  The names are the same in all.
+# Every form in which a recording comes and goes: file, stream, directory, compressed, several events, and what perf record's
+# options put into the records.  The names are the same in all, and what is not JIT code is as it was.
 
 load helper
 
@@ -11,7 +12,7 @@ setup() {
 
 # producer: the command to record; its functions are inner and solo (tests/producers/unwind_shapes.c).
 producer() {
-    echo "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" 0.3
+    echo "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" "${1:-0.3}"
 }
 
 # expect_names DATA [OPTION...]: perf names the JIT's functions, of which at least 50 samples are, and says nothing odd.
@@ -23,6 +24,248 @@ expect_names() {
 
 expect_names_in() {
     [ "$(grep -cE ' (inner|solo)$' "$1")" -gt 50 ] || complain "too few named: $(sort "$1" | uniq -c | sort -rn | head -5)"
+}
+
+# ---- The matrix: each form, as a file and as a stream, to a file and to a stream ----
+
+# with_perf COMMAND DATA [OPTION...]: run perf COMMAND on a file, or on a stream, whose name ends in .stream.  What it
+# complains about goes to err.txt.
+with_perf() {
+    case $2 in
+    *.stream) cat "$2" | perf "$1" -i - "${@:3}" 2>>err.txt ;;
+    *) perf "$1" -i "$2" "${@:3}" 2>>err.txt ;;
+    esac
+}
+
+# lines DATA PID: a line for each sample of the producer.
+lines() {
+    with_perf script "$1" --no-itrace --pid "$2" -G -F comm,tid,time,event,ip,sym,dso --ns --no-inline
+}
+
+# only_jit_changed BEFORE AFTER: line by line the same, but where there was no name there is now one of the JIT's.
+only_jit_changed() {
+    awk 'function strip(line) { sub(/ \[unknown\] .*| (inner|solo|middle|outer) .*/, "", line); return line }
+         NR == FNR { before[NR] = $0; all = NR; next }
+         { seen++ }
+         before[FNR] ~ / \[unknown\] \(.*perf-[0-9]+\.map\)$/ {
+             jit++
+             if ($0 !~ / (inner|solo|middle|outer) \(.*\/jit-[0-9]+-[^\/]*\.so\)$/ || strip($0) != strip(before[FNR])) bad = bad "\n" $0
+             next
+         }
+         $0 != before[FNR] { bad = bad "\n" $0 }
+         END {
+             if (bad != "" || seen != all || jit < 20) { printf "%d lines instead of %d, %d of the JIT; wrong:%s\n", seen, all, jit, substr(bad, 1, 600); exit 1 }
+         }' "$1" "$2"
+}
+
+rounds() {
+    with_perf report "$1" -D | grep -cE 'PERF_RECORD_FINISHED_(ROUND|INIT)' || true
+}
+
+# facts DATA PID PREFIX: what is compared, in files that begin with PREFIX.
+facts() {
+    lines "$1" "$2" >"$3.lines"
+    rounds "$1" >"$3.rounds"
+    with_perf report "$1" --header-only >"$3.header"
+    grep '^# cmdline' "$3.header" >"$3.cmdline"
+    # What is another file's by nature.
+    grep -vE '^# (captured on|data size|feat offset|compressed|directory data version|missing features)' "$3.header" >"$3.kept"
+    [[ $1 == *.stream ]] || perf buildid-list -i "$1" 2>&1 | grep -vE '/(perf-[0-9]+\.map|jit-[^/]*\.so)$' >"$3.ids"
+}
+
+# check_pair IN OUT PID: OUT is as good as IN, whose facts are in `before`, and has the names.
+check_pair() {
+    facts "$2" "$3" after
+    only_jit_changed before.lines after.lines
+    # The rounds of one file of a directory say nothing about the others.
+    [ -d "$1" ] || same after.rounds before.rounds
+    same after.cmdline before.cmdline
+    ! grep -E '^# (compressed|directory)' after.header || complain "the header is not that of a plain file"
+    if [[ $1$2 != *.stream* ]]; then
+        same after.kept before.kept
+        same after.ids before.ids
+    fi
+    with_perf report "$2" --stdio >report.txt
+    grep -qE ' (inner|solo) *$' report.txt
+    ! grep -iE 'warn|error|fail|order|corrupt|invalid' err.txt || complain "perf says this"
+}
+
+# check_input IN: to a file and to a stream.
+check_input() {
+    local pid
+    pid=$(pid_of_dump)
+    : >err.txt
+    facts "$1" "$pid" before
+    perfjit inject -q -i "$1" -o out.data
+    check_pair "$1" out.data "$pid"
+    perfjit inject -q -i "$1" -o - --dso-dir out.data.dso >out.stream
+    check_pair "$1" out.stream "$pid"
+}
+
+pid_of_dump() {
+    basename "$(echo dump/jit-*.dump)" .dump | sed s/jit-//
+}
+
+# check_form INTO OPTION...: recorded with these options into a file, and into a stream if INTO is `both`.  No check stands
+# in a condition, where bash would let its failures pass.
+check_form() {
+    local into
+    for into in file stream; do
+        [ "$into $1" != "stream file" ] || return 0
+        echo "recorded into a $into with ${*:2}:"
+        rm -rf dump in.* out.*
+        mkdir dump
+        if [ $into = file ]; then
+            perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o in.data -- $(producer 0.2) >/dev/null
+        else
+            perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o - -- $(producer 0.2) >in.stream
+        fi
+        check_input "$(ls -d in.*)"
+    done
+}
+
+@test "forms: plain, compressed, in small buffers, at a high rate" {
+    check_form both
+    check_form both -z
+    check_form both -m 1
+    check_form both -F 5000
+}
+
+@test "forms: what a sample may hold besides" {
+    for options in -d --phys-data --data-page-size --code-page-size -W -T --sample-cpu --sample-identifier -R --intr-regs \
+        '-d --phys-data -W -T --sample-cpu --sample-identifier -s -g'; do
+        check_form both $options
+    done
+}
+
+@test "forms: call graphs" {
+    check_form both -g
+    check_form both --call-graph dwarf,4096
+}
+
+@test "forms: what the kernel tells besides" {
+    for options in --switch-events -s --namespaces --all-cgroups; do
+        check_form both $options
+    done
+}
+
+@test "forms: whose samples" {
+    for options in -a '-a -G /' -i '--per-thread -T'; do
+        check_form both $options
+    done
+}
+
+@test "forms: build-ids" {
+    for options in --no-buildid --buildid-all --buildid-mmap; do
+        check_form both $options
+    done
+}
+
+@test "forms: when perf writes" {
+    check_form file --overwrite
+    check_form file --tail-synthesize
+    # As a stream it has its attributes behind the samples, and perf 6.1 itself can't read that.
+    perf record -q -k mono -e cpu-clock -F 1000 --tail-synthesize -o - -- $(producer) >in.stream
+    perfjit inject -q -i in.stream -o out.data
+    expect_names out.data
+}
+
+@test "forms: several events, one of them a tracepoint" {
+    check_form both -e task-clock
+    perf record -q -e sched:sched_switch -o try.data true 2>/dev/null || skip "no tracepoints here"
+    check_form both -e sched:sched_switch
+    # in.stream and out.stream are left: what a tracepoint's fields mean is known on the other side.
+    with_perf script in.stream -F event,time,trace >before.txt
+    grep -q prev_comm= before.txt
+    same <(with_perf script out.stream -F event,time,trace) before.txt
+}
+
+@test "forms: a directory with a file for each of perf's threads" {
+    check_form file --threads
+    check_form file --threads -z
+}
+
+# ---- Forms that need hardware, made of a plain recording (tests/producers/rare_form.c) ----
+
+make_form() {
+    record in.data --sample-identifier "${@:3}" $(producer)
+    "$BUILD/producers/rare_form" "$1" in.data "$2"
+}
+
+branches() {
+    with_perf script "$1" --itrace=b --no-inline | sed 's/([^()]*)//g; s/+0x[0-9a-f]*//g'
+}
+
+@test "forms: traces of the hardware, which perf decodes, as a file and as a stream" {
+    make_form bts bts.data
+    : >err.txt
+    facts bts.data "$(pid_of_dump)" before
+    perfjit inject -q -i bts.data -o out.data
+    facts out.data "$(pid_of_dump)" after
+    only_jit_changed before.lines after.lines
+    same after.rounds before.rounds
+    same after.kept before.kept
+    # With traces in a stream perf 6.1 reads on only if it is to decode them.
+    perfjit inject -q -i bts.data -o - --dso-dir out.data.dso >out.stream
+    perfjit inject -q -i out.stream -o again.data --dso-dir out.data.dso --jitdump dump/jit-*.dump
+    branches out.data >branches.txt
+    [ "$(grep -c ' branches:' branches.txt)" -gt 20 ]
+    [ "$(wc -l <branches.txt)" -eq "$(branches bts.data | wc -l)" ]
+    grep -qE ' (inner|solo) .*=> .* (inner|solo)' branches.txt
+    same <(branches out.stream) branches.txt
+    same <(branches again.data) branches.txt
+}
+
+@test "forms: branch stacks" {
+    make_form branches in2.data
+    check_input in2.data
+    same <(perf script -i out.data -F time,ip,brstack) <(perf script -i in2.data -F time,ip,brstack)
+    perf script -i out.data -F brstack | grep -q '/P/'
+}
+
+@test "forms: COMPRESSED2, of perf 6.16 and newer, is as COMPRESSED" {
+    make_form compressed2 second.data -z
+    cmp -s in.data second.data && complain "nothing was compressed"
+    perfjit inject -q -i in.data -o a.data --dso-dir dsos
+    perfjit inject -q -i second.data -o b.data --dso-dir dsos
+    cmp a.data b.data
+    perfjit inject -q -i - -o c.data --dso-dir dsos <second.data
+    cmp a.data c.data
+    "$BUILD/producers/rare_form" damaged2 in.data damaged.data
+    run --separate-stderr perfjit inject -i damaged.data -o out.data
+    exits 1
+    says "can't be unpacked: it holds fewer bytes than it says"
+}
+
+# ---- Pieces ----
+
+# perf writes into every piece anew which files the process has mapped, the dump among them if it still is.
+@test "pieces of --switch-output: all names are right" {
+    local tinyjit=$here/../../examples/tinyjit score right samples count=0
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --switch-output=1s --no-buildid -o piece.data \
+        "$BUILD/tinyjit" --seconds=2.5 --truth=truth "$tinyjit/demo.tj" >/dev/null 2>&1
+    for piece in piece.data.*; do
+        perfjit inject -q -i "$piece" -o out.data
+        score=$(samples out.data | "$BUILD/producers/truth_check" truth)
+        read -r _ samples _ right _ <<<"$score"
+        [ "$right" -eq "$samples" ] || complain "$piece: $score"
+        [ "$samples" -lt 100 ] || count=$((count + 1))
+    done
+    [ "$count" -ge 2 ]
+}
+
+@test "pieces of --switch-output that do not name the dump: 1, and --jitdump helps" {
+    local tinyjit=$here/../../examples/tinyjit score right samples
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --sample-identifier --switch-output=1s \
+        -o piece.data "$BUILD/tinyjit" --seconds=2.5 --truth=truth "$tinyjit/demo.tj" >/dev/null 2>&1
+    "$BUILD/producers/rare_form" nameless "$(ls piece.data.* | sed -n 2p)" second.data
+    run --separate-stderr perfjit inject -i second.data -o out.data
+    exits 1
+    says "no jitdump found" "--switch-output" "--jitdump FILE"
+    perfjit inject -q -i second.data -o out.data --jitdump jit-*.dump
+    score=$(samples out.data | "$BUILD/producers/truth_check" truth)
+    read -r _ samples _ right _ <<<"$score"
+    [ "$samples" -ge 500 ] && [ "$right" -eq "$samples" ] || complain "$score"
 }
 
 @test "recording: -z is unpacked, and the header no longer says that it is compressed" {
@@ -44,27 +287,11 @@ expect_names_in() {
     [ "$(perf report -D -i out.data | grep -c 'FINISHED_ROUND')" -eq "$(perf report -D -i z.data | grep -c 'FINISHED_ROUND')" ]
 }
 
-@test "recording: a stream in, a file out" {
-    perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) >stream.data
-    perfjit inject -q -i - -o out.data <stream.data
-    expect_names out.data
-    perfjit inject -q -i stream.data -o out2.data
-    expect_names out2.data
-}
-
 @test "recording: a stream in, a stream out, from record to report" {
     perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) | perfjit inject -q -i - -o - |
         perf script -i - -F ip,sym --no-inline >script.txt
     expect_names_in script.txt
     [ -d perf.jit.data.dso ]
-}
-
-@test "recording: a file in, a stream out" {
-    record file.data $(producer)
-    perfjit inject -q -i file.data -o - >stream.data
-    perf script -i - -F ip,sym --no-inline <stream.data >script.txt
-    expect_names_in script.txt
-    perf report -i - --header-only <stream.data | grep -q '^# cmdline' || complain "the stream lost the command line"
 }
 
 @test "recording: a compressed stream in, a stream out" {
@@ -102,20 +329,6 @@ expect_names_in() {
     expect_names out.data
 }
 
-@test "recording: -d, --switch-events and call graphs" {
-    for options in "-d" "--switch-events" "-g" "--call-graph dwarf,4096" "-d --switch-events -g"; do
-        perf record -q -k mono -e cpu-clock -F 2000 $options -o some.data $(producer)
-        perfjit inject -q -i some.data -o out.data
-        expect_names out.data -G || expect_names out.data
-    done
-}
-
-@test "recording: of the whole system" {
-    record all.data -a -- $(producer)
-    perfjit inject -q -i all.data -o out.data
-    expect_names out.data
-}
-
 @test "recording: attached to a process that runs already" {
     "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" 2 &
     local producer=$!
@@ -126,12 +339,29 @@ expect_names_in() {
     expect_names out.data
 }
 
-@test "recording: a directory is refused, in words" {
+@test "recording: a directory that is none, and samples without a time, are refused in words" {
     mkdir some.data
     run --separate-stderr perfjit inject -i some.data -o out.data
     exits 1
-    says "some.data: is a directory (perf record --threads); record into a single file"
+    says "some.data: is a directory, but not a recording" "no file 'data'"
+    record thread.data --per-thread $(producer)
+    run --separate-stderr perfjit inject -i thread.data -o out.data
+    exits 1
+    says "thread.data: its records have no timestamps" "-k mono -T"
     [ ! -e out.data ] && [ ! -e out.data.dso ]
+}
+
+@test "recording: a pipe that brings nothing, and one whose writer dies" {
+    run --separate-stderr perfjit inject -i - -o out.data </dev/null
+    exits 1
+    says "standard input: not a perf.data file: only 0 bytes long"
+    perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) >some.stream
+    head -c $(($(stat -c %s some.stream) - 20)) some.stream >cut.stream
+    run --separate-stderr bash -c 'cat cut.stream | "$BUILD/perfjit" inject -i - -o -  >out.stream'
+    exits 3
+    says "standard input: the stream ends inside the record at 0x"
+    cat out.stream | perf script -i - -F ip,sym --no-inline >script.txt
+    expect_names_in script.txt
 }
 
 @test "recording: a stream that is cut short keeps what was whole" {

@@ -60,7 +60,7 @@ static void test_reads_header_and_events(void **state)
     assert_true(perf_file_has_feature(&file, 3));
     assert_true(perf_file_has_feature(&file, 13));
     assert_false(perf_file_has_feature(&file, PERF_FEATURE_AUXTRACE));
-    assert_int_equal(perf_file_feature_count(&file), 2);
+    assert_int_equal(file.features.count, 2);
     perf_file_close(&file);
 }
 
@@ -189,8 +189,76 @@ static void test_refuses_missing_files_and_directories(void **state)
     perf_file_close(&file);
     findings.failure[0] = '\0';
     assert_int_equal(perf_file_open(&file, scratch, &findings), -1);
-    assert_non_null(strstr(findings.failure, "single file"));
+    assert_non_null(strstr(findings.failure, "is a directory"));
     perf_file_close(&file);
+}
+
+/* ---- Features ---- */
+
+/* Section 3 at OFFSET, of SIZE bytes. */
+static void build_feature(uint64_t offset, uint64_t size)
+{
+    build_small();
+    profile_set_u64(&built, built.records_end, offset);
+    profile_set_u64(&built, built.records_end + 8, size);
+}
+
+static void assert_feature(bool taken)
+{
+    struct perf_file file;
+    struct findings findings = {0};
+    assert_int_equal(open_cut_profile(&built, built.sink.size, &file, &findings), 0);
+    assert_int_equal(findings.count[FINDING_FEATURE_BROKEN], !taken);
+    assert_int_equal(perf_file_has_feature(&file, 3), taken);
+    assert_true(perf_file_has_feature(&file, 13));
+    perf_file_close(&file);
+    findings_free(&findings);
+}
+
+static void test_features_over_other_parts_are_left_out(void **state)
+{
+    uint64_t end, table;
+    (void)state;
+    build_small();
+    end = built.sink.size;
+    table = built.records_end;
+    const uint64_t bad[][2] = {{end - 8, 9},
+                               {end + 1, 0},
+                               {end, 1},
+                               {UINT64_MAX, 8},
+                               {8, UINT64_MAX},
+                               {0, 8},
+                               {PERF_FILE_HEADER_BYTES - 1, 1},
+                               {PERF_FILE_HEADER_BYTES, 8},
+                               {built.records_start - 8, 8},
+                               {built.records_start, 8},
+                               {table - 1, 1},
+                               {table, 1},
+                               {table + 31, 1},
+                               {0, end}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        build_feature(bad[i][0], bad[i][1]);
+        assert_feature(false);
+    }
+    const uint64_t good[][2] = {{table + 32, 8}, {end - 1, 1}, {end, 0}, {table, 0}};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        build_feature(good[i][0], good[i][1]);
+        assert_feature(true);
+    }
+}
+
+static void test_a_table_of_features_past_the_end_is_told(void **state)
+{
+    struct perf_file file;
+    struct findings findings = {0};
+    (void)state;
+    build_small();
+    profile_set_u64(&built, PERF_HEADER_FEATURES + 24, UINT64_MAX);
+    assert_int_equal(open_cut_profile(&built, built.sink.size, &file, &findings), 0);
+    assert_int_equal(findings.count[FINDING_FEATURE_BROKEN], 1);
+    assert_int_equal(file.features.count, 0);
+    perf_file_close(&file);
+    findings_free(&findings);
 }
 
 /* ---- Records ---- */
@@ -413,7 +481,7 @@ static void test_cut_at_every_byte_never_crashes(void **state)
         assert_int_equal(opened, size < built.records_start ? -1 : 0);
         if (!opened) {
             assert_int_equal(profile_read(&profile, &file, &findings), 0);
-            assert_int_equal(findings_lost(&findings) > 0, size < built.records_end);
+            assert_int_equal(findings_lost(&findings) > 0, size < built.sink.size);
             readable += profile.map_count + profile.sample_count;
         }
         assert_int_equal(findings.failure[0] != '\0', opened != 0);
@@ -438,6 +506,8 @@ int main(void)
         cmocka_unit_test(test_refuses_layouts_that_nobody_can_tell_apart),
         cmocka_unit_test(test_refuses_a_recording_without_records),
         cmocka_unit_test(test_refuses_missing_files_and_directories),
+        cmocka_unit_test(test_features_over_other_parts_are_left_out),
+        cmocka_unit_test(test_a_table_of_features_past_the_end_is_told),
         cmocka_unit_test(test_walks_over_records_and_traces),
         cmocka_unit_test(test_finds_the_time_in_every_layout),
         cmocka_unit_test(test_resolves_layouts_by_identifier),

@@ -36,7 +36,9 @@ static inline void profile_put_attr(struct profile_builder *profile, size_t even
 {
     struct byte_sink *sink = &profile->sink;
     size_t start = sink->size;
-    sink_zeros(sink, PERF_ATTR_SAMPLE_TYPE);
+    sink_u32(sink, 1); /* a software event */
+    sink_u32(sink, BUILT_ATTR_BYTES);
+    sink_zeros(sink, PERF_ATTR_SAMPLE_TYPE - 8);
     sink_u64(sink, profile->sample_types[event]);
     sink_zeros(sink, 8);
     sink_u64(sink, PERF_ATTR_SAMPLE_ID_ALL | PERF_ATTR_USE_CLOCKID);
@@ -192,33 +194,38 @@ static inline void profile_end_records(struct profile_builder *profile)
     profile_set_u64(profile, PERF_HEADER_DATA + 8, profile->records_end - profile->records_start);
 }
 
-/* Two feature sections and, if there are TRACES, an index of them: {offset, size} each. */
-static inline void profile_features(struct profile_builder *profile, const uint64_t (*traces)[2],
-                                    size_t trace_count)
+/* The KEPT first of these feature sections: 3, 13 and, if there are TRACES, an index of them: {offset, size} each. */
+static inline void profile_features_first(struct profile_builder *profile,
+                                          const uint64_t (*traces)[2], size_t trace_count,
+                                          size_t kept)
 {
+    static const unsigned bits[] = {3, 13, PERF_FEATURE_AUXTRACE};
     struct byte_sink *sink = &profile->sink;
-    uint64_t bits = UINT64_C(1) << 3 | UINT64_C(1) << 13;
-    size_t index_bytes = trace_count ? 8 + 16 * trace_count : 0;
-    size_t table_bytes = PERF_SECTION_BYTES * (2u + (trace_count > 0));
-    uint64_t contents = sink->size + table_bytes;
-    sink_u64(sink, contents);
-    sink_u64(sink, 8);
-    sink_u64(sink, contents + 8 + index_bytes);
-    sink_u64(sink, 16);
-    if (trace_count) {
-        bits |= UINT64_C(1) << PERF_FEATURE_AUXTRACE;
-        sink_u64(sink, contents + 8);
-        sink_u64(sink, index_bytes);
+    const size_t sizes[] = {8, 16, 8 + 16 * trace_count};
+    uint64_t set = 0, contents = sink->size + kept * PERF_SECTION_BYTES;
+    for (size_t i = 0; i < kept; i++) {
+        set |= UINT64_C(1) << bits[i];
+        sink_u64(sink, contents);
+        sink_u64(sink, sizes[i]);
+        contents += sizes[i];
     }
-    sink_bytes(sink, "hostname", 8);
-    if (trace_count)
+    profile_set_u64(profile, PERF_HEADER_FEATURES, set);
+    if (kept > 0)
+        sink_bytes(sink, "hostname", 8);
+    if (kept > 1)
+        sink_bytes(sink, "sixteen bytes ..", 16);
+    if (kept > 2)
         sink_u64(sink, trace_count);
-    for (size_t i = 0; i < trace_count; i++) {
+    for (size_t i = 0; kept > 2 && i < trace_count; i++) {
         sink_u64(sink, traces[i][0]);
         sink_u64(sink, traces[i][1]);
     }
-    sink_bytes(sink, "sixteen bytes ..", 16);
-    profile_set_u64(profile, PERF_HEADER_FEATURES, bits);
+}
+
+static inline void profile_features(struct profile_builder *profile, const uint64_t (*traces)[2],
+                                    size_t trace_count)
+{
+    profile_features_first(profile, traces, trace_count, 2 + (trace_count > 0));
 }
 
 /* Write what has been built, cut after SIZE bytes, and open it. */

@@ -1,0 +1,90 @@
+/* See perf_directory.h. */
+#include "injector/perf_data/perf_directory.h"
+
+#include "injector/perf_data/perf_unzip.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool perf_directory_is(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static char *join(const char *path, const char *name)
+{
+    char *joined;
+    return asprintf(&joined, "%s/%s", path, name) < 0 ? NULL : joined;
+}
+
+char *perf_directory_data(const char *path)
+{
+    return join(path, "data");
+}
+
+static int is_piece(const struct dirent *entry)
+{
+    const char *number = entry->d_name + strlen("data.");
+    return strncmp(entry->d_name, "data.", strlen("data.")) == 0 && *number &&
+           number[strspn(number, "0123456789")] == '\0';
+}
+
+static int read_piece(struct memory_file *bytes, const char *path, struct findings *findings)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return failure(findings, "%s: can't open it: %s", path, strerror(errno));
+    int result = 0;
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+        result = failure(findings, "%s: not a regular file", path);
+    else if (memory_file_read(bytes, fd))
+        result = failure(findings, "%s: can't read it: %s", path, strerror(errno));
+    close(fd);
+    return result;
+}
+
+static int add_piece(struct perf_plain *plain, const char *path, struct findings *findings)
+{
+    struct memory_file bytes = {0};
+    int result = read_piece(&bytes, path, findings);
+    if (!result) {
+        struct perf_file piece = {
+            .path = path, .data = bytes.data, .size = bytes.size, .records = {0, bytes.size}};
+        result = perf_unzip(plain, &piece, findings);
+    }
+    memory_file_free(&bytes);
+    return result;
+}
+
+static void tell_kcore(const char *path, struct findings *findings)
+{
+    char *kcore = join(path, "kcore_dir");
+    if (kcore && perf_directory_is(kcore))
+        finding(findings, FINDING_KCORE_LEFT, "%s", kcore);
+    free(kcore);
+}
+
+int perf_directory_add(struct perf_plain *plain, const char *path, struct findings *findings)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_piece, versionsort), result = 0;
+    if (count < 0)
+        return failure(findings, "%s: can't read it: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        char *piece = result ? NULL : join(path, entries[i]->d_name);
+        if (!result)
+            result = piece ? add_piece(plain, piece, findings) : failure(findings, "out of memory");
+        free(piece);
+        free(entries[i]);
+    }
+    free(entries);
+    tell_kcore(path, findings);
+    return result;
+}

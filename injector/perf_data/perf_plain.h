@@ -1,0 +1,40 @@
+/* A perf.data file that is made in memory of a recording in any other form: header, event ids, attributes, records,
+ * features, in this order and with nothing between them.  The index of AUX traces is made anew, for their records have
+ * moved. */
+#ifndef PERFJIT_PERF_PLAIN_H
+#define PERFJIT_PERF_PLAIN_H
+
+#include "injector/memory_file.h"
+#include "injector/perf_data/perf_file.h"
+
+/* A perf_event_attr and its event ids, u64 each: views. */
+struct perf_attr {
+    const uint8_t *bytes;
+    size_t size;
+    const uint8_t *ids;
+    size_t ids_bytes;
+};
+
+struct perf_plain {
+    struct memory_file file;
+    struct memory_file traces; /* the index of AUX traces */
+    uint64_t records_offset;
+    bool without_rounds; /* leave out FINISHED_ROUND records */
+};
+
+/* Begin with COUNT events.  This and the next three return 0, or -1 without memory. */
+int perf_plain_begin(struct perf_plain *plain, const struct perf_attr *attrs, size_t count);
+
+/* Begin with the events of FILE. */
+int perf_plain_begin_like(struct perf_plain *plain, const struct perf_file *file);
+
+/* Append a record, whose header is sound, and what follows it: SPAN bytes. */
+int perf_plain_add(struct perf_plain *plain, const uint8_t *record, size_t span);
+
+/* Append FEATURES.  The file is whole then. */
+int perf_plain_end(struct perf_plain *plain, const struct perf_features *features);
+
+/* Release all that is not the caller's: the file too, unless the caller has taken it. */
+void perf_plain_free(struct perf_plain *plain);
+
+#endif
