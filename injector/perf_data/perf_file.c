@@ -273,6 +273,21 @@ bool perf_file_has_stacks(const struct perf_file *file)
     return false;
 }
 
+bool perf_file_feature(const struct perf_file *file, unsigned bit, struct perf_section *section)
+{
+    size_t before = 0;
+    if (!perf_file_has_feature(file, bit))
+        return false;
+    for (unsigned other = 0; other < bit; other++)
+        before += perf_file_has_feature(file, other);
+    uint64_t at = file->records.offset + file->records.size + before * PERF_SECTION_BYTES;
+    if (at > file->size || file->size - at < PERF_SECTION_BYTES)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(file->data + at, PERF_SECTION_BYTES, false);
+    *section = get_section(&cursor);
+    return section_inside(file, section);
+}
+
 size_t perf_file_feature_count(const struct perf_file *file)
 {
     size_t count = 0;

@@ -70,6 +70,9 @@ bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
 
+/* Where the section of feature BIT is.  Returns false if there is none, or it lies outside the file. */
+bool perf_file_feature(const struct perf_file *file, unsigned bit, struct perf_section *section);
+
 /* How many feature sections there are. */
 size_t perf_file_feature_count(const struct perf_file *file);
 

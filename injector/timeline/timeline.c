@@ -255,17 +255,6 @@ static int play_code_event(struct player *player, const struct code_event *event
 
 /* ---- The profile's own mappings ---- */
 
-/* The names that the kernel gives to memory that a JIT may have made its arena of. */
-static bool is_memory(const char *filename)
-{
-    static const char *const names[] = {
-        "//anon", "[anon:", "/memfd:", "/anon_hugepage", "/dev/zero", "/SYSV"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(filename, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
 static bool covers_live_code(const struct player *player, uint64_t start, uint64_t end)
 {
     struct address_place place;
@@ -338,7 +327,7 @@ static int play_map(struct player *player, uint32_t index)
     uint32_t number;
     if (jit_dump_name_pid(map->map.filename, &number) && number == map->map.pid)
         return 0;
-    if (is_memory(map->map.filename))
+    if (perf_map_is_memory(map->map.filename))
         return play_memory_map(player, index);
     if (end_moment(player) || address_map_clear(&player->owners, map->map.start, end))
         return -1;
