@@ -26,6 +26,10 @@ enum finding_kind {
     FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
+    FINDING_MAP_NOT_OURS,      /* /tmp/perf-<pid>.map that need not be the process's own */
+    FINDING_MAP_UNUSABLE,      /* a perf map that can't be read */
+    FINDING_MAP_LINES,         /* a perf map with lines that can't be read */
+    FINDING_MAP_ELSEWHERE,     /* a perf map of addresses where its process has no code */
     FINDING_KINDS
 };
 

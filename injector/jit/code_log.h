@@ -91,6 +91,11 @@ struct code_log {
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings);
 
+/* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.  NAME must outlive LOG.
+ * Returns 0, or -1 without memory. */
+int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
+                       uint64_t size, const char *name);
+
 /* Sort the events by time; records with equal times keep their order in the dump. */
 int code_log_sort(struct code_log *log, struct findings *findings);
 

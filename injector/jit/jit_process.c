@@ -2,6 +2,8 @@
 #include "injector/jit/jit_process.h"
 
 #include "injector/array.h"
+#include "injector/jit/perf_map_source.h"
+#include "perfmap/perfmap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,7 +29,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static struct jit_process *process_of(struct jit_processes *processes, uint32_t pid)
+struct jit_process *jit_process_of(struct jit_processes *processes, uint32_t pid)
 {
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i].pid == pid)
@@ -53,7 +55,7 @@ static bool has_dump(const struct jit_process *process, const char *path)
     return false;
 }
 
-static int add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
+int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
 {
     struct jit_dump *dumps =
         array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
@@ -81,7 +83,7 @@ static int read_dump(struct jit_process *process, struct jit_dump *dump, char *p
     }
     if (code_log_add(&process->log, dump, (uint32_t)process->dump_count, &clock, findings))
         return -1;
-    return add_dump(process, dump, path) ? failure(findings, "out of memory") : 0;
+    return jit_process_add_dump(process, dump, path) ? failure(findings, "out of memory") : 0;
 }
 
 /* Open and read the dump PATH for process PID, unless that has been done.  What is wrong with it is a finding, not a failure. */
@@ -89,7 +91,7 @@ static int take_dump(struct jit_processes *processes, const struct profile *prof
                      const char *path, struct findings *findings)
 {
     char cause[256];
-    struct jit_process *process = process_of(processes, pid);
+    struct jit_process *process = jit_process_of(processes, pid);
     char *copy = strdup(path);
     if (!process || !copy || has_dump(process, path)) {
         free(copy);
@@ -132,12 +134,12 @@ static int take_marker(struct jit_processes *processes, const struct profile *pr
         return 0;
     }
     const char *path = map->map.filename;
-    struct jit_process *process = process_of(processes, number);
+    struct jit_process *process = jit_process_of(processes, number);
     if (!process)
         return failure(findings, "out of memory");
     if (take_dump(processes, profile, number, path, findings))
         return -1;
-    if (!has_dump(process_of(processes, number), path))
+    if (!has_dump(jit_process_of(processes, number), path))
         return 0;
     return add_marker(processes, map->record.offset, findings);
 }
@@ -197,36 +199,50 @@ static size_t dump_count(const struct jit_processes *processes)
     return count;
 }
 
-/* No dump could be read: say why in one sentence. */
+/* No dump could be read: why, and what follows the text of the first case. */
+struct reason {
+    enum finding_kind kind;
+    const char *remedy;
+};
+
+static const struct reason reasons[] = {
+    {FINDING_DUMP_UNUSABLE, ""},
+    {FINDING_DUMP_MISSING,
+     "; the profile names this dump, but it is not there: if it was moved, name "
+     "it with --jitdump FILE"},
+    {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_MAP_UNUSABLE, ""},
+    {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
+    {FINDING_MAP_LINES, "; there is no other map, and no dump"},
+};
+
+/* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    static const enum finding_kind reasons[] = {FINDING_DUMP_UNUSABLE, FINDING_DUMP_MISSING,
-                                                FINDING_DUMP_NOT_OURS};
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-        if (findings->count[reasons[i]])
-            return failure(findings, "%s%s", findings->first[reasons[i]],
-                           reasons[i] == FINDING_DUMP_UNUSABLE ? ""
-                           : reasons[i] == FINDING_DUMP_MISSING
-                               ? "; the profile names this dump, but it "
-                                 "is not there: if it was moved, name "
-                                 "it with --jitdump FILE"
-                               : "; to use it all the same, name it "
-                                 "with --jitdump FILE");
+        if (findings->count[reasons[i].kind])
+            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
     return failure(findings,
-                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
-                   "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?",
+                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump, and "
+                   "none that has "
+                   "executable memory left a perf map that names code there (/tmp/perf-<pid>.map); "
+                   "was the runtime told "
+                   "to write one (PERFJIT=dump, node --perf-prof, ...)?",
                    profile->file->path);
 }
 
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
-                       char *const *extra, size_t extra_count, struct findings *findings)
+                       char *const *extra, size_t extra_count,
+                       const struct perf_map_options *perf_maps, struct findings *findings)
 {
     *processes = (struct jit_processes){0};
     for (size_t i = 0; i < extra_count; i++)
         if (take_extra(processes, profile, extra[i], findings))
             return -1;
     mark_given(processes);
-    if (take_markers(processes, profile, findings))
+    if (take_markers(processes, profile, findings) ||
+        perf_maps_read(processes, profile, perf_maps, findings))
         return -1;
     if (dump_count(processes) == 0)
         return no_dump(profile, findings);
@@ -247,6 +263,7 @@ void jit_processes_free(struct jit_processes *processes)
         free(process->dumps);
         free(process->dump_paths);
         code_log_free(&process->log);
+        perfmap_free(process->perf_map);
     }
     free(processes->items);
     free(processes->marker_offsets);

@@ -1,0 +1,363 @@
+/* See perf_map_source.h. */
+#include "injector/jit/perf_map_source.h"
+
+#include "injector/jit/perf_map_file.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/timeline/address_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Which addresses are whose ---- */
+
+/* What a process's mappings, and its dumps, say of its addresses. */
+struct surroundings {
+    const struct profile_map *maps; /* by time */
+    size_t map_count;
+    struct address_map
+        memory; /* executable memory: the index of the map that first covered it; the last time, if a
+                                  file was there in between */
+    struct address_map files;  /* a file is mapped there now; the value says nothing */
+    struct address_map dumped; /* some function of a dump was there at some time; likewise */
+};
+
+/* Give VALUE what nobody has of [START, END). */
+static int fill(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
+{
+    while (start < end) {
+        struct address_place place;
+        const struct address_range *range = address_map_find(map, start, &place);
+        bool inside = range && range->start < end;
+        uint64_t stop = inside ? range->start : end, next = inside ? range->end : end;
+        if (start < stop && address_map_set(map, start, stop, value))
+            return -1;
+        start = next;
+    }
+    return 0;
+}
+
+static int add_memory(struct surroundings *around, uint64_t start, uint64_t end, uint32_t map)
+{
+    struct address_place place;
+    const struct address_range *range;
+    while ((range = address_map_find(&around->files, start, &place)) && range->start < end) {
+        uint64_t from = range->start > start ? range->start : start;
+        uint64_t to = range->end < end ? range->end : end;
+        if (address_map_set(&around->memory, from, to, map) ||
+            address_map_clear(&around->files, from, to))
+            return -1;
+    }
+    return fill(&around->memory, start, end, map);
+}
+
+static bool is_executable_memory(const struct profile_map *map)
+{
+    return !map->map.data && perf_map_is_memory(map->map.filename);
+}
+
+static int survey_maps(struct surroundings *around)
+{
+    for (size_t i = 0; i < around->map_count; i++) {
+        const struct perf_map *map = &around->maps[i].map;
+        uint64_t end = map->start + map->len;
+        int result = 0;
+        if (is_executable_memory(&around->maps[i]))
+            result = add_memory(around, map->start, end, (uint32_t)i);
+        else if (!perf_map_is_memory(map->filename))
+            result = address_map_set(&around->files, map->start, end, 0);
+        if (result)
+            return -1;
+    }
+    return 0;
+}
+
+static int survey_dumps(struct surroundings *around, const struct code_log *log)
+{
+    for (size_t i = 0; i < log->function_count; i++) {
+        const struct jit_function *function = &log->functions[i];
+        if (address_map_set(&around->dumped, function->addr, function->addr + function->size, 0))
+            return -1;
+    }
+    return 0;
+}
+
+static void free_surroundings(struct surroundings *around)
+{
+    address_map_free(&around->memory);
+    address_map_free(&around->files);
+    address_map_free(&around->dumped);
+}
+
+/* ---- From entries to functions ---- */
+
+struct reader {
+    const struct surroundings *around;
+    struct jit_process *process;
+    struct perf_map_counts *counts;
+    uint32_t dump; /* index of the map among the process's dumps */
+};
+
+/* Add [START, END) as function NAME of the moment TIME_NS, but for what a dump knows of. */
+static int add_unknown_to_dumps(struct reader *reader, const char *name, uint64_t start,
+                                uint64_t end, uint64_t time_ns)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(&reader->around->dumped, start, &place);
+    while (start < end) {
+        bool inside = range && range->start < end;
+        uint64_t stop = inside ? range->start : end;
+        if (start < stop) {
+            if (code_log_add_named(&reader->process->log, reader->dump, time_ns, start,
+                                   stop - start, name))
+                return -1;
+            reader->counts->functions++;
+        }
+        if (!inside)
+            break;
+        start = range->end;
+        range = address_map_next(&reader->around->dumped, &place);
+    }
+    return 0;
+}
+
+static bool has_range(const struct address_map *map, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, start, &place);
+    return range && range->start < end;
+}
+
+/* An entry is there when all of it that ever was executable memory is: an arena may have grown into it.  One nanosecond
+ * later, because of a function and a mapping of the same time the function comes first. */
+static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
+{
+    const struct surroundings *around = reader->around;
+    uint64_t start = entry->addr, end = start + (entry->size_bytes ? entry->size_bytes : 1);
+    uint64_t reach, time_ns = 0;
+    struct address_place place;
+    const struct address_range *range = address_map_find(&around->memory, start, &place);
+    if (end < start || !range || range->start >= end) {
+        bool file = end >= start && has_range(&around->files, start, end);
+        file ? reader->counts->in_files++ : reader->counts->outside++;
+        return 0;
+    }
+    reach = range->start > start ? range->start : start;
+    uint64_t first = reach;
+    for (; range && range->start <= reach && reach < end;
+         range = address_map_next(&around->memory, &place)) {
+        uint64_t mapped_ns = around->maps[range->value].time_ns;
+        time_ns = mapped_ns > time_ns ? mapped_ns : time_ns;
+        reach = range->end < end ? range->end : end;
+    }
+    reader->counts->clipped += first > start || reach < end;
+    return add_unknown_to_dumps(reader, entry->name, first, reach, time_ns + 1);
+}
+
+static int add_entries(struct reader *reader, const struct perfmap_table *table)
+{
+    size_t count;
+    const struct perfmap_entry *entries = perfmap_entries(table, &count);
+    reader->counts->entries += count;
+    for (size_t i = 0; i < count; i++)
+        if (add_entry(reader, &entries[i]))
+            return -1;
+    return 0;
+}
+
+/* ---- One process ---- */
+
+/* When the program that the process ran last while it had executable memory began, on perf's clock: its exec, if that was
+ * recorded; 0: unknown. */
+static uint64_t began_ns(const struct profile *profile, const struct profile_map *maps,
+                         size_t map_count, uint32_t pid)
+{
+    uint64_t last_ns = 0, began = 0;
+    for (size_t i = 0; i < map_count; i++)
+        if (is_executable_memory(&maps[i]))
+            last_ns = maps[i].time_ns;
+    for (size_t i = 0; i < profile->comm_count; i++) {
+        const struct profile_comm *comm = &profile->comms[i];
+        if (comm->pid == pid && (comm->record.misc & PERF_MISC_COMM_EXEC) &&
+            comm->time_ns <= last_ns && comm->time_ns > began)
+            began = comm->time_ns;
+    }
+    return began;
+}
+
+/* A map stands among the dumps of its process: an image takes machine and byte order from there, and messages the path. */
+static struct jit_dump stand_in(const struct jit_process *process,
+                                const struct recording_host *host, const char *path)
+{
+    if (process->dump_count)
+        return (struct jit_dump){.path = path,
+                                 .big_endian = process->dumps[0].big_endian,
+                                 .elf_mach = process->dumps[0].elf_mach,
+                                 .address_bytes = process->dumps[0].address_bytes};
+    return (struct jit_dump){
+        .path = path, .elf_mach = host->elf_mach, .address_bytes = host->address_bytes};
+}
+
+static int add_functions(struct jit_process *process, const struct surroundings *around,
+                         const struct perfmap_table *table)
+{
+    struct reader reader = {around, process, &process->perf_map_counts,
+                            (uint32_t)process->dump_count};
+    return add_entries(&reader, table);
+}
+
+/* Give the map TABLE, from PATH, to its process, which has the maps of AROUND; both belong to the process then, or are
+ * freed. */
+static int add_to_process(struct jit_processes *processes, const struct perf_map_search *search,
+                          uint32_t pid, const struct surroundings *around,
+                          struct perfmap_table *table, char *path, struct findings *findings)
+{
+    struct jit_process *process = jit_process_of(processes, pid);
+    struct jit_dump dump = {0};
+    int result = process ? 0 : -1;
+    if (process) {
+        dump = stand_in(process, &search->host, path);
+        result = add_functions(process, around, table);
+    }
+    const struct perf_map_counts *counts = process ? &process->perf_map_counts : NULL;
+    if (!result && counts->entries && counts->outside == counts->entries)
+        finding(findings, FINDING_MAP_ELSEWHERE,
+                "%s: none of its %zu functions lies in executable memory of process %" PRIu32, path,
+                counts->entries, pid);
+    if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
+        process->perf_map = table;
+        return 0;
+    }
+    result = result || counts->functions ? failure(findings, "out of memory") : 0;
+    perfmap_free(table);
+    free(path);
+    return result;
+}
+
+/* The maps of process PID, from the exec on after which it last had executable memory. */
+static struct surroundings surroundings_of(const struct profile *profile, uint32_t pid,
+                                           uint64_t *since_ns)
+{
+    struct surroundings around = {0};
+    around.maps = profile_maps_of(profile, pid, &around.map_count);
+    *since_ns = began_ns(profile, around.maps, around.map_count, pid);
+    for (; around.map_count && around.maps->time_ns < *since_ns; around.map_count--)
+        around.maps++;
+    return around;
+}
+
+static int take(struct jit_processes *processes, const struct perf_map_search *search, uint32_t pid,
+                struct surroundings *around, struct perfmap_table *table, char *path,
+                struct findings *findings)
+{
+    const struct jit_process *process = jit_process_of(processes, pid);
+    int result = -1;
+    if (process && !survey_maps(around) && !survey_dumps(around, &process->log)) {
+        result = add_to_process(processes, search, pid, around, table, path, findings);
+    } else {
+        perfmap_free(table);
+        free(path);
+        failure(findings, "out of memory");
+    }
+    free_surroundings(around);
+    return result;
+}
+
+/* ---- Which processes ---- */
+
+static bool was_given(const uint32_t *pids, size_t count, uint32_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* Take TEXT apart: PID:FILE, or FILE named perf-<pid>.map. */
+static int parse_given(const char *text, uint32_t *pid, const char **path,
+                       struct findings *findings)
+{
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+    *path = text;
+    if (*text >= '0' && *text <= '9' && *end == ':' && number <= UINT32_MAX) {
+        *pid = (uint32_t)number;
+        *path = end + 1;
+    } else if (!perf_map_name_pid(text, pid)) {
+        return failure(findings,
+                       "%s: not named perf-<pid>.map; say whose it is with --perf-map PID:FILE",
+                       text);
+    }
+    return 0;
+}
+
+/* Take the map TEXT, named by hand; *PID is set to its process's. */
+static int take_given(struct jit_processes *processes, const struct perf_map_search *search,
+                      const char *text, uint32_t *pid, struct findings *findings)
+{
+    const char *path;
+    uint64_t since_ns;
+    struct perfmap_table *table;
+    if (parse_given(text, pid, &path, findings))
+        return -1;
+    struct surroundings around = surroundings_of(search->profile, *pid, &since_ns);
+    if (around.map_count == 0)
+        return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
+                       search->profile->file->path, *pid, path);
+    if (perf_map_file_read(&table, path, findings))
+        return -1;
+    char *copy = strdup(path);
+    if (!copy) {
+        perfmap_free(table);
+        return failure(findings, "out of memory");
+    }
+    return take(processes, search, *pid, &around, table, copy, findings);
+}
+
+/* Look for the map of process PID, which has executable memory, and take it. */
+static int take_found(struct jit_processes *processes, const struct perf_map_search *search,
+                      uint32_t pid, struct findings *findings)
+{
+    struct perfmap_table *table;
+    char *path;
+    uint64_t since_ns;
+    struct surroundings around = surroundings_of(search->profile, pid, &since_ns);
+    if (perf_map_file_find(&table, &path, search, pid, since_ns, findings))
+        return -1;
+    return table ? take(processes, search, pid, &around, table, path, findings) : 0;
+}
+
+static int take_all_found(struct jit_processes *processes, const struct perf_map_search *search,
+                          const uint32_t *given, size_t given_count, struct findings *findings)
+{
+    const struct profile *profile = search->profile;
+    for (size_t i = 0, end; i < profile->map_count; i = end) {
+        uint32_t pid = profile->maps[i].map.pid;
+        bool has_memory = false;
+        for (end = i; end < profile->map_count && profile->maps[end].map.pid == pid; end++)
+            has_memory = has_memory || is_executable_memory(&profile->maps[end]);
+        if (has_memory && !was_given(given, given_count, pid) &&
+            take_found(processes, search, pid, findings))
+            return -1;
+    }
+    return 0;
+}
+
+int perf_maps_read(struct jit_processes *processes, const struct profile *profile,
+                   const struct perf_map_options *options, struct findings *findings)
+{
+    struct perf_map_search search;
+    uint32_t *given = calloc(options->given_count + 1, sizeof *given);
+    int result = given ? 0 : failure(findings, "out of memory");
+    perf_map_search_begin(&search, profile, options->root);
+    for (size_t i = 0; !result && i < options->given_count; i++) {
+        result = take_given(processes, &search, options->given[i], &given[i], findings);
+        if (!result && was_given(given, i, given[i]))
+            result = failure(findings, "%s: process %" PRIu32 " has another map given",
+                             options->given[i], given[i]);
+    }
+    if (!result && !options->only_given)
+        result = take_all_found(processes, &search, given, options->given_count, findings);
+    free(given);
+    return result;
+}
