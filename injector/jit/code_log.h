@@ -21,9 +21,12 @@ struct jit_function {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
-    uint8_t gap_after; /* bytes to the next function, if that is close and nothing lies between */
-    bool reused;       /* another visible function had some of its addresses before */
-    bool visible;      /* a sample could have hit it */
+    uint32_t
+        gap_after; /* bytes to the next function, if nothing lies between that could be sampled and named */
+    bool
+        same_memory; /* so it is however far the next one is: one mapping holds both, and its map names no more */
+    bool reused;  /* another visible function had some of its addresses before */
+    bool visible; /* a sample could have hit it */
 };
 
 #define NO_IMAGE UINT32_MAX

@@ -95,7 +95,8 @@ struct reader {
     const struct surroundings *around;
     struct jit_process *process;
     struct perf_map_counts *counts;
-    uint32_t dump; /* index of the map among the process's dumps */
+    uint32_t dump;             /* index of the map among the process's dumps */
+    struct address_range last; /* the executable memory that the last function lies in */
 };
 
 /* Add [START, END) as function NAME of the moment TIME_NS, but for what a dump knows of. */
@@ -128,6 +129,17 @@ static bool has_range(const struct address_map *map, uint64_t start, uint64_t en
     return range && range->start < end;
 }
 
+/* RANGE holds all of the next function.  If it holds the last one too, then what is between them is named by nobody, and one
+ * map record may cover it: OpenJDK leaves 100 bytes and more in front of each function. */
+static void note_memory(struct reader *reader, const struct address_range *range)
+{
+    struct code_log *log = &reader->process->log;
+    if (range->start == reader->last.start && range->end == reader->last.end &&
+        reader->counts->functions)
+        log->functions[log->function_count - 1].same_memory = true;
+    reader->last = *range;
+}
+
 /* An entry is there when all of it that ever was executable memory is: an arena may have grown into it.  One nanosecond
  * later, because of a function and a mapping of the same time the function comes first. */
 static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
@@ -142,6 +154,7 @@ static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
         file ? reader->counts->in_files++ : reader->counts->outside++;
         return 0;
     }
+    note_memory(reader, range);
     reach = range->start > start ? range->start : start;
     uint64_t first = reach;
     for (; range && range->start <= reach && reach < end;
@@ -201,9 +214,20 @@ static struct jit_dump stand_in(const struct jit_process *process,
 static int add_functions(struct jit_process *process, const struct surroundings *around,
                          const struct perfmap_table *table)
 {
-    struct reader reader = {around, process, &process->perf_map_counts,
-                            (uint32_t)process->dump_count};
+    struct reader reader = {.around = around,
+                            .process = process,
+                            .counts = &process->perf_map_counts,
+                            .dump = (uint32_t)process->dump_count};
     return add_entries(&reader, table);
+}
+
+/* perf 6.1 unwinds a user stack (--call-graph dwarf) no further than to a file without unwind tables, but goes on by frame
+ * pointers where a table merely has no entry.  Tables that are there and empty are what V8 logs to say so; a map can't say
+ * anything, and whoever has no frame pointers loses nothing. */
+static void allow_frame_pointers(struct jit_process *process, const struct perf_file *file)
+{
+    if (perf_file_has_stacks(file))
+        process->log.has_unwinding = true;
 }
 
 /* Give the map TABLE, from PATH, to its process, which has the maps of AROUND; both belong to the process then, or are
@@ -226,6 +250,7 @@ static int add_to_process(struct jit_processes *processes, const struct perf_map
                 counts->entries, pid);
     if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
         process->perf_map = table;
+        allow_frame_pointers(process, search->profile->file);
         return 0;
     }
     result = result || counts->functions ? failure(findings, "out of memory") : 0;
