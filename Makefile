@@ -16,7 +16,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
          /usr/include/cmocka.h:libcmocka-dev bats:bats eu-elflint:elfutils readelf:binutils g++:g++ \
          jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
-         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache
+         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache javac:openjdk-17-jdk-headless
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
