@@ -316,19 +316,16 @@ static int parse_given(const char *text, uint32_t *pid, const char **path,
     return 0;
 }
 
-/* Take the map TEXT, named by hand; *PID is set to its process's. */
+/* Take the map PATH, named by hand, of process PID. */
 static int take_given(struct jit_processes *processes, const struct perf_map_search *search,
-                      const char *text, uint32_t *pid, struct findings *findings)
+                      uint32_t pid, const char *path, struct findings *findings)
 {
-    const char *path;
     uint64_t since_ns;
     struct perfmap_table *table;
-    if (parse_given(text, pid, &path, findings))
-        return -1;
-    struct surroundings around = surroundings_of(search->profile, *pid, &since_ns);
+    struct surroundings around = surroundings_of(search->profile, pid, &since_ns);
     if (around.map_count == 0)
         return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
-                       search->profile->file->path, *pid, path);
+                       search->profile->file->path, pid, path);
     if (perf_map_file_read(&table, path, findings))
         return -1;
     char *copy = strdup(path);
@@ -336,7 +333,25 @@ static int take_given(struct jit_processes *processes, const struct perf_map_sea
         perfmap_free(table);
         return failure(findings, "out of memory");
     }
-    return take(processes, search, *pid, &around, table, copy, findings);
+    return take(processes, search, pid, &around, table, copy, findings);
+}
+
+/* Take all that were named by hand; PIDS receives their processes. */
+static int take_all_given(struct jit_processes *processes, const struct perf_map_search *search,
+                          const struct perf_map_options *options, uint32_t *pids,
+                          struct findings *findings)
+{
+    for (size_t i = 0; i < options->given_count; i++) {
+        const char *path;
+        if (parse_given(options->given[i], &pids[i], &path, findings))
+            return -1;
+        if (was_given(pids, i, pids[i]))
+            return failure(findings, "%s: process %" PRIu32 " has another map given", path,
+                           pids[i]);
+        if (take_given(processes, search, pids[i], path, findings))
+            return -1;
+    }
+    return 0;
 }
 
 /* Look for the map of process PID, which has executable memory, and take it. */
@@ -375,12 +390,8 @@ int perf_maps_read(struct jit_processes *processes, const struct profile *profil
     uint32_t *given = calloc(options->given_count + 1, sizeof *given);
     int result = given ? 0 : failure(findings, "out of memory");
     perf_map_search_begin(&search, profile, options->root);
-    for (size_t i = 0; !result && i < options->given_count; i++) {
-        result = take_given(processes, &search, options->given[i], &given[i], findings);
-        if (!result && was_given(given, i, given[i]))
-            result = failure(findings, "%s: process %" PRIu32 " has another map given",
-                             options->given[i], given[i]);
-    }
+    if (!result)
+        result = take_all_given(processes, &search, options, given, findings);
     if (!result && !options->only_given)
         result = take_all_found(processes, &search, given, options->given_count, findings);
     free(given);

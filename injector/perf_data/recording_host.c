@@ -43,8 +43,9 @@ static bool set_machine(struct recording_host *host, const char *name)
 /* The contents of feature section BIT; nothing if it is absent. */
 static struct byte_cursor feature(const struct perf_file *file, unsigned bit)
 {
-    struct perf_section section = {0};
-    perf_file_feature(file, bit, &section);
+    struct perf_section section;
+    if (!perf_file_feature(file, bit, &section))
+        section = (struct perf_section){0};
     return byte_cursor_over(file->data + section.offset, (size_t)section.size, false);
 }
 
