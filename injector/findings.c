@@ -94,6 +94,18 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "left out; on another machine or after a reboot, perf report shows kernel code without "
          "names unless it is given --kallsyms and --vmlinux",
          false},
+    [FINDING_MAP_NOT_OURS] = {"perf map that need not be the process's own",
+                              "left out; if it is, name it with --perf-map FILE", true},
+    [FINDING_MAP_UNUSABLE] = {"perf map that can't be read", "its functions stay [unknown]", true},
+    [FINDING_MAP_LINES] = {"perf map with broken lines",
+                           "these were skipped; the runtime died while it wrote, or several "
+                           "processes wrote to one file",
+                           true},
+    [FINDING_MAP_ELSEWHERE] = {"perf map for other addresses",
+                               "left out: it is the map of another process or run, or its process "
+                               "had no code left when it "
+                               "was written",
+                               true},
 };
 
 const char *finding_what(enum finding_kind kind)

@@ -143,12 +143,22 @@ static int by_address(const void *left, const void *right)
     return (a->addr > b->addr) - (a->addr < b->addr);
 }
 
+/* Most runtimes allocate upwards. */
+static bool is_sorted(const struct pm_entries *lines)
+{
+    for (size_t i = 1; i < lines->count; i++)
+        if (lines->items[i].addr < lines->items[i - 1].addr)
+            return false;
+    return true;
+}
+
 int pm_overlay(struct pm_entries *lines, struct pm_entries *entries)
 {
     struct sweep sweep = {.lines = lines, .entries = entries};
     if (lines->count == 0)
         return 0;
-    qsort(lines->items, lines->count, sizeof *lines->items, by_address);
+    if (!is_sorted(lines))
+        qsort(lines->items, lines->count, sizeof *lines->items, by_address);
     sweep.heap = reallocarray(NULL, lines->count, sizeof(const struct perfmap_entry *));
     bool done = sweep.heap && sweep_all(&sweep);
     free(sweep.heap);

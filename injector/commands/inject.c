@@ -10,6 +10,7 @@
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
+#include "injector/jit/perf_map_source.h"
 #include "injector/output_file.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
@@ -34,6 +35,9 @@ struct inject_options {
     char **dumps;
     size_t dump_count, dump_capacity;
     const char *root;
+    char **perf_maps; /* given by hand */
+    size_t perf_map_count, perf_map_capacity;
+    bool no_perf_map;
     bool verbose, quiet;
 };
 
@@ -54,7 +58,15 @@ struct injection {
 
 /* ---- Options ---- */
 
-enum option_key { KEY_LAYOUT = 256, KEY_DSO_DIR, KEY_JITDUMP, KEY_ROOT, KEY_LIST_QUIRKS };
+enum option_key {
+    KEY_LAYOUT = 256,
+    KEY_DSO_DIR,
+    KEY_JITDUMP,
+    KEY_ROOT,
+    KEY_PERF_MAP,
+    KEY_NO_PERF_MAP,
+    KEY_LIST_QUIRKS
+};
 
 static const struct argp_option option_table[] = {
     {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
@@ -65,6 +77,10 @@ static const struct argp_option option_table[] = {
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
      "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0,
+     "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or PID", 0},
+    {"no-perf-map", KEY_NO_PERF_MAP, 0, 0,
+     "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map", 0},
     {"root", KEY_ROOT, "DIR", 0,
      "Where the root file system of the recorded processes is: a container's, or a copy of another "
      "machine's",
@@ -75,14 +91,13 @@ static const struct argp_option option_table[] = {
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
-static int add_dump(struct inject_options *options, char *path)
+static int add_path(char ***paths, size_t *count, size_t *capacity, char *path)
 {
-    char **dumps =
-        array_room(options->dumps, options->dump_count, &options->dump_capacity, sizeof *dumps);
-    if (!dumps)
-        return -1;
-    options->dumps = dumps;
-    dumps[options->dump_count++] = path;
+    char **room = array_room(*paths, *count, capacity, sizeof *room);
+    if (!room)
+        return ENOMEM;
+    *paths = room;
+    room[(*count)++] = path;
     return 0;
 }
 
@@ -107,7 +122,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->dso_dir_given = true;
         return options->dso_dir ? 0 : ENOMEM;
     case KEY_JITDUMP:
-        return add_dump(options, argument) ? ENOMEM : 0;
+        return add_path(&options->dumps, &options->dump_count, &options->dump_capacity, argument);
+    case KEY_PERF_MAP:
+        return add_path(&options->perf_maps, &options->perf_map_count, &options->perf_map_capacity,
+                        argument);
+    case KEY_NO_PERF_MAP:
+        options->no_perf_map = true;
+        return 0;
     case KEY_ROOT:
         options->root = argument;
         return 0;
@@ -132,7 +153,8 @@ static const struct argp argp = {
     parse_option,
     NULL,
     "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code."
-    "\vThe dumps are found through the recording. Exit status: 0 done; 3 done, but parts of the "
+    "\vThe dumps are found through the recording, perf maps by the pids in it. Exit status: 0 "
+    "done; 3 done, but parts of the "
     "input had to be skipped, as told on stderr; 1 nothing written; 2 wrong usage.",
     NULL,
     NULL,
@@ -306,10 +328,12 @@ static int commit(struct injection *run, struct findings *findings)
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
+    const struct perf_map_options perf_maps = {options->no_perf_map, options->perf_maps,
+                                               options->perf_map_count, options->root};
     if (perf_input_open(&run->input, options->input, findings) ||
         profile_read(&run->profile, &run->input.file, findings) ||
         jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
-                           options->root, findings) ||
+                           &perf_maps, options->root, findings) ||
         play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
         output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||
@@ -336,6 +360,15 @@ static void release(struct injection *run)
 
 /* ---- What is said about it ---- */
 
+static void print_perf_map(const struct perf_map_counts *counts)
+{
+    fprintf(stderr,
+            "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in files, %zu "
+            "outside "
+            "executable memory, %zu reach out of it\n",
+            counts->entries, counts->functions, counts->in_files, counts->outside, counts->clipped);
+}
+
 static void print_details(const struct injection *run)
 {
     for (size_t i = 0; i < run->processes.count; i++) {
@@ -343,6 +376,8 @@ static void print_details(const struct injection *run)
         for (size_t d = 0; d < process->dump_count; d++)
             fprintf(stderr, "perfjit: process %" PRIu32 ": read %s\n", process->pid,
                     process->dump_paths[d]);
+        if (process->perf_map)
+            print_perf_map(&process->perf_map_counts);
     }
     for (size_t i = 0; i < run->plan.image_count; i++) {
         const struct jit_image *image = &run->plan.images[i];
@@ -365,16 +400,21 @@ static size_t own_functions(const struct jit_process *process)
 static void print_summary(const struct injection *run, const char *output,
                           const struct findings *findings)
 {
-    size_t functions = 0, maps = 0;
-    for (size_t i = 0; i < run->processes.count; i++)
+    size_t functions = 0, from_perf_maps = 0, maps = 0;
+    char note[64] = "";
+    for (size_t i = 0; i < run->processes.count; i++) {
         functions += own_functions(&run->processes.items[i]);
+        from_perf_maps += run->processes.items[i].perf_map_counts.functions;
+    }
+    if (from_perf_maps)
+        snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
     for (size_t i = 0; i < run->added.count; i++)
         maps += run->added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
     fprintf(stderr,
-            "perfjit: %s: %zu functions in %zu images, %zu maps added, %zu dropped, %" PRIu64
+            "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
             " parts of the input skipped\n",
-            output, functions, run->plan.image_count, maps, run->dropped_count,
+            output, functions, note, run->plan.image_count, maps, run->dropped_count,
             findings_lost(findings));
 }
 
@@ -413,5 +453,6 @@ int inject_command(int argc, char **argv)
     free(options.output);
     free(options.dso_dir);
     free(options.dumps);
+    free(options.perf_maps);
     return status;
 }

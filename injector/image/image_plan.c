@@ -15,8 +15,9 @@ enum {
     /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger function that is
      * logged without its bytes gets a page for them in front of it, and stays a hole. */
     MAX_CLOSE_HOLE_BYTES = 1 << 20,
-    NO_SHORT_GAP = UINT8_MAX,
 };
+
+#define NO_GAP UINT32_MAX
 
 /* A stable order of functions by address: the sort below runs on pairs, to stay in the cache. */
 struct placed {
@@ -61,8 +62,9 @@ static void measure_gaps(struct jit_function *functions, const uint32_t *order, 
         struct jit_function *function = &functions[order[i]];
         uint64_t end = function->addr + function->size;
         uint64_t next = i + 1 < count ? functions[order[i + 1]].addr : UINT64_MAX;
-        bool alone = reach <= end && next >= end && next - end <= CODE_GAP_BYTES;
-        function->gap_after = alone ? (uint8_t)(next - end) : NO_SHORT_GAP;
+        uint64_t limit = function->same_memory ? NEIGHBOURHOOD_GAP_BYTES : CODE_GAP_BYTES;
+        bool alone = reach <= end && next >= end && next - end <= limit;
+        function->gap_after = alone ? (uint32_t)(next - end) : NO_GAP;
         reach = end > reach ? end : reach;
     }
 }

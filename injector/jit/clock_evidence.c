@@ -144,17 +144,23 @@ static uint64_t apart(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
+static bool is_in(struct clock_life life, uint64_t time_ns)
+{
+    return time_ns >= life.begin_ns && (life.end_ns == 0 || time_ns <= life.end_ns);
+}
+
 /* A dump that was mapped more than once was made anew in between, after an exec say: the header's time tells which
  * mapping is that of the file as it is. */
 static void read_maps(struct clock_evidence *evidence, const struct profile *profile,
-                      const struct jit_dump *dump, uint32_t pid)
+                      const struct jit_dump *dump, uint32_t pid, struct clock_life life)
 {
     size_t count;
     const struct profile_map *maps = profile_maps_of(profile, pid, &count);
     int best = 1; /* of two dumps of a process with one name, each has its own mapping */
     for (size_t i = 0; i < count; i++) {
         uint64_t time_ns = maps[i].time_ns;
-        if (time_ns == 0) /* perf made the record up from /proc: the mapping is older */
+        if (time_ns == 0 ||
+            !is_in(life, time_ns)) /* 0: perf made the record up from /proc: the mapping is older */
             continue;
         if (evidence->start_ns == 0 || time_ns < evidence->start_ns)
             evidence->start_ns = time_ns;
@@ -176,12 +182,17 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
 }
 
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                         const struct jit_dump *dump, uint32_t pid)
+                         const struct jit_dump *dump, uint32_t pid, struct clock_life life)
 {
     *evidence = (struct clock_evidence){.header = dump->timestamp};
     read_pad1(evidence, dump);
     read_stamps(evidence, dump);
-    read_maps(evidence, profile, dump, pid);
+    read_maps(evidence, profile, dump, pid, life);
+    evidence->ended = life.end_ns != 0 && life.end_ns != UINT64_MAX;
+    if (evidence->ended) {
+        evidence->end_ns = life.end_ns;
+        return;
+    }
     if (profile->sample_count &&
         profile->sample_times_ns[profile->sample_count - 1] > evidence->end_ns)
         evidence->end_ns = profile->sample_times_ns[profile->sample_count - 1];
@@ -225,22 +236,23 @@ static void read_exit(struct clock_evidence *evidence, uint64_t *exit_ns,
 }
 
 static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
-                         const struct profile *profile, uint32_t pid)
+                         const struct profile *profile, uint32_t pid, struct clock_life life)
 {
     struct findings told_before = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record record;
     uint64_t exit_ns = 0;
+    bool end_known = evidence->ended;
     while (perf_walk_next(&walk, &record, &told_before)) {
         uint32_t whose;
         uint64_t ip, time_ns;
         if (record.type == PERF_RECORD_EXIT)
             read_exit(evidence, &exit_ns, profile, &record, pid);
         else if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
-                 perf_record_time(profile->file, &record, &time_ns))
+                 perf_record_time(profile->file, &record, &time_ns) && is_in(life, time_ns))
             hit(alone, ip, time_ns);
     }
-    if (evidence->ended)
+    if (evidence->ended && !end_known)
         evidence->end_ns = exit_ns;
     findings_free(&told_before);
 }
@@ -271,13 +283,13 @@ static void take_closest(struct clock_evidence *evidence, const struct residence
 }
 
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
-                                const struct jit_dump *dump, uint32_t pid)
+                                const struct jit_dump *dump, uint32_t pid, struct clock_life life)
 {
     struct residences residences = {0};
     int result = read_residences(&residences, dump);
     if (!result) {
         drop_shared(evidence, &residences);
-        walk_samples(evidence, &residences, profile, pid);
+        walk_samples(evidence, &residences, profile, pid, life);
     }
     for (size_t i = 0; !result && i < residences.count; i++)
         take_closest(evidence, &residences.items[i]);

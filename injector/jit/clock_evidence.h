@@ -32,13 +32,19 @@ struct clock_evidence {
     uint64_t sampled_stamp, sampled_ns;
 };
 
+/* The part of the profile in which a pid was the dump's process; zeros: not known. */
+struct clock_life {
+    uint64_t begin_ns;
+    uint64_t end_ns; /* UINT64_MAX: it did not end there */
+};
+
 /* All but the members that the next function reads. */
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                         const struct jit_dump *dump, uint32_t pid);
+                         const struct jit_dump *dump, uint32_t pid, struct clock_life life);
 
 /* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time, and is only needed where
  * dump and profile are not on one clock.  Returns 0, or -1 without memory. */
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
-                                const struct jit_dump *dump, uint32_t pid);
+                                const struct jit_dump *dump, uint32_t pid, struct clock_life life);
 
 #endif

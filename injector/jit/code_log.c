@@ -57,33 +57,42 @@ static int end_earlier(struct log_reader *reader, const struct jit_record *recor
     return 0;
 }
 
-static int add_event(struct log_reader *reader, const struct jit_record *record,
-                     enum code_event_kind kind, size_t index)
+static int append_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
+                        size_t index)
 {
-    struct code_log *log = reader->log;
-    if (reader->ended && end_earlier(reader, record))
-        return -1;
     struct code_event *events =
         array_room(log->events, log->event_count, &log->event_capacity, sizeof *events);
     if (!events)
         return -1;
     log->events = events;
-    events[log->event_count++] = (struct code_event){
-        jit_clock_to_perf(reader->clock, record->timestamp), kind, (uint32_t)index};
+    events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
     return 0;
 }
 
-static struct jit_function *add_function(struct log_reader *reader)
+static int add_event(struct log_reader *reader, const struct jit_record *record,
+                     enum code_event_kind kind, size_t index)
 {
-    struct code_log *log = reader->log;
+    if (reader->ended && end_earlier(reader, record))
+        return -1;
+    return append_event(reader->log, jit_clock_to_perf(reader->clock, record->timestamp), kind,
+                        index);
+}
+
+static struct jit_function *append_function(struct code_log *log, uint32_t dump_index)
+{
     struct jit_function *functions =
         array_room(log->functions, log->function_count, &log->function_capacity, sizeof *functions);
     if (!functions || log->function_count >= NO_IMAGE)
         return NULL;
     log->functions = functions;
     struct jit_function *function = &functions[log->function_count++];
-    *function = (struct jit_function){.dump = reader->dump_index, .image = NO_IMAGE};
+    *function = (struct jit_function){.dump = dump_index, .image = NO_IMAGE};
     return function;
+}
+
+static struct jit_function *add_function(struct log_reader *reader)
+{
+    return append_function(reader->log, reader->dump_index);
 }
 
 /* The name of LOAD as perf can show it: in the dump if it is fit for that, else a copy.  NULL without memory. */
@@ -366,6 +375,18 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
     if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings))
         return failure(findings, "out of memory");
     return 0;
+}
+
+int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
+                       uint64_t size, const char *name)
+{
+    struct jit_function *function = append_function(log, dump_index);
+    if (!function)
+        return -1;
+    function->addr = addr;
+    function->size = size;
+    function->name = name;
+    return append_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
 }
 
 static bool sorted(const struct code_log *log)

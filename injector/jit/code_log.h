@@ -22,9 +22,12 @@ struct jit_function {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
-    uint8_t gap_after; /* bytes to the next function, if that is close and nothing lies between */
-    bool reused;       /* another visible function had some of its addresses before */
-    bool visible;      /* a sample could have hit it */
+    uint32_t
+        gap_after; /* bytes to the next function, if nothing lies between that could be sampled and named */
+    bool
+        same_memory; /* so it is however far the next one is: one mapping holds both, and its map names no more */
+    bool reused;  /* another visible function had some of its addresses before */
+    bool visible; /* a sample could have hit it */
 };
 
 #define NO_IMAGE UINT32_MAX
@@ -101,6 +104,11 @@ struct code_log {
  * -1 without memory, with the failure text set. */
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings);
+
+/* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.  NAME must outlive LOG.
+ * Returns 0, or -1 without memory. */
+int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
+                       uint64_t size, const char *name);
 
 /* Sort the events by time; records with equal times keep their order in the dump. */
 int code_log_sort(struct code_log *log, struct findings *findings);

@@ -247,8 +247,13 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
     }
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
     char text[512];
-    const struct jit_clock_question question = {claims->profile, &claim->dump,
-                                                life_of(claims, claim)->pid, clock_live_read};
+    const struct process_life *life = life_of(claims, claim);
+    const struct jit_clock_question question = {claims->profile,
+                                                &claim->dump,
+                                                life->pid,
+                                                clock_live_read,
+                                                {life->begin.time_ns, life->end_ns},
+                                                true};
     const char *why = jit_clock_choose(&claim->clock, &question, text, findings);
     claim->state = why ? CLAIM_REFUSED : CLAIM_FOUND;
     if (why)

@@ -57,7 +57,8 @@ static void read_facts(struct chooser *chooser)
         .conv = question->profile->time_conv,
         .profile_kind = clock_kind_of_profile(question->profile->file),
     };
-    clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump, question->pid);
+    clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump, question->pid,
+                        question->life);
 }
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was then, they are the
@@ -83,10 +84,13 @@ static bool read_more_facts(struct chooser *chooser, bool with_cycles)
     question->read_live(&chooser->facts.live, with_cycles);
     chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile->file->path);
     return clock_evidence_read_samples(&chooser->facts.evidence, question->profile, question->dump,
-                                       question->pid) == 0;
+                                       question->pid, question->life) == 0;
 }
 
 /* ---- Whether it fits ---- */
+
+/* A wall clock is further away than this from a clock that counts from the machine's start. */
+#define LONG_AFTER_NS (24 * 3600 * UINT64_C(1000000000))
 
 static bool in_life(const struct clock_facts *facts, const struct clock_candidate *candidate,
                     uint64_t begin_ns)
@@ -95,7 +99,13 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
     uint64_t slack_ns = 10 * MS + candidate->error_ns;
     uint64_t first_ns = jit_clock_to_perf(&candidate->clock, evidence->first);
     uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->last);
-    return first_ns + slack_ns >= begin_ns && first_ns <= evidence->end_ns + slack_ns &&
+    /* A recording that does not tell the process's end may have ended before it; the header is of its beginning. */
+    uint64_t header = evidence->header, marker = evidence->marker_ns;
+    bool sane = marker ? (header < marker ? marker - header : header - marker) <= 10 * MS
+                       : header <= evidence->first && evidence->first - header < LONG_AFTER_NS;
+    bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
+    return first_ns + slack_ns >= begin_ns &&
+           first_ns <= evidence->end_ns + (open ? LONG_AFTER_NS : slack_ns) &&
            (!evidence->ended || last_ns <= evidence->end_ns + slack_ns);
 }
 
@@ -350,6 +360,18 @@ static bool is_plain_lie(const struct chooser *chooser, struct clock_candidate *
            fits(&chooser->facts, candidate);
 }
 
+/* Header and records agree, and are all of a time well before or after the process's life: another process wrote the file.
+ * (Less, and it may be a clock that runs close by.) */
+static bool is_anothers(const struct chooser *chooser)
+{
+    const struct clock_evidence *evidence = &chooser->facts.evidence;
+    uint64_t header = evidence->header;
+    bool outside = header + 2 * SEC < chooser->question->life.begin_ns ||
+                   (evidence->ended && header > evidence->end_ns + 2 * SEC);
+    return chooser->question->may_be_anothers && outside && header <= evidence->first &&
+           evidence->first - header < LONG_AFTER_NS;
+}
+
 static const char *choose(struct jit_clock *clock, struct chooser *chooser,
                           struct findings *findings)
 {
@@ -364,6 +386,8 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
         return "there is not enough memory to look at its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
     bool suspicious = possible && is_suspicious(facts, &claimed);
+    if (possible && direct && is_anothers(chooser))
+        return accept(clock, chooser, &claimed, findings);
     if (possible && fits(facts, &claimed) && !suspicious)
         return accept(clock, chooser, &claimed, findings);
     if (direct && !read_more_facts(chooser, true))

@@ -16,6 +16,7 @@
 #ifndef PERFJIT_JIT_CLOCK_H
 #define PERFJIT_JIT_CLOCK_H
 
+#include "injector/jit/clock_evidence.h"
 #include "injector/jit/clock_live.h"
 #include "injector/jit/jit_dump.h"
 #include "injector/perf_data/profile.h"
@@ -38,6 +39,9 @@ struct jit_clock_question {
     const struct jit_dump *dump;
     uint32_t pid; /* of the dump's process, in the profile */
     clock_live_reader *read_live;
+    struct clock_life life;
+    bool
+        may_be_anothers; /* the pid had other lives: the caller judges in which of them the dump was written */
 };
 
 /* Choose the conversion, and tell FINDINGS about it unless it goes without saying.  Returns NULL, or why there is none and

@@ -4,6 +4,8 @@
 #include "injector/array.h"
 #include "injector/jit/given_dump.h"
 #include "injector/jit/heritage.h"
+#include "injector/jit/perf_map_source.h"
+#include "perfmap/perfmap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -159,41 +161,52 @@ static size_t dump_count(const struct jit_processes *processes)
     return count;
 }
 
-/* No dump could be read: say why in one sentence. */
+/* No dump could be read: why, and what follows the text of the first case. */
+struct reason {
+    enum finding_kind kind;
+    const char *remedy;
+};
+
+static const struct reason reasons[] = {
+    {FINDING_DUMP_UNUSABLE, ""},
+    {FINDING_DUMP_MISSING,
+     "; the profile names this dump, but it is not there: if it was moved, name "
+     "it with --jitdump FILE"},
+    {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
+    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_MAP_UNUSABLE, ""},
+    {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
+    {FINDING_MAP_LINES, "; there is no other map, and no dump"},
+};
+
+/* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    static const struct {
-        enum finding_kind kind;
-        const char *advice;
-    } reasons[] = {
-        {FINDING_DUMP_UNUSABLE, ""},
-        {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was "
-                               "moved, name it with --jitdump FILE"},
-        {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
-        {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
-        {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
-    };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (findings->count[reasons[i].kind])
-            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].advice);
-    return failure(
-        findings,
-        "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump; was "
-        "the runtime told to write one (PERFJIT=dump, node --perf-prof, ...)?  If it opened "
-        "the dump before this recording began (perf record -p, --switch-output), name the dump "
-        "with --jitdump FILE",
-        profile->file->path);
+            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
+    return failure(findings,
+                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump, and "
+                   "none that has executable memory left a perf map that names code there "
+                   "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
+                   "--perf-prof, ...)?  If it opened the dump before this recording began (perf "
+                   "record -p, --switch-output), name the dump with --jitdump FILE",
+                   profile->file->path);
 }
 
 static int read_dumps(struct jit_processes *processes, const struct profile *profile,
-                      struct given_dumps *given, struct dump_claims *claims, const char *root,
+                      struct given_dumps *given, struct dump_claims *claims,
+                      const struct perf_map_options *perf_maps, const char *root,
                       struct findings *findings)
 {
     if (given_dumps_add_lives(given, &processes->lives, profile, findings) ||
         dump_claims_collect(claims, profile, &processes->lives, findings) ||
         given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, root, findings) ||
         take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
-        take_markers(processes, claims, findings))
+        take_markers(processes, claims, findings) ||
+        perf_maps_read(processes, profile, perf_maps, findings))
         return -1;
     if (dump_count(processes) == 0)
         return no_dump(profile, findings);
@@ -201,7 +214,8 @@ static int read_dumps(struct jit_processes *processes, const struct profile *pro
 }
 
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
-                       char *const *extra, size_t extra_count, const char *root,
+                       char *const *extra, size_t extra_count,
+                       const struct perf_map_options *perf_maps, const char *root,
                        struct findings *findings)
 {
     struct dump_claims claims = {0};
@@ -211,7 +225,7 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
     if (!result)
         result = process_lives_read(&processes->lives, profile, findings);
     if (!result)
-        result = read_dumps(processes, profile, &given, &claims, root, findings);
+        result = read_dumps(processes, profile, &given, &claims, perf_maps, root, findings);
     dump_claims_free(&claims);
     given_dumps_free(&given);
     if (result || heritage_find(processes, profile, findings))
@@ -237,6 +251,7 @@ void jit_processes_free(struct jit_processes *processes)
         free(process->heritage.code);
         free(process->heritage.backing);
         code_log_free(&process->log);
+        perfmap_free(process->perf_map);
     }
     free(processes->items);
     free(processes->marker_offsets);

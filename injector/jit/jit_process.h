@@ -1,7 +1,8 @@
 /* The processes of a profile that have JIT code, and everything about each that the timeline needs.
  *
  * A jit_process is one life of a process (process_life.h).  It has JIT code because it mapped a dump (dump_claim.h says
- * whose a dump is), or because it was forked from one that has (heritage.h).
+ * whose a dump is), because it left a perf map (perf_map_source.h), or because it was forked from one that has
+ * (heritage.h).
  */
 #ifndef PERFJIT_JIT_PROCESS_H
 #define PERFJIT_JIT_PROCESS_H
@@ -37,6 +38,18 @@ struct jit_heritage {
     size_t backing_count, backing_capacity;
 };
 
+struct perfmap_table;
+struct perf_map_options;
+
+/* What became of the entries of a perf map. */
+struct perf_map_counts {
+    size_t entries;
+    size_t functions; /* in the log, made of them */
+    size_t in_files;  /* entries in a mapped file, which has symbols of its own */
+    size_t outside;   /* entries where nothing executable was mapped */
+    size_t clipped;   /* entries that are longer than the memory they are in */
+};
+
 struct jit_process {
     uint32_t pid;
     uint32_t life; /* index into the profile's lives */
@@ -53,6 +66,9 @@ struct jit_process {
     size_t dump_count, dump_capacity, path_capacity;
     size_t borrowed_count; /* the last dumps, another process's: its log has functions from there */
     struct code_log log;
+    struct perfmap_table *
+        perf_map; /* what names in the log point into, or NULL; it stands among the dumps, without data */
+    struct perf_map_counts perf_map_counts;
     uint64_t load_slack_ns;         /* how long before its LOAD record a function may have run */
     const struct profile_map *maps; /* of this life, by time, in the profile; markers included */
     size_t map_count;
@@ -69,11 +85,13 @@ struct jit_processes {
     size_t marker_count, marker_capacity;
 };
 
-/* Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), read them, and
- * collect what PROFILE knows of their processes.  ROOT is NULL or where their root file system is.  Returns 0, or -1 with
- * the failure text set: there is no dump, or none that can be used.  Release with jit_processes_free in either case. */
+/* Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the processes' perf maps as
+ * PERF_MAPS says, read them, and collect what PROFILE knows of their processes.  ROOT is NULL or where their root file
+ * system is.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none that can be used.  Release
+ * with jit_processes_free in either case. */
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
-                       char *const *extra, size_t extra_count, const char *root,
+                       char *const *extra, size_t extra_count,
+                       const struct perf_map_options *perf_maps, const char *root,
                        struct findings *findings);
 
 /* The process of LIFE, made if there is none yet, which may move the others.  NULL without memory. */

@@ -39,6 +39,11 @@
  * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
  *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
  *
+ * Feature sections: HOSTNAME, ARCH (what uname -m prints)
+ *      0 u32 size, 4 text, NUL-terminated
+ * CLOCK_DATA, of recordings with -k
+ *      0 u32 version (1),  4 u32 clockid,  8 u64 wall clock and 16 u64 the clock CLOCKID, read at one moment, in ns
+ *
  * A record is valid if its size is at least 8 and it lies inside its section.
  */
 #ifndef PERFJIT_PERF_FORMAT_H
@@ -131,10 +136,12 @@ enum {
 enum {
     PERF_FEATURE_TRACING_DATA = 1,
     PERF_FEATURE_BUILD_ID = 2,
+    PERF_FEATURE_HOSTNAME = 3,
     PERF_FEATURE_ARCH = 6,
     PERF_FEATURE_AUXTRACE = 18,
     PERF_FEATURE_DIR_FORMAT = 24,
     PERF_FEATURE_COMPRESSED = 27,
+    PERF_FEATURE_CLOCK_DATA = 29,
 };
 
 /* One u64 field at a place that has been checked to hold it. */

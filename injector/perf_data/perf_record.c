@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 struct perf_walk perf_walk_begin(const struct perf_file *file)
 {
@@ -183,4 +185,15 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
     map->filename = cursor_cstr(&cursor);
     map->data = record->misc & PERF_MISC_MMAP_DATA;
     return !cursor.failed && map->len <= UINT64_MAX - map->start;
+}
+
+bool perf_map_is_memory(const struct perf_map *map)
+{
+    static const char *const names[] = {
+        "//anon",    "[anon:", "[anon_shmem:", "/memfd:", "/anon_hugepage",
+        "/dev/zero", "/SYSV",  "[heap]",       "[stack"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(map->filename, names[i], strlen(names[i])) == 0)
+            return true;
+    return map->flags & MAP_HUGETLB;
 }

@@ -62,4 +62,8 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map);
 
+/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file of its own: such as a
+ * JIT may have made its arena of. */
+bool perf_map_is_memory(const struct perf_map *map);
+
 #endif

@@ -22,18 +22,6 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The names that the kernel gives to memory that a JIT may have made its arena of. */
-static bool is_memory(const struct perf_map *map)
-{
-    static const char *const names[] = {
-        "//anon", "[anon:",         "[anon_shmem:", "/memfd:", "[heap]",
-        "[stack", "/anon_hugepage", "/dev/zero",    "/SYSV"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (starts_with(map->filename, names[i]))
-            return true;
-    return map->flags & MAP_HUGETLB;
-}
-
 static size_t name_length(const char *name)
 {
     static const char deleted[] = " (deleted)";
@@ -60,7 +48,7 @@ static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
 /* Whether MAP, over live code, is the memory that the code is in; BEFORE, or NULL, is what was mapped there. */
 static bool is_arena(const struct perf_map *map, const struct profile_map *before)
 {
-    if (is_memory(map))
+    if (perf_map_is_memory(map))
         return true;
     if (!before)
         return starts_with(map->filename, "/dev/shm/") || is_deleted(map);
@@ -70,7 +58,8 @@ static bool is_arena(const struct perf_map *map, const struct profile_map *befor
 /* Whether an earlier mapping BEFORE of the same memory already says what MAP says. */
 static bool is_said(const struct perf_map *map, const struct profile_map *before)
 {
-    return is_memory(map) ? is_memory(&before->map) : is_same_file(map, &before->map);
+    return perf_map_is_memory(map) ? perf_map_is_memory(&before->map)
+                                   : is_same_file(map, &before->map);
 }
 
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,

@@ -168,7 +168,8 @@ static inline void open_world(void)
 
 static inline void choose(void)
 {
-    const struct jit_clock_question question = {&world.profile, &world.dump, 4711, read_machine};
+    const struct jit_clock_question question = {
+        .profile = &world.profile, .dump = &world.dump, .pid = 4711, .read_live = read_machine};
     world.why = jit_clock_choose(&world.clock, &question, world.text, &world.findings);
 }
 

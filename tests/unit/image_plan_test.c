@@ -308,6 +308,19 @@ static void test_more_than_63_bytes_are_no_padding(void **state)
     }
 }
 
+/* Of one mapping's perf map there is nothing else in it. */
+static void test_any_gap_in_the_same_memory_is_padding(void **state)
+{
+    (void)state;
+    uint32_t first = add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR + 0x80 + MIB, 0x80, 0);
+    add_visible(ADDR + 0x180 + MIB, 0x80, 0);
+    built.process.log.functions[first].same_memory = true;
+    make_plan(LAYOUT_IMAGE);
+    assert_int_equal(function(0)->gap_after, MIB);
+    assert_true(function(1)->gap_after > MIB);
+}
+
 /* A record over the gap would give another function's addresses away. */
 static void test_a_gap_that_another_function_reaches_into_does_not_count(void **state)
 {
@@ -469,6 +482,7 @@ int main(void)
         PLAN_TEST(test_images_stand_by_address_then_by_generation),
         PLAN_TEST(test_processes_follow_one_another),
         PLAN_TEST(test_layout_function_gives_each_its_own_image),
+        PLAN_TEST(test_any_gap_in_the_same_memory_is_padding),
         PLAN_TEST(test_a_gap_that_another_function_reaches_into_does_not_count),
         PLAN_TEST(test_invisible_functions_do_not_fill_a_gap),
         PLAN_TEST(test_images_apart_do_not_reach_over_each_other),

@@ -1,6 +1,8 @@
 /* Whose dump it is, which life it belongs to, and who inherits its code: hand-made recordings and dumps. */
 #include "injector/jit/jit_process.h"
 
+#include "injector/jit/perf_map_source.h"
+
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"
@@ -144,12 +146,21 @@ static uint64_t addr_of(size_t load)
     return ARENA + load * SLOT;
 }
 
+static uint64_t ms(uint64_t count)
+{
+    return count * 1000000;
+}
+
 /* A dump by PID at PATH, with a function at each LOAD, called "load<n>". */
 static void write_dump(const char *path, uint32_t pid, const struct load *loads, size_t count)
 {
     static struct dump_builder dump;
     dump_begin(&dump, false, JITHEADER_BYTES);
     memcpy(dump.bytes + 20, &pid, sizeof pid);
+    if (count) { /* it was opened, and mapped, 100 ms before the first function */
+        uint64_t opened = loads[0].time - ms(100);
+        memcpy(dump.bytes + 24, &opened, sizeof opened);
+    }
     for (size_t i = 0; i < count; i++) {
         char name[16];
         size_t start = dump.sink.size;
@@ -173,12 +184,14 @@ static void write_two(const char *path, uint32_t pid, uint64_t first, uint64_t s
 
 static int read_all(const char *given)
 {
+    static const struct perf_map_options no_perf_maps = {.only_given = true};
     char *extra[] = {(char *)(uintptr_t)given};
     profile_sample(&recording, 0, 1);
     profile_end_records(&recording);
     open_built_profile(&recording, &file);
     assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    return jit_processes_read(&processes, &profile, extra, given != NULL, NULL, &findings);
+    return jit_processes_read(&processes, &profile, extra, given != NULL, &no_perf_maps, NULL,
+                              &findings);
 }
 
 static void assert_reads(const char *given, size_t count)
@@ -202,11 +215,6 @@ static size_t events_of(size_t process)
 }
 
 /* Milliseconds, so that the slack between clocks is small beside them. */
-static uint64_t ms(uint64_t count)
-{
-    return count * 1000000;
-}
-
 /* ---- Lives ---- */
 
 static void test_a_dump_of_a_process_alone(void **state)
@@ -390,7 +398,7 @@ static void test_two_dumps_of_a_process_keep_their_numbers_apart(void **state)
     write_two(dump_path, PID, ms(1100), ms(1200));
     write_two(second_path, PID, ms(1300), ms(1400));
     put_marker(PID, dump_path, ms(1000));
-    put_marker(PID, second_path, ms(1001));
+    put_marker(PID, second_path, ms(1200));
     assert_reads(NULL, 1);
     assert_int_equal(processes.items[0].dump_count, 2);
     const struct jit_function *functions = processes.items[0].log.functions;

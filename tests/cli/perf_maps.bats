@@ -1,0 +1,420 @@
+# Code that only /tmp/perf-PID.map names.  The judges: perf's own reading of the map, for the runtimes; what perf_map_code
+# itself says, where perf reads maps wrongly (names of one or two letters, a line that replaces another, memfd).
+load helper
+
+kinds="anon memfd flip grow dump"
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    write_programs
+    # Without -k: a map has no times to compare.
+    perf record -q -e cpu-clock -F 1000 -g -o node.data node --perf-basic-prof program.js
+    record java.data -F 1000 -g java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer Program.java
+    record stacks.data -F 250 --call-graph dwarf,8192 java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
+        -XX:+PreserveFramePointer Program.java
+    for php in "php 0x10" "both 0x30"; do
+        record "${php% *}.data" php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
+            -d opcache.jit=function -d opcache.jit_debug="${php#* }" -d opcache.file_update_protection=0 program.php
+    done
+    for kind in $kinds; do
+        PERFJIT=dump JITDUMPDIR=$PWD record "$kind.data" "$BUILD/producers/perf_map_code" "$kind" 0.5 "$kind.truth" >"$kind.pid"
+    done
+    for x in node java stacks php both $kinds; do
+        samples_and_chains $x.data >$x.before
+        perfjit inject -v -i $x.data -o $x.image.data 2>$x.err
+        perfjit inject -i $x.data -o $x.function.data --layout function
+    done
+    mkdir maps # from here on perf finds none; a test that needs one puts it back
+    mv $(maps_read) maps/
+}
+
+# The maps that were found, by perfjit's own word, and that of `both`, of which nothing was left to use.
+maps_read() {
+    grep -ohE '/tmp/perf-[0-9]+\.map$' ./*.err | sort -u
+    dumps_of both.data | sed -E 's|/jit-([0-9]+)\.dump$|/perf-\1.map|'
+}
+
+# Runtimes write to /tmp, whatever they are told.
+teardown_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    [ -e both.data ] || return 0
+    rm -f $(maps_read) $(dumps_of both.data)
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR"
+    pid=$(cat anon.pid)
+    map=/tmp/perf-$pid.map
+    out=$BATS_TEST_TMPDIR/out.data
+}
+
+teardown() {
+    [ -z "${map:-}" ] || rm -rf "$map"
+    [ -z "${running:-}" ] || kill "$running"
+}
+
+write_programs() {
+    cat >program.js <<'END'
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+function count(n) { let sum = 0; for (let i = 0; i < n; i++) sum = (sum + i * i) | 0; return sum; }
+let sum = 0;
+const end = Date.now() + 1000;
+while (Date.now() < end) sum = (sum + fib(20) + count(20000)) | 0;
+console.log(sum);
+END
+    cat >Program.java <<'END'
+public class Program {
+    static long fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    static int count(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * i; return sum; }
+    public static void main(String[] arguments) {
+        long sum = 0, end = System.currentTimeMillis() + 1000;
+        while (System.currentTimeMillis() < end) sum += fib(20) + count(20000);
+        System.out.println(sum);
+    }
+}
+END
+    cat >program.php <<'END'
+<?php
+function fib($n) { return $n < 2 ? $n : fib($n - 1) + fib($n - 2); }
+function count_up($n) { $sum = 0; for ($i = 0; $i < $n; $i++) $sum = ($sum + $i) & 0xffff; return $sum; }
+$sum = 0;
+$end = microtime(true) + 1;
+while (microtime(true) < $end) $sum = ($sum + fib(18) + count_up(20000)) & 0xffff;
+echo $sum, "\n";
+END
+}
+
+# Time, address and symbol of each sample; then all frames, with offsets instead of addresses: in a call chain perf prints them
+# relative to the ELF file.  One home for all: perf keeps the [vdso] of the recorded processes there.
+samples_and_chains() {
+    local BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
+    perf script -i "$1" -F time,ip,sym --ns --no-inline -G
+    perf script -i "$1" -F ip,sym,symoff --no-inline | sed -E 's/^[ \t]+[0-9a-f]+ //'
+}
+
+# check_names X PATTERN: as perf named them with the map in place; PATTERN matches fib, which must have been seen.
+check_names() {
+    for layout in image function; do
+        samples_and_chains $1.$layout.data >"$BATS_TEST_TMPDIR/after"
+        same "$BATS_TEST_TMPDIR/after" $1.before
+    done
+    samples_and_chains $1.data >"$BATS_TEST_TMPDIR/without"
+    run -1 cmp -s "$BATS_TEST_TMPDIR/without" $1.before # the map does matter
+    [ "$(grep -cE "$2" $1.before)" -ge 100 ]
+}
+
+# truth X DATA: every sample in X's functions has the name that X.truth tells; prints how many there are.
+truth() {
+    perf script -i "$2" -F ip,sym -G --no-inline | awk -v truth="$1.truth" '
+        BEGIN {
+            while ((getline line < truth) > 0) {
+                split(line, words)
+                start[++count] = words[1]; end[count] = words[2]
+                sub(/^[^ ]+ [^ ]+ /, "", line); name[count] = line
+            }
+        }
+        {
+            ip = $1; sub(/^[ \t]*[^ ]+ /, "")
+            for (i = 1; i <= count; i++)
+                if (length(ip) == length(start[i]) && ip >= start[i] && ip < end[i]) {
+                    seen++
+                    if ($0 != name[i]) { wrong++; print ip, "is", name[i] ", not", $0 > "/dev/stderr" }
+                }
+        }
+        END { print seen + 0; exit wrong > 0 }'
+}
+
+check_truth() {
+    for layout in image function; do
+        seen=$(truth $1 $1.$layout.data)
+        echo "# $1, $layout: $seen samples, all right" >&3
+        [ "$seen" -ge 100 ]
+    done
+}
+
+# The map of `anon`, changed by sed, in its place.
+put_map() {
+    sed -E "$@" "maps/${map##*/}" >"$map"
+}
+
+# refused TEXT...: nothing can be injected, and the reason is said.
+refused() {
+    run --separate-stderr timeout 20 "$BUILD/perfjit" inject -i anon.data -o "$out" ${options:-}
+    exits 1
+    says "$@"
+    [ ! -e "$out" ]
+}
+
+# ---- Names ----
+
+@test "node: names and call chains are those that perf reads from the map" {
+    check_names node 'JS:\*fib '
+}
+
+@test "java: names and call chains are those that perf reads from the map" {
+    check_names java 'Program.fib\(int\)'
+}
+
+@test "php: names are those that perf reads from the map" {
+    check_names php 'JIT\$fib'
+}
+
+@test "java: every name is one of the runtime's own" {
+    cut -d' ' -f3- maps/perf-*.map | sort -u >"$BATS_TEST_TMPDIR/known"
+    perf report -i java.image.data --stdio -g none --no-inline -F dso,sym 2>/dev/null |
+        sed -nE 's/^ *jit-[^ ]+ +\[\.\] (.*[^ ]) *$/\1/p' | sort -u >"$BATS_TEST_TMPDIR/named"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/named")" -ge 3 ]
+    [ -z "$(comm -23 "$BATS_TEST_TMPDIR/named" "$BATS_TEST_TMPDIR/known")" ]
+}
+
+@test "java: user stacks are unwound through the code by its frame pointers" {
+    whole() { awk 'BEGIN { RS = "" } /Program.fib/ && /clone3/ { n++ } END { print n + 0 }'; }
+    for layout in image function; do
+        before=$(whole <stacks.before) after=$(perf script -i stacks.$layout.data --no-inline | whole)
+        echo "# $layout: $after chains with fib reach the thread's start; $before with the map alone" >&3
+        [ "$after" -ge 20 ]
+        [ "$after" -gt "$before" ]
+    done
+}
+
+@test "anonymous memory: every sample as the program says" {
+    check_truth anon
+}
+
+@test "memory mapped twice, which perf reads no map for: every sample as the program says" {
+    check_truth memfd
+    [ "$(grep -c 'function_' memfd.before)" -eq 0 ]
+}
+
+@test "memory that is protected anew all the time: every sample as the program says" {
+    check_truth flip
+}
+
+@test "memory that becomes executable bit by bit: every sample as the program says" {
+    check_truth grow
+}
+
+@test "a dump and a map: the dump first, and the map for what only it knows" {
+    check_truth dump
+    [ "$(samples dump.image.data | grep -c 'function_[0-9]* in the dump')" -ge 20 ]
+    [ "$(samples dump.image.data | grep -cE 'function_[0-9]*$')" -ge 20 ]
+}
+
+@test "php with both: nothing is left for the map, and nothing is lost" {
+    grep -q 'functions in' both.err
+    run ! grep 'from perf maps' both.err
+    samples_and_chains both.image.data >"$BATS_TEST_TMPDIR/after"
+    same "$BATS_TEST_TMPDIR/after" both.before
+}
+
+# ---- The files ----
+
+@test "readelf, eu-elflint and addr2line find nothing to say about the ELF files" {
+    for x in node java stacks php $kinds; do
+        for layout in image function; do
+            readelf -a -W $x.$layout.data.dso/*.so >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
+            same "$BATS_TEST_TMPDIR/readelf" /dev/null
+            eu-elflint --gnu-ld $x.$layout.data.dso/*.so >"$BATS_TEST_TMPDIR/elflint"
+            [ "$(grep -cx "No errors" "$BATS_TEST_TMPDIR/elflint")" -eq "$(find $x.$layout.data.dso -name "*.so" | wc -l)" ]
+        done
+    done
+    local file=anon.image.data.dso/*.so address
+    address=$(readelf -sW $file | awk '$8 == "function_11" { print $2 }')
+    [ "$(addr2line -f -e $file "0x$address" | head -1)" = function_11 ]
+}
+
+@test "a record for all functions of a mapping, not for each" {
+    perfjit inject -i java.data -o "$out" --perf-map "$(ls maps/"$(basename "$(grep -oE '/tmp/perf-.*' java.err)")")" 2>err
+    [[ $(cat err) =~ ([0-9]+)\ functions\ from\ perf\ maps\).*\ ([0-9]+)\ maps\ added ]]
+    [ "${BASH_REMATCH[1]}" -ge 100 ]
+    [ "${BASH_REMATCH[2]}" -le 20 ]
+}
+
+@test "two runs make the same bytes" {
+    cp "maps/${map##*/}" "$map"
+    for run in first second; do
+        perfjit inject -q -i anon.data -o "$out"
+        { cat "$out"; cat "$out".dso/*; } >"$BATS_TEST_TMPDIR/$run"
+    done
+    cmp "$BATS_TEST_TMPDIR/first" "$BATS_TEST_TMPDIR/second"
+}
+
+@test "what was injected can be injected again: the names stay" {
+    cp "maps/${map##*/}" "$map"
+    perfjit inject -i anon.image.data -o "$out"
+    [ "$(truth anon "$out")" -ge 100 ]
+}
+
+# ---- What is said ----
+
+@test "the summary counts the functions, and -v tells the map and what became of its lines" {
+    grep -q ': 42 functions (42 functions from perf maps) in 1 images' anon.err
+    grep -q ": read $map" anon.err
+    grep -q 'perf map: 43 entries, 42 functions used; 0 entries lie in files, 1 outside executable memory, 1 reach out of it' anon.err
+}
+
+@test "without -k, and with code in the program's file and none in the heap: silent, status 0" {
+    grep -qE '2[0-9]{3} entries lie in files' node.err
+    run ! grep ' x ' node.err
+}
+
+@test "neither dump nor map: 1, and both are named" {
+    refused "no jitdump found" "/tmp/perf-<pid>.map"
+}
+
+@test "--no-perf-map: none is looked for" {
+    cp "maps/${map##*/}" "$map"
+    options=--no-perf-map refused "no jitdump found"
+    run --separate-stderr perfjit inject --no-perf-map -i dump.data -o "$out"
+    exits 0
+    [[ $stderr != *"from perf maps"* ]]
+}
+
+# ---- Maps by hand ----
+
+@test "--perf-map: a map that was moved, by its name or by pid" {
+    cp "maps/${map##*/}" "$BATS_TEST_TMPDIR/other name"
+    perfjit inject --no-perf-map -i anon.data -o "$out" --perf-map "maps/${map##*/}"
+    truth anon "$out"
+    perfjit inject -i anon.data -o "$out" --perf-map "$pid:$BATS_TEST_TMPDIR/other name"
+    truth anon "$out"
+}
+
+@test "--perf-map: not there, no pid, a pid that was not recorded, two for one process: 1" {
+    options="--perf-map /nowhere/perf-$pid.map" refused "/nowhere/perf-$pid.map: No such file or directory"
+    options="--perf-map anon.truth" refused "anon.truth: not named perf-<pid>.map" "--perf-map PID:FILE"
+    options="--perf-map 1:maps/perf-$pid.map" refused "process 1 of maps/perf-$pid.map is not in this recording"
+    options="--perf-map maps/perf-$pid.map --perf-map $pid:maps/perf-$pid.map" refused "has another map given"
+}
+
+# ---- Maps that are not used ----
+
+@test "another user's: refused, and used if it is named by hand" {
+    [ "$(id -u)" = 0 ] || skip "only root can give files away"
+    cp "maps/${map##*/}" "$map"
+    chown 12345 "$map"
+    refused "$map: belongs to user 12345" "--perf-map FILE"
+    perfjit inject -i anon.data -o "$out" --perf-map "$map"
+    truth anon "$out"
+    SUDO_UID=12345 perfjit inject -i anon.data -o "$out"
+}
+
+@test "older than the process: refused" {
+    cp "maps/${map##*/}" "$map"
+    touch -d '-1 hour' "$map"
+    refused "$map: is older, by" "--perf-map FILE"
+}
+
+@test "older, but nothing tells when the process began (no -k): used" {
+    node_map=$(grep -oE '/tmp/perf-.*' node.err)
+    map=$node_map
+    cp "maps/${map##*/}" "$map"
+    touch -d '-1 hour' "$map"
+    perfjit inject -i node.data -o "$out"
+}
+
+@test "for other addresses: refused" {
+    put_map 's/^(0x)?([0-9a-f]*)[0-9a-f]{8} /\110000000 /'
+    refused "$map: none of its" "lies in executable memory of process $pid"
+}
+
+@test "a FIFO, a directory, a symbolic link, a file of 1 TiB: refused at once" {
+    mkfifo "$map"
+    refused "$map: not a regular file"
+    rm "$map" && mkdir "$map"
+    refused "$map: not a regular file"
+    rmdir "$map" && ln -s "$PWD/maps/${map##*/}" "$map"
+    refused "$map: is a symbolic link"
+    rm "$map" && truncate -s 1T "$map"
+    refused "$map: larger than 256 MiB"
+}
+
+@test "empty, and binary rubbish: refused" {
+    : >"$map"
+    refused "no jitdump found"
+    head -c 100000 /bin/true >"$map"
+    refused "$map: " "lines can't be read"
+}
+
+@test "a map that can't be used beside one that can: 3" {
+    [ "$(id -u)" = 0 ] || skip "only root can record all"
+    "$BUILD/producers/perf_map_code" anon 1.5 two.truth >two.pid &
+    running=$!
+    record two.data -a -F 999 "$BUILD/producers/perf_map_code" anon 0.4 one.truth >one.pid
+    wait $running
+    running=
+    map="/tmp/perf-$(cat one.pid).map /tmp/perf-$(cat two.pid).map"
+    chown 12345 "/tmp/perf-$(cat two.pid).map"
+    run --separate-stderr perfjit inject -i two.data -o "$out"
+    rm -f $map
+    map=
+    exits 3
+    says "perf-$(cat two.pid).map: belongs to user 12345" "(42 functions from perf maps)"
+    [ "$(truth one "$out")" -ge 20 ]
+}
+
+# ---- Broken lines ----
+
+@test "broken lines: 3, and the others are used" {
+    put_map '$a no address here\n12345'
+    run --separate-stderr perfjit inject -i anon.data -o "$out"
+    exits 3
+    says "1 x perf map with broken lines" "$map: 2 lines can't be read; 43 functions are left"
+    [ "$(truth anon "$out")" -ge 100 ]
+}
+
+# ---- Processes that live, and containers ----
+
+@test "a process that was attached to, and still lives" {
+    "$BUILD/producers/perf_map_code" anon 60 attached.truth >attached.pid &
+    running=$!
+    until [ -s attached.pid ]; do sleep 0.05; done
+    map=/tmp/perf-$running.map
+    record attached.data -p $running sleep 0.5
+    perfjit inject -i attached.data -o "$out"
+    [ "$(truth attached "$out")" -ge 100 ]
+}
+
+# Its pid is 1 there, and its /tmp its own.
+@test "a process in a container that lives: the map is found through /proc" {
+    local host
+    unshare --pid --mount --fork true 2>/dev/null || skip "unshare does not work here"
+    local root=$BATS_TEST_TMPDIR/root
+    mkdir "$root"
+    unshare --pid --mount --fork --kill-child bash -c "
+        mount -t tmpfs tmpfs '$root' && cd '$root' && mkdir tmp usr lib lib64 work
+        for place in usr lib lib64; do mount --rbind /\$place \$place; done
+        cp '$BUILD/producers/perf_map_code' work/
+        exec chroot . /work/perf_map_code anon 60 /work/truth" >/dev/null &
+    running=$!
+    for _ in $(seq 100); do
+        host=$(pgrep -P $running) && [ -e "/proc/$host/root/tmp/perf-1.map" ] && break
+        sleep 0.05
+    done
+    sleep 0.3
+    cp "/proc/$host/root/work/truth" boxed.truth
+    record boxed.data -p "$host" sleep 0.5
+    run --separate-stderr perfjit inject -v -i boxed.data -o "$out"
+    exits 0
+    says "read /proc/$host/root/tmp/perf-1.map"
+    [ "$(truth boxed "$out")" -ge 100 ]
+}
+
+# ---- Size ----
+
+# 40960 functions after three lines each.  The bound is for a slow machine; what is quadratic takes far longer.
+@test "100000 lines: quick" {
+    local start prefix
+    start=$(sed -nE '1s/^(0x)?0*([0-9a-f]+) .*/\2/p' "maps/${map##*/}")
+    for page in 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9; do
+        printf -v prefix %x $((16#${start%000} + page))
+        awk -v prefix="$prefix" 'BEGIN { for (i = 0; i < 4096; i++) printf "%s%03x 1 a_function_of_page_%s_%d\n", prefix, i, prefix, i }'
+    done >"$map"
+    [ "$(wc -l <"$map")" -ge 100000 ]
+    TIMEFORMAT=%R
+    time=$({ time perfjit inject -q -i anon.data -o "$out"; } 2>&1)
+    echo "# $time s" >&3
+    awk -v time="$time" 'BEGIN { exit !(time < 2) }'
+}

@@ -1,0 +1,255 @@
+/* Where a process's perf map is looked for, and which are refused. */
+#include "injector/jit/perf_map_file.h"
+
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Pids of the kernel's own threads and of processes that there can't be. */
+enum { NOBODY = 0x7ffffff0, STRANGER = 12345 };
+
+static struct perf_map_search search;
+static struct findings findings;
+static struct perfmap_table *table;
+static char *path;
+static char map_path[64];
+
+static int begin(void **state)
+{
+    char tmp[40];
+    (void)state;
+    search = (struct perf_map_search){.root = scratch, .owner = -1};
+    findings = (struct findings){0};
+    table = NULL;
+    path = NULL;
+    snprintf(tmp, sizeof tmp, "%s/tmp", scratch);
+    mkdir(tmp, 0777);
+    snprintf(map_path, sizeof map_path, "%s/perf-%d.map", tmp, NOBODY);
+    unsetenv("SUDO_UID");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    perfmap_free(table);
+    free(path);
+    findings_free(&findings);
+    remove(map_path);
+    return 0;
+}
+
+static void write_map(const char *text)
+{
+    FILE *file = fopen(map_path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void find(uint64_t began_ns)
+{
+    perfmap_free(table);
+    free(path);
+    assert_int_equal(perf_map_file_find(&table, &path, &search, NOBODY, began_ns, &findings), 0);
+    assert_int_equal(table != NULL, path != NULL);
+}
+
+static void assert_found(void)
+{
+    size_t count;
+    find(0);
+    assert_non_null(table);
+    assert_string_equal(path, map_path);
+    assert_int_equal(perfmap_entries(table, &count)->addr, 0x1000);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void assert_refused(enum finding_kind kind, const char *words)
+{
+    assert_null(table);
+    assert_int_equal(findings_lost(&findings), 1);
+    assert_int_equal(findings.count[kind], 1);
+    assert_non_null(strstr(findings.first[kind], map_path));
+    if (!strstr(findings.first[kind], words))
+        fail_msg("'%s' does not say '%s'", findings.first[kind], words);
+}
+
+static void test_names(void **state)
+{
+    uint32_t pid;
+    (void)state;
+    static const char *const wrong[] = {
+        "perf-.map",   "perf-12.map.gz", "perf-x.map",
+        "perf--1.map", "perf-12",        "perf-4294967296.map",
+        "jit-12.dump", "aperf-12.map",   "perf-99999999999999999999.map"};
+    assert_true(perf_map_name_pid("perf-12.map", &pid));
+    assert_int_equal(pid, 12);
+    assert_true(perf_map_name_pid("/a/b.map/perf-4294967295.map", &pid));
+    assert_int_equal(pid, UINT32_MAX);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (perf_map_name_pid(wrong[i], &pid))
+            fail_msg("%s", wrong[i]);
+}
+
+static void test_none_is_nothing_to_tell(void **state)
+{
+    (void)state;
+    find(0);
+    assert_null(table);
+    search.root = "/dev/null";
+    find(0);
+    assert_null(table);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_found_below_the_root_that_is_given(void **state)
+{
+    (void)state;
+    write_map("1000 10 f\n");
+    assert_found();
+}
+
+static void test_broken_lines_are_told_and_the_rest_is_taken(void **state)
+{
+    (void)state;
+    write_map("1000 10 f\nrubbish\n");
+    find(0);
+    assert_non_null(table);
+    assert_int_equal(findings.count[FINDING_MAP_LINES], 1);
+}
+
+static void test_only_regular_files(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(map_path, 0666), 0);
+    find(0);
+    assert_refused(FINDING_MAP_UNUSABLE, "not a regular file");
+}
+
+static void test_no_symbolic_links(void **state)
+{
+    (void)state;
+    write_map("1000 10 f\n");
+    char target[80];
+    snprintf(target, sizeof target, "%s.target", map_path);
+    assert_int_equal(rename(map_path, target), 0);
+    assert_int_equal(symlink(target, map_path), 0);
+    find(0);
+    assert_refused(FINDING_MAP_UNUSABLE, "is a symbolic link");
+    assert_int_equal(perf_map_file_read(&table, map_path, &findings), 0); /* by hand: why not */
+    remove(target);
+}
+
+static void test_too_large(void **state)
+{
+    (void)state;
+    write_map("");
+    assert_int_equal(truncate(map_path, ((off_t)256 << 20) + 1), 0);
+    find(0);
+    assert_refused(FINDING_MAP_UNUSABLE, "larger than 256 MiB");
+}
+
+static void test_of_a_stranger(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    write_map("1000 10 f\n");
+    assert_int_equal(chown(map_path, STRANGER, STRANGER), 0);
+    search.owner = STRANGER;
+    assert_found();
+    search.owner = -1;
+    setenv("SUDO_UID", "12345", 1);
+    assert_found();
+    setenv("SUDO_UID", "12345x", 1);
+    find(0);
+    assert_refused(FINDING_MAP_NOT_OURS, "belongs to user 12345");
+}
+
+/* The process began an hour after the map was written, or half a second: clocks are not that exact. */
+static void test_older_than_the_process(void **state)
+{
+    struct stat status;
+    (void)state;
+    write_map("1000 10 f\n");
+    assert_int_equal(stat(map_path, &status), 0);
+    search.host.has_wall_clock = true;
+    search.host.perf_ns = 1000 * NS_PER_S;
+    search.host.wall_ns = (uint64_t)status.st_mtim.tv_sec * NS_PER_S;
+    find(search.host.perf_ns);
+    assert_non_null(table);
+    find(search.host.perf_ns + NS_PER_S / 2);
+    assert_non_null(table);
+    assert_int_equal(findings_lost(&findings), 0);
+    find(search.host.perf_ns + 3600 * NS_PER_S);
+    assert_refused(FINDING_MAP_NOT_OURS, "is older, by 3");
+}
+
+static void test_without_a_wall_clock_age_says_nothing(void **state)
+{
+    (void)state;
+    write_map("1000 10 f\n");
+    search.host.wall_ns = UINT64_C(1) << 62;
+    find(3600 * NS_PER_S);
+    assert_non_null(table);
+}
+
+/* In /tmp itself, where another machine's pids mean nothing. */
+static void test_recorded_elsewhere(void **state)
+{
+    char below_root[64];
+    (void)state;
+    search.root = NULL;
+    memcpy(below_root, map_path, sizeof below_root);
+    snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", NOBODY);
+    write_map("1000 10 f\n");
+    assert_found();
+    strcpy(search.host.name, "elsewhere.invalid");
+    find(0);
+    assert_refused(FINDING_MAP_NOT_OURS, "another machine, 'elsewhere.invalid'");
+    remove(map_path);
+    memcpy(map_path, below_root, sizeof below_root);
+    write_map("1000 10 f\n");
+    search.root = scratch; /* that machine's */
+    find(0);
+    assert_non_null(table);
+}
+
+static void test_by_hand(void **state)
+{
+    (void)state;
+    assert_int_equal(perf_map_file_read(&table, map_path, &findings), -1);
+    assert_non_null(strstr(findings.failure, "No such file"));
+    findings.failure[0] = '\0';
+    assert_int_equal(perf_map_file_read(&table, scratch, &findings), -1);
+    assert_non_null(strstr(findings.failure, "not a regular file"));
+    write_map("1000 10 f\n");
+    assert_int_equal(perf_map_file_read(&table, map_path, &findings), 0);
+    assert_non_null(table);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_names),
+        TEST(test_none_is_nothing_to_tell),
+        TEST(test_found_below_the_root_that_is_given),
+        TEST(test_broken_lines_are_told_and_the_rest_is_taken),
+        TEST(test_only_regular_files),
+        TEST(test_no_symbolic_links),
+        TEST(test_too_large),
+        TEST(test_of_a_stranger),
+        TEST(test_older_than_the_process),
+        TEST(test_without_a_wall_clock_age_says_nothing),
+        TEST(test_recorded_elsewhere),
+        TEST(test_by_hand),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,392 @@
+/* What a perf map's entries become: functions of the process's log, where and when its memory allows. */
+#include "injector/jit/perf_map_source.h"
+
+#include "tests/unit/profile_builder.h"
+
+enum { PID = 4711 };
+
+static struct profile_builder built;
+static char map_path[64];
+
+/* A profile, the processes found in it, and what was said. */
+struct fixture {
+    struct perf_file file;
+    struct profile profile;
+    struct jit_processes processes;
+    struct findings findings;
+};
+
+static struct fixture fixture;
+
+static int begin(void **state)
+{
+    (void)state;
+    fixture = (struct fixture){0};
+    snprintf(map_path, sizeof map_path, "%s/perf-%d.map", scratch, PID);
+    profile_begin_one(&built);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    jit_processes_free(&fixture.processes);
+    profile_free(&fixture.profile);
+    perf_file_close(&fixture.file);
+    findings_free(&fixture.findings);
+    remove(map_path);
+    return 0;
+}
+
+static void map_at(uint64_t time_ns, uint64_t start, uint64_t end_addr, const char *filename)
+{
+    profile_map(&built, PERF_RECORD_MMAP2, 0, start, end_addr - start, filename, time_ns);
+}
+
+/* A mapping that is not executable. */
+static void data_map_at(uint64_t time_ns, uint64_t start, uint64_t end_addr, const char *filename)
+{
+    size_t at = built.sink.size;
+    map_at(time_ns, start, end_addr, filename);
+    struct byte_sink misc = byte_sink_over(built.bytes + at + 4, 2);
+    sink_u16(&misc, PERF_MISC_USER | PERF_MISC_MMAP_DATA);
+}
+
+static void exec_at(uint64_t time_ns)
+{
+    size_t at = profile_begin_record(&built, PERF_RECORD_COMM, PERF_MISC_COMM_EXEC);
+    sink_u32(&built.sink, PID);
+    sink_u32(&built.sink, PID);
+    sink_bytes(&built.sink, "program", 8);
+    profile_put_trailer(&built, 0, PID, time_ns);
+    profile_end_record(&built, at);
+}
+
+static void open_profile(void)
+{
+    profile_end_records(&built);
+    open_built_profile(&built, &fixture.file);
+    assert_int_equal(profile_read(&fixture.profile, &fixture.file, &fixture.findings), 0);
+    assert_int_equal(
+        process_lives_read(&fixture.processes.lives, &fixture.profile, &fixture.findings), 0);
+}
+
+/* Its life that has the map, or else its last one. */
+static struct jit_process *process_of_pid(void)
+{
+    size_t count;
+    uint32_t first = process_lives_of(&fixture.processes.lives, PID, &count);
+    assert_int_not_equal(first, NO_LIFE);
+    for (size_t i = 0; i < fixture.processes.count; i++)
+        if (fixture.processes.items[i].pid == PID && fixture.processes.items[i].perf_map)
+            return &fixture.processes.items[i];
+    return jit_process_of_life(&fixture.processes, first + (uint32_t)count - 1);
+}
+
+static void write_map(const char *text)
+{
+    FILE *file = fopen(map_path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int read_given(char *const *given, size_t count)
+{
+    struct perf_map_options options = {.only_given = true, .given = given, .given_count = count};
+    return perf_maps_read(&fixture.processes, &fixture.profile, &options, &fixture.findings);
+}
+
+/* Read TEXT as the map of the process. */
+static struct jit_process *read_text(const char *text)
+{
+    char *given = map_path;
+    if (!fixture.profile.file)
+        open_profile();
+    write_map(text);
+    if (read_given(&given, 1))
+        fail_msg("%s", fixture.findings.failure);
+    return process_of_pid();
+}
+
+static void assert_function(const struct jit_process *process, size_t at, const char *name,
+                            uint64_t start, uint64_t end_addr, uint64_t time_ns)
+{
+    assert_true(at < process->log.function_count);
+    const struct jit_function *function = &process->log.functions[at];
+    assert_string_equal(function->name, name);
+    assert_int_equal(function->addr, start);
+    assert_int_equal(function->addr + function->size, end_addr);
+    assert_null(function->code);
+    assert_int_equal(process->log.events[at].kind, CODE_EVENT_LOAD);
+    assert_int_equal(process->log.events[at].index, at);
+    assert_int_equal(process->log.events[at].time_ns, time_ns);
+}
+
+static void assert_count(const struct jit_process *process, size_t functions)
+{
+    assert_int_equal(process->log.function_count, functions);
+    assert_int_equal(process->log.event_count, functions);
+    assert_int_equal(process->perf_map_counts.functions, functions);
+}
+
+static void test_functions_are_there_right_after_their_mapping(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(200, 0x30000, 0x40000, "/memfd:jit (deleted)");
+    const struct jit_process *process = read_text("10000 10 f\n0x30010 0x20 g with blanks\n");
+    assert_count(process, 2);
+    assert_function(process, 0, "f", 0x10000, 0x10010, 101);
+    assert_function(process, 1, "g with blanks", 0x30010, 0x30030, 201);
+}
+
+static void test_it_stands_among_the_dumps_with_the_recordings_machine(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    const struct jit_process *process = read_text("10000 10 f\n");
+    assert_int_equal(process->dump_count, 1);
+    assert_string_equal(process->dump_paths[0], map_path);
+    assert_int_equal(process->log.functions[0].dump, 0);
+    assert_true(process->dumps[0].elf_mach != 0); /* the profile does not say: this one's */
+    assert_null(process->dumps[0].data);
+}
+
+static void test_a_mapping_again_changes_nothing(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(300, 0x10000, 0x20000, "//anon");
+    const struct jit_process *process = read_text("10000 10 f\n");
+    assert_function(process, 0, "f", 0x10000, 0x10010, 101);
+}
+
+static void test_a_function_in_a_grown_arena_is_there_when_all_of_it_is(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(200, 0x10000, 0x30000, "//anon");
+    const struct jit_process *process = read_text("1fff0 20 across\n20100 10 behind\n");
+    assert_function(process, 0, "across", 0x1fff0, 0x20010, 201);
+    assert_function(process, 1, "behind", 0x20100, 0x20110, 201);
+    assert_int_equal(process->perf_map_counts.clipped, 0);
+}
+
+static void test_what_reaches_out_of_memory_is_clipped(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(100, 0x30000, 0x40000, "//anon");
+    const struct jit_process *process = read_text("f000 2000 below\n1f000 12000 over the hole\n");
+    assert_count(process, 2);
+    assert_function(process, 0, "below", 0x10000, 0x11000, 101);
+    assert_function(process, 1, "over the hole", 0x1f000, 0x20000, 101);
+    assert_int_equal(process->perf_map_counts.clipped, 2);
+}
+
+static void test_an_entry_without_size_has_its_own_address(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    const struct jit_process *process = read_text("10010 0 stub\n10020 10 f\n");
+    assert_function(process, 0, "stub", 0x10010, 0x10011, 101);
+    assert_int_equal(process->log.function_count, 2);
+}
+
+static void test_code_in_files_and_outside_is_left_out(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(100, 0x40000, 0x50000, "/usr/bin/node");
+    data_map_at(100, 0x60000, 0x70000, "//anon");
+    const struct jit_process *process =
+        read_text("10000 10 f\n40000 10 builtin\n60000 10 bytecode\n80000 10 nowhere\n"
+                  "fffffffffffffff0 f last\n");
+    assert_count(process, 1);
+    assert_int_equal(process->perf_map_counts.entries, 5);
+    assert_int_equal(process->perf_map_counts.in_files, 1);
+    assert_int_equal(process->perf_map_counts.outside, 3);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+}
+
+/* A library was there for a while: the map, written in the end, means the memory of the end. */
+static void test_memory_behind_a_file_is_memory_anew(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(200, 0x10000, 0x18000, "/usr/lib/libx.so");
+    map_at(300, 0x10000, 0x14000, "//anon");
+    const struct jit_process *process =
+        read_text("10000 10 later\n16000 10 before the file\n19000 10 untouched\n");
+    assert_count(process, 3);
+    assert_function(process, 0, "later", 0x10000, 0x10010, 301);
+    assert_function(process, 1, "before the file", 0x16000, 0x16010, 101);
+    assert_function(process, 2, "untouched", 0x19000, 0x19010, 101);
+}
+
+static void test_maps_before_the_last_exec_do_not_count(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    exec_at(150);
+    map_at(200, 0x10000, 0x18000, "//anon");
+    exec_at(300); /* into a program without executable memory */
+    map_at(301, 0x90000, 0x98000, "/usr/bin/true");
+    const struct jit_process *process = read_text("10000 10 f\n19000 10 gone\n");
+    assert_count(process, 1);
+    assert_function(process, 0, "f", 0x10000, 0x10010, 201);
+    assert_int_equal(process->perf_map_counts.outside, 1);
+}
+
+/* ---- Beside a dump ---- */
+
+static struct jit_process *dumped(uint64_t start, uint64_t size)
+{
+    static struct jit_dump dump = {.elf_mach = 183, .address_bytes = 8};
+    struct jit_process *process = process_of_pid();
+    if (!process->dump_count)
+        assert_int_equal(jit_process_add_dump(process, &dump, strdup("jit-4711.dump")), 0);
+    assert_int_equal(code_log_add_named(&process->log, 0, 500, start, size, "of the dump"), 0);
+    return process;
+}
+
+static void test_what_a_dump_ever_covered_is_the_dumps(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    open_profile();
+    dumped(0x10000, 0x10);
+    dumped(0x10110, 0x10);
+    dumped(0x10130, 0x10);
+    const struct jit_process *process =
+        read_text("10000 10 the same\n10100 50 around\n10200 10 alone\n");
+    assert_int_equal(process->log.function_count, 3 + 4);
+    assert_function(process, 3, "around", 0x10100, 0x10110, 101);
+    assert_function(process, 4, "around", 0x10120, 0x10130, 101);
+    assert_function(process, 5, "around", 0x10140, 0x10150, 101);
+    assert_function(process, 6, "alone", 0x10200, 0x10210, 101);
+    assert_int_equal(process->dump_count, 2);
+    assert_int_equal(process->log.functions[6].dump, 1);
+    assert_int_equal(process->dumps[1].elf_mach, 183); /* as the dump's */
+}
+
+static void test_a_map_that_adds_nothing_is_not_kept(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    open_profile();
+    dumped(0x10000, 0x10);
+    const struct jit_process *process = read_text("10000 10 the same\n");
+    assert_int_equal(process->log.function_count, 1);
+    assert_int_equal(process->dump_count, 1);
+    assert_null(process->perf_map);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+}
+
+/* ---- Neighbours ---- */
+
+static void test_functions_in_one_mapping_are_neighbours(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(100, 0x20000, 0x30000, "//anon");
+    const struct jit_process *process =
+        read_text("10000 10 a\n18000 10 b\n20000 10 c\n28000 10 d\n");
+    static const bool same_memory[] = {true, false, true, false};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(process->log.functions[i].same_memory, same_memory[i]);
+}
+
+/* ---- Maps that can't be used ---- */
+
+static void test_none_of_it_inside_is_told(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    const struct jit_process *process = read_text("50000 10 f\n60000 10 g\n");
+    assert_count(process, 0);
+    assert_int_equal(fixture.findings.count[FINDING_MAP_ELSEWHERE], 1);
+    assert_non_null(strstr(fixture.findings.first[FINDING_MAP_ELSEWHERE], "none of its 2"));
+    assert_null(process->perf_map);
+}
+
+static void test_empty_is_no_finding(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    assert_count(read_text(""), 0);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+}
+
+static void test_broken_lines_are_told(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    assert_count(read_text("10000 10 f\nrubbish\n10010\n"), 1);
+    assert_int_equal(fixture.findings.count[FINDING_MAP_LINES], 1);
+    assert_non_null(strstr(fixture.findings.first[FINDING_MAP_LINES], "2 lines"));
+}
+
+static void assert_given_refused(char *const *given, size_t count, const char *words)
+{
+    assert_int_equal(read_given(given, count), -1);
+    if (!strstr(fixture.findings.failure, words))
+        fail_msg("'%s' does not say '%s'", fixture.findings.failure, words);
+    fixture.findings.failure[0] = '\0';
+}
+
+static void test_given_by_hand(void **state)
+{
+    (void)state;
+    char by_pid[80], other_pid[80], nameless[] = "/tmp/x", signed_pid[] = "-1:/tmp/x",
+                                    huge[] = "4294967296:/tmp/x", absent[] = "4711:/nowhere/x";
+    map_at(100, 0x10000, 0x20000, "//anon");
+    open_profile();
+    write_map("10000 10 f\n");
+    snprintf(by_pid, sizeof by_pid, "4711:%s", map_path);
+    snprintf(other_pid, sizeof other_pid, "4712:%s", map_path);
+    assert_given_refused((char *[]){nameless}, 1, "not named perf-<pid>.map");
+    assert_given_refused((char *[]){signed_pid}, 1, "not named perf-<pid>.map");
+    assert_given_refused((char *[]){huge}, 1, "not named perf-<pid>.map");
+    assert_given_refused((char *[]){other_pid}, 1, "process 4712 of ");
+    assert_given_refused((char *[]){absent}, 1, "/nowhere/x: No such file");
+    assert_int_equal(process_of_pid()->log.function_count, 0);
+    assert_int_equal(read_given((char *[]){by_pid}, 1), 0);
+    assert_count(process_of_pid(), 1);
+}
+
+static void test_two_for_one_process_are_refused(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    open_profile();
+    write_map("10000 10 f\n");
+    assert_given_refused((char *[]){map_path, map_path}, 2, "has another map given");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_functions_are_there_right_after_their_mapping),
+        TEST(test_it_stands_among_the_dumps_with_the_recordings_machine),
+        TEST(test_a_mapping_again_changes_nothing),
+        TEST(test_a_function_in_a_grown_arena_is_there_when_all_of_it_is),
+        TEST(test_what_reaches_out_of_memory_is_clipped),
+        TEST(test_an_entry_without_size_has_its_own_address),
+        TEST(test_code_in_files_and_outside_is_left_out),
+        TEST(test_memory_behind_a_file_is_memory_anew),
+        TEST(test_maps_before_the_last_exec_do_not_count),
+        TEST(test_what_a_dump_ever_covered_is_the_dumps),
+        TEST(test_a_map_that_adds_nothing_is_not_kept),
+        TEST(test_functions_in_one_mapping_are_neighbours),
+        TEST(test_none_of_it_inside_is_told),
+        TEST(test_empty_is_no_finding),
+        TEST(test_broken_lines_are_told),
+        TEST(test_given_by_hand),
+        TEST(test_two_for_one_process_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
