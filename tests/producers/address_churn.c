@@ -17,20 +17,15 @@
  *
  * All three also have stripes in one shared arena, which is flipped between executable and both.  The children run what
  * they inherited, while the parent fills these addresses with other code: the quiet child just that, the flipping child with mprotect
- * of its copy, the churning child between functions of its own, which go to a dump of its own.
+ * of its copy, the churning child between functions of its own, which go to a dump of its own; the grandchild, a child of the latter,
+ * does the same.
  *
  * What ran when goes to TRUTH, in the form of run_log.h, whatever libjitdump thinks of it.
  */
-#include "jitdump/jitdump.h"
-#include "tests/producers/loop_code.h"
-#include "tests/producers/perf_clock.h"
-#include "tests/producers/run_log.h"
+#include "tests/producers/churn_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,310 +39,21 @@
 #endif
 
 enum {
-    PAGE_BYTES = 4096,
     PATH_BYTES = 4096,
-    PAGE_BLOCKS = PAGE_BYTES / LOOP_BLOCK_BYTES,
-    ARENA_PAGES = 4,
-    ARENA_BLOCKS = ARENA_PAGES * PAGE_BLOCKS,
     ARENAS = 5,
     PATCH_BLOCKS = 40,
     STRIPE_BLOCKS = 20,
-    PATCHES = 8,
-    FUNCTION_BLOCKS = 10, /* at most */
-    FUNCTIONS = 1 << 16,
-    CALL_ROUNDS = 30000, /* 10 to 40 us */
+    STEPS = 500, /* at least, of each thread */
     CHILD_MS = 350,
 };
 
 enum workers { FLIPPED, DUAL, PLAIN, WORKERS };
-enum child { NO_CHILD, QUIET_CHILD, FLIPPING_CHILD, CHURNING_CHILD, CHILDREN };
-enum write_mode { WRITE_ANY_TIME, WRITE_OR_EXECUTE, WRITE_AND_EXECUTE, WRITE_ELSEWHERE };
+enum child { NO_CHILD, QUIET_CHILD, FLIPPING_CHILD, CHURNING_CHILD, GRANDCHILD, CHILDREN };
 
-struct function {
-    char name[RUN_NAME_BYTES];
-    uint64_t code_index;
-    uint32_t first, blocks; /* where it stands */
-    size_t bytes;
-    int pid;
-};
-
-struct arena {
-    enum write_mode mode;
-    uint8_t *exec, *write; /* the same memory */
-    uint8_t *other_home;   /* where it can move to and from, or NULL */
-    size_t bytes;
-    int fd;
-    pthread_mutex_t lock; /* of its protection */
-    struct function *owners[ARENA_BLOCKS];
-    uint32_t fills[ARENA_BLOCKS];
-};
-
-/* Blocks of an arena that one thread alone fills. */
-struct patch {
-    struct arena *arena;
-    uint32_t first, blocks;
-};
-
-struct worker {
-    const char *label;
-    struct arena *own;
-    struct patch patches[PATCHES];
-    size_t patch_count;
-    struct jitdump *dump;
-    int pid, tid;
-    uint64_t random;
-    uint64_t until_ns;
-    struct function *functions;
-    size_t function_count;
-};
-
-/* How often the rarer things were done, all threads and children together. */
-enum deed {
-    FILLS,
-    MOVES,
-    UNLOADS,
-    FLIPS,
-    MEMORY_NAMES,
-    MEMORY_MOVES,
-    GROWTHS,
-    FILES,
-    REMAPS,
-    DEEDS
-};
-static const char *const deed_names[DEEDS] = {"fills",   "moves",        "unloads",
-                                              "flips",   "memory_names", "memory_moves",
-                                              "growths", "files",        "remaps"};
-
-static struct run_log *run_log;
-static atomic_ulong *deeds; /* shared with the children */
 static struct arena arenas[ARENAS];
 static int code_file;
 
-static void fail(const char *what)
-{
-    perror(what);
-    exit(EXIT_FAILURE);
-}
-
-static void *map(size_t bytes, int protection, int flags, int fd)
-{
-    void *memory = mmap(NULL, bytes, protection, flags, fd, 0);
-    if (memory == MAP_FAILED)
-        fail("address_churn: mmap");
-    return memory;
-}
-
-static void protect(uint8_t *start, size_t bytes, int protection)
-{
-    if (mprotect(start, bytes, protection))
-        fail("address_churn: mprotect");
-}
-
-static uint32_t random_below(struct worker *worker, uint32_t bound)
-{
-    worker->random ^= worker->random << 13;
-    worker->random ^= worker->random >> 7;
-    worker->random ^= worker->random << 17;
-    return (uint32_t)(worker->random >> 32) % bound;
-}
-
-/* ---- Writing ---- */
-
-static void begin_write(struct arena *arena, uint32_t first, uint32_t blocks)
-{
-    size_t start = first * (size_t)LOOP_BLOCK_BYTES / PAGE_BYTES * PAGE_BYTES;
-    size_t end = (first + blocks) * (size_t)LOOP_BLOCK_BYTES;
-    pthread_mutex_lock(&arena->lock);
-    if (arena->mode == WRITE_OR_EXECUTE)
-        protect(arena->exec + start, end - start, PROT_READ | PROT_WRITE);
-    else if (arena->mode == WRITE_AND_EXECUTE)
-        protect(arena->exec, arena->bytes, PROT_READ | PROT_WRITE | PROT_EXEC);
-}
-
-static void end_write(struct arena *arena, uint32_t first, uint32_t blocks)
-{
-    if (arena->mode == WRITE_OR_EXECUTE || arena->mode == WRITE_AND_EXECUTE) {
-        protect(arena->exec, arena->bytes, PROT_READ | PROT_EXEC);
-        deeds[FLIPS]++;
-    }
-    pthread_mutex_unlock(&arena->lock);
-    loop_code_ready(arena->exec + (size_t)first * LOOP_BLOCK_BYTES,
-                    (size_t)blocks * LOOP_BLOCK_BYTES);
-}
-
-static uint8_t *block_at(uint8_t *memory, uint32_t block)
-{
-    return memory + (size_t)block * LOOP_BLOCK_BYTES;
-}
-
-static void write_loops(struct worker *worker, struct arena *arena, uint32_t first, uint32_t blocks)
-{
-    begin_write(arena, first, blocks);
-    for (uint32_t i = first; i < first + blocks; i++)
-        loop_code_put(block_at(arena->write, i), random_below(worker, LOOP_FILLINGS));
-    end_write(arena, first, blocks);
-}
-
-static void copy_loops(struct arena *arena, uint32_t from, uint32_t to, uint32_t blocks)
-{
-    begin_write(arena, from < to ? from : to, blocks + (from < to ? to - from : from - to));
-    memmove(block_at(arena->write, to), block_at(arena->write, from),
-            (size_t)blocks * LOOP_BLOCK_BYTES);
-    end_write(arena, to, blocks);
-}
-
-/* ---- Running ---- */
-
-static uint64_t run_time_ns(struct worker *worker)
-{
-    bool is_long = random_below(worker, 20) == 0;
-    return 200000u + random_below(worker, is_long ? 4800000 : 1200000);
-}
-
-/* Run some of BLOCKS blocks at FIRST for a while. */
-static void run_blocks(struct worker *worker, const char *kind, const char *name,
-                       const uint8_t *memory, uint32_t first, uint32_t blocks)
-{
-    const uint8_t *start = memory + (size_t)first * LOOP_BLOCK_BYTES;
-    struct run run = {.pid = worker->pid,
-                      .tid = worker->tid,
-                      .addr = (uintptr_t)start,
-                      .bytes = (uint64_t)blocks * LOOP_BLOCK_BYTES};
-    uint64_t wanted_ns = run_time_ns(worker);
-    snprintf(run.kind, sizeof run.kind, "%s.%s", worker->label, kind);
-    snprintf(run.name, sizeof run.name, "%s", name);
-    run.start_ns = run.end_ns = monotonic_ns();
-    while (run.end_ns - run.start_ns < wanted_ns) {
-        const uint8_t *block = start + (size_t)random_below(worker, blocks) * LOOP_BLOCK_BYTES;
-        ((loop_code *)(uintptr_t)block)(CALL_ROUNDS);
-        run.end_ns = monotonic_ns();
-    }
-    if (run_log_add(run_log, &run)) {
-        fprintf(stderr, "address_churn: the log of runs is full\n");
-        exit(EXIT_FAILURE);
-    }
-}
-
-/* Run what is left of FUNCTION around BLOCK, which it owns. */
-static void run_function(struct worker *worker, const char *kind, const struct arena *arena,
-                         const struct function *function, uint32_t block)
-{
-    uint32_t first = block, end = block + 1;
-    while (first > function->first && arena->owners[first - 1] == function)
-        first--;
-    while (end < function->first + function->blocks && arena->owners[end] == function)
-        end++;
-    if (function->pid != worker->pid)
-        kind = "inherited";
-    else if (end - first < function->blocks)
-        kind = "remnant";
-    run_blocks(worker, kind, function->name, arena->exec, first, end - first);
-}
-
-/* ---- Functions ---- */
-
-static void check_dump(const struct worker *worker, int error)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "address_churn: %s\n", jitdump_error(worker->dump));
-    exit(EXIT_FAILURE);
-}
-
-static void own(struct arena *arena, struct function *function)
-{
-    for (uint32_t i = 0; i < function->blocks; i++)
-        arena->owners[function->first + i] = function;
-}
-
-static void count_fill(struct arena *arena, const struct function *function)
-{
-    for (uint32_t i = 0; i < function->blocks; i++)
-        arena->fills[function->first + i]++;
-    deeds[FILLS]++;
-}
-
-static void disown(struct arena *arena, const struct function *function)
-{
-    for (uint32_t i = 0; i < function->blocks; i++)
-        if (arena->owners[function->first + i] == function)
-            arena->owners[function->first + i] = NULL;
-}
-
-static bool is_whole(const struct arena *arena, const struct function *function)
-{
-    for (uint32_t i = 0; i < function->blocks; i++)
-        if (arena->owners[function->first + i] != function)
-            return false;
-    return true;
-}
-
-static struct function *fill(struct worker *worker, struct arena *arena, uint32_t first,
-                             uint32_t blocks)
-{
-    struct function *function = &worker->functions[worker->function_count];
-    if (worker->function_count == FUNCTIONS) {
-        fprintf(stderr, "address_churn: too many functions\n");
-        exit(EXIT_FAILURE);
-    }
-    *function = (struct function){.first = first, .blocks = blocks, .pid = worker->pid};
-    function->bytes =
-        blocks * (size_t)LOOP_BLOCK_BYTES - random_below(worker, LOOP_BLOCK_BYTES - LOOP_MAX_BYTES);
-    snprintf(function->name, sizeof function->name, "%s %zu", worker->label,
-             worker->function_count++);
-    write_loops(worker, arena, first, blocks);
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = function->name;
-    code.code_addr = (uintptr_t)block_at(arena->exec, first);
-    code.code_size = function->bytes;
-    code.bytes = block_at(arena->exec, first);
-    check_dump(worker, jitdump_add_code(worker->dump, &code, &function->code_index));
-    own(arena, function);
-    count_fill(arena, function);
-    return function;
-}
-
-static struct function *fill_somewhere(struct worker *worker, const struct patch *patch)
-{
-    uint32_t blocks = 1 + random_below(worker, FUNCTION_BLOCKS);
-    uint32_t at = patch->first + random_below(worker, patch->blocks - blocks + 1);
-    return fill(worker, patch->arena, at, blocks);
-}
-
-static void move(struct worker *worker, struct arena *arena, struct function *function,
-                 uint32_t first)
-{
-    uint64_t old_addr = (uintptr_t)block_at(arena->exec, function->first);
-    copy_loops(arena, function->first, first, function->blocks);
-    check_dump(worker, jitdump_move_code(worker->dump, function->code_index, old_addr,
-                                         (uintptr_t)block_at(arena->exec, first), function->bytes));
-    disown(arena, function);
-    function->first = first;
-    own(arena, function);
-    deeds[MOVES]++;
-}
-
-static void unload(struct worker *worker, struct arena *arena, const struct function *function)
-{
-    check_dump(worker, jitdump_unload_code(worker->dump, function->code_index,
-                                           (uintptr_t)block_at(arena->exec, function->first),
-                                           function->bytes));
-    disown(arena, function);
-    deeds[UNLOADS]++;
-}
-
 /* ---- What a thread does, one thing after the other ---- */
-
-/* A block of PATCH that has an owner, or PATCH's end. */
-static uint32_t owned_block(struct worker *worker, const struct patch *patch)
-{
-    for (int tries = 0; tries < 20; tries++) {
-        uint32_t block = patch->first + random_below(worker, patch->blocks);
-        if (patch->arena->owners[block])
-            return block;
-    }
-    return patch->first + patch->blocks;
-}
 
 static void run_new(struct worker *worker, const struct patch *patch)
 {
@@ -370,24 +76,26 @@ static void fill_often(struct worker *worker, const struct patch *patch)
     run_survivor(worker, patch);
 }
 
-/* Move a function, run it, and give its old place a new owner if none of it moved onto that. */
+/* Move a function, maybe to another arena, run it, and give its old place a new owner if it left all of that. */
 static void run_moved(struct worker *worker, const struct patch *patch)
 {
-    struct arena *arena = patch->arena;
+    struct arena *from = patch->arena;
     uint32_t block = owned_block(worker, patch);
-    if (block == patch->first + patch->blocks || !is_whole(arena, arena->owners[block]))
+    if (block == patch->first + patch->blocks || !is_whole(from, from->owners[block]))
         return;
-    struct function *function = arena->owners[block];
+    struct function *function = from->owners[block];
     uint32_t old = function->first, blocks = function->blocks;
-    uint32_t to = patch->first + random_below(worker, patch->blocks - blocks + 1);
-    if (to == old)
+    const struct patch *target = any_patch(worker);
+    struct arena *to = target->arena;
+    uint32_t at = target->first + random_below(worker, target->blocks - blocks + 1);
+    if (to == from && at == old)
         return;
-    move(worker, arena, function, to);
-    bool refill = to + blocks <= old || old + blocks <= to;
-    const struct function *heir = refill ? fill(worker, arena, old, blocks) : NULL;
-    run_function(worker, "moved", arena, function, to);
+    move(worker, function, from, to, at);
+    bool refill = to != from || at + blocks <= old || old + blocks <= at;
+    const struct function *heir = refill ? fill(worker, from, old, blocks) : NULL;
+    run_function(worker, "moved", to, function, at);
     if (heir)
-        run_function(worker, "heir", arena, heir, old);
+        run_function(worker, "heir", from, heir, old);
 }
 
 /* Unload a function, and run its dead code, or other code of which nobody is told, in its place. */
@@ -407,18 +115,12 @@ static void run_dead(struct worker *worker, const struct patch *patch)
 
 /* ---- What only some threads do, with memory rather than code ---- */
 
-static void flip_for_nothing(struct arena *arena)
-{
-    begin_write(arena, 0, (uint32_t)(arena->bytes / LOOP_BLOCK_BYTES));
-    end_write(arena, 0, (uint32_t)(arena->bytes / LOOP_BLOCK_BYTES));
-}
-
-static void name_memory(struct arena *arena)
+static void name_memory(struct worker *worker, struct arena *arena)
 {
     if (prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, arena->exec, arena->bytes, "code of address_churn"))
         return; /* a kernel without such names */
     flip_for_nothing(arena);
-    deeds[MEMORY_NAMES]++;
+    worker->deeds[MEMORY_NAMES]++;
 }
 
 /* Tell that FUNCTION of the arena that stood at OLD_EXEC is at the arena's new place.  What was only half there is dropped. */
@@ -453,7 +155,7 @@ static void move_memory(struct worker *worker, struct arena *arena)
         if (function && (i == 0 || arena->owners[i - 1] != function))
             follow_memory(worker, arena, old, function);
     }
-    deeds[MEMORY_MOVES]++;
+    worker->deeds[MEMORY_MOVES]++;
 }
 
 /* Map a file over the first page of ARENA, whose functions are gone with that, run code in it, and go back. */
@@ -467,16 +169,7 @@ static void map_file(struct worker *worker, struct arena *arena)
     if (mmap(arena->exec, arena->bytes, PROT_READ | PROT_EXEC,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         fail("address_churn: mmap over a file");
-    deeds[FILES]++;
-}
-
-/* Map the executable side of a memfd over itself. */
-static void remap(struct arena *arena)
-{
-    if (mmap(arena->exec, arena->bytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, arena->fd,
-             0) == MAP_FAILED)
-        fail("address_churn: mmap of a memfd");
-    deeds[REMAPS]++;
+    worker->deeds[FILES]++;
 }
 
 /* The last arena is the one for files. */
@@ -488,24 +181,26 @@ static struct arena *file_arena(void)
 static void change_memory(struct worker *worker)
 {
     uint32_t what = random_below(worker, 8);
-    if (worker->own->mode == WRITE_ELSEWHERE)
-        remap(worker->own);
-    else if (worker->own->mode == WRITE_ANY_TIME)
+    if (worker->own->mode == WRITE_ANY_TIME)
         return;
-    else if (what == 0)
-        name_memory(worker->own);
-    else if (what <= 2)
+    if (worker->own->mode == WRITE_ELSEWHERE) {
+        remap(worker->own);
+        worker->deeds[REMAPS]++;
+    } else if (what == 0) {
+        name_memory(worker, worker->own);
+    } else if (what <= 2) {
         move_memory(worker, worker->own);
-    else if (what <= 4)
+    } else if (what <= 4) {
         map_file(worker, file_arena());
-    else
+    } else {
         flip_for_nothing(worker->own);
+    }
 }
 
 static void step(struct worker *worker)
 {
-    const struct patch *patch =
-        &worker->patches[random_below(worker, (uint32_t)worker->patch_count)];
+    worker->steps++;
+    const struct patch *patch = any_patch(worker);
     switch (random_below(worker, 12)) {
     case 0:
     case 1:
@@ -536,25 +231,48 @@ static void step(struct worker *worker)
 
 /* ---- Children ---- */
 
+static void wait_for_children(void)
+{
+    for (int status; wait(&status) > 0;)
+        if (status) {
+            fprintf(stderr, "address_churn: a child ended with status %x\n", status);
+            exit(EXIT_FAILURE);
+        }
+}
+
+static void fork_child(struct worker *worker, enum child child);
+
+static void do_as(struct worker *worker, enum child child)
+{
+    if (child >= CHURNING_CHILD)
+        step(worker);
+    else
+        run_survivor(worker, any_patch(worker));
+    if (child == FLIPPING_CHILD)
+        flip_for_nothing(worker->own);
+}
+
 static void be_child(struct worker *worker, enum child child)
 {
-    static const char *const labels[CHILDREN] = {
-        [QUIET_CHILD] = "quiet", [FLIPPING_CHILD] = "flipping", [CHURNING_CHILD] = "churning"};
+    static const char *const labels[CHILDREN] = {[QUIET_CHILD] = "quiet",
+                                                 [FLIPPING_CHILD] = "flipping",
+                                                 [CHURNING_CHILD] = "churning",
+                                                 [GRANDCHILD] = "grandchild"};
     worker->pid = worker->tid = getpid();
     worker->label = labels[child];
-    worker->until_ns = monotonic_ns() + CHILD_MS * UINT64_C(1000000);
     /* Nobody here gives back the lock of the shared arena if another thread held it at the fork. */
     while (worker->patches[worker->patch_count - 1].arena->mode == WRITE_AND_EXECUTE)
         worker->patch_count--;
-    while (monotonic_ns() < worker->until_ns) {
-        if (child == CHURNING_CHILD)
-            step(worker);
-        else
-            run_survivor(worker,
-                         &worker->patches[random_below(worker, (uint32_t)worker->patch_count)]);
-        if (child == FLIPPING_CHILD)
-            flip_for_nothing(worker->own);
+    uint64_t end_ns = monotonic_ns() + CHILD_MS * UINT64_C(1000000);
+    bool forked = child != CHURNING_CHILD;
+    while (monotonic_ns() < end_ns) {
+        do_as(worker, child);
+        if (!forked && monotonic_ns() > end_ns - CHILD_MS * UINT64_C(500000)) {
+            fork_child(worker, GRANDCHILD);
+            forked = true;
+        }
     }
+    wait_for_children();
     check_dump(worker, jitdump_close(worker->dump));
     _exit(EXIT_SUCCESS);
 }
@@ -568,52 +286,7 @@ static void fork_child(struct worker *worker, enum child child)
         be_child(worker, child);
 }
 
-static void wait_for_children(void)
-{
-    for (int status; wait(&status) > 0;)
-        if (status) {
-            fprintf(stderr, "address_churn: a child ended with status %x\n", status);
-            exit(EXIT_FAILURE);
-        }
-}
-
 /* ---- Setting up ---- */
-
-static void open_arena(struct arena *arena, enum write_mode mode, size_t pages)
-{
-    *arena = (struct arena){.mode = mode, .bytes = pages * PAGE_BYTES, .fd = -1};
-    pthread_mutex_init(&arena->lock, NULL);
-    if (mode == WRITE_ELSEWHERE) {
-        arena->fd = memfd_create("code of address_churn", MFD_CLOEXEC);
-        if (arena->fd < 0 || ftruncate(arena->fd, (off_t)arena->bytes))
-            fail("address_churn: memfd");
-        arena->write = map(arena->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd);
-        arena->exec = map(arena->bytes, PROT_READ | PROT_EXEC, MAP_SHARED, arena->fd);
-        return;
-    }
-    int write = mode == WRITE_ANY_TIME ? PROT_WRITE : 0;
-    arena->exec = arena->write =
-        map(arena->bytes, PROT_READ | PROT_EXEC | write, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-}
-
-/* An arena with room behind it into which it can grow, and a second home. */
-static void open_growing_arena(struct arena *arena)
-{
-    open_arena(arena, WRITE_OR_EXECUTE, ARENA_PAGES);
-    arena->other_home = map(arena->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    arena->bytes /= 2;
-    protect(arena->exec + arena->bytes, arena->bytes, PROT_NONE);
-}
-
-/* Only while there is one thread: another could take the room. */
-static void grow(struct arena *arena)
-{
-    munmap(arena->exec + arena->bytes, arena->bytes);
-    if (mremap(arena->exec, arena->bytes, 2 * arena->bytes, 0) == MAP_FAILED)
-        fail("address_churn: mremap of an arena that shall grow");
-    arena->bytes *= 2;
-    deeds[GROWTHS]++;
-}
 
 static void add_patch(struct worker *worker, struct arena *arena, uint32_t first, uint32_t blocks)
 {
@@ -646,10 +319,12 @@ static struct jitdump *open_dump(const char *dir)
     exit(EXIT_FAILURE);
 }
 
-static void open_worker(struct worker *worker, enum workers which, uint64_t seed)
+static void open_worker(struct worker *worker, enum workers which, uint64_t seed,
+                        struct run_log *log, atomic_ulong *deeds)
 {
     static const char *const labels[WORKERS] = {"flipped", "dual", "plain"};
-    *worker = (struct worker){.label = labels[which], .own = &arenas[which]};
+    *worker =
+        (struct worker){.label = labels[which], .own = &arenas[which], .log = log, .deeds = deeds};
     worker->random = (seed + which + 1) * UINT64_C(0x9e3779b97f4a7c15);
     worker->functions = calloc(FUNCTIONS, sizeof *worker->functions);
     if (!worker->functions)
@@ -669,12 +344,20 @@ static void work_until(struct worker *worker, uint64_t time_ns)
         step(worker);
 }
 
+/* Work to the end; where the machine is busy with other things, longer. */
+static void work_to_end(struct worker *worker)
+{
+    work_until(worker, worker->until_ns);
+    while (worker->steps < STEPS)
+        step(worker);
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
     worker->pid = getpid();
     worker->tid = (int)syscall(SYS_gettid);
-    work_until(worker, worker->until_ns);
+    work_to_end(worker);
     return NULL;
 }
 
@@ -683,20 +366,20 @@ static void work_all(struct worker *workers, uint64_t run_ns)
     pthread_t threads[WORKERS];
     struct worker *forking = &workers[FLIPPED];
     uint64_t start_ns = monotonic_ns();
+    for (int i = 0; i < WORKERS; i++)
+        workers[i].until_ns = start_ns + run_ns;
     forking->pid = forking->tid = getpid();
     work_until(forking, start_ns + run_ns / 20);
     grow(forking->own);
     forking->patches[0] = (struct patch){forking->own, 2 * PAGE_BLOCKS - 8, PATCH_BLOCKS};
-    for (int i = FLIPPED + 1; i < WORKERS; i++) {
-        workers[i].until_ns = start_ns + run_ns;
+    for (int i = FLIPPED + 1; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, work, &workers[i]))
             fail("address_churn: pthread_create");
-    }
-    for (enum child child = QUIET_CHILD; child < CHILDREN; child++) {
-        work_until(forking, start_ns + run_ns * child / CHILDREN);
+    for (enum child child = QUIET_CHILD; child <= CHURNING_CHILD; child++) {
+        work_until(forking, start_ns + run_ns * child / (CHURNING_CHILD + 1));
         fork_child(forking, child);
     }
-    work_until(forking, start_ns + run_ns);
+    work_to_end(forking);
     for (int i = FLIPPED + 1; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
     wait_for_children();
@@ -719,26 +402,18 @@ static void write_range(FILE *truth, const uint8_t *start)
                 (uintptr_t)(start + ARENA_PAGES * PAGE_BYTES));
 }
 
-/* How often the block was filled that was filled most often. */
-static uint32_t most_fills(const struct arena *arena)
-{
-    uint32_t most = 0;
-    for (int i = 0; i < ARENA_BLOCKS; i++)
-        most = arena->fills[i] > most ? arena->fills[i] : most;
-    return most;
-}
-
-static void write_truth(FILE *truth)
+static void write_truth(FILE *truth, const struct worker *worker)
 {
     write_clock(truth);
     for (int i = 0; i < ARENAS; i++) {
         write_range(truth, arenas[i].exec);
         write_range(truth, arenas[i].other_home);
-        fprintf(truth, "# one address was filled %" PRIu32 " times\n", most_fills(&arenas[i]));
+        fprintf(truth, "# flips %lu, most_fills %" PRIu32 "\n", arenas[i].flips,
+                most_fills(&arenas[i]));
     }
     for (int i = 0; i < DEEDS; i++)
-        fprintf(truth, "# %s %lu\n", deed_names[i], deeds[i]);
-    run_log_write(run_log, truth);
+        fprintf(truth, "# %s %lu\n", deed_names[i], worker->deeds[i]);
+    run_log_write(worker->log, truth);
 }
 
 static FILE *open_truth(const char *path)
@@ -761,18 +436,19 @@ static void open_all(struct worker *workers, uint64_t seed)
     snprintf(second, sizeof second, "%s/second", dir ? dir : ".");
     if (mkdir(second, 0755) && errno != EEXIST)
         fail(second);
-    run_log = run_log_open();
-    deeds = map(DEEDS * sizeof *deeds, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
-    if (!run_log)
-        fail("address_churn");
     open_growing_arena(&arenas[FLIPPED]);
     open_arena(&arenas[DUAL], WRITE_ELSEWHERE, ARENA_PAGES);
     open_arena(&arenas[PLAIN], WRITE_ANY_TIME, ARENA_PAGES);
     open_arena(&arenas[WORKERS], WRITE_AND_EXECUTE, ARENA_PAGES);
     open_arena(file_arena(), WRITE_OR_EXECUTE, ARENA_PAGES);
     code_file = open_code_file(second);
+    struct run_log *log = run_log_open();
+    atomic_ulong *deeds =
+        map(DEEDS * sizeof *deeds, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+    if (!log)
+        fail("address_churn");
     for (int i = 0; i < WORKERS; i++)
-        open_worker(&workers[i], (enum workers)i, seed);
+        open_worker(&workers[i], (enum workers)i, seed, log, deeds);
     workers[FLIPPED].dump = workers[PLAIN].dump = open_dump(NULL);
     workers[DUAL].dump = open_dump(second);
 }
@@ -805,7 +481,7 @@ int main(int argc, char **argv)
     FILE *truth = open_truth(argv[optind]);
     open_all(workers, seed);
     work_all(workers, (uint64_t)(seconds * 1e9));
-    write_truth(truth);
+    write_truth(truth, &workers[FLIPPED]);
     close_all(workers);
     if (fclose(truth))
         fail(argv[optind]);
