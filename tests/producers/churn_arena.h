@@ -76,7 +76,11 @@ static inline void open_arena(struct arena *arena, enum write_mode mode, size_t 
     }
     int write = mode == WRITE_ANY_TIME ? PROT_WRITE : 0;
     arena->exec = arena->write =
-        map(arena->bytes, PROT_READ | PROT_EXEC | write, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        map(arena->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    /* Pages that are first touched one by one, each while it alone is writable, never become one mapping
+     * again, and mremap takes only one. */
+    memset(arena->write, 0xcc, arena->bytes);
+    protect(arena->exec, arena->bytes, PROT_READ | PROT_EXEC | write);
 }
 
 /* An arena with room behind it into which it can grow, and a second home. */
