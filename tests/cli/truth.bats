@@ -7,6 +7,7 @@ clocks="mono own"
 
 setup_file() {
     require_perf || return 0
+    check_rate || return
     cd "$BATS_FILE_TMPDIR" || return
     local clock form
     for clock in $clocks; do
@@ -20,6 +21,14 @@ setup_file() {
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR"
+}
+
+# The kernel lowers the rate by itself when it finds that sampling takes too long.
+check_rate() {
+    local rate
+    rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+    [ "$rate" -ge 5000 ] || complain "5 kHz is needed, and perf_event_max_sample_rate is $rate: as root," \
+        "sysctl -w kernel.perf_cpu_time_max_percent=0 kernel.perf_event_max_sample_rate=100000"
 }
 
 record_churn() {
@@ -97,10 +106,7 @@ check_names() {
 # ---- That the recordings are what they shall be ----
 
 @test "truth: sampled at 5 kHz" {
-    local rate
-    rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
-    [ "$rate" -ge 5000 ] || complain "the kernel lowered the rate to $rate, or it was too low: as root, sysctl -w" \
-        "kernel.perf_cpu_time_max_percent=0 kernel.perf_event_max_sample_rate=100000"
+    check_rate
     # While a thread has the CPU its samples are 200 us apart.
     perf script -i file-mono/perf.data -F tid,time --ns | tr -d : | awk '
         { us = ($2 - last[$1]) * 1e6; last[$1] = $2; n++; even += us > 180 && us < 220 }
@@ -259,7 +265,7 @@ check_rounds() {
         inject $layout
         after=$(rounds $layout.data)
         echo "# $1, $layout layout: $before rounds before, $after after" >&3
-        [ "$before" -ge 5 ] && [ "$after" -eq "$before" ]
+        [ "$before" -ge 3 ] && [ "$after" -eq "$before" ]
         perf_on report $layout.data --stdio >/dev/null 2>report.err
         ! grep -iE 'order|warning|lost|processed' report.err || complain "$(cat report.err)"
     done
