@@ -327,6 +327,30 @@ static const char *accept(struct jit_clock *clock, const struct chooser *chooser
     return NULL;
 }
 
+/* Header and records agree, and are all of a time well before or after the process's life: another process wrote the file.
+ * (Less, and it may be a clock that runs close by.) */
+static bool is_anothers(const struct chooser *chooser)
+{
+    const struct clock_evidence *evidence = &chooser->facts.evidence;
+    uint64_t header = evidence->header;
+    bool outside = header + 2 * SEC < chooser->question->life.begin_ns ||
+                   (evidence->ended && header > evidence->end_ns + 2 * SEC &&
+                    header - evidence->end_ns < LONG_AFTER_NS);
+    return chooser->question->may_be_anothers && outside && header <= evidence->first &&
+           evidence->first - header < LONG_AFTER_NS;
+}
+
+/* The CPU's counter starts with the machine, as CLOCK_MONOTONIC does: header and mapping say about the same of its age. */
+static bool are_cycles(const struct chooser *chooser, const struct clock_candidate *candidate)
+{
+    const struct clock_facts *facts = &chooser->facts;
+    if (candidate->kind != CLOCK_KIND_CYCLES || !facts->live.cycles_per_s)
+        return false;
+    uint64_t header_ms = facts->evidence.header / (facts->live.cycles_per_s / 1000 + 1);
+    uint64_t marker_ms = facts->evidence.marker_ns / MS;
+    return header_ms <= marker_ms + marker_ms / 8 && marker_ms <= header_ms + header_ms / 8;
+}
+
 /* What the flag says does not do.  CLAIMED is NULL, or what it says: in the life of the process, but not where it should
  * be. */
 static const char *choose_other(struct jit_clock *clock, struct chooser *chooser,
@@ -340,7 +364,7 @@ static const char *choose_other(struct jit_clock *clock, struct chooser *chooser
     size_t count = find_others(chooser, &found);
     if (count == 0 && !claimed)
         count = find_unflagged(chooser, &found);
-    if (count == 1)
+    if (count == 1 && (!is_anothers(chooser) || are_cycles(chooser, &found)))
         return accept(clock, chooser, &found, findings);
     if (claimed)
         return accept(clock, chooser, claimed, findings);
@@ -360,18 +384,6 @@ static bool is_plain_lie(const struct chooser *chooser, struct clock_candidate *
            fits(&chooser->facts, candidate);
 }
 
-/* Header and records agree, and are all of a time well before or after the process's life: another process wrote the file.
- * (Less, and it may be a clock that runs close by.) */
-static bool is_anothers(const struct chooser *chooser)
-{
-    const struct clock_evidence *evidence = &chooser->facts.evidence;
-    uint64_t header = evidence->header;
-    bool outside = header + 2 * SEC < chooser->question->life.begin_ns ||
-                   (evidence->ended && header > evidence->end_ns + 2 * SEC);
-    return chooser->question->may_be_anothers && outside && header <= evidence->first &&
-           evidence->first - header < LONG_AFTER_NS;
-}
-
 static const char *choose(struct jit_clock *clock, struct chooser *chooser,
                           struct findings *findings)
 {
@@ -386,13 +398,12 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
         return "there is not enough memory to look at its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
     bool suspicious = possible && is_suspicious(facts, &claimed);
-    if (possible && direct && is_anothers(chooser))
-        return accept(clock, chooser, &claimed, findings);
     if (possible && fits(facts, &claimed) && !suspicious)
         return accept(clock, chooser, &claimed, findings);
     if (direct && !read_more_facts(chooser, true))
         return "there is not enough memory to look at its times";
-    bool loose = possible && direct && in_life(facts, &claimed, facts->evidence.start_ns);
+    bool loose = possible && direct &&
+                 (in_life(facts, &claimed, facts->evidence.start_ns) || is_anothers(chooser));
     return choose_other(clock, chooser, loose ? &claimed : NULL, findings);
 }
 

@@ -24,7 +24,8 @@ struct player {
     const struct profile_map **mappings;
     size_t mapping_count, mapping_capacity;
     struct address_map
-        free_since; /* index into times: when the addresses became free, or were mapped */
+        mapped_since;           /* index into times: when the addresses were mapped last */
+    struct address_map vacated; /* some function that was there has been unloaded or moved */
     uint64_t *times;
     size_t time_count, time_capacity;
     uint64_t
@@ -42,8 +43,8 @@ int player_end_moment(struct player *player);
 
 int player_add_change(struct player *player, struct change change);
 
-/* Note that [START, END) became free at TIME_NS, or was mapped. */
-int player_set_free_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns);
+/* Note that [START, END) was mapped at TIME_NS. */
+int player_set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns);
 
 /* Note that MAP is what stands at [START, END). */
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,

@@ -173,7 +173,7 @@ int player_play_map(struct player *player, uint32_t index)
              : player_end_moment(player))
         return -1;
     return player_set_backed(player, start, end, map) ||
-                   player_set_free_since(player, start, end, map->time_ns + 1)
+                   player_set_mapped_since(player, start, end, map->time_ns + 1)
                ? -1
                : 0;
 }

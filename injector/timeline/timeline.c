@@ -34,7 +34,7 @@ static int add_early_change(struct player *player, struct change change)
     return 0;
 }
 
-int player_set_free_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
+int player_set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
 {
     uint64_t *times =
         array_room(player->times, player->time_count, &player->time_capacity, sizeof *times);
@@ -42,7 +42,7 @@ int player_set_free_since(struct player *player, uint64_t start, uint64_t end, u
         return -1;
     player->times = times;
     times[player->time_count] = time_ns;
-    return address_map_set(&player->free_since, start, end, (uint32_t)player->time_count++);
+    return address_map_set(&player->mapped_since, start, end, (uint32_t)player->time_count++);
 }
 
 /* ---- The end of a moment: what of it can be seen becomes changes ---- */
@@ -142,8 +142,8 @@ static bool is_repeated(const struct player *player, const struct jit_function *
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
 
-/* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not before they became free or
- * were mapped.  TIME_NS, if somebody else has them still. */
+/* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not before they were mapped.
+ * TIME_NS, if somebody else has them or had them: code that was unloaded, or not logged, may have run there. */
 static uint64_t alone_since(const struct player *player, const struct jit_function *function,
                             uint64_t time_ns)
 {
@@ -154,9 +154,12 @@ static uint64_t alone_since(const struct player *player, const struct jit_functi
     const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
     if (range && range->start < end)
         return time_ns;
+    range = address_map_find(&player->vacated, function->addr, &place);
+    if (range && range->start < end)
+        return time_ns;
     since = since > player->began_ns ? since : player->began_ns;
-    range = address_map_find(&player->free_since, function->addr, &place);
-    for (; range && range->start < end; range = address_map_next(&player->free_since, &place))
+    range = address_map_find(&player->mapped_since, function->addr, &place);
+    for (; range && range->start < end; range = address_map_next(&player->mapped_since, &place))
         since = player->times[range->value] > since ? player->times[range->value] : since;
     return since < time_ns ? since : time_ns;
 }
@@ -242,7 +245,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
 }
 
 /* End the residence of function INDEX: what it still owns is nobody's. */
-static int end_function(struct player *player, uint32_t index, uint64_t time_ns)
+static int end_function(struct player *player, uint32_t index)
 {
     const struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
@@ -255,7 +258,7 @@ static int end_function(struct player *player, uint32_t index, uint64_t time_ns)
             return 0;
         struct address_range owned = *range;
         if (add_unloaded(&player->moment, &owned) ||
-            player_set_free_since(player, owned.start, owned.end, time_ns) ||
+            address_map_set(&player->vacated, owned.start, owned.end, 0) ||
             address_map_clear(&player->owners, owned.start, owned.end))
             return -1;
     }
@@ -278,7 +281,7 @@ static const char *dump_path(const struct player *player, uint32_t dump)
     return dump < player->process->dump_count ? player->process->dump_paths[dump] : "a dump";
 }
 
-static int move(struct player *player, const struct code_move *code_move, uint64_t time_ns)
+static int move(struct player *player, const struct code_move *code_move)
 {
     struct jit_function *functions = player->process->log.functions;
     struct jit_function *function = &functions[code_move->function];
@@ -293,15 +296,14 @@ static int move(struct player *player, const struct code_move *code_move, uint64
     function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
     function->first_fde = functions[owner].first_fde;
     function->fde_count = functions[owner].fde_count;
-    if (end_function(player, owner, time_ns) || add_loaded(&player->moment, code_move->function))
+    if (end_function(player, owner) || add_loaded(&player->moment, code_move->function))
         return -1;
     return address_map_set(&player->owners, function->addr, function->addr + function->size,
                            code_move->function);
 }
 
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
-static int unload(struct player *player, const struct code_unload *code_unload, uint64_t time_ns,
-                  bool told)
+static int unload(struct player *player, const struct code_unload *code_unload, bool told)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
     struct address_place place;
@@ -309,7 +311,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
         address_map_find(&player->owners, code_unload->addr, &place);
     for (; range && range->start < end; range = address_map_next(&player->owners, &place))
         if (owns_index(player, range->value, code_unload->dump, code_unload->code_index))
-            return end_function(player, range->value, time_ns);
+            return end_function(player, range->value);
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
     if (told && owner == NO_IMAGE && code_unload->size &&
@@ -328,10 +330,9 @@ static int play_code_event(struct player *player, const struct code_event *event
     case CODE_EVENT_LOAD:
         return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
-        return move(player, &log->moves[event->index], time_ns);
+        return move(player, &log->moves[event->index]);
     default:
-        return unload(player, &log->unloads[event->index], time_ns,
-                      event->kind == CODE_EVENT_UNLOAD);
+        return unload(player, &log->unloads[event->index], event->kind == CODE_EVENT_UNLOAD);
     }
 }
 
@@ -480,7 +481,8 @@ static void free_player(struct player *player)
     address_map_free(&player->owners);
     address_map_free(&player->shown);
     address_map_free(&player->backed);
-    address_map_free(&player->free_since);
+    address_map_free(&player->mapped_since);
+    address_map_free(&player->vacated);
     free(player->mappings);
     free(player->times);
     free(player->early);

@@ -114,7 +114,7 @@ told() {
     PERFJIT=dump JITDUMPDIR=$PWD/dump record_by mono mono.data "$BUILD/producers/every_record" 0.2
     run --separate-stderr perfjit inject -i mono.data -o out.data
     exits 0
-    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ ${stderr,,} != *clock* && $stderr != *"-k mono"* ]] || complain "$stderr"
 }
 
 @test "every other -k: converted, and names stay" {
@@ -231,7 +231,7 @@ END
     rm -f "/tmp/perf-${BASH_REMATCH[1]}.map"
     perfjit inject -q -i php.data -o out.data --jitdump "dump/${dump##*/}"
     samples out.data | tr -s ' ' >moved.samples
-    cp "dump/${dump##*/}" "$dump"
+    mv "dump/${dump##*/}" "$dump" # the very file: a copy need not be that of the process
     check_runtime php
     rm "$dump"
     same moved.samples image.samples

@@ -135,7 +135,8 @@ machine_of_elf() {
     so=$(echo out.data.dso/*.so)
     readelf -h "$so" | grep -q "2's complement, big endian"
     readelf -sW "$so" | awk '$4 == "FUNC" { print $8 }' | sort | paste -sd, >symbols
-    [ "$(cat symbols)" = alpha,beta,omega ] || complain "$(cat symbols)"
+    # gamma, which moved and became omega's code, may have been sampled in the 2 ms before its stamp, or not.
+    [[ $(cat symbols) =~ ^alpha,beta,(gamma,)?omega(,omega)?$ ]] || complain "$(cat symbols)"
     run eu-elflint --gnu-ld "$so"
     [ "$output" = "No errors" ]
     readelf --debug-dump=frames "$so" 2>frames.err | grep -q 'DW_CFA_def_cfa: r15.* ofs 160'

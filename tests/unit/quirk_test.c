@@ -4,6 +4,8 @@
 #include "injector/jit/code_name.h"
 #include "injector/jit/dump_machine.h"
 #include "injector/perf_data/perf_format.h"
+#include "tests/unit/dump_builder.h"
+#include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>
@@ -100,16 +102,32 @@ static size_t build_arch(uint8_t bytes[64], const char *arch)
     return sink.size;
 }
 
+/* The code in the dump; profile_sample hits what lies at 0x401000. */
+static uint64_t code_addr = 0x400ffe;
+
+/* What becomes of a DUMP with these members that was recorded on ARCH. */
 static struct jit_dump corrected(struct jit_dump dump, const char *arch, uint64_t *repairs)
 {
+    static struct dump_builder dump_built;
+    static struct profile_builder profile_built;
     uint8_t bytes[64] = {0};
-    struct perf_file file = {0};
-    perf_features_set(&file.features, PERF_FEATURE_ARCH, bytes, build_arch(bytes, arch));
+    struct perf_file file;
     struct findings findings = {0};
+    profile_begin_one(&profile_built);
+    profile_sample(&profile_built, 0, 1);
+    profile_end_records(&profile_built);
+    open_built_profile(&profile_built, &file);
+    perf_features_set(&file.features, PERF_FEATURE_ARCH, bytes, build_arch(bytes, arch));
+    dump_begin(&dump_built, dump.big_endian, JITHEADER_BYTES);
+    dump_load(&dump_built, 1, code_addr, "f", "code", 0);
     dump.path = "jit-1.dump";
+    dump.data = dump_built.bytes;
+    dump.size = dump.used_bytes = dump_built.sink.size;
+    dump.header_bytes = JITHEADER_BYTES;
     dump_machine_correct(&dump, &file, &findings);
     *repairs = findings.repaired[QUIRK_ELF_MACHINE];
     findings_free(&findings);
+    perf_file_close(&file);
     return dump;
 }
 
@@ -155,6 +173,18 @@ static void test_dumps_from_elsewhere_stay_what_they_are(void **state)
     assert_corrected(EM_X86_64, 8, false, "", EM_X86_64, 8);
 }
 
+/* qemu-user's guest: nothing of it ran here. */
+static void test_an_emulated_machine_stays_what_it_is(void **state)
+{
+    (void)state;
+    code_addr = 0x400ffc; /* ends at the sample */
+    assert_corrected(EM_AARCH64, 8, false, "x86_64", EM_AARCH64, 8);
+    code_addr = 0x401001;
+    assert_corrected(EM_AARCH64, 8, false, "x86_64", EM_AARCH64, 8);
+    code_addr = 0x401000;
+    assert_corrected(EM_AARCH64, 8, false, "x86_64", EM_X86_64, 8);
+}
+
 static void test_a_text_longer_than_its_section_says_nothing(void **state)
 {
     uint8_t bytes[64] = {0};
@@ -181,7 +211,8 @@ int main(void)
         cmocka_unit_test(test_the_recordings_machine_counts),
         cmocka_unit_test(test_programs_of_32_bits_stay_what_they_are),
         cmocka_unit_test(test_dumps_from_elsewhere_stay_what_they_are),
+        cmocka_unit_test(test_an_emulated_machine_stays_what_it_is),
         cmocka_unit_test(test_a_text_longer_than_its_section_says_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -21,7 +21,8 @@ struct family {
 
 struct model {
     uint32_t owners[SPACE], backing[SPACE];
-    uint64_t since[SPACE]; /* when it became free, or was mapped */
+    uint64_t since[SPACE]; /* when it was mapped */
+    bool vacated[SPACE];   /* by an unload or move */
 };
 
 static const char library[] = "/usr/lib/libx.so", shared[] = "/dev/shm/arena";
@@ -127,12 +128,12 @@ static inline uint32_t living(const struct family *family, const struct model *m
     return NOTHING;
 }
 
-static inline void end_residence(struct model *model, uint32_t value, uint64_t time_ns)
+static inline void end_residence(struct model *model, uint32_t value)
 {
     for (size_t i = 0; value != NOTHING && i < SPACE; i++)
         if (model->owners[i] == value) {
             model->owners[i] = NOTHING;
-            model->since[i] = time_ns;
+            model->vacated[i] = true;
         }
 }
 
@@ -144,8 +145,7 @@ static inline void model_event(const struct family *family, const struct process
     if (event->kind == CODE_EVENT_UNLOAD) {
         const struct code_unload *gone = &log->unloads[event->index];
         uint64_t stop = gone->addr + (gone->size ? gone->size : CELL_BYTES);
-        end_residence(model, living(family, model, gone->addr, stop, gone->code_index),
-                      event->time_ns);
+        end_residence(model, living(family, model, gone->addr, stop, gone->code_index));
         return;
     }
     if (event->kind == CODE_EVENT_MOVE) {
@@ -155,7 +155,7 @@ static inline void model_event(const struct family *family, const struct process
                               log->functions[loaded].code_index);
         if (old == NOTHING)
             return;
-        end_residence(model, old, event->time_ns);
+        end_residence(model, old);
     }
     const struct jit_function *new = &log->functions[loaded];
     paint(model->owners, new->addr, new->addr + new->size, base + loaded);
@@ -217,6 +217,7 @@ static inline struct model model_begin(const struct family *family,
         model_play(family, family->parent, &model, family->fork_ns,
                    family->parent->process.log.event_count, family->parent->process.map_count);
         memset(model.since, 0, sizeof model.since); /* the fork is later */
+        memset(model.vacated, 0, sizeof model.vacated);
     }
     return model;
 }
@@ -232,7 +233,7 @@ static inline uint64_t owned_since(const struct family *family,
     struct model model = model_begin(family, builder);
     model_play(family, builder, &model, time_ns, event, maps_before(builder, time_ns));
     for (uint64_t at = function->addr; at < function->addr + function->size; at += CELL_BYTES) {
-        if (model.owners[cell_of(at)] != NOTHING)
+        if (model.owners[cell_of(at)] != NOTHING || model.vacated[cell_of(at)])
             return time_ns;
         since = model.since[cell_of(at)] > since ? model.since[cell_of(at)] : since;
     }

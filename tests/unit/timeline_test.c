@@ -548,14 +548,14 @@ static void test_sample_shortly_before_a_load_sees_it(void **state)
     assert_plays("12 14 17", "14:1000-1100=f0", "");
 }
 
-static void test_late_stamp_reaches_back_to_the_unload_at_most(void **state)
+static void test_no_stamp_is_late_where_code_was_unloaded(void **state)
 {
     (void)state;
     built.process.load_slack_ns = 7;
     build_load(&built, 3, 0x1000, 0x100);
     build_unload(&built, 15, 0);
     build_load(&built, 20, 0x1000, 0x100);
-    assert_plays("5 14 17", "3:1000-1100=f0 15:1000-1100=gone 17:1000-1100=f1", "");
+    assert_plays("5 14 17", "3:1000-1100=f0 15:1000-1100=gone 20:1000-1100=f1", "");
 }
 
 static void test_late_stamp_takes_nothing_from_an_owner(void **state)
@@ -824,7 +824,7 @@ int main(void)
         TIMELINE_TEST(test_fork_ends_a_moment),
         TIMELINE_TEST(test_exec_ends_all_code),
         TIMELINE_TEST(test_sample_shortly_before_a_load_sees_it),
-        TIMELINE_TEST(test_late_stamp_reaches_back_to_the_unload_at_most),
+        TIMELINE_TEST(test_no_stamp_is_late_where_code_was_unloaded),
         TIMELINE_TEST(test_late_stamp_takes_nothing_from_an_owner),
         TIMELINE_TEST(test_late_stamp_reaches_back_to_the_last_map_or_fork_at_most),
         TIMELINE_TEST(test_the_same_file_again_is_the_arena),
