@@ -2,6 +2,7 @@
 #include "tests/unit/jitdump_test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 enum { ADDR = 0x40000 };
@@ -30,19 +31,19 @@ static struct jitdump_code code_named(const char *name)
 
 /* ---- The record ---- */
 
-/* f calls g at a.js:3:5, and g calls h and then g again; the rows stand in no order. */
+/* f calls g at a.js:3:5, and g calls h and then g again; the rows stand in no order, two of them twice. */
 static const struct jitdump_inline CALLS[] = {
     {"g", "a.js", "b.js", 3, 5, 10, JITDUMP_NOT_INLINED},
     {"h", "b.js", NULL, 11, 0, 0, 0},
     {"g", "", "b.js", 0, 0, 10, 0},
 };
 static const struct jitdump_line ROWS[] = {
-    {ADDR + 12, "a.js", 4, 1},  {ADDR, "a.js", 2, 1},      {ADDR + 2, "a.js", 3, 1},
-    {ADDR + 2, "b.js", 10, 1},  {ADDR + 4, "b.js", 11, 1}, {ADDR + 5, "h.js", 1, 1},
-    {ADDR + 9, "b.js", 10, 2},  {ADDR + 7, "h.js", 2, 1},  {ADDR + 16, NULL, 0, 0},
-    {ADDR + 11, "b.js", 10, 1}, {ADDR + 13, "a.js", 5, 1},
+    {ADDR + 12, "a.js", 4, 1}, {ADDR, "a.js", 2, 1},       {ADDR + 2, "a.js", 3, 1},
+    {ADDR + 2, "b.js", 10, 1}, {ADDR + 4, "b.js", 11, 1},  {ADDR + 5, "b.js", 12, 1},
+    {ADDR + 5, "h.js", 1, 1},  {ADDR + 9, "b.js", 10, 2},  {ADDR + 7, "h.js", 2, 1},
+    {ADDR + 16, NULL, 0, 0},   {ADDR + 11, "b.js", 10, 1}, {ADDR + 13, "a.js", 5, 1},
 };
-static const uint32_t ROW_CALLS[] = {OWN, OWN, OWN, 0, 0, 1, 2, 1, 0, 0, OWN};
+static const uint32_t ROW_CALLS[] = {OWN, OWN, OWN, 0, 0, 2, 1, 2, 1, 0, 0, OWN};
 
 static struct jitdump_code inlining_code(void)
 {
@@ -159,7 +160,7 @@ static void test_first_record_of_a_group(void **state)
 
 static void test_ascending_rows_make_the_same_record(void **state)
 {
-    static const size_t order[] = {1, 2, 3, 4, 5, 7, 6, 9, 0, 10, 8};
+    static const size_t order[] = {1, 2, 3, 4, 5, 6, 8, 7, 10, 0, 11, 9};
     struct jitdump_line rows[sizeof order / sizeof order[0]];
     uint32_t row_calls[sizeof order / sizeof order[0]];
     struct jitdump_code code = inlining_code();
@@ -209,13 +210,13 @@ static void expect_no_inline_info(struct jitdump_code *code)
 
 static void test_without_inlines_there_is_no_record(void **state)
 {
-    static const uint32_t none[sizeof ROWS / sizeof ROWS[0]] = {OWN, OWN, OWN, OWN, OWN, OWN,
-                                                                OWN, OWN, OWN, OWN, OWN};
+    uint32_t none[sizeof ROWS / sizeof ROWS[0]];
     struct jitdump_code code = inlining_code();
     (void)state;
     code.inline_count = 0;
     code.line_inlines = NULL;
     expect_no_inline_info(&code);
+    memset(none, 0xff, sizeof none);
     code.line_inlines = none;
     expect_no_inline_info(&code);
     code.code_addr += 0x1000; /* nobody asks where the rows are */
@@ -298,8 +299,8 @@ static void test_bad_rows(void **state)
     expect_refusal(&code, -EINVAL, "line_inlines[4] is 4294967294");
     row_calls[4] = 0;
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
-        rows[10].addr = outside[i];
-        expect_refusal(&code, -EINVAL, "jitdump_line 10: addr 0x");
+        rows[11].addr = outside[i];
+        expect_refusal(&code, -EINVAL, "jitdump_line 11: addr 0x");
     }
     code = inlining_code();
     code.inline_count = 0; /* but rows that belong to inlines */
@@ -480,7 +481,7 @@ static void test_many_rows(void **state)
     free(rows);
 }
 
-/* ---- Threads ---- */
+/* ---- Threads and kills ---- */
 
 enum { THREADS = 4, ADDS = 2000 };
 
@@ -492,12 +493,27 @@ static void *add_many(void *argument)
     return NULL;
 }
 
+/* The next group, which must be whole, in front of which fillers may stand.  Returns false at the end. */
+static bool next_group(const struct dump_bytes *bytes, size_t *offset)
+{
+    struct record inlining = {0}, lines = {0}, load = {0};
+    do {
+        if (!next_record(bytes, offset, &inlining) || inlining.id == JIT_CODE_CLOSE)
+            return false;
+    } while (inlining.id == JIT_FILLER);
+    assert_true(next_record(bytes, offset, &lines));
+    assert_true(next_record(bytes, offset, &load));
+    expect_inline_info(&inlining);
+    assert_int_equal(lines.id, JIT_CODE_DEBUG_INFO);
+    assert_int_equal(load.id, JIT_CODE_LOAD);
+    return true;
+}
+
 /* Every group is whole, whoever writes next to it. */
 static void test_threads(void **state)
 {
     pthread_t threads[THREADS];
     struct jitdump *dump = open_dump();
-    struct record inlining = {0}, lines = {0}, load = {0};
     size_t offset = JITHEADER_BYTES;
     (void)state;
     for (int i = 0; i < THREADS; i++)
@@ -507,16 +523,49 @@ static void test_threads(void **state)
     assert_int_equal(jitdump_lost(dump), 0);
     assert_int_equal(jitdump_close(dump), 0);
     struct dump_bytes bytes = read_dump(path);
-    for (int i = 0; i < THREADS * ADDS; i++) {
-        assert_true(next_record(&bytes, &offset, &inlining));
-        assert_true(next_record(&bytes, &offset, &lines));
-        assert_true(next_record(&bytes, &offset, &load));
-        expect_inline_info(&inlining);
-        assert_int_equal(lines.id, JIT_CODE_DEBUG_INFO);
-        assert_int_equal(load.id, JIT_CODE_LOAD);
-    }
-    assert_int_equal(bytes.size - offset, JR_CODE_CLOSE_BYTES);
+    for (int i = 0; i < THREADS * ADDS; i++)
+        assert_true(next_group(&bytes, &offset));
+    assert_false(next_group(&bytes, &offset));
+    assert_int_equal(offset, bytes.size);
     free(bytes.data);
+}
+
+static void child_adds_for_ever(struct jitdump *unused)
+{
+    struct jitdump_code code = inlining_code();
+    struct jitdump *dump;
+    (void)unused;
+    CHECK(try_open(&dump) == 0);
+    for (;;)
+        CHECK(jitdump_add_code(dump, &code, NULL) == 0);
+}
+
+static off_t size_of(const char *file_path)
+{
+    struct stat status;
+    return stat(file_path, &status) == 0 ? status.st_size : 0;
+}
+
+/* Killed at any moment, a process leaves whole groups, and fillers. */
+static void test_kills(void **state)
+{
+    size_t groups = 0;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        pid_t child = start_child(child_adds_for_ever, NULL);
+        size_t offset = JITHEADER_BYTES;
+        set_path(child);
+        while (size_of(path) < (64 << 10)) /* it has begun */
+            usleep(100);
+        usleep((useconds_t)(i * 211));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(wait_for(child), 128 + SIGKILL);
+        struct dump_bytes bytes = read_dump(path);
+        while (next_group(&bytes, &offset))
+            groups++;
+        free(bytes.data);
+    }
+    assert_true(groups > 0);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
@@ -540,6 +589,7 @@ int main(void)
         TEST(test_deep_tree),
         TEST(test_many_rows),
         TEST(test_threads),
+        TEST(test_kills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
