@@ -48,7 +48,8 @@ static uint64_t unwinding_info_bytes(const struct jitdump_unwind *unwind)
     return JR_CODE_UNWINDING_INFO_BYTES + unwind->unwinding_size;
 }
 
-uint64_t jd_function_measure(const struct jitdump_code *code, struct function_sizes *sizes)
+uint64_t jd_function_measure(const struct jitdump_code *code, const struct inline_info *inlining,
+                             struct function_sizes *sizes)
 {
     sizes->name = strlen(code->name ? code->name : "") + 1;
     sizes->unwinding_info = unwinding_info_bytes(code->unwind);
@@ -59,7 +60,7 @@ uint64_t jd_function_measure(const struct jitdump_code *code, struct function_si
     if (code->line_count > UINT32_MAX / JR_DEBUG_ENTRY_BYTES)
         return TOO_LARGE;
     sizes->debug_info = debug_info_bytes(code);
-    return sizes->unwinding_info + sizes->debug_info + sizes->load;
+    return sizes->unwinding_info + inlining->total_size + sizes->debug_info + sizes->load;
 }
 
 /* ---- Putting ---- */
@@ -118,10 +119,15 @@ static void put_load(struct dump_room *room, const struct jitdump_code *code,
 }
 
 void jd_put_function(struct dump_room *room, const struct jitdump_code *code,
-                     const struct function_sizes *sizes, struct record_author author)
+                     const struct inline_info *inlining, const struct function_sizes *sizes,
+                     struct record_author author)
 {
     if (sizes->unwinding_info)
         put_unwinding_info(room, code->unwind, sizes->unwinding_info);
+    if (inlining->total_size) {
+        jd_room_begin_record(room, JIT_CODE_INLINE_INFO, inlining->total_size);
+        jd_put_inline_info(&room->sink, inlining, code);
+    }
     if (sizes->debug_info)
         put_debug_info(room, code, sizes->debug_info);
     put_load(room, code, sizes, author);

@@ -288,33 +288,52 @@ static int reserve(struct jitdump *dump, uint64_t bytes, bool new_function, stru
     return jd_tail_reserve(&file->tail, bytes, new_function, room);
 }
 
-static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint64_t *code_index)
+/* Write the group of CODE, which is checked and brought in order. */
+static int put_code(struct jitdump *dump, const struct jitdump_code *code,
+                    const struct inline_info *inlining, uint64_t *code_index)
 {
-    struct jitdump_code code;
     struct function_sizes sizes;
     struct record_author author;
     struct dump_room room;
-    int error = read_code(dump, &code, given);
-    if (error)
-        return error;
-    uint64_t bytes = jd_function_measure(&code, &sizes);
+    uint64_t bytes = jd_function_measure(code, inlining, &sizes);
     if (bytes > UINT32_MAX)
-        return jd_error_keep(&dump->error, -EFBIG,
-                             "%s: a function's name, code, lines and unwind tables are over 4 GiB "
-                             "together, which is more than a record can have",
-                             jitdump_path(dump));
-    error = reserve(dump, bytes, true, &room, &author);
+        return jd_error_keep(
+            &dump->error, -EFBIG,
+            "%s: a function's name, code, lines, inlined calls and unwind tables are "
+            "over 4 GiB together, which is more than a record can have",
+            jitdump_path(dump));
+    int error = reserve(dump, bytes, true, &room, &author);
     if (error)
         return error;
-    jd_put_function(&room, &code, &sizes, author);
-    if (code_index)
-        *code_index = room.code_index;
+    jd_put_function(&room, code, inlining, &sizes, author);
     error = jd_room_publish(&room);
-    return error ? jd_error_keep(&dump->error, error,
-                                 "%s: a function's name or a source file's "
-                                 "name changed while it was copied",
-                                 jitdump_path(dump))
-                 : 0;
+    if (error)
+        return jd_error_keep(&dump->error, error,
+                             "%s: a function's name or a source file's "
+                             "name changed while it was copied",
+                             jitdump_path(dump));
+    *code_index = room.code_index;
+    return 0;
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint64_t *code_index)
+{
+    struct jitdump_code code;
+    struct inline_info inlining;
+    int error = read_code(dump, &code, given);
+    if (!error)
+        error = jd_inline_info_check(&code, &dump->error);
+    if (error)
+        return error;
+    error = jd_inline_info_make(&inlining, &code);
+    if (error)
+        jd_error_keep(&dump->error, error,
+                      "%s: no memory to bring a function's inlined calls in order",
+                      jitdump_path(dump));
+    else
+        error = put_code(dump, &code, &inlining, code_index);
+    jd_inline_info_free(&inlining);
+    return error;
 }
 
 static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
@@ -351,16 +370,19 @@ static int counted(struct jitdump *dump, int error)
 
 int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
-    if (!dump)
-        return 0;
-    int error = dump->open_error;
-    return counted(dump, error ? error : add_code(dump, code, code_index));
+    uint64_t index = JITDUMP_NO_CODE;
+    int error = dump ? dump->open_error : 0;
+    if (dump && !error)
+        error = add_code(dump, code, &index);
+    if (code_index)
+        *code_index = index;
+    return error ? counted(dump, error) : 0;
 }
 
 int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
                          uint64_t new_code_addr, uint64_t code_size)
 {
-    if (!dump)
+    if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
     int error = dump->open_error;
     return counted(
@@ -370,7 +392,7 @@ int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old
 int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                            uint64_t code_size)
 {
-    if (!dump)
+    if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
     int error = dump->open_error;
     return counted(dump, error ? error : unload_code(dump, code_index, code_addr, code_size));

@@ -67,12 +67,32 @@ struct jitdump_options {
     uint32_t elf_mach; /* ELF e_machine of the code; 0: this program's */
 };
 
-/* One row of a function's line table: the instructions from ADDR up to the next row's. */
+/* What jitdump_add_code gives for the code_index of a function that it did not record. */
+#define JITDUMP_NO_CODE UINT64_MAX
+/* For a row: its instructions are the function's own.  For an inlined call: it stands in the function itself. */
+#define JITDUMP_NOT_INLINED UINT32_MAX
+
+/* One row of a function's line table: the instructions from ADDR up to the next row's.  Where calls were
+ * inlined, file and line are those of the innermost one's source. */
 struct jitdump_line {
     uint64_t addr;    /* absolute address of the first instruction of the row */
     const char *file; /* source file, as a debugger should look for it */
     uint32_t line;    /* from 1; 0: no line */
     uint32_t column;  /* from 1; 0: not known */
+};
+
+/* A call that the compiler inlined.  All of a function's together are a tree, in which parents stand in front:
+ * if main calls f, and f calls g, and both are inlined into main, then f is inline 0 with the parent
+ * JITDUMP_NOT_INLINED, and g is inline 1 with the parent 0.  A function that is inlined at two places is two
+ * inlines.  This struct does not grow: it is an array's element. */
+struct jitdump_inline {
+    const char *name;      /* of the function that was inlined; not NULL */
+    const char *call_file; /* where its call stands in the parent's source; NULL or "": not known */
+    const char *decl_file; /* where it is defined; NULL or "": not known */
+    uint32_t call_line;    /* from 1; 0: not known */
+    uint32_t call_column;  /* from 1; 0: not known */
+    uint32_t decl_line;    /* from 1; 0: not known */
+    uint32_t parent;       /* index of the inline that holds the call, or JITDUMP_NOT_INLINED */
 };
 
 /* Unwind tables as bytes, in the order that perf reads: .eh_frame first, .eh_frame_hdr last.  With an
@@ -93,7 +113,13 @@ struct jitdump_code {
     const void *bytes;  /* code_size bytes of code, readable now; NULL: they can't be read */
     const struct jitdump_line *lines; /* line_count rows, or NULL */
     size_t line_count;
-    const struct jitdump_unwind *unwind; /* or NULL */
+    const struct jitdump_unwind *unwind;  /* or NULL */
+    const struct jitdump_inline *inlines; /* inline_count of them, or NULL */
+    size_t inline_count;
+    const uint32_t
+        *line_inlines; /* for each of the line_count rows the index of the innermost inline
+                                   * that its instructions belong to, or JITDUMP_NOT_INLINED; may be NULL
+                                   * when inline_count or line_count is 0 */
 };
 
 /* Initialisers that set the size member and nothing else. */
@@ -103,7 +129,7 @@ struct jitdump_code {
     }
 #define JITDUMP_CODE_INIT                                                                          \
     {                                                                                              \
-        sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0                                           \
+        sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
     }
 
 /* Open jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump.
@@ -116,7 +142,7 @@ struct jitdump_code {
  * commas) and JITDUMP_ALWAYS is not given.
  *
  * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only keeps the text for
- * jitdump_error(): every other call on it returns the same errno, and jitdump_close() frees it.  With
+ * jitdump_error(): adding to it, and moving and unloading, return the same errno, and jitdump_close() frees it.  With
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
  * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
  * dump that is still being written: by another handle of this process, or by one of the same pid in
@@ -157,29 +183,45 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
 
 /* Record that from now on the bytes [code_addr, code_addr + code_size) are function NAME.
  *
- * Everything CODE points to is copied before this returns.  Unwind tables, lines and the load reach the
- * file as one group, in that order, with no other thread's records in between.  Call it after the code is
- * complete and before it first runs: samples taken earlier have no name.  An address may be used again at
- * any time, with or without jitdump_unload_code; the newest function wins.
+ * Everything CODE points to is copied before this returns.  Unwind tables, inlined calls, lines and the load
+ * reach the file as one group, in that order, with no other thread's records in between.  Call it after the
+ * code is complete and before it first runs: samples taken earlier have no name.  An address may be used
+ * again at any time, with or without jitdump_unload_code; the newest function wins.
+ *
+ * Inlined calls: line_inlines says which rows of the line table belong to which.  From a row's address up to
+ * the next one's the instructions are those of its inline, and so of its parents; in front of the first row
+ * they are the function's own.  Rows may stand in any order; of rows at one address the last given counts.
+ * They must lie in [code_addr, code_addr + code_size], where a row at the end holds no instruction.  Without
+ * inlines (inline_count 0) rows may be anywhere, as they always could.  The inlines are the extension record
+ * CODE_INLINE_INFO (jitdump/README.md), which perf inject skips; it gets the lines.
  *
  * CODE_INDEX, if not NULL, receives the number by which to move or unload the function: unique in the
- * process's dump, counted from 0.
+ * process's dump, counted from 0.  It receives JITDUMP_NO_CODE when the function was not recorded, because
+ * of an error or because DUMP is NULL.
  *
  * Returns 0; -EINVAL when code->size does not reach behind code_size, a pointer is missing where a count is
- * not 0, or the unwind header is larger than the whole; -E2BIG when a member is set that this version does
- * not know; -EFBIG for a group over 4 GiB; or the error of growing the file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM,
- * -EFBIG at the file size limit, for which no signal is raised; -EBADF if the program closed the file's
- * descriptor), or in a child of opening it.  A function that could not be recorded is counted in
- * jitdump_lost() and leaves no trace in the file; later calls try again.  Since 0.1.0.  */
+ * not 0, the unwind header is larger than the whole, an inline has no name or a parent that does not stand in
+ * front of it, a row belongs to an inline that does not exist, or it lies outside the function (see above);
+ * -E2BIG when a member is set that this version does not know; -EFBIG for a group over 4 GiB; -ENOMEM when
+ * there is no memory to bring inlined calls in order; or the error of growing the
+ * file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM, -EFBIG at the file size limit, for which no signal is raised; -EBADF
+ * if the program closed the file's descriptor), or in a child of opening it.  A function that could not be
+ * recorded is counted in jitdump_lost() and leaves no trace in the file; later calls try again.
+ * Since 0.1.0.  */
 static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
                                    uint64_t *code_index)
 {
-    return dump ? jitdump_add_code_on(dump, code, code_index) : 0;
+    if (dump)
+        return jitdump_add_code_on(dump, code, code_index);
+    if (code_index)
+        *code_index = JITDUMP_NO_CODE;
+    return 0;
 }
 
 /* Record that function CODE_INDEX was copied from OLD_CODE_ADDR to NEW_CODE_ADDR and runs there from now
  * on; the old place holds no function any more.  Call it before the code first runs at its new place.
- * The ranges may overlap.  Returns as jitdump_add_code.  Since 0.1.0.  */
+ * The ranges may overlap.  With JITDUMP_NO_CODE nothing is recorded and 0 returned: what is not in the dump
+ * can't move.  Otherwise returns as jitdump_add_code.  Since 0.1.0.  */
 static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
                                     uint64_t old_code_addr, uint64_t new_code_addr,
                                     uint64_t code_size)
@@ -190,7 +232,8 @@ static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
 
 /* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call it
  * after the code last ran and before its memory is used for anything else.  Writes the extension record
- * CODE_UNLOAD (jitdump/README.md); perf inject skips it.  Returns as jitdump_add_code.  Since 0.1.0.  */
+ * CODE_UNLOAD (jitdump/README.md); perf inject skips it.  With JITDUMP_NO_CODE nothing is recorded and 0
+ * returned.  Otherwise returns as jitdump_add_code.  Since 0.1.0.  */
 static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                                       uint64_t code_size)
 {

@@ -62,11 +62,37 @@
  * is whole, so that a process killed in the middle leaves a record that every reader steps over.  Its
  * timestamp is 0 if the process was killed even earlier.
  *
+ * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose CODE_LOAD
+ * follows in the same group
+ *     16 u64 code_addr        of that function; a reader matches by it
+ *     24 u32 nr_inline
+ *     28 u32 nr_span
+ *     32 u32 strings_bytes
+ *     36 u32 pad1             0
+ *     40     inlines          nr_inline times 28 bytes: u32 parent, u32 call_file, u32 call_line,
+ *                             u32 call_column, u32 name, u32 decl_file, u32 decl_line
+ *            spans            nr_span times 8 bytes: u32 code_offset, u32 inline_index
+ *            strings          strings_bytes bytes, the last of them NUL
+ * parent: the index of an earlier inline, or JIT_INLINE_NONE: inlined straight into the function.  call_*: where
+ * in the parent (or the function) the call stands; line and column 0: not known.  name: of the callee.
+ * decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0: not known.  call_file, name and
+ * decl_file are offsets into strings, of a NUL-terminated string each; JIT_INLINE_NONE: none, but not for name.
+ * spans: strictly ascending by code_offset.  From code_offset up to the next span's, or the function's end, the
+ * instructions belong to inline inline_index, the innermost one, or with JIT_INLINE_NONE to the function itself.
+ * In front of the first span: the function itself.
+ * Valid if the sizes add up to total_size, strings end with NUL (or are none, and nr_inline is 0), each parent is
+ * smaller than its child's own index or none, the offsets lie in strings, the spans ascend, and each inline_index
+ * is smaller than nr_inline or none.  A code_offset of code_size or more contradicts the CODE_LOAD.
+ *
+ * Order in a group: [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO] CODE_LOAD.
+ *
  * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the variable
  * part that its counts announce.  A prefix of zeros is room that was reserved and never used: the end.
  */
 #ifndef JITDUMP_FORMAT_H
 #define JITDUMP_FORMAT_H
+
+#include <stdint.h>
 
 enum {
     JITDUMP_MAGIC = 0x4a695444,
@@ -84,8 +110,12 @@ enum {
     JIT_CODE_UNWINDING_INFO = 4,
     JIT_CODE_UNLOAD = 0x504a0001,
     JIT_FILLER = 0x504a0002,
+    JIT_CODE_INLINE_INFO = 0x504a0003,
     JIT_CODE_DEBUG_INFO2 = 0x31504d54, /* "TMP1": samply's experimental inline record */
 };
+
+/* No inline, no string. */
+#define JIT_INLINE_NONE UINT32_MAX
 
 /* Fixed sizes, in bytes. */
 enum {
@@ -101,6 +131,9 @@ enum {
     JR_CODE_CLOSE_BYTES = 16,
     JR_CODE_UNWINDING_INFO_BYTES = 40,
     JR_CODE_UNLOAD_BYTES = 48,
+    JR_CODE_INLINE_INFO_BYTES = 40,
+    JR_INLINE_BYTES = 28,
+    JR_INLINE_SPAN_BYTES = 8,
 };
 
 #endif

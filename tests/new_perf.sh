@@ -75,11 +75,11 @@ run_tinyjit() { # LAYOUT OPTION...
     rm -rf "$work" && mkdir -p "$work/dump"
     sed 's/repeat(@is_even, 1000, 1500)/repeat(@is_even, 60, 25000)/' examples/tinyjit/demo.tj >"$work/demo.tj"
     PERFJIT=dump JITDUMPDIR=$work/dump perf record -q -k mono -e cpu-clock:u -F 1000 --call-graph dwarf,16384 \
-        -o "$work/perf.data" "$build/static/tinyjit" --no-frame-pointer "$@" --seconds 3 "$work/demo.tj" >/dev/null 2>&1
+        -o "$work/perf.data" "$build/static/tinyjit" --no-frame-pointer "$@" --inline-log "$work/inlines" --seconds 3 "$work/demo.tj" >/dev/null 2>&1
     "$build/perfjit" inject -q --layout "$layout" -i "$work/perf.data" -o "$work/perf.jit.data"
     mkdir -p "$root$build/static" && cp "$build/static/tinyjit" "$root$build/static/"
     new_script perf.jit.data --no-inline --max-stack 1000 -F ip,sym,symoff >"$build/script.txt"
-    "$build/producers/chain_check" "$work/demo.tj" <"$build/script.txt" >"$build/chains.txt" 2>"$build/wrong.txt"
+    "$build/producers/chain_check" -i "$work/inlines" "$work/demo.tj" <"$build/script.txt" >"$build/chains.txt" 2>"$build/wrong.txt"
     echo "# $(cat "$build/chains.txt")"
     head -3 "$build/wrong.txt" | cut -c1-300
     awk '{ exit !($2 > 200 && ($4 + $6) * 1000 >= $2 * 995) }' "$build/chains.txt"

@@ -40,6 +40,7 @@ void code_free(struct code *code)
 {
     free(code->name);
     free(code->lines);
+    free(code->inlines);
     free(code->frame_events);
     free(code->calls);
     free(code);

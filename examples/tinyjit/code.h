@@ -2,7 +2,7 @@
 #ifndef TINYJIT_CODE_H
 #define TINYJIT_CODE_H
 
-#include "examples/tinyjit/lexer.h"
+#include "examples/tinyjit/syntax.h"
 #include "examples/tinyjit/x86_assembler.h"
 
 #include <stdbool.h>
@@ -20,10 +20,20 @@ enum code_kind {
     CODE_KINDS
 };
 
+enum { NOT_INLINED = -1 };
+
+/* A call that was replaced by what it calls. */
+struct code_inline {
+    const struct function *function;
+    struct position call; /* where it stands in PARENT, or in the code's own function */
+    uint32_t parent; /* index of the one that it stands in, which comes before it; or NOT_INLINED */
+};
+
 /* From OFFSET up to the next one, the instructions come from this place in the script. */
 struct code_line {
     uint32_t offset;
     struct position at;
+    uint32_t inlined; /* index of the innermost inlined call that they belong to, or NOT_INLINED */
 };
 
 /* How to unwind the frame, as a list of changes: an event holds from CODE_OFFSET on, that is after the
@@ -71,12 +81,14 @@ struct code {
     size_t reserved; /* bytes in the arena: size, and what code_log_describe wants behind it */
     struct code_line *lines;
     size_t line_count;
+    struct code_inline *inlines;
+    size_t inline_count;
     struct code_frame_event *frame_events;
     size_t frame_event_count;
     struct code_frame frame;
     struct code_call *calls;
     size_t call_count;
-    uint64_t code_index; /* by which the jitdump knows it */
+    uint64_t code_index; /* by which the jitdump knows it, or JITDUMP_NO_CODE */
     bool retired;        /* no call goes here any more: free it when it has left the stack */
     bool active;         /* on the stack, by the last walk */
 };

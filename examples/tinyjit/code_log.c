@@ -2,6 +2,7 @@
 #include "examples/tinyjit/code_log.h"
 
 #include "examples/tinyjit/code_unwind.h"
+#include "examples/tinyjit/inline_log.h"
 #include "examples/tinyjit/memory.h"
 #include "perfmap/perfmap.h"
 
@@ -13,9 +14,6 @@
 
 /* Between two codes at least: an ELF file for one function alone has its header in front of it. */
 enum { ELF_HEADER_BYTES = 64 };
-
-/* What code_index is when the dump could not take the code. */
-#define NOT_IN_DUMP UINT64_MAX
 
 /* One line an event, in the order of time.  Lines go out at once, so that the file is whole even after a crash. */
 static const char truth_header[] =
@@ -70,11 +68,14 @@ static int open_file(FILE **file, const char *path)
 }
 
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const char *truth_path, const char *code_path)
+                  const struct code_log_paths *paths)
 {
     *log = (struct code_log){0};
-    if (open_file(&log->truth, truth_path) < 0 || open_file(&log->code_file, code_path) < 0)
+    if (open_file(&log->truth, paths->truth) < 0 || open_file(&log->code_file, paths->code) < 0 ||
+        open_file(&log->inline_log, paths->inline_log) < 0)
         return -1;
+    if (log->inline_log)
+        inline_log_begin(log->inline_log);
     log->script = realpath(script_path, NULL);
     if (!log->script)
         log->script = memory_or_exit(strdup(script_path));
@@ -113,8 +114,10 @@ void code_log_close(struct code_log *log)
         fclose(log->truth);
     if (log->code_file)
         fclose(log->code_file);
+    if (log->inline_log)
+        fclose(log->inline_log);
     free(log->script);
-    log->truth = log->code_file = NULL;
+    log->truth = log->code_file = log->inline_log = NULL;
     log->script = NULL;
 }
 
@@ -160,12 +163,46 @@ static struct jitdump_line *jitdump_lines(const struct code_log *log, const stru
     return lines;
 }
 
+/* For each of the lines which inlined call it belongs to. */
+static uint32_t *jitdump_line_inlines(const struct code *code)
+{
+    uint32_t *inlines = memory_new(code->line_count, sizeof *inlines);
+    for (size_t i = 0; i < code->line_count; i++)
+        inlines[i] = code->lines[i].inlined; /* NOT_INLINED is the library's JITDUMP_NOT_INLINED */
+    return inlines;
+}
+
+static struct jitdump_inline *jitdump_inlines(const struct code_log *log, const struct code *code)
+{
+    struct jitdump_inline *inlines = memory_new(code->inline_count, sizeof *inlines);
+    for (size_t i = 0; i < code->inline_count; i++) {
+        const struct code_inline *from = &code->inlines[i];
+        inlines[i] = (struct jitdump_inline){.name = inline_log_name(from),
+                                             .call_file = log->script,
+                                             .decl_file = log->script,
+                                             .call_line = from->call.line,
+                                             .call_column = from->call.column,
+                                             .decl_line = from->function->at.line,
+                                             .parent = from->parent};
+    }
+    return inlines;
+}
+
+static void free_inlines(struct jitdump_inline *inlines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((char *)(uintptr_t)inlines[i].name);
+    free(inlines);
+}
+
 static void dump_load(struct code_log *log, struct code *code)
 {
-    code->code_index = NOT_IN_DUMP;
+    code->code_index = JITDUMP_NO_CODE;
     if (!log->dump)
         return;
     struct jitdump_line *lines = jitdump_lines(log, code);
+    uint32_t *line_inlines = jitdump_line_inlines(code);
+    struct jitdump_inline *inlines = jitdump_inlines(log, code);
     struct jitdump_code record = JITDUMP_CODE_INIT;
     record.name = code->name;
     record.code_addr = address(code->addr);
@@ -173,10 +210,13 @@ static void dump_load(struct code_log *log, struct code *code)
     record.bytes = code->addr;
     record.lines = lines;
     record.line_count = code->line_count;
+    record.line_inlines = line_inlines;
+    record.inlines = inlines;
+    record.inline_count = code->inline_count;
     record.unwind = &log->unwind;
-    uint64_t code_index;
-    if (jitdump_add_code(log->dump, &record, &code_index) == 0)
-        code->code_index = code_index;
+    jitdump_add_code(log->dump, &record, &code->code_index);
+    free_inlines(inlines, code->inline_count);
+    free(line_inlines);
     free(lines);
 }
 
@@ -203,6 +243,8 @@ void code_log_load(struct code_log *log, struct code *code)
     perfmap_add(log->map, address(code->addr), code->size, code->name);
     if (log->code_file)
         write_code(log->code_file, code);
+    if (log->inline_log)
+        inline_log_write(log->inline_log, code, log->script);
 }
 
 void code_log_move(struct code_log *log, const struct code *code, const uint8_t *old_addr)
@@ -211,9 +253,8 @@ void code_log_move(struct code_log *log, const struct code *code, const uint8_t 
     if (log->truth)
         fprintf(log->truth, "%" PRIu64 " move %" PRIx64 " %" PRIx64 " %zu %s\n", now_ns(),
                 address(old_addr), address(code->addr), code->size, code->name);
-    if (code->code_index != NOT_IN_DUMP)
-        jitdump_move_code(log->dump, code->code_index, address(old_addr), address(code->addr),
-                          code->size);
+    jitdump_move_code(log->dump, code->code_index, address(old_addr), address(code->addr),
+                      code->size);
     perfmap_add(log->map, address(code->addr), code->size, code->name);
 }
 
@@ -223,6 +264,5 @@ void code_log_unload(struct code_log *log, const struct code *code)
     if (log->truth)
         fprintf(log->truth, "%" PRIu64 " unload %" PRIx64 " %zu %s\n", now_ns(),
                 address(code->addr), code->size, code->name);
-    if (code->code_index != NOT_IN_DUMP)
-        jitdump_unload_code(log->dump, code->code_index, address(code->addr), code->size);
+    jitdump_unload_code(log->dump, code->code_index, address(code->addr), code->size);
 }

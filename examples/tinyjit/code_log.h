@@ -4,6 +4,7 @@
  *                                   ──▶ libperfmap   if PERFJIT contains "map"
  *                                   ──▶ truth file   for tests: the same events, noted down independently
  *                                   ──▶ code file    for tests: bytes, source lines, frames
+ *                                   ──▶ inline log   for tests: whose each instruction is (inline_log.h)
  */
 #ifndef TINYJIT_CODE_LOG_H
 #define TINYJIT_CODE_LOG_H
@@ -17,21 +18,26 @@
 struct jitdump_cfi;
 struct perfmap;
 
+/* The files; NULL: not that one. */
+struct code_log_paths {
+    const char *truth, *code, *inline_log;
+};
+
 struct code_log {
     struct jitdump *dump;
     struct jitdump_cfi *cfi;      /* builds the unwind tables, */
     struct jitdump_unwind unwind; /* these for the code that was described last */
     struct perfmap *map;
-    FILE *truth, *code_file;
+    FILE *truth, *code_file, *inline_log;
     char *script; /* absolute path */
     uint64_t loads[CODE_KINDS], moves, unloads;
 };
 
-/* Start logging code of the script at SCRIPT_PATH in ARENA.  TRUTH_PATH and CODE_PATH may be NULL.  Trouble with
- * the libraries is said on stderr and otherwise harmless: no script fails because nobody can profile it.
- * Returns -1, after a message, if one of the two files can't be made. */
+/* Start logging code of the script at SCRIPT_PATH in ARENA.  Trouble with the libraries is said on stderr and
+ * otherwise harmless: no script fails because nobody can profile it.  Returns -1, after a message, if one of the
+ * files can't be made. */
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const char *truth_path, const char *code_path);
+                  const struct code_log_paths *paths);
 
 void code_log_close(struct code_log *log);
 

@@ -9,6 +9,7 @@ struct emitter_failure {
     x86_label label;
     enum failure failure;
     struct position at;
+    uint32_t inlined;
     uint32_t cfa_distance;
 };
 
@@ -26,8 +27,11 @@ static void frame_event(struct emitter *e, enum code_frame_kind kind, enum x86_r
 
 void emitter_open(struct emitter *e, const struct program *program, bool frame_pointer)
 {
-    *e = (struct emitter){
-        .program = program, .frame.pointer = frame_pointer, .frame.plain = true, .cfa_distance = 8};
+    *e = (struct emitter){.program = program,
+                          .inlined = (uint32_t)NOT_INLINED,
+                          .frame.pointer = frame_pointer,
+                          .frame.plain = true,
+                          .cfa_distance = 8};
     x86_assembler_open(&e->x86, CODE_CAPACITY);
     frame_event(e, FRAME_CFA_RSP, X86_RSP, 8);
 }
@@ -42,12 +46,15 @@ struct code *emitter_finish(struct emitter *e, enum code_kind kind, uint32_t fun
     code->size = e->x86.size;
     code->lines = e->lines;
     code->line_count = e->line_count;
+    code->inlines = e->inlines;
+    code->inline_count = e->inline_count;
     code->frame_events = e->frame_events;
     code->frame_event_count = e->frame_event_count;
     code->frame = e->frame;
     code->calls = e->calls;
     code->call_count = e->call_count;
     e->lines = NULL;
+    e->inlines = NULL;
     e->frame_events = NULL;
     e->calls = NULL;
     return code;
@@ -58,6 +65,7 @@ void emitter_close(struct emitter *e)
     x86_assembler_close(&e->x86);
     free(e->failures);
     free(e->lines);
+    free(e->inlines);
     free(e->frame_events);
     free(e->calls);
 }
@@ -66,14 +74,27 @@ void emitter_line(struct emitter *e, struct position at)
 {
     uint32_t offset = (uint32_t)e->x86.size;
     struct code_line *last = e->line_count ? &e->lines[e->line_count - 1] : NULL;
-    if (last && last->at.line == at.line && last->at.column == at.column)
+    e->at = at;
+    if (last && last->at.line == at.line && last->at.column == at.column &&
+        last->inlined == e->inlined)
         return;
-    if (last && last->offset == offset) {
-        last->at = at;
-        return;
+    if (!last || last->offset != offset) {
+        e->lines = array_room(e->lines, e->line_count, &e->line_capacity, sizeof *e->lines);
+        last = &e->lines[e->line_count++];
     }
-    e->lines = array_room(e->lines, e->line_count, &e->line_capacity, sizeof *e->lines);
-    e->lines[e->line_count++] = (struct code_line){offset, at};
+    *last = (struct code_line){offset, at, e->inlined};
+}
+
+void emitter_begin_inline(struct emitter *e, const struct function *function, struct position call)
+{
+    e->inlines = array_room(e->inlines, e->inline_count, &e->inline_capacity, sizeof *e->inlines);
+    e->inlines[e->inline_count] = (struct code_inline){function, call, e->inlined};
+    e->inlined = (uint32_t)e->inline_count++;
+}
+
+void emitter_end_inline(struct emitter *e)
+{
+    e->inlined = e->inlines[e->inlined].parent;
 }
 
 /* ---- The frame ---- */
@@ -245,7 +266,8 @@ x86_label emitter_failure(struct emitter *e, enum failure failure, struct positi
     x86_label label = x86_label_new(&e->x86);
     e->failures =
         array_room(e->failures, e->failure_count, &e->failure_capacity, sizeof *e->failures);
-    e->failures[e->failure_count++] = (struct emitter_failure){label, failure, at, e->cfa_distance};
+    e->failures[e->failure_count++] =
+        (struct emitter_failure){label, failure, at, e->inlined, e->cfa_distance};
     return label;
 }
 
@@ -254,6 +276,7 @@ void emitter_failures(struct emitter *e)
     for (size_t i = 0; i < e->failure_count; i++) {
         const struct emitter_failure *failure = &e->failures[i];
         emitter_resume(e, failure->cfa_distance);
+        e->inlined = failure->inlined;
         emitter_line(e, failure->at);
         x86_label_bind(&e->x86, failure->label);
         align_stack(e);

@@ -23,6 +23,9 @@ struct emitter {
     struct x86_assembler x86;
     const struct program *program;
     bool counting;         /* tier 1 counts calls and loops, to find out what is hot */
+    bool inlining;         /* tier 2 replaces calls of small functions by the functions */
+    struct position at;    /* where in the script the code comes from, now, */
+    uint32_t inlined;      /* and which inlined call it belongs to, or NOT_INLINED */
     bool cfa_in_rbp;       /* now */
     uint32_t cfa_distance; /* CFA - rsp, now */
     struct code_frame frame;
@@ -32,6 +35,8 @@ struct emitter {
     size_t failure_count, failure_capacity;
     struct code_line *lines;
     size_t line_count, line_capacity;
+    struct code_inline *inlines;
+    size_t inline_count, inline_capacity;
     struct code_frame_event *frame_events;
     size_t frame_event_count, frame_event_capacity;
     struct code_call *calls;
@@ -50,6 +55,11 @@ void emitter_close(struct emitter *e);
 
 /* From here on the code comes from AT. */
 void emitter_line(struct emitter *e, struct position at);
+
+/* From here on the code belongs to FUNCTION, whose call at CALL it replaces; and then no more.  The next line must be
+ * said after each. */
+void emitter_begin_inline(struct emitter *e, const struct function *function, struct position call);
+void emitter_end_inline(struct emitter *e);
 
 /* ---- The frame ---- */
 

@@ -30,8 +30,10 @@ struct options {
 enum option_key {
     OPTION_TRUTH = 256,
     OPTION_DUMP_CODE,
+    OPTION_INLINE_LOG,
     OPTION_TIER2_AFTER,
     OPTION_NO_TIER2,
+    OPTION_NO_INLINE,
     OPTION_COMPACT_EVERY,
     OPTION_NO_FRAME_POINTER,
     OPTION_WX,
@@ -50,6 +52,7 @@ static const struct argp_option option_table[] = {
     {"tier2-after", OPTION_TIER2_AFTER, "N", 0,
      "Recompile a function after N calls or 32 N loop rounds (100); 0: use tier 2 at once", 0},
     {"no-tier2", OPTION_NO_TIER2, 0, 0, "Never recompile", 0},
+    {"no-inline", OPTION_NO_INLINE, 0, 0, "Call functions, however small they are", 0},
     {"no-frame-pointer", OPTION_NO_FRAME_POINTER, 0, 0, "Address frames by rsp", 0},
     {0, 0, 0, 0, "Where it is put:", 3},
     {"compact-every", OPTION_COMPACT_EVERY, "N", 0,
@@ -60,6 +63,8 @@ static const struct argp_option option_table[] = {
     {"truth", OPTION_TRUTH, "FILE", 0, "Log when which code was where", 0},
     {"dump-code", OPTION_DUMP_CODE, "FILE", 0, "Write the code's bytes, source lines and frames",
      0},
+    {"inline-log", OPTION_INLINE_LOG, "FILE", 0,
+     "Write which function and line each instruction comes from, through inlined calls", 0},
     {"stats", OPTION_STATS, 0, 0, "Count events, on stderr", 0},
     {"check", OPTION_CHECK, 0, 0,
      "Keep what is printed, interpret the script too, and compare; status 1 if they differ", 0},
@@ -93,35 +98,62 @@ static error_t parse_argument(struct options *options, const char *text,
     return 0;
 }
 
+/* Returns false for a key that is not about files. */
+static bool parse_path(int key, const char *text, struct code_log_paths *paths)
+{
+    switch (key) {
+    case OPTION_TRUTH:
+        paths->truth = text;
+        return true;
+    case OPTION_DUMP_CODE:
+        paths->code = text;
+        return true;
+    case OPTION_INLINE_LOG:
+        paths->inline_log = text;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Returns false for a key that is not about compiling. */
+static bool parse_compiling(int key, const char *text, struct runtime_options *runtime,
+                            const struct argp_state *state)
+{
+    switch (key) {
+    case OPTION_TIER2_AFTER:
+        runtime->tier2_after = (uint32_t)parse_count(state, text, INT32_MAX);
+        return true;
+    case OPTION_NO_TIER2:
+        runtime->no_tier2 = true;
+        return true;
+    case OPTION_NO_INLINE:
+        runtime->no_inline = true;
+        return true;
+    case OPTION_COMPACT_EVERY:
+        runtime->compact_every = (uint32_t)parse_count(state, text, INT32_MAX);
+        return true;
+    case OPTION_NO_FRAME_POINTER:
+        runtime->no_frame_pointer = true;
+        return true;
+    case OPTION_WX:
+        runtime->flip_protection = true;
+        return true;
+    case OPTION_GROW:
+        runtime->grow_arena = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct options *options = state->input;
-    struct runtime_options *runtime = &options->runtime;
+    if (parse_path(key, text, &options->runtime.paths) ||
+        parse_compiling(key, text, &options->runtime, state))
+        return 0;
     switch (key) {
-    case OPTION_TRUTH:
-        runtime->truth_path = text;
-        return 0;
-    case OPTION_DUMP_CODE:
-        runtime->code_path = text;
-        return 0;
-    case OPTION_TIER2_AFTER:
-        runtime->tier2_after = (uint32_t)parse_count(state, text, INT32_MAX);
-        return 0;
-    case OPTION_NO_TIER2:
-        runtime->no_tier2 = true;
-        return 0;
-    case OPTION_COMPACT_EVERY:
-        runtime->compact_every = (uint32_t)parse_count(state, text, INT32_MAX);
-        return 0;
-    case OPTION_NO_FRAME_POINTER:
-        runtime->no_frame_pointer = true;
-        return 0;
-    case OPTION_WX:
-        runtime->flip_protection = true;
-        return 0;
-    case OPTION_GROW:
-        runtime->grow_arena = true;
-        return 0;
     case OPTION_REPEAT:
         options->repeat = parse_count(state, text, UINT64_MAX);
         return 0;
@@ -132,7 +164,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->statistics = true;
         return 0;
     case OPTION_CHECK:
-        options->check = runtime->verify = true;
+        options->check = options->runtime.verify = true;
         return 0;
     case ARGP_KEY_ARG:
         return parse_argument(options, text, state);

@@ -70,6 +70,7 @@ static struct code *make_code(struct runtime *runtime, enum code_kind kind, uint
     struct emitter e;
     emitter_open(&e, runtime->program, !runtime->options.no_frame_pointer);
     e.counting = !runtime->options.no_tier2;
+    e.inlining = !runtime->options.no_inline;
     emit(&e, kind, function);
     struct code *code = emitter_finish(&e, kind, function);
     if (code) {
@@ -243,8 +244,7 @@ int runtime_open(struct runtime *runtime, const struct program *program,
     if (error)
         fprintf(stderr, "tinyjit: no memory for code: %s\n", strerror(-error));
     else
-        error = code_log_open(&runtime->log, program->path, &runtime->arena, options->truth_path,
-                              options->code_path);
+        error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths);
     if (error || open_stubs(runtime) < 0) {
         runtime_close(runtime);
         return -1;

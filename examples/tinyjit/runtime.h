@@ -20,12 +20,13 @@
 
 struct runtime_options {
     bool no_tier2;
+    bool no_inline;
     uint32_t tier2_after;   /* calls; 0: compile with tier 2 at once */
     uint32_t compact_every; /* compilations; 0: only when there are many holes */
     bool no_frame_pointer;
     bool flip_protection, grow_arena;
     bool verify; /* unwind each stack by the frame events too, and compare */
-    const char *truth_path, *code_path;
+    struct code_log_paths paths;
 };
 
 struct runtime {

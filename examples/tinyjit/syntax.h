@@ -49,6 +49,8 @@ enum node_kind {
     NODE_CALL,       /* index: the function; items: the arguments */
     NODE_CALL_VALUE, /* left: the function's number; items: the arguments */
     NODE_BUILTIN,    /* index: enum builtin; left: the argument */
+    NODE_INLINED, /* index: the function; items: assignments to its parameters; other: its body.  Only
+                      * the inliner makes these, for tier 2 */
     /* statements */
     NODE_SET_LOCAL,   /* index; right: the value */
     NODE_SET_GLOBAL,  /* index; right: the value */

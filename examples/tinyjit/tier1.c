@@ -104,6 +104,7 @@ static void compile_binary(struct tier1 *tier, const struct node *node)
 
 static void compile_call(struct tier1 *tier, const struct node *node)
 {
+    const struct position around = tier->e->at;
     if (node->kind == NODE_CALL_VALUE) {
         compile_expression(tier, node->left);
         emitter_push(tier->e, X86_RAX);
@@ -117,18 +118,21 @@ static void compile_call(struct tier1 *tier, const struct node *node)
     emitter_line(tier->e, node->at);
     if (node->kind == NODE_CALL) {
         emitter_call_function(tier->e, node->index);
-        return;
+    } else {
+        emitter_pop(tier->e, X86_RAX);
+        emitter_call_value(tier->e, node->item_count, node->at);
     }
-    emitter_pop(tier->e, X86_RAX);
-    emitter_call_value(tier->e, node->item_count, node->at);
+    emitter_line(tier->e, around);
 }
 
 static void compile_builtin(struct tier1 *tier, const struct node *node)
 {
+    const struct position around = tier->e->at;
     compile_expression(tier, node->left);
     x86_mov(tier->x86, X86_RDI, X86_RAX);
     emitter_line(tier->e, node->at);
     emitter_call_helper(tier->e, node->index);
+    emitter_line(tier->e, around);
 }
 
 static void compile_expression(struct tier1 *tier, const struct node *node)

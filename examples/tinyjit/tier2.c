@@ -3,6 +3,7 @@
 
 #include "examples/tinyjit/arithmetic.h"
 #include "examples/tinyjit/constant.h"
+#include "examples/tinyjit/inliner.h"
 
 static void compile_statement(struct tier2 *tier, const struct node *node);
 
@@ -86,7 +87,7 @@ static void compile_return(struct tier2 *tier, const struct node *node)
 {
     tier2_value_to(tier, node->left, X86_RAX);
     if (node != tier->last)
-        x86_jmp(tier->x86, tier->epilogue);
+        x86_jmp(tier->x86, tier->end);
 }
 
 static void compile_statement(struct tier2 *tier, const struct node *node)
@@ -121,6 +122,42 @@ static void compile_statement(struct tier2 *tier, const struct node *node)
     }
 }
 
+static const struct node *last_statement(const struct node *block)
+{
+    const struct node *last = NULL;
+    for (const struct node *item = block->items; item; item = item->next)
+        last = item;
+    return last;
+}
+
+/* The statements of a function at AT.  Behind them is the place that its returns jump to, with the value in rax. */
+static void compile_body(struct tier2 *tier, const struct node *body, struct position at)
+{
+    tier->end = x86_label_new(tier->x86);
+    tier->last = last_statement(body);
+    compile_statement(tier, body);
+    emitter_line(tier->e, at);
+    if (!tier->last || tier->last->kind != NODE_RETURN)
+        x86_mov_constant(tier->x86, X86_RAX, 0);
+    x86_label_bind(tier->x86, tier->end);
+}
+
+/* The arguments are the caller's business, and so are their instructions. */
+void tier2_inlined(struct tier2 *tier, const struct node *node)
+{
+    const struct function *function = &tier->e->program->functions[node->index];
+    const struct position around = tier->e->at;
+    const struct tier2 outer = *tier;
+    for (const struct node *item = node->items; item; item = item->next)
+        compile_set_local(tier, item);
+    emitter_begin_inline(tier->e, function, node->at);
+    compile_body(tier, node->other, function->at);
+    emitter_end_inline(tier->e);
+    emitter_line(tier->e, around);
+    tier->end = outer.end;
+    tier->last = outer.last;
+}
+
 /* Parameters come in registers that calls destroy: bring them home. */
 static void take_parameters(struct tier2 *tier)
 {
@@ -134,31 +171,28 @@ static void take_parameters(struct tier2 *tier)
     }
 }
 
-static const struct node *last_statement(const struct node *block)
+static void compile_function(struct emitter *e, const struct function *function)
 {
-    const struct node *last = NULL;
-    for (const struct node *item = block->items; item; item = item->next)
-        last = item;
-    return last;
-}
-
-void tier2_compile(struct emitter *e, uint32_t function_number)
-{
-    const struct function *function = &e->program->functions[function_number];
     struct tier2 tier = {.e = e, .x86 = &e->x86, .function = function};
     register_homes_assign(&tier.homes, function, e->frame.pointer);
-    tier.epilogue = x86_label_new(&e->x86);
-    tier.last = last_statement(function->body);
     emitter_line(e, function->at);
     emitter_enter(e, tier.homes.used, tier.homes.used_count, tier.homes.frame_locals);
     emitter_stack_check(e, function->at);
     take_parameters(&tier);
-    compile_statement(&tier, function->body);
-    emitter_line(e, function->at);
-    if (!tier.last || tier.last->kind != NODE_RETURN)
-        x86_mov_constant(&e->x86, X86_RAX, 0);
-    x86_label_bind(&e->x86, tier.epilogue);
+    compile_body(&tier, function->body, function->at);
     emitter_leave(e);
     emitter_failures(e);
     register_homes_free(&tier.homes);
+}
+
+void tier2_compile(struct emitter *e, uint32_t function)
+{
+    if (!e->inlining) {
+        compile_function(e, &e->program->functions[function]);
+        return;
+    }
+    struct expansion expansion;
+    inliner_expand(&expansion, e->program, function);
+    compile_function(e, &expansion.function);
+    inliner_free(&expansion);
 }

@@ -8,10 +8,10 @@
 struct tier2 {
     struct emitter *e;
     struct x86_assembler *x86;
-    const struct function *function;
+    const struct function *function; /* as it was expanded */
     struct register_homes homes;
-    x86_label epilogue;
-    const struct node *last; /* the function's last statement */
+    x86_label end; /* where return goes: the epilogue, or behind the function that was inlined */
+    const struct node *last; /* the function's last statement, behind which is the end anyway */
 };
 
 /* What an instruction can take as its source. */
@@ -35,6 +35,9 @@ void tier2_apply_to(struct tier2 *tier, const struct node *node, enum x86_regist
 
 /* cells[left] = right. */
 void tier2_set_element(struct tier2 *tier, const struct node *node);
+
+/* Compute an inlined call's value into rax; nothing is held in temporaries now. */
+void tier2_inlined(struct tier2 *tier, const struct node *node);
 
 /* Jump to LABEL if NODE is true (WHEN) or false (not WHEN). */
 void tier2_branch(struct tier2 *tier, const struct node *node, bool when, x86_label label);

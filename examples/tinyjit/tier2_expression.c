@@ -253,14 +253,13 @@ static void compile_arguments(struct tier2 *tier, const struct node *node)
 
 static bool is_call(const struct node *node)
 {
-    return node->kind == NODE_CALL || node->kind == NODE_CALL_VALUE || node->kind == NODE_BUILTIN;
+    return node->kind == NODE_CALL || node->kind == NODE_CALL_VALUE || node->kind == NODE_BUILTIN ||
+           node->kind == NODE_INLINED;
 }
 
-/* The result is in rax. */
-static void compile_call(struct tier2 *tier, const struct node *node, unsigned held)
+static void compile_real_call(struct tier2 *tier, const struct node *node)
 {
-    for (unsigned i = 0; i < held; i++)
-        emitter_push(tier->e, temporaries[i]);
+    const struct position around = tier->e->at;
     compile_arguments(tier, node);
     emitter_line(tier->e, node->at);
     if (node->kind == NODE_CALL)
@@ -269,6 +268,18 @@ static void compile_call(struct tier2 *tier, const struct node *node, unsigned h
         emitter_call_value(tier->e, node->item_count, node->at);
     else
         emitter_call_helper(tier->e, node->index);
+    emitter_line(tier->e, around);
+}
+
+/* The result is in rax. */
+static void compile_call(struct tier2 *tier, const struct node *node, unsigned held)
+{
+    for (unsigned i = 0; i < held; i++)
+        emitter_push(tier->e, temporaries[i]);
+    if (node->kind == NODE_INLINED)
+        tier2_inlined(tier, node);
+    else
+        compile_real_call(tier, node);
     for (unsigned i = held; i-- > 0;)
         emitter_pop(tier->e, temporaries[i]);
 }

@@ -11,7 +11,7 @@
 void tier1_compile(struct emitter *e, uint32_t function);
 
 /* Tier 2 keeps values and the busiest variables in registers, computes constants beforehand, and compares and
- * branches in one. */
+ * branches in one.  If e->inlining, small functions stand where they are called (inliner.h). */
 void tier2_compile(struct emitter *e, uint32_t function);
 
 #endif

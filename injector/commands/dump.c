@@ -1,9 +1,9 @@
 /* perfjit dump: see dump.h.
  *
- * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it the entries of a
- *        DEBUG_INFO with -v.
+ * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v the entries of a
+ *        DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not known is left out.
  * JSON:  one object a line, the header first, with the specification's field names; 64-bit addresses and numbers
- *        as JSON numbers, code and tables left out.
+ *        as JSON numbers, code and tables left out, null for none.
  *
  * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2 usage.
  */
@@ -159,6 +159,91 @@ static bool put_debug_info(const struct field_writer *writer, const struct jit_d
     return whole;
 }
 
+/* ---- Inlined calls ---- */
+
+/* Begin and end an element of the array NAME: an object in JSON, a line in text. */
+static void begin_element(const struct field_writer *writer, const char *name, uint32_t index)
+{
+    if (writer->json)
+        printf(index == 0 ? "{\"%s\":%" PRIu32 : ",{\"%s\":%" PRIu32, name, index);
+    else
+        printf("\n        %s=%" PRIu32, name, index);
+}
+
+static void end_element(const struct field_writer *writer)
+{
+    if (writer->json)
+        putchar('}');
+}
+
+static void put_index(const struct field_writer *writer, const char *name, uint32_t index)
+{
+    if (index != JIT_INLINE_NONE)
+        put_number(writer, name, index);
+    else if (writer->json)
+        printf(",\"%s\":null", name);
+}
+
+static void put_optional_text(const struct field_writer *writer, const char *name, const char *text)
+{
+    if (text)
+        put_text(writer, name, text);
+    else if (writer->json)
+        printf(",\"%s\":null", name);
+}
+
+static void put_inline(const struct field_writer *writer, const struct jit_inline *call)
+{
+    put_index(writer, "parent", call->parent);
+    put_text(writer, "name", call->name);
+    put_optional_text(writer, "call_file", call->call_file);
+    put_number(writer, "call_line", call->call_line);
+    put_number(writer, "call_column", call->call_column);
+    put_optional_text(writer, "decl_file", call->decl_file);
+    put_number(writer, "decl_line", call->decl_line);
+}
+
+static void put_inlines(const struct field_writer *writer, const struct jit_inline_info *info)
+{
+    struct jit_inline call;
+    for (uint32_t i = 0; i < info->nr_inline; i++) {
+        jit_inline_at(info, i, &call);
+        begin_element(writer, "inline", i);
+        put_inline(writer, &call);
+        end_element(writer);
+    }
+}
+
+static void put_spans(const struct field_writer *writer, const struct jit_inline_info *info)
+{
+    struct jit_inline_span span;
+    for (uint32_t i = 0; i < info->nr_span; i++) {
+        jit_inline_span_at(info, i, &span);
+        begin_element(writer, "span", i);
+        put_number(writer, "code_offset", span.code_offset);
+        put_index(writer, "inline_index", span.inline_index);
+        end_element(writer);
+    }
+}
+
+static void put_inline_info(const struct field_writer *writer, const struct jit_inline_info *info,
+                            bool elements)
+{
+    put_address(writer, "code_addr", info->code_addr);
+    put_number(writer, "nr_inline", info->nr_inline);
+    put_number(writer, "nr_span", info->nr_span);
+    put_number(writer, "strings_bytes", info->strings_bytes);
+    if (!elements)
+        return;
+    fputs(writer->json ? ",\"inlines\":[" : "", stdout);
+    put_inlines(writer, info);
+    fputs(writer->json ? "],\"spans\":[" : "", stdout);
+    put_spans(writer, info);
+    fputs(writer->json ? "]" : "", stdout);
+}
+
+/* ---- Records ---- */
+
 static void put_unwinding_info(const struct field_writer *writer,
                                const struct jit_unwinding_info *info)
 {
@@ -196,6 +281,9 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
         return put_debug_info(writer, &record->debug_info, verbose)
                    ? NULL
                    : "DEBUG_INFO ends before its last entry";
+    case JIT_CODE_INLINE_INFO:
+        put_inline_info(writer, &record->inline_info, verbose);
+        return NULL;
     case JIT_CODE_UNWINDING_INFO:
         put_unwinding_info(writer, &record->unwinding_info);
         return NULL;
@@ -307,7 +395,7 @@ enum option_key { KEY_JSON = 256 };
 
 static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object a line, the header first", 0},
-    {"verbose", 'v', 0, 0, "Print the lines of DEBUG_INFO records too", 0},
+    {"verbose", 'v', 0, 0, "Print the lines and inlined calls of functions too", 0},
     {0}};
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -68,6 +68,31 @@ struct jit_debug_entry {
     const char *name;
 };
 
+/* Which calls the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in itself; whether a
+ * span begins behind the function's end shows only with the LOAD. */
+struct jit_inline_info {
+    uint64_t code_addr;
+    uint32_t nr_inline, nr_span, strings_bytes;
+    const uint8_t *inlines; /* nr_inline times 28 bytes */
+    const uint8_t *spans;   /* nr_span times 8 bytes */
+    const char *strings;    /* strings_bytes, the last of them NUL */
+    bool big_endian;
+};
+
+/* An inlined call.  Texts live in the dump. */
+struct jit_inline {
+    uint32_t parent; /* index of an earlier inline, or JIT_INLINE_NONE */
+    uint32_t call_line, call_column, decl_line;
+    const char *call_file; /* NULL: not known */
+    const char *name;
+    const char *decl_file; /* NULL: not known */
+};
+
+/* From code_offset on the instructions belong to inline inline_index, or with JIT_INLINE_NONE to the function. */
+struct jit_inline_span {
+    uint32_t code_offset, inline_index;
+};
+
 struct jit_unwinding_info {
     uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
     const uint8_t *data; /* unwinding_size bytes */
@@ -88,6 +113,7 @@ struct jit_record {
         struct jit_move move;
         struct jit_unload unload;
         struct jit_debug_info debug_info;
+        struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
     };
 };
@@ -131,6 +157,11 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);
+
+/* Inline INDEX, smaller than nr_inline, and span INDEX, smaller than nr_span. */
+void jit_inline_at(const struct jit_inline_info *info, uint32_t index, struct jit_inline *call);
+void jit_inline_span_at(const struct jit_inline_info *info, uint32_t index,
+                        struct jit_inline_span *span);
 
 /* The specification's name of a record id, or NULL. */
 const char *jit_record_name(uint32_t id);

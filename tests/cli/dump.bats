@@ -25,7 +25,7 @@ offset() {
     jq "select(.record == $1).offset" sound.json
 }
 
-record_count=22 load_count=17
+record_count=25 load_count=18
 
 @test "text: one line for the header and one for each record" {
     run --separate-stderr perfjit dump sound.dump
@@ -63,15 +63,54 @@ record_count=22 load_count=17
     jq -s -e '
         def one(type): map(select(.type == type)) | if length == 1 then .[0] else error("not one " + type) end;
         def named(name): map(select(.name == name))[0];
-        (one("CODE_DEBUG_INFO") | .nr_entry == 3 and .code_addr > 0 and
-            (.entries | length == 3 and .[1].line == 11 and .[1].discrim == 5 and .[2].name == "other.src")) and
+        (map(select(.type == "CODE_DEBUG_INFO")) | map(.nr_entry) == [3, 4] and (.[0] | .code_addr > 0) and
+            (.[0].entries | length == 3 and .[1].line == 11 and .[1].discrim == 5 and .[2].name == "other.src")) and
         (one("CODE_UNWINDING_INFO") | .unwinding_size == 68 and .eh_frame_hdr_size == 20 and .mapped_size == 68) and
         (named("moved") as $code | one("CODE_MOVE") |
             .code_index == $code.code_index and .old_code_addr == $code.code_addr and
             .new_code_addr == $code.code_addr + 3 * 64 and .code_size == $code.code_size) and
         (named("unloaded") as $code | one("CODE_UNLOAD") |
             .code_index == $code.code_index and .code_addr == $code.code_addr and .code_size == $code.code_size) and
+        (named("with_inlines") as $code | one("CODE_INLINE_INFO") |
+            .code_addr == $code.code_addr and .nr_inline == 2 and .nr_span == 3 and .strings_bytes == 40) and
         (one("CODE_CLOSE") | .total_size == 16)' sound.json
+}
+
+# From code_offset on, which functions are inlined, the innermost last.
+@test "JSON: the inlined calls and where they are" {
+    jq -c 'select(.type == "CODE_INLINE_INFO").inlines[]' sound.json >calls
+    cat <<'END' | same calls /dev/stdin
+{"inline":0,"parent":null,"name":"middle","call_file":"every_record.src","call_line":21,"call_column":9,"decl_file":"every_record.src","decl_line":40}
+{"inline":1,"parent":0,"name":"inner","call_file":"every_record.src","call_line":42,"call_column":0,"decl_file":"inner.src","decl_line":30}
+END
+    jq -c 'select(.type == "CODE_INLINE_INFO").spans | map([.span, .code_offset, .inline_index])' sound.json >spans
+    echo '[[0,5,0],[1,7,1],[2,9,null]]' | same spans /dev/stdin
+}
+
+# An inline record: NAME_OFFSET of its one call's name, in strings of 2 bytes.
+inline_info() {
+    head -c 40 sound.dump
+    printf '\x03\0\x4a\x50\x46\0\0\0\x01\0\0\0\0\0\0\0' # 70 bytes
+    printf '\0\0\x01\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0'
+    printf '\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0'
+    printf "\\x0$1"'\0\0\0\xff\xff\xff\xff\0\0\0\0f\0'
+}
+
+@test "what is not known about an inlined call is null in JSON, and not there in text" {
+    inline_info 0 >one.dump
+    perfjit dump --json one.dump | tail -1 | jq -e '.inlines[0] | .name == "f" and .parent == null and
+        .call_file == null and .decl_file == null and .call_line == 0'
+    perfjit dump -v one.dump | grep -qx ' *inline=0 name="f" call_line=0 call_column=0 decl_line=0'
+}
+
+@test "status 3: a broken record of inlined calls" {
+    inline_info 2 >one.dump
+    for option in --json --verbose; do
+        run --separate-stderr perfjit dump $option one.dump
+        exits 3
+        says one.dump "1 record"
+        [[ $output == *"INLINE_INFO names a string behind its strings"* ]]
+    done
 }
 
 @test "JSON: names come back as they were; what is not UTF-8 becomes U+FFFD" {
@@ -96,10 +135,13 @@ record_count=22 load_count=17
     cmp text converted
 }
 
-@test "text: -v shows the lines of DEBUG_INFO" {
+@test "text: -v shows lines and inlined calls" {
     perfjit dump sound.dump >short
     perfjit dump -v sound.dump >long
-    [ $(($(wc -l <long) - $(wc -l <short))) -eq 3 ]
+    [ $(($(wc -l <long) - $(wc -l <short))) -eq $((3 + 4 + 2 + 3)) ] # lines, lines, inlines, spans
+    grep -qE '^ +inline=1 parent=0 name="inner" call_file="every_record.src" call_line=42 .* decl_file="inner.src" decl_line=30$' long
+    grep -qE '^ +span=1 code_offset=7 inline_index=1$' long
+    grep -qE '^ +span=2 code_offset=9$' long
     grep -qE '^ +addr=0x[0-9a-f]+ line=11 discrim=5 name="every_record.src"$' long
 }
 

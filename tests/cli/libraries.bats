@@ -22,8 +22,11 @@ int main(void)
     static const unsigned char ret[] = {0xc3};
     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
     struct jitdump_code code = JITDUMP_CODE_INIT;
+    struct jitdump_line line = {0x123000, "hello.src", 2, 1};
+    struct jitdump_inline call = {"greet", "hello.src", "hello.src", 2, 1, 1, JITDUMP_NOT_INLINED};
+    uint32_t line_inline = 0;
     struct jitdump *dump;
-    uint64_t code_index = 0;
+    uint64_t code_index = JITDUMP_NO_CODE;
     int result;
     options.dir = ".";
     result = jitdump_open(&dump, &options);
@@ -31,6 +34,11 @@ int main(void)
     code.code_addr = 0x123000;
     code.code_size = sizeof ret;
     code.bytes = ret;
+    code.lines = &line;
+    code.line_count = 1;
+    code.line_inlines = &line_inline;
+    code.inlines = &call;
+    code.inline_count = 1;
     result |= jitdump_add_code(dump, &code, &code_index);
     result |= jitdump_move_code(dump, code_index, 0x123000, 0x456000, sizeof ret);
     result |= jitdump_unload_code(dump, code_index, 0x456000, sizeof ret);
@@ -151,7 +159,7 @@ END
         readelf -d hello | grep -q "NEEDED.*lib$library.so.0"
         LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump ./hello
     done
-    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = hello ]
+    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
     grep -qx '123000 10 hello' perf-*.map
 }
 
@@ -161,7 +169,7 @@ END
         cc -Wall -Wextra -Werror -static -o hello hello_$library.c $(flags --static --cflags --libs lib$library)
         PERFJIT=dump ./hello
     done
-    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = hello ]
+    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
     grep -qx '123000 10 hello' perf-*.map
 }
 

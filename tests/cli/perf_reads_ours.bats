@@ -16,7 +16,7 @@ setup() {
 
 @test "the dump holds every record that libjitdump writes" {
     perfjit dump --json "$(dumps_of ours.data)" | jq -r 'select(.type).type' | sort -u >"$BATS_TEST_TMPDIR/types"
-    printf '%s\n' CODE_CLOSE CODE_DEBUG_INFO CODE_LOAD CODE_MOVE CODE_UNLOAD CODE_UNWINDING_INFO |
+    printf '%s\n' CODE_CLOSE CODE_DEBUG_INFO CODE_INLINE_INFO CODE_LOAD CODE_MOVE CODE_UNLOAD CODE_UNWINDING_INFO |
         same "$BATS_TEST_TMPDIR/types" /dev/stdin
 }
 
@@ -30,9 +30,24 @@ setup() {
     done
 }
 
+# perf 6.1 puts a function at 0x80 of its file.
+@test "perf inject --jit gets the lines of a function with inlined calls" {
+    local so
+    cd "$BATS_TEST_TMPDIR"
+    PERFJIT=dump JITDUMPDIR=$PWD record ours.data "$BUILD/producers/every_record" 0.3
+    run --separate-stderr perf inject --jit -i ours.data -o oracle.data
+    exits 0
+    for so in jitted-*.so; do
+        ! readelf -sW "$so" 2>/dev/null | grep -q ' with_inlines$' || break
+    done
+    readelf --debug-dump=decodedline "$so" 2>/dev/null | awk '$3 ~ /^0x/ && $2 != "-" { print $1, $2, $3 }' >lines
+    printf '%s\n' 'every_record.src 20 0x80' 'every_record.src 41 0x85' 'inner.src 31 0x87' 'every_record.src 22 0x89' |
+        same lines /dev/stdin
+}
+
 @test "every function that ran has its name" {
     samples image.data >"$BATS_TEST_TMPDIR/samples"
-    for name in plain with_lines with_unwinding moved unloaded replaced in_place_of_unloaded in_place_of_replaced; do
+    for name in plain with_lines with_inlines with_unwinding moved unloaded replaced in_place_of_unloaded in_place_of_replaced; do
         grep -q " $name$" "$BATS_TEST_TMPDIR/samples" || complain "no sample of $name"
     done
 }

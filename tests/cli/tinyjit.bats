@@ -60,7 +60,7 @@ check_truth() {
 
 @test "PERFJIT=map: plain perf report names the functions" {
     cd "$BATS_TEST_TMPDIR"
-    PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=0.5 \
+    PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=0.5 --no-inline \
         --truth=truth "$tinyjit/demo.tj" >/dev/null
     [[ $(grep '^# pid' truth) =~ pid\ ([0-9]+), ]]
     local map=/tmp/perf-${BASH_REMATCH[1]}.map

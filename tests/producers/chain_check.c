@@ -1,6 +1,6 @@
 /* chain_check: are the call chains of a profile of tinyjit whole, and possible?
  *
- *     perf script --no-inline -F ip,sym,symoff -i perf.jit.data | chain_check SCRIPT [CODE]
+ *     perf script --no-inline -F ip,sym,symoff -i perf.jit.data | chain_check [-i INLINE_LOG] SCRIPT [CODE]
  *
  * A chain is right if each frame could have been called by the next one, from the innermost to _start: compiled functions
  * by what SCRIPT says (by call() each function whose number it takes with @), helpers in C by who uses them, the stubs by
@@ -10,16 +10,21 @@
  * the C library has none; and where the innermost function has not set rbp, or has it no more, they lack its caller:
  * that is known from CODE of compiled functions, and assumed of C.
  *
- * Prints "chains N right N skipped N wrong N others N": of the samples with compiled code or one of its helpers in them,
- * how many are right, how many lack that one caller, how many are anything else; and the samples without, whose
- * chains are whole.  The first few wrong ones go to stderr.  Exit status 0 if the input could be understood, 1 if not.
+ * With INLINE_LOG, the file of tinyjit --inline-log, a frame stands for as many calls as were inlined where it is: these
+ * are put into the chain, and judged like the others.  Without, nothing may have been inlined.
+ *
+ * Prints "chains N right N skipped N wrong N others N inlined N": of the samples with compiled code or one of its helpers in them,
+ * how many are right, how many lack that one caller, how many are anything else; the samples without, whose
+ * chains are whole; and how many of the right ones go through an inlined call.  The first few wrong ones go to stderr.  Exit status 0 if the input could be understood, 1 if not.
  */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+enum { MAX_INLINED = 8 };
 enum { MAX_FUNCTIONS = 64, MAX_NAME = 128, MAX_FRAMES = 2048, MAX_RULES = 65536, SHOWN_WRONG = 5 };
 
 enum builtin { PRINT, NATIVE_MIX, FORGET, BUILTINS };
@@ -42,6 +47,7 @@ enum node_kind { NODE_C, NODE_FUNCTION, NODE_STUB, NODE_COMPILE, NODE_ENTER };
 struct node {
     enum node_kind kind;
     int function, tier; /* of functions and stubs */
+    bool inlined; /* its code is a part of that of the next frame, which has this name and offset */
     char name[MAX_NAME];
     unsigned long offset;
 };
@@ -53,14 +59,26 @@ struct rule {
     bool pointer;
 };
 
+/* From OFFSET in code NAME on, these functions are inlined, the innermost first. */
+struct place {
+    char name[MAX_NAME];
+    unsigned long offset;
+    int functions[MAX_INLINED];
+    int function_count;
+};
+
 struct checker {
     struct program program;
+    struct place *places;
+    size_t place_count;
+    bool holds[MAX_FUNCTIONS]
+              [MAX_FUNCTIONS]; /* the code of the first one holds the second one's, inlined */
     bool frame_pointers;
     struct rule *rules;
     size_t rule_count;
     struct node frames[MAX_FRAMES];
     size_t frame_count;
-    size_t right, skipped, wrong, others;
+    size_t right, skipped, wrong, others, inlined;
 };
 
 static void fail(const char *where, const char *what)
@@ -186,6 +204,101 @@ static bool has_pointer(const struct checker *checker, const struct node *node)
     return pointer;
 }
 
+/* ---- Inlined calls ---- */
+
+static bool knows_places_of(const struct checker *checker, const char *name)
+{
+    for (size_t i = 0; i < checker->place_count; i++)
+        if (strcmp(checker->places[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "at OFFSET FUNCTION FILE LINE COLUMN FUNCTION ...", with tabs; the last function is the code's own. */
+static void take_place(struct checker *checker, const char *name, char *line)
+{
+    if (checker->place_count == MAX_RULES)
+        fail("inline log", "too long");
+    struct place *place = &checker->places[checker->place_count++];
+    char *fields[2 + 4 * (MAX_INLINED + 1)];
+    int count = 0;
+    for (char *field = strtok(line, "\t\n"); field; field = strtok(NULL, "\t\n")) {
+        if (count == 2 + 4 * (MAX_INLINED + 1))
+            fail(name, "too many inlined calls in each other");
+        fields[count++] = field;
+    }
+    if (count < 6 || count % 4 != 2)
+        fail(name, "is not understood in the inline log");
+    *place = (struct place){.offset = strtoul(fields[1], NULL, 10)};
+    strcpy(place->name, name);
+    for (int at = 2; at + 4 < count; at += 4) {
+        int function = find_function(&checker->program, fields[at] + strlen("tj::"));
+        if (function < 0)
+            fail(fields[at], "is inlined, and not in the script");
+        place->functions[place->function_count++] = function;
+    }
+}
+
+static void note_holders(struct checker *checker)
+{
+    for (size_t i = 0; i < checker->place_count; i++) {
+        const struct place *place = &checker->places[i];
+        char name[MAX_NAME] = "";
+        sscanf(place->name, "tj::%127s", name);
+        int holder = find_function(&checker->program, name);
+        for (int k = 0; holder >= 0 && k < place->function_count; k++)
+            checker->holds[holder][place->functions[k]] = true;
+    }
+}
+
+/* Code of one name is always the same: the first one's places will do. */
+static void read_inline_log(struct checker *checker, const char *path)
+{
+    char line[8192], name[MAX_NAME] = "";
+    bool known = false;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail(path, "can't read it");
+    checker->places = calloc(MAX_RULES, sizeof *checker->places);
+    while (checker->places && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "code\t%*x\t%*u\t%127[^\n]", name) == 1)
+            known = knows_places_of(checker, name);
+        else if (line[0] == 'a' && !known)
+            take_place(checker, name, line);
+    }
+    fclose(file);
+    note_holders(checker);
+}
+
+static const struct place *find_place(const struct checker *checker, const char *name,
+                                      unsigned long offset)
+{
+    const struct place *found = NULL;
+    for (size_t i = 0; i < checker->place_count; i++)
+        if (strcmp(checker->places[i].name, name) == 0 && checker->places[i].offset <= offset)
+            found = &checker->places[i];
+    return found;
+}
+
+/* Put the calls that are inlined where the newest frame is in front of it.  All frames but the innermost one have the
+ * address behind the call. */
+static void add_inlined(struct checker *checker)
+{
+    struct node node = checker->frames[checker->frame_count - 1];
+    bool behind = checker->frame_count > 1 && node.offset > 0;
+    const struct place *place = find_place(checker, node.name, node.offset - behind);
+    int count = place ? place->function_count : 0;
+    if (checker->frame_count + (size_t)count > MAX_FRAMES)
+        fail(node.name, "the chain is too long");
+    for (int i = 0; i < count; i++) {
+        struct node *inlined = &checker->frames[checker->frame_count - 1];
+        *inlined = node;
+        inlined->inlined = true;
+        inlined->function = place->functions[i];
+        checker->frames[checker->frame_count++] = node;
+    }
+}
+
 /* ---- Who may call whom ---- */
 
 static bool calls_function(const struct program *program, int caller, int callee)
@@ -260,15 +373,32 @@ static bool is_between(const struct program *program, const struct node *caller,
     return may_call(program, caller, &between) && may_call(program, &between, callee);
 }
 
+/* Whether CALLER may have called the code of FUNCTION, and a function that is inlined there CALLEE. */
+static bool is_between_inlined(const struct checker *checker, const struct node *caller,
+                               int function, const struct node *callee)
+{
+    struct node code = {.kind = NODE_FUNCTION, .function = function, .tier = 2}, inlined = code;
+    if (!may_call(&checker->program, caller, &code))
+        return false;
+    for (int i = 0; i < checker->program.function_count; i++) {
+        inlined.function = i;
+        if (checker->holds[function][i] && may_call(&checker->program, &inlined, callee))
+            return true;
+    }
+    return false;
+}
+
 /* Whether CALLER may have called somebody who called CALLEE. */
-static bool may_call_caller(const struct program *program, const struct node *caller,
+static bool may_call_caller(const struct checker *checker, const struct node *caller,
                             const struct node *callee)
 {
+    const struct program *program = &checker->program;
     struct node between = {.kind = NODE_FUNCTION};
     for (int i = 0; i < 2 * program->function_count; i++) {
         between.function = i / 2;
         between.tier = 1 + i % 2;
-        if (is_between(program, caller, between, callee))
+        if (is_between(program, caller, between, callee) ||
+            is_between_inlined(checker, caller, between.function, callee))
             return true;
     }
     between.kind = NODE_C;
@@ -301,41 +431,55 @@ static size_t checked_frames(const struct checker *checker)
 
 enum verdict { RIGHT, SKIPPED, WRONG };
 
+/* Whether the frames from FROM up to TO could have called each other. */
+static bool is_possible(const struct checker *checker, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (!may_call(&checker->program, &checker->frames[i + 1], &checker->frames[i]))
+            return false;
+    return true;
+}
+
+/* One frame of the machine is as many here as calls are inlined in it, and one more: the last of these, then the next. */
 static enum verdict judge(const struct checker *checker)
 {
     const struct node *frames = checker->frames;
-    size_t count = checked_frames(checker), first = 0;
-    enum verdict verdict = RIGHT;
-    if (count == 0)
+    size_t count = checked_frames(checker), last = 0;
+    if (count == 0 || strcmp(frames[0].name, "[unknown]") == 0)
         return WRONG;
+    while (frames[last].inlined)
+        last++;
+    size_t next = last + 1;
     bool unset = !is_compiled(&frames[0]) || !has_pointer(checker, &frames[0]);
-    if (count > 1 && checker->frame_pointers && unset &&
-        !may_call(&checker->program, &frames[1], &frames[0])) {
-        if (!may_call_caller(&checker->program, &frames[1], &frames[0]))
-            return WRONG;
-        verdict = SKIPPED;
-        first = 1;
-    }
-    for (size_t i = first; i + 1 < count; i++)
-        if (!may_call(&checker->program, &frames[i + 1], &frames[i]))
-            return WRONG;
-    return strcmp(frames[0].name, "[unknown]") == 0 ? WRONG : verdict;
+    if (next >= count || !checker->frame_pointers || !unset ||
+        may_call(&checker->program, &frames[next], &frames[last]))
+        return is_possible(checker, 0, count - 1) ? RIGHT : WRONG;
+    return may_call_caller(checker, &frames[next], &frames[last]) &&
+                   is_possible(checker, 0, last) && is_possible(checker, next, count - 1)
+               ? SKIPPED
+               : WRONG;
 }
 
 static void print_chain(const struct checker *checker)
 {
     fprintf(stderr, "chain_check: wrong:");
     for (size_t i = 0; i < checker->frame_count && i < 40; i++)
-        fprintf(stderr, "%s %s+0x%lx", i ? " <-" : "", checker->frames[i].name,
-                checker->frames[i].offset);
+        if (checker->frames[i].inlined)
+            fprintf(stderr, "%s %s in", i ? " <-" : "",
+                    checker->program.functions[checker->frames[i].function].name);
+        else
+            fprintf(stderr, "%s %s+0x%lx", i ? " <-" : "", checker->frames[i].name,
+                    checker->frames[i].offset);
     fprintf(stderr, "\n");
 }
 
 static void take_chain(struct checker *checker)
 {
-    bool ours = false;
-    for (size_t i = 0; i < checker->frame_count; i++)
+    bool ours = false, inlined = false;
+    for (size_t i = 0; i < checker->frame_count; i++) {
         ours |= is_compiled(&checker->frames[i]) || find_helper(checker->frames[i].name);
+        inlined |= checker->frames[i].inlined;
+    }
     if (checker->frame_count == 0)
         return;
     enum verdict verdict = judge(checker);
@@ -345,6 +489,7 @@ static void take_chain(struct checker *checker)
         checker->others++;
     else if (verdict != WRONG)
         ++*(verdict == RIGHT ? &checker->right : &checker->skipped);
+    checker->inlined += verdict == RIGHT && inlined;
     checker->frame_count = 0;
 }
 
@@ -392,27 +537,42 @@ static void take_line(struct checker *checker, char *line)
     }
     snprintf(node->name, sizeof node->name, "%.*s", MAX_NAME - 1, line + at);
     fill_node(&checker->program, node);
+    add_inlined(checker);
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: perf script -F ip,sym,symoff | chain_check [-i INLINE_LOG] SCRIPT [CODE]\n");
+    return 2;
 }
 
 int main(int argc, char **argv)
 {
     static struct checker checker;
+    const char *inline_log = NULL;
     char *line = NULL;
     size_t line_bytes = 0;
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: perf script -F ip,sym,symoff | chain_check SCRIPT [CODE]\n");
-        return 2;
+    for (int option; (option = getopt(argc, argv, "i:")) != -1;) {
+        if (option != 'i')
+            return usage();
+        inline_log = optarg;
     }
-    read_script(&checker.program, argv[1]);
-    if (argc == 3)
-        read_code(&checker, argv[2]);
+    if (argc - optind < 1 || argc - optind > 2)
+        return usage();
+    read_script(&checker.program, argv[optind]);
+    if (argc - optind == 2)
+        read_code(&checker, argv[optind + 1]);
+    if (inline_log)
+        read_inline_log(&checker, inline_log);
     while (getline(&line, &line_bytes, stdin) > 0)
         take_line(&checker, line);
     take_chain(&checker);
-    printf("chains %zu right %zu skipped %zu wrong %zu others %zu\n",
+    printf("chains %zu right %zu skipped %zu wrong %zu others %zu inlined %zu\n",
            checker.right + checker.skipped + checker.wrong, checker.right, checker.skipped,
-           checker.wrong, checker.others);
+           checker.wrong, checker.others, checker.inlined);
     free(line);
     free(checker.rules);
+    free(checker.places);
     return EXIT_SUCCESS;
 }

@@ -10,6 +10,7 @@
  *       4    unloaded                      in_place_of_unloaded
  *       5    replaced                      in_place_of_replaced
  *       6    -                             moved
+ *       7    with_inlines                  with_inlines
  *
  * The functions from slot 8 on never run: their names try the patience of whoever prints them.
  */
@@ -129,6 +130,27 @@ static void load_with_lines(const struct jit *jit, size_t number)
     check(jit, jitdump_add_code(jit->dump, &code, NULL));
 }
 
+/* A function that holds the body of middle() from byte 5 on, and in that the one of inner() from byte 7 on, up to
+ * the return, which is its own again. */
+static void load_with_inlines(const struct jit *jit, size_t number)
+{
+    struct jitdump_code code = new_code(jit, number, "with_inlines");
+    const struct jitdump_line lines[] = {{code.code_addr, "every_record.src", 20, 1},
+                                         {code.code_addr + 5, "every_record.src", 41, 5},
+                                         {code.code_addr + 7, "inner.src", 31, 7},
+                                         {code.code_addr + 9, "every_record.src", 22, 1}};
+    const uint32_t line_inlines[] = {JITDUMP_NOT_INLINED, 0, 1, JITDUMP_NOT_INLINED};
+    const struct jitdump_inline inlines[] = {
+        {"middle", "every_record.src", "every_record.src", 21, 9, 40, JITDUMP_NOT_INLINED},
+        {"inner", "every_record.src", "inner.src", 42, 0, 30, 0}};
+    code.lines = lines;
+    code.line_count = sizeof lines / sizeof lines[0];
+    code.line_inlines = line_inlines;
+    code.inlines = inlines;
+    code.inline_count = sizeof inlines / sizeof inlines[0];
+    check(jit, jitdump_add_code(jit->dump, &code, NULL));
+}
+
 /* ---- Unwinding ---- */
 
 /* The common part for functions that save nothing and do not move the stack pointer. */
@@ -208,7 +230,7 @@ static void load_odd_names(const struct jit *jit)
 
 static void first_half(const struct jit *jit, double seconds, uint64_t *moved, uint64_t *unloaded)
 {
-    static const size_t slots[] = {0, 1, 2, 3, 4, 5};
+    static const size_t slots[] = {0, 1, 2, 3, 4, 5, 7};
     load(jit, 0, "plain");
     load_with_lines(jit, 1);
     load_with_unwinding(jit, 2);
@@ -216,12 +238,13 @@ static void first_half(const struct jit *jit, double seconds, uint64_t *moved, u
     *unloaded = load(jit, 4, "unloaded");
     load(jit, 5, "replaced");
     load_odd_names(jit);
+    load_with_inlines(jit, 7);
     run(jit, slots, sizeof slots / sizeof slots[0], seconds);
 }
 
 static void second_half(const struct jit *jit, double seconds, uint64_t moved, uint64_t unloaded)
 {
-    static const size_t slots[] = {0, 1, 2, 4, 5, 6};
+    static const size_t slots[] = {0, 1, 2, 4, 5, 6, 7};
     size_t bytes = emit_loop(slot(jit, 6), 30003);
     check(jit, jitdump_move_code(jit->dump, moved, (uintptr_t)slot(jit, 3), (uintptr_t)slot(jit, 6),
                                  bytes));

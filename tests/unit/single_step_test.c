@@ -3,9 +3,13 @@
  * tinyjit runs step by step (single_step_trace.h) through a script that reaches every instruction
  * (single_step_script.h).  perfjit makes ELF files of its dump, in both layouts, and elfutils reads them
  * (single_step_tables.h).  At each step, CFA, return address and all registers that a function must preserve are
- * unwound (single_step_unwind.h) and compared with what they really are. */
+ * unwound (single_step_unwind.h) and compared with what they really are.
+ *
+ * The script's functions are small, and would be inlined in each other, where no call needs all their paths: so it runs
+ * without inlining.  Another one (single_step_inlines.h) is made for that. */
 #include "injector/timeline/address_map.h"
 #include "tests/unit/single_step_coverage.h"
+#include "tests/unit/single_step_inlines.h"
 #include "tests/unit/single_step_script.h"
 #include "tests/unit/single_step_unwind.h"
 
@@ -17,15 +21,20 @@ struct variant {
     int kind, when;
     const char *runs; /* of main() */
     int status;
+    const char *script;       /* NULL: script_format */
+    struct coverage *visited; /* NULL: coverage */
 };
 
-static struct coverage coverage = {.machine = &coverage_x86_64};
+static struct coverage coverage = {.machine = &coverage_x86_64};         /* of runs that shall visit everything, */
+static struct coverage partial_coverage = {.machine = &coverage_x86_64}; /* and of others */
 
 static struct {
     uint64_t steps;      /* each was checked against both layouts */
     uint64_t boundaries; /* places of instructions, counted for each address that a function had */
     uint64_t moved_steps;
     size_t deepest;
+    uint64_t inlined_steps; /* as steps, once for each layout */
+    size_t deepest_inlined;
 } totals;
 
 /* ---- Running ---- */
@@ -41,7 +50,7 @@ static void write_script(const char *path, const struct variant *variant)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, script_format, variant->kind, variant->when);
+    fprintf(file, variant->script ? variant->script : script_format, variant->kind, variant->when);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -77,6 +86,8 @@ struct check {
     size_t change;             /* next in the timeline */
     size_t *pieces;            /* of each function */
     bool *moved;
+    struct coverage *visited;
+    struct jit_inline_info *inlines; /* of each function */
     size_t mistakes;
 };
 
@@ -120,6 +131,14 @@ static void print_mistake(const struct check *check, const struct jit_function *
     print_message("\n");
 }
 
+static void count_inlined(const struct check *check, uint32_t function, uint64_t offset)
+{
+    size_t depth = inlines_at(&check->inlines[function], offset);
+    totals.inlined_steps += depth > 0;
+    if (depth > totals.deepest_inlined)
+        totals.deepest_inlined = depth;
+}
+
 static void check_step(struct check *check, const struct trace_step *step)
 {
     struct unwind_answer answer;
@@ -130,7 +149,8 @@ static void check_step(struct check *check, const struct trace_step *step)
     Dwarf_Frame *frame = tables_frame(&check->tables, index, step->rip, &first);
     if (!unwind_check(check->trace, step, frame, &answer) && check->mistakes++ < SHOWN_MISTAKES)
         print_mistake(check, function, step, &answer);
-    coverage_visit(&coverage.pieces[check->pieces[index]], step->rip - function->addr);
+    coverage_visit(&check->visited->pieces[check->pieces[index]], step->rip - function->addr);
+    count_inlined(check, index, step->rip - function->addr);
     totals.boundaries += first;
     totals.moved_steps += check->moved[index];
 }
@@ -146,7 +166,7 @@ static void find_pieces(struct check *check)
         check->moved[log->moves[i].function] = true;
     for (size_t i = 0; i < log->function_count; i++)
         check->pieces[i] =
-            (size_t)(coverage_piece(&coverage, &log->functions[i]) - coverage.pieces);
+            (size_t)(coverage_piece(check->visited, &log->functions[i]) - check->visited->pieces);
 }
 
 /* perfjit makes the tables of the dump that TRACE left, as if each step were a sample. */
@@ -166,13 +186,17 @@ static void check_layout(const struct variant *variant, const struct trace *trac
                          enum image_layout layout)
 {
     struct check check = {.variant = variant, .trace = trace};
+    check.visited = variant->visited ? variant->visited : &coverage;
     open_tables(&check.tables, trace, layout);
     find_pieces(&check);
+    check.inlines =
+        inlines_of_functions(&check.tables.dump, check.tables.process.log.function_count);
     for (size_t i = 0; i < trace->step_count; i++)
         check_step(&check, &trace->steps[i]);
     address_map_free(&check.owners);
     free(check.pieces);
     free(check.moved);
+    free(check.inlines);
     tables_close(&check.tables);
     if (check.mistakes)
         fail_msg("%zu of %zu steps are unwound wrongly", check.mistakes, trace->step_count);
@@ -215,8 +239,8 @@ static void check_failures(struct variant variant)
 static void test_both_tiers(void **state)
 {
     static const struct variant variants[] = {
-        {.options = {"--tier2-after=4", "--compact-every=1"}},
-        {.options = {"--tier2-after=4", "--compact-every=1", "--no-frame-pointer"}},
+        {.options = {"--no-inline", "--tier2-after=4", "--compact-every=1"}},
+        {.options = {"--no-inline", "--tier2-after=4", "--compact-every=1", "--no-frame-pointer"}},
     };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -244,8 +268,8 @@ static void test_tier1_alone(void **state)
 static void test_tier2_at_once(void **state)
 {
     static const struct variant variants[] = {
-        {.options = {"--tier2-after=0"}},
-        {.options = {"--tier2-after=0", "--no-frame-pointer"}},
+        {.options = {"--no-inline", "--tier2-after=0"}},
+        {.options = {"--no-inline", "--tier2-after=0", "--no-frame-pointer"}},
     };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -257,6 +281,43 @@ static void test_tier2_at_once(void **state)
     }
 }
 
+/* Every instruction of inlined code, with and without frame pointers. */
+static void test_inlined_calls(void **state)
+{
+    static const struct variant variants[] = {
+        {.options = {"--tier2-after=0"}, .script = inlining_script_format},
+        {.options = {"--tier2-after=0", "--no-frame-pointer"}, .script = inlining_script_format},
+    };
+    (void)state;
+    assert_int_equal(totals.inlined_steps, 0);
+    for (size_t i = 0; i < 2; i++) {
+        check_kind(variants[i], SCRIPT_EXERCISE, "2");
+        struct variant failing = variants[i];
+        failing.status = 1;
+        failing.when = 2;
+        for (int kind = 1; kind <= 2; kind++)
+            check_kind(failing, kind, "2");
+    }
+    assert_true(totals.inlined_steps > 0);
+    assert_true(totals.deepest_inlined >= 3);
+}
+
+/* Both scripts, with code that is compiled again, forgotten, and moved. */
+static void test_inlined_calls_in_code_that_moves(void **state)
+{
+    static const char *const scripts[] = {script_format, inlining_script_format};
+    static const char *const frames[] = {"--repeat=7",
+                                         "--no-frame-pointer"}; /* the first says nothing new */
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 2; k++)
+            check_kind(
+                (struct variant){.options = {"--tier2-after=4", "--compact-every=1", frames[k]},
+                                 .script = scripts[i],
+                                 .visited = &partial_coverage},
+                SCRIPT_EXERCISE, "7");
+}
+
 static void test_everything_was_visited(void **state)
 {
     (void)state;
@@ -266,6 +327,8 @@ static void test_everything_was_visited(void **state)
     print_message("# %" PRIu64 " steps, checked against the tables of both layouts, %" PRIu64
                   " of those in moved code, up to %zu frames deep\n",
                   totals.steps, totals.moved_steps / 2, totals.deepest);
+    print_message("# %" PRIu64 " steps in inlined calls, up to %zu in each other\n",
+                  totals.inlined_steps / 2, totals.deepest_inlined);
     print_message("# %" PRIu64 " instructions at all addresses and in both layouts\n",
                   totals.boundaries);
     print_message(
@@ -280,6 +343,7 @@ static void test_everything_was_visited(void **state)
 static int forget_coverage(void **state)
 {
     coverage_free(&coverage);
+    coverage_free(&partial_coverage);
     return remove_scratch(state);
 }
 
@@ -289,6 +353,8 @@ int main(void)
         cmocka_unit_test(test_both_tiers),
         cmocka_unit_test(test_tier1_alone),
         cmocka_unit_test(test_tier2_at_once),
+        cmocka_unit_test(test_inlined_calls),
+        cmocka_unit_test(test_inlined_calls_in_code_that_moves),
         cmocka_unit_test(test_everything_was_visited),
     };
     return cmocka_run_group_tests(tests, make_scratch, forget_coverage);
