@@ -10,7 +10,7 @@ setup() {
 
 # The functions that out.data has samples of, on a line each; ? for code that nobody logged.
 named() {
-    perf script -i out.data -F ip,sym --no-inline | sed -E 's/^ *[0-9a-f]+ //' | sort | uniq -c |
+    perf script -i out.data -F ip,sym --no-inline | grep -v '^ *ffff' | sed -E 's/^ *[0-9a-f]+ //' | sort | uniq -c |
         awk '$1 > 5 { sub(/^ *[0-9]+ /, ""); sub(/\[unknown\]/, "?"); print }'
 }
 
