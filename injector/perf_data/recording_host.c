@@ -1,6 +1,7 @@
 /* See recording_host.h; the format of the feature sections stands in perf_format.h. */
 #include "injector/perf_data/recording_host.h"
 
+#include "injector/perf_data/machine.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/byte_cursor.h"
 
@@ -10,34 +11,14 @@
 
 enum { CLOCK_DATA_VERSION = 1 };
 
-/* What uname -m calls a machine. */
-struct machine {
-    const char *name; /* or how it begins */
-    uint32_t elf_mach;
-    uint8_t address_bytes;
-};
-
-static const struct machine machines[] = {
-    {"x86_64", EM_X86_64, 8}, {"aarch64", EM_AARCH64, 8},
-    {"arm64", EM_AARCH64, 8}, {"arm", EM_ARM, 4},
-    {"i386", EM_386, 4},      {"i486", EM_386, 4},
-    {"i586", EM_386, 4},      {"i686", EM_386, 4},
-    {"riscv64", EM_RISCV, 8}, {"riscv32", EM_RISCV, 4},
-    {"ppc64", EM_PPC64, 8},   {"ppc", EM_PPC, 4},
-    {"s390x", EM_S390, 8},    {"mips64", EM_MIPS, 8},
-    {"mips", EM_MIPS, 4},     {"loongarch64", EM_LOONGARCH, 8},
-};
-
 static bool set_machine(struct recording_host *host, const char *name)
 {
-    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
-        if (strncmp(name, machines[i].name, strlen(machines[i].name)) == 0) {
-            host->elf_mach = machines[i].elf_mach;
-            host->address_bytes = machines[i].address_bytes;
-            return true;
-        }
-    }
-    return false;
+    const struct machine *machine = machine_of(name, strlen(name));
+    if (!machine)
+        return false;
+    host->elf_mach = machine->elf_mach;
+    host->address_bytes = machine->address_bytes;
+    return true;
 }
 
 /* The contents of feature section BIT; nothing if it is absent. */
