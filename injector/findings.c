@@ -55,12 +55,6 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "skipped; its load may have been lost", true},
     [FINDING_INLINES_BROKEN] = {"broken record of inlined calls",
                                 "its function is shown as if nothing were inlined in it", true},
-    [FINDING_LINE_BIAS] = {"function with source lines 64 bytes too high",
-                           "repaired; V8 and LLVM still add what perf before 2020 left out", false},
-    [FINDING_LINE_FILES] = {"function whose files' names were overwritten",
-                            "repaired by the names of functions; V8 (node 20) writes them "
-                            "from memory that it has freed",
-                            false},
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},

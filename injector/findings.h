@@ -32,8 +32,6 @@ enum finding_kind {
     FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
     FINDING_LINES_HOMELESS,    /* source lines of code that no load record speaks of */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
-    FINDING_LINE_BIAS,         /* line addresses that were 0x40 too high */
-    FINDING_LINE_FILES,        /* names of files that V8 wrote from freed memory */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
     FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */

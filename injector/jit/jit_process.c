@@ -221,6 +221,7 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
 {
     struct dump_claims claims = {0};
     struct given_dumps given;
+    *processes = (struct jit_processes){.no_lines = processes->no_lines};
     int result = given_dumps_open(&given, extra, extra_count, findings);
     if (!result)
         result = process_lives_read(&processes->lives, profile, findings);

@@ -86,7 +86,7 @@ struct jit_processes {
     size_t marker_count, marker_capacity;
 };
 
-/* Begin with a PROCESSES of zeros, but for no_lines.
+/* PROCESSES holds nothing yet but no_lines.
  *
  * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the processes' perf maps as
  * PERF_MAPS says, read them, and collect what PROFILE knows of their processes.  ROOT is NULL or where their root file

@@ -300,7 +300,9 @@ static int give_entries(struct assigner *assigner, const struct line_record *kep
     lines->low = assigner->log->functions[function].addr;
     lines->high = lines->low + assigner->log->functions[function].size + LINE_BIAS + 1;
     if (overwritten)
-        tell(assigner, kept, FINDING_LINE_FILES, lines->name);
+        repaired(assigner->findings, QUIRK_FILES_OVERWRITTEN,
+                 "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", assigner->dump->path,
+                 kept->record.number, kept->record.offset, lines->name);
     return 0;
 }
 
@@ -347,7 +349,8 @@ static void repair_bias(struct assigner *assigner)
         if (!lines->entries)
             continue;
         lines->origin += bias;
-        finding(assigner->findings, FINDING_LINE_BIAS, "%s: %s", assigner->dump->path, lines->name);
+        repaired(assigner->findings, QUIRK_LINES_BIASED, "%s: %s", assigner->dump->path,
+                 lines->name);
     }
 }
 
@@ -371,7 +374,7 @@ static void tell_outside(const struct assigner *assigner)
 static int collect_scripts(struct assigner *assigner)
 {
     struct line_scripts *scripts = &assigner->block->scripts;
-    bool needed = assigner->findings->count[FINDING_LINE_FILES] > 0;
+    bool needed = assigner->findings->repaired[QUIRK_FILES_OVERWRITTEN] > 0;
     for (size_t i = 0; needed && i < assigner->load_count; i++)
         if (line_scripts_add(scripts, assigner->log->functions[assigner->loads[i].function].name))
             return -1;
