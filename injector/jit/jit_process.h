@@ -80,7 +80,7 @@ struct jit_process {
 struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
-    bool no_lines;            /* set by the caller: leave records of source lines alone */
+    bool no_lines; /* set by the caller: leave records of source lines alone */
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
     size_t marker_count, marker_capacity;
