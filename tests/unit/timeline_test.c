@@ -1,4 +1,5 @@
 /* The timeline: hand-written sequences with their exact changes, and random ones against a model. */
+#include "injector/jit/line_info.h"
 #include "injector/timeline/timeline.h"
 
 #include "tests/unit/process_builder.h"
@@ -302,10 +303,10 @@ static void test_move_carries_name_code_and_lines(void **state)
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
     build_move(&built, 20, 0, 0x2000, 0x100);
-    const struct code_lines *lines = (const struct code_lines *)(const void *)&built;
-    function(0)->lines = lines;
+    static const struct code_lines lines;
+    built.process.log.functions[0].lines = &lines;
     assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=f1", "");
-    assert_ptr_equal(function(1)->lines, lines);
+    assert_ptr_equal(function(1)->lines, &lines);
     assert_ptr_equal(function(1)->name, function(0)->name);
     assert_ptr_equal(function(1)->code, function(0)->code);
 }
