@@ -19,7 +19,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
-         javac:openjdk-17-jdk-headless
+         javac:openjdk-17-jdk-headless clang-14:clang-14 gdb:gdb
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -96,7 +96,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
-$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test: INJECTOR_LIBS += -ldw
+$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test: INJECTOR_LIBS += -ldw
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)

@@ -28,6 +28,10 @@ enum finding_kind {
     FINDING_UNWIND_BROKEN,     /* an unwind table that contradicts itself */
     FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
+    FINDING_LINES_BROKEN,      /* source lines that contradict themselves */
+    FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
+    FINDING_LINES_HOMELESS,    /* source lines of code that no load record speaks of */
+    FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
     FINDING_DUMP_FOREIGN,      /* a part of a dump that another process wrote */

@@ -38,6 +38,7 @@ struct inject_options {
     char **perf_maps; /* given by hand */
     size_t perf_map_count, perf_map_capacity;
     bool no_perf_map;
+    bool no_lines, compress_debug;
     bool verbose, quiet;
 };
 
@@ -65,7 +66,9 @@ enum option_key {
     KEY_ROOT,
     KEY_PERF_MAP,
     KEY_NO_PERF_MAP,
-    KEY_LIST_QUIRKS
+    KEY_LIST_QUIRKS,
+    KEY_NO_LINES,
+    KEY_COMPRESS_DEBUG
 };
 
 static const struct argp_option option_table[] = {
@@ -87,6 +90,9 @@ static const struct argp_option option_table[] = {
      0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0, "Explain what is told as \"repaired\", do nothing else",
      0},
+    {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
+    {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
+     "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
     {"verbose", 'v', 0, 0, "Tell every finding, and what was read and written", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
@@ -135,6 +141,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_LIST_QUIRKS:
         quirk_print_all(stdout);
         exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE);
+    case KEY_NO_LINES:
+        options->no_lines = true;
+        return 0;
+    case KEY_COMPRESS_DEBUG:
+        options->compress_debug = true;
+        return 0;
     case KEY_LAYOUT:
         if (strcmp(argument, "image") && strcmp(argument, "function"))
             argp_error(state, "--layout is image or function, not '%s'", argument);
@@ -238,10 +250,11 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
     return 0;
 }
 
-static int write_images(struct injection *run, struct findings *findings)
+static int write_images(struct injection *run, bool compress_debug, struct findings *findings)
 {
     for (size_t i = 0; i < run->plan.image_count; i++) {
         struct jit_image *image = &run->plan.images[i];
+        image->compress_debug = compress_debug;
         if (elf_image_write(image, &run->processes.items[image->process], i, run->dsos.fd,
                             findings))
             return -1;
@@ -337,7 +350,8 @@ static int inject(struct injection *run, const struct inject_options *options,
         play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
         output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||
-        write_images(run, findings) || merge(run, findings) || commit(run, findings))
+        write_images(run, options->compress_debug, findings) || merge(run, findings) ||
+        commit(run, findings))
         return -1;
     return 0;
 }
@@ -420,7 +434,8 @@ static void print_summary(const struct injection *run, const char *output,
 
 static int run_inject(const struct inject_options *options, struct findings *findings)
 {
-    struct injection run = {.output = {.fd = -1}, .dsos = {.fd = -1}};
+    struct injection run = {
+        .processes = {.no_lines = options->no_lines}, .output = {.fd = -1}, .dsos = {.fd = -1}};
     int result = inject(&run, options, findings);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);

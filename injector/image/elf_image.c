@@ -1,6 +1,7 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
+#include "injector/image/debug_image.h"
 #include "injector/image/unwind_table.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ enum section {
     SECTION_TEXT,
     SECTION_EH_FRAME_HDR,
     SECTION_EH_FRAME,
-    SECTION_SYMTAB,
+    SECTION_DEBUG, /* DEBUG_SECTIONS of them */
+    SECTION_SYMTAB = SECTION_DEBUG + DEBUG_SECTIONS,
     SECTION_STRTAB,
     SECTION_SHSTRTAB,
     SECTIONS
@@ -52,7 +54,7 @@ enum {
     PAGE_BYTES = 4096,
     NOTE_HEADER_BYTES = 16, /* namesz, descsz, type, "GNU\0" */
     NOTE_BYTES = NOTE_HEADER_BYTES + IMAGE_BUILD_ID_BYTES,
-    SHSTRTAB_BYTES = 128,
+    SHSTRTAB_BYTES = 192,
 };
 
 _Static_assert(SEGMENTS * sizeof(Elf64_Phdr) + NOTE_BYTES + 16 <= IMAGE_TRAILER_BYTES,
@@ -74,6 +76,7 @@ struct elf_writer {
     GElf_Word section_index[SECTIONS]; /* in this file: the tables may be absent */
     GElf_Word section_count;           /* added so far */
     uint8_t *tables;                   /* .eh_frame_hdr and .eh_frame, or NULL */
+    struct debug_image debug;
     uint8_t note[NOTE_BYTES];
     uint64_t phdrs_start;
     uint64_t note_start;
@@ -87,13 +90,19 @@ static const struct jit_function *function_at(const struct elf_writer *writer, s
 
 /* ---- Contents ---- */
 
+static const char *section_name(int section)
+{
+    bool is_debug = section >= SECTION_DEBUG && section < SECTION_DEBUG + DEBUG_SECTIONS;
+    return is_debug ? debug_section_names[section - SECTION_DEBUG] : section_names[section];
+}
+
 static void fill_section_names(struct elf_writer *writer)
 {
     size_t at = 0;
     for (int i = 0; i < SECTIONS; i++) {
         writer->section_name[i] = (GElf_Word)at;
-        size_t bytes = strlen(section_names[i]) + 1;
-        memcpy(writer->section_strings + at, section_names[i], bytes);
+        size_t bytes = strlen(section_name(i)) + 1;
+        memcpy(writer->section_strings + at, section_name(i), bytes);
         at += bytes;
     }
     writer->section_strings_bytes = at;
@@ -172,6 +181,10 @@ static void fill_build_id(struct elf_writer *writer)
     if (writer->tables)
         XXH3_128bits_update(state, writer->tables,
                             (size_t)(writer->image->hdr_bytes + writer->image->eh_frame_bytes));
+    for (int i = 0; i < DEBUG_SECTIONS; i++)
+        if (writer->debug.sections[i])
+            XXH3_128bits_update(state, writer->debug.sections[i]->data,
+                                writer->debug.sections[i]->size);
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
         if (function->code)
@@ -287,6 +300,39 @@ static int add_tables(struct elf_writer *writer)
                        NULL);
 }
 
+/* Compress the section that was added last; one that would not get smaller stays as it is. */
+static int compress_section(struct elf_writer *writer, enum section section)
+{
+    Elf_Scn *scn = elf_getscn(writer->elf, writer->section_index[section]);
+    GElf_Shdr shdr;
+    if (!scn || elf_compress(scn, ELFCOMPRESS_ZLIB, 0) < 0 || !gelf_getshdr(scn, &shdr))
+        return -1;
+    writer->end = shdr.sh_offset;
+    shdr.sh_offset = place(writer, shdr.sh_size, shdr.sh_addralign);
+    return gelf_update_shdr(scn, &shdr) ? 0 : -1;
+}
+
+static int add_debug(struct elf_writer *writer)
+{
+    for (int i = 0; i < DEBUG_SECTIONS; i++) {
+        const struct byte_sink *contents = writer->debug.sections[i];
+        if (!contents)
+            continue;
+        bool strings = i == DEBUG_STR;
+        GElf_Shdr shdr = {.sh_type = SHT_PROGBITS,
+                          .sh_flags = strings ? SHF_MERGE | SHF_STRINGS : 0,
+                          .sh_offset = place(writer, contents->size, 1),
+                          .sh_size = contents->size,
+                          .sh_entsize = strings ? 1 : 0,
+                          .sh_addralign = 1};
+        if (add_section(writer, (enum section)(SECTION_DEBUG + i), shdr, contents->data) ||
+            (writer->image->compress_debug &&
+             compress_section(writer, (enum section)(SECTION_DEBUG + i))))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_symtab(struct elf_writer *writer)
 {
     size_t entries = writer->image->function_count + 1;
@@ -314,7 +360,8 @@ static int add_strings(struct elf_writer *writer, enum section section, const ch
 
 static int add_sections(struct elf_writer *writer)
 {
-    return add_note(writer) || add_text(writer) || add_tables(writer) || add_symtab(writer) ||
+    return add_note(writer) || add_text(writer) || add_tables(writer) || add_debug(writer) ||
+           add_symtab(writer) ||
            add_strings(writer, SECTION_STRTAB, writer->strings, writer->strings_bytes) ||
            add_strings(writer, SECTION_SHSTRTAB, writer->section_strings,
                        writer->section_strings_bytes);
@@ -507,7 +554,9 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (make_tables(&writer) || make_unwind_tables(&writer)) {
+    if (make_tables(&writer) || make_unwind_tables(&writer) ||
+        debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
+                         writer.dump->big_endian)) {
         failure(findings, "out of memory");
     } else {
         char name[IMAGE_FILE_NAME_BYTES];
@@ -520,5 +569,6 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     free(writer.symbols);
     free(writer.strings);
     free(writer.tables);
+    debug_image_free(&writer.debug);
     return result;
 }

@@ -5,6 +5,7 @@
  *     text_start  .text: the functions, each at its run-time address minus the image's base
  *     text_end    (of a function that is alone: program headers and note, because they must not stand in front of it)
  *     tables      .eh_frame_hdr, .eh_frame, if the process logged any: where it had nothing executable
+ *                 .debug_*, perhaps compressed, if source lines or inlined calls of some functions are known
  *                 .symtab: a local FUNC symbol per function, with its size
  *                 .strtab, .shstrtab, section headers
  *

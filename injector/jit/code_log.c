@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/jit/code_name.h"
+#include "injector/jit/line_info.h"
 #include "injector/jit/unwind_info.h"
 
 #include <inttypes.h>
@@ -299,6 +300,10 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         return add_unload(reader, record);
     case JIT_CODE_UNWINDING_INFO:
         return add_blob(reader, record);
+    case JIT_CODE_DEBUG_INFO:
+    case JIT_CODE_INLINE_INFO:
+    case JIT_CODE_DEBUG_INFO2:
+        return reader->log->no_lines ? 0 : line_info_keep(reader->log, record);
     default:
         if (!jit_record_name(record->id))
             finding(reader->findings, FINDING_RECORD_UNKNOWN,
@@ -361,6 +366,7 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
                                 .dump_index = dump_index,
                                 .first_function = log->function_count,
                                 .first_index = log->function_count};
+    size_t first_function = log->function_count;
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     enum jit_dump_end end;
@@ -372,7 +378,8 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
             return failure(findings, "out of memory");
     }
     tell_end(&reader, &record, end);
-    if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings))
+    if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings) ||
+        line_info_assign(log, dump, first_function, findings))
         return failure(findings, "out of memory");
     return 0;
 }
@@ -440,6 +447,8 @@ void code_log_free(struct code_log *log)
     free(log->moves);
     free(log->unloads);
     free(log->blobs);
+    free(log->line_records);
+    line_blocks_free(log->line_blocks);
     free(log->cies);
     free(log->fdes);
     for (size_t i = 0; i < log->name_count; i++)

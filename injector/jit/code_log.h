@@ -10,6 +10,9 @@
 #include "injector/jit/jit_dump.h"
 #include "jitdump/eh_frame.h"
 
+struct code_lines; /* jit/line_info.h */
+struct line_block;
+
 struct jit_function {
     uint64_t addr;
     uint64_t size;
@@ -28,6 +31,8 @@ struct jit_function {
         same_memory; /* so it is however far the next one is: one mapping holds both, and its map names no more */
     bool reused;  /* another visible function had some of its addresses before */
     bool visible; /* a sample could have hit it */
+    /* What is known of its source, or NULL. */
+    const struct code_lines *lines;
 };
 
 #define NO_IMAGE UINT32_MAX
@@ -80,6 +85,12 @@ struct unwind_blob {
     size_t next_function;                  /* index of the first function logged after it */
 };
 
+/* A record about the source of a function; of which one is found out when all of the dump is read. */
+struct line_record {
+    struct jit_record record;
+    size_t next_function; /* index of the first function logged after it */
+};
+
 struct code_log {
     struct jit_function *functions;
     size_t function_count, function_capacity;
@@ -98,6 +109,11 @@ struct code_log {
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
+    /* Set by the caller: leave records about source lines alone. */
+    bool no_lines;
+    struct line_record *line_records; /* of the dump that is being read */
+    size_t line_record_count, line_record_capacity;
+    struct line_block *line_blocks; /* what came of them, and of those of other dumps */
 };
 
 /* Add what DUMP, number DUMP_INDEX of its process, says.  What can't be used goes to FINDINGS.  Returns 0, or

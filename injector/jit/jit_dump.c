@@ -1,6 +1,7 @@
 /* See jit_dump.h; the format stands in jitdump/jitdump_format.h. */
 #include "injector/jit/jit_dump.h"
 
+#include "injector/jit/line_positions.h"
 #include "injector/jit/torn_record.h"
 #include "jitdump/byte_cursor.h"
 
@@ -485,6 +486,8 @@ static const char *read_fields(struct byte_cursor *cursor, struct jit_record *re
         return read_inline_info(cursor, &record->inline_info);
     case JIT_CODE_UNWINDING_INFO:
         return read_unwinding_info(cursor, &record->unwinding_info);
+    case JIT_CODE_DEBUG_INFO2:
+        return jit_debug_info2_read(cursor, &record->debug_info2);
     default:
         return NULL;
     }

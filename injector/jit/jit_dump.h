@@ -93,6 +93,17 @@ struct jit_inline_span {
     uint32_t code_offset, inline_index;
 };
 
+/* samply's experimental record, in a layout of its own: see jit/line_positions.h. */
+struct jit_debug_info2 {
+    uint64_t code_addr;
+    uint32_t code_offset_count, source_position_count, string_count;
+    const uint8_t *code_offsets;     /* code_offset_count times 8 bytes */
+    const uint8_t *source_positions; /* source_position_count times 28 bytes */
+    const char *strings;             /* string_count of them, one behind the other */
+    size_t strings_bytes;
+    bool big_endian;
+};
+
 struct jit_unwinding_info {
     uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
     const uint8_t *data; /* unwinding_size bytes */
@@ -115,6 +126,7 @@ struct jit_record {
         struct jit_debug_info debug_info;
         struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
+        struct jit_debug_info2 debug_info2;
     };
 };
 

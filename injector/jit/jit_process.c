@@ -31,6 +31,7 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
                                     .life = life,
                                     .load_slack_ns = LOAD_SLACK_NS,
                                     .begin = begun->begin,
+                                    .log = {.no_lines = processes->no_lines},
                                     .next = begun->next,
                                     .execed = begun->execed};
     return process;
@@ -220,7 +221,7 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
 {
     struct dump_claims claims = {0};
     struct given_dumps given;
-    *processes = (struct jit_processes){0};
+    *processes = (struct jit_processes){.no_lines = processes->no_lines};
     int result = given_dumps_open(&given, extra, extra_count, findings);
     if (!result)
         result = process_lives_read(&processes->lives, profile, findings);

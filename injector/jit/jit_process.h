@@ -80,12 +80,15 @@ struct jit_process {
 struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
+    bool no_lines; /* set by the caller: leave records of source lines alone */
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
     size_t marker_count, marker_capacity;
 };
 
-/* Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the processes' perf maps as
+/* PROCESSES holds nothing yet but no_lines.
+ *
+ * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the processes' perf maps as
  * PERF_MAPS says, read them, and collect what PROFILE knows of their processes.  ROOT is NULL or where their root file
  * system is.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none that can be used.  Release
  * with jit_processes_free in either case. */

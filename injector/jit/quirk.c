@@ -123,6 +123,21 @@ static const struct quirk_text texts[QUIRKS] = {
                           "LLVM ORC, CPython's threads (python/cpython#143965)",
                           "finds the function by the size and place of its FDEs", NOT_A_FINDING},
 
+    [QUIRK_LINES_BIASED] =
+        {"lines-biased",
+         "All addresses of source lines are 0x40 too high: what perf left out until 2020",
+         "V8 and LLVM, to this day",
+         "takes 0x40 off, where the lines of all functions of a dump together show it",
+         NOT_A_FINDING},
+    [QUIRK_FILES_OVERWRITTEN] =
+        {"files-overwritten",
+         "The first 16 bytes of the names of source files are other data, with zeros in it; perf "
+         "takes what follows the first zero for the next line, and shows line 1",
+         "V8 (node 20), which writes the names from memory that it has freed",
+         "finds the entries by their addresses and the names by what is left of them in the names "
+         "of functions",
+         NOT_A_FINDING},
+
     [QUIRK_TIME_BACKWARDS] = {"time-backwards", "A record is older than the one before it",
                               "perf's jvmti agent, JavaScriptCore, CPython's threads",
                               "sorts the events by time", NOT_A_FINDING},

@@ -43,6 +43,9 @@ enum quirk {
     QUIRK_UNWIND_EMPTY,
     QUIRK_UNWIND_SHARED,
     QUIRK_UNWIND_FAR,
+    /* source lines */
+    QUIRK_LINES_BIASED,
+    QUIRK_FILES_OVERWRITTEN,
     /* the order of records, and what is no record */
     QUIRK_TIME_BACKWARDS,
     QUIRK_AFTER_CLOSE,

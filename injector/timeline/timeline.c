@@ -294,6 +294,7 @@ static int move(struct player *player, const struct code_move *code_move)
     }
     function->name = functions[owner].name;
     function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
+    function->lines = functions[owner].lines;
     function->first_fde = functions[owner].first_fde;
     function->fde_count = functions[owner].fde_count;
     if (end_function(player, owner) || add_loaded(&player->moment, code_move->function))

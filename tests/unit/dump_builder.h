@@ -9,7 +9,7 @@
 #include <elf.h>
 
 struct dump_builder {
-    uint8_t bytes[1 << 16];
+    uint8_t bytes[1 << 18];
     struct byte_sink sink;
 };
 

@@ -1,4 +1,5 @@
 /* The timeline: hand-written sequences with their exact changes, and random ones against a model. */
+#include "injector/jit/line_info.h"
 #include "injector/timeline/timeline.h"
 
 #include "tests/unit/process_builder.h"
@@ -297,12 +298,15 @@ static void test_second_unload_is_silent(void **state)
     assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=gone", "");
 }
 
-static void test_move_carries_name_and_code(void **state)
+static void test_move_carries_name_code_and_lines(void **state)
 {
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
     build_move(&built, 20, 0, 0x2000, 0x100);
+    static const struct code_lines lines;
+    built.process.log.functions[0].lines = &lines;
     assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=f1", "");
+    assert_ptr_equal(function(1)->lines, &lines);
     assert_ptr_equal(function(1)->name, function(0)->name);
     assert_ptr_equal(function(1)->code, function(0)->code);
 }
@@ -800,7 +804,7 @@ int main(void)
         TIMELINE_TEST(test_load_and_unload_between_samples_shows_no_function),
         TIMELINE_TEST(test_unload_of_what_never_was_is_told),
         TIMELINE_TEST(test_second_unload_is_silent),
-        TIMELINE_TEST(test_move_carries_name_and_code),
+        TIMELINE_TEST(test_move_carries_name_code_and_lines),
         TIMELINE_TEST(test_move_to_overlapping_addresses),
         TIMELINE_TEST(test_move_of_a_move),
         TIMELINE_TEST(test_move_that_grows_has_no_code),

@@ -1,0 +1,455 @@
+# Source lines and inlined calls: what perf, addr2line, gdb and the others say about JIT code, against what is so.
+#
+# For each shape of tests/producers/line_shapes.c there is SHAPE.data, SHAPE.jit.data (perfjit) and SHAPE.truth, which says
+# where each instruction is from.  lli.* and node.* are of real producers.
+load helper
+
+shapes="lines-first all-before loads-first biased overwritten samply broken"
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    for shape in $shapes; do
+        perf record -q -k mono -e cpu-clock -F 500 -o "$shape.data" "$BUILD/producers/line_shapes" "$shape" . 0.05 >"$shape.truth"
+        perfjit inject -q -i "$shape.data" -o "$shape.jit.data" || [ $? -eq 3 ]
+    done
+    write_programs
+    clang-14 -g -O1 -S -emit-llvm program.c -o program.ll
+    JITDUMPDIR=$PWD record lli.data lli-14 -jit-kind=mcjit program.ll
+    record node.data node --perf-prof program.js >node.out
+    for x in lli node; do
+        perfjit inject -q -i $x.data -o $x.jit.data
+        perfjit inject -q -i $x.data -o $x.function.data --layout function
+    done
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# In both the functions' lines are apart, and some of them are inlined.
+write_programs() {
+    cat >program.c <<'END'
+static long mix(long state, long i)
+{
+    long shifted = state >> 7;
+    long crossed = shifted ^ i;
+    return crossed * 636413622;
+}
+static long step(long state, long i)
+{
+    if (i & 1)
+        state = mix(state, i);
+    return state + 3;
+}
+__attribute__((noinline)) long spin(long n)
+{
+    long state = 1;
+    for (long i = 0; i < n; i++)
+        state = step(state, i);
+    return state;
+}
+__attribute__((noinline)) long fib(long n)
+{
+    if (n < 2)
+        return n;
+    return fib(n - 1)
+         + fib(n - 2);
+}
+int main(void)
+{
+    volatile long sum = 0;
+    for (int round = 0; round < 60; round++) {
+        sum += fib(25);
+        sum += spin(2000000);
+    }
+    return (int)(sum & 1);
+}
+END
+    cat >program.js <<'END'
+function fib(n) {
+    return n < 2
+        ? n
+        : fib(n - 1) + fib(n - 2);
+}
+function sieve(n) {
+    const composite = new Uint8Array(n + 1);
+    let count = 0;
+    for (let i = 2; i <= n; i++) {
+        if (composite[i]) continue;
+        count++;
+        for (let j = i * 2; j <= n; j += i)
+            composite[j] = 1;
+    }
+    return count;
+}
+function join(n) {
+    let text = '';
+    for (let i = 0; i < n; i++)
+        text += i & 7;
+    return text.length;
+}
+let sum = 0;
+const end = Date.now() + 1000;
+while (Date.now() < end)
+    sum = (sum + fib(20) + sieve(20000) + join(1000)) | 0;
+console.log(sum);
+END
+}
+
+# ---- Chains ----
+
+# Where each byte of the functions of the ELF file $1 is: "address function offset".
+addresses() {
+    nm -S --defined-only "$1" | awk '
+        function number(hex,  value, i) {
+            for (i = 1; i <= length(hex); i++) value = value * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+            return value
+        }
+        { for (i = 0; i < number($2); i++) printf "%x %s %d\n", number($1) + i, $4, i }'
+}
+
+# chains ADDRESSES: the answers of addr2line -a -i -f, or of one that answers like it, in the form of line_shapes: innermost
+# first, "-" and 0 for what is from no line.  Where a tool tells columns, they are kept.
+chains() {
+    awk '
+        function flush() { if (address != "") print place[address], chain }
+        NR == FNR { place[$1] = $2 " " $3; next }
+        /^0x[0-9a-f]+$/ { flush(); address = $0; sub(/^0x0*/, "", address); chain = ""; n = 0; next }
+        NF == 0 { next }
+        n++ % 2 == 0 { name = $0; sub(/ .*/, "", name); next }
+        {
+            where = $0; column = ""
+            sub(/ \(discriminator.*/, "", where)
+            if (where ~ /:[0-9]+:[0-9]+$/) { column = where; sub(/.*:/, " ", column); sub(/:[0-9]+$/, "", where) }
+            file = line = where
+            sub(/:[^:]*$/, "", file); sub(/.*:/, "", line)
+            if (line == "?" || line == 0 || file == "??") { file = "-"; line = 0; if (column != "") column = " 0" }
+            chain = chain (chain == "" ? "" : ";") name " " file " " line column
+        }
+        END { flush() }' "$1" - | sort
+}
+
+# check_chains SHAPE
+check_chains() {
+    local so=$PWD/$(echo "$1".jit.data.dso/*.so) truth=$PWD/$1.truth
+    cd "$BATS_TEST_TMPDIR"
+    addresses "$so" | grep -vE '^[0-9a-f]+ (outside|too-many-entries|string-without-end|cyclic|span-behind) ' >addresses
+    cut -d' ' -f1 addresses | sed 's/^/0x/' >asked
+    sort "$truth" >columns
+    sed -E 's/ ([0-9]+) [0-9]+(;|$)/ \1\2/g' "$truth" | sort >lines
+    [ "$(wc -l <lines)" -gt 100000 ]
+    addr2line -a -i -f -e "$so" <asked | chains addresses >binutils
+    llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$so" <asked | chains addresses >llvm
+    # eu-addr2line has no column for line 0, nor for what it knows nothing of.
+    eu-addr2line -a -i -f -e "$so" <asked | sed -E 's/:0$/:0:0/; s/^\?\?:0:0$/-:0:0/' | chains addresses >elfutils
+    same binutils lines
+    same llvm columns
+    same elfutils columns
+    cd "$OLDPWD"
+}
+
+@test "lines-first: addr2line, llvm-symbolizer and eu-addr2line say of every instruction where it is from" {
+    check_chains lines-first
+}
+
+@test "all lines in front of all loads: the same" {
+    check_chains all-before
+}
+
+@test "loads in front of their lines: the same" {
+    check_chains loads-first
+}
+
+@test "addresses 0x40 too high: the same" {
+    check_chains biased
+    run --separate-stderr perfjit inject -i biased.data -o "$BATS_TEST_TMPDIR/out.data"
+    exits 0
+    says 'repaired: 12 x lines-biased'
+}
+
+@test "names of files overwritten: the same" {
+    check_chains overwritten
+    run --separate-stderr perfjit inject -i overwritten.data -o "$BATS_TEST_TMPDIR/out.data"
+    exits 0
+    says '12 x lines-biased' '12 x files-overwritten'
+}
+
+@test "samply's record of inlined calls: the same" {
+    check_chains samply
+}
+
+@test "broken records: the sound functions are the same, the others are counted" {
+    check_chains broken
+    run --separate-stderr perfjit inject -i broken.data -o "$BATS_TEST_TMPDIR/out.data"
+    exits 3
+    says '1 x broken record of source lines: its function has no lines'
+    says '1 x function with source lines outside of its code: those were left out'
+    says '1 x broken record of inlined calls: its function is shown as if nothing were inlined in it'
+    says '2 x broken record: skipped'
+    says 'DEBUG_INFO announces more entries than it can hold'
+    says '5 parts of the input skipped'
+    # Those that lost their inlined calls, or a line elsewhere, have their lines.
+    so=$(echo broken.jit.data.dso/*.so)
+    for name in cyclic span-behind outside; do
+        [ "$(addr2line -f -i -e "$so" "$(address_of $name "$so")" | tr '\n' ' ')" = "$name /the/source/lines/a.c:1 " ]
+    done
+    for name in too-many-entries string-without-end; do
+        [ "$(addr2line -f -i -e "$so" "$(address_of $name "$so")" | tr '\n' ' ')" = "$name ??:? " ]
+    done
+}
+
+# address_of SYMBOL FILE
+address_of() {
+    nm "$2" | awk -v name="$1" '$3 == name { print $1 }'
+}
+
+@test "gdb: the same chains of functions, and lines" {
+    cat >"$BATS_TEST_TMPDIR/blocks.py" <<'END'
+import gdb
+for line in open("addresses"):
+    address, name, offset = line.split()
+    block, names = gdb.block_for_pc(int(address, 16)), []
+    while block and not block.is_global and not block.is_static:
+        if block.function:
+            names.append(block.function.print_name.split(" ")[0])
+        block = block.superblock
+    sal = gdb.find_pc_line(int(address, 16))
+    print(name, offset, ";".join(names), sal.symtab.fullname() if sal.symtab else "-", sal.line)
+END
+    so=$PWD/$(echo lines-first.jit.data.dso/*.so)
+    # Of instructions that are from no line gdb tells the line before; "unknown" is in no unit.
+    grep -vE '^(huge|unknown) ' lines-first.truth | sed 's/;/ ; /g' |
+        awk '$5 > 0 { chain = $3; for (i = 7; i <= NF; i++) if ($i == ";") chain = chain ";" $(i + 1); print $1, $2, chain, $4, $5 }' |
+        sort >"$BATS_TEST_TMPDIR/wanted"
+    addresses "$so" | grep -v ' huge ' >"$BATS_TEST_TMPDIR/addresses"
+    cd "$BATS_TEST_TMPDIR"
+    gdb -q -batch -nx -ex 'source blocks.py' "$so" | sort >all
+    awk 'NR == FNR { wanted[$1 " " $2]; next } ($1 " " $2) in wanted' wanted all >answers
+    [ "$(wc -l <wanted)" -gt 700 ]
+    same answers wanted
+    at=$(awk '$2 == "tree" && $3 == 35 { print $1 }' addresses)
+    gdb -q -batch -nx -ex "info symbol 0x$at" "$so" | grep -q 'tree.* + 35 in section .text'
+    gdb -q -batch -nx -ex "info line *0x$at" "$so" | grep -q 'Line 31 of "/the/source/more/lines/c.c"'
+}
+
+# ---- Clean files ----
+
+check_files() {
+    for so in "$@"; do
+        readelf --debug-dump "$so" >/dev/null 2>"$BATS_TEST_TMPDIR/said"
+        same "$BATS_TEST_TMPDIR/said" /dev/null
+        eu-readelf -w "$so" >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true
+        grep -v 'No DWARF information found' "$BATS_TEST_TMPDIR/said" >"$BATS_TEST_TMPDIR/left" || true
+        same "$BATS_TEST_TMPDIR/left" /dev/null
+        llvm-dwarfdump-14 --verify "$so" >"$BATS_TEST_TMPDIR/verified" || complain "$(cat "$BATS_TEST_TMPDIR/verified")"
+        run ! grep -iE 'warning|error:' "$BATS_TEST_TMPDIR/verified"
+        run eu-elflint --gnu-ld "$so"
+        [ "$output" = "No errors" ]
+    done
+}
+
+@test "llvm-dwarfdump --verify, readelf, eu-readelf and eu-elflint have nothing to say" {
+    for shape in $shapes; do check_files "$shape".jit.data.dso/*.so; done
+    check_files lli.{jit,function}.data.dso/*.so node.jit.data.dso/*.so
+    # shellcheck disable=SC2046 # many
+    check_files $(find node.function.data.dso -name '*.so' | sort | awk 'NR % 20 == 0')
+}
+
+@test "--compress-debug: smaller, clean, and the same chains" {
+    perfjit inject -q -i lines-first.data -o compressed.jit.data --compress-debug
+    cp lines-first.truth compressed.truth
+    readelf -SW compressed.jit.data.dso/*.so | grep -qE '\.debug_line .* C '
+    [ "$(stat -c %s compressed.jit.data.dso/*.so)" -lt "$(stat -c %s lines-first.jit.data.dso/*.so)" ]
+    check_files compressed.jit.data.dso/*.so
+    check_chains compressed
+}
+
+@test "--no-lines: no debug sections, and nothing said about lines" {
+    run --separate-stderr perfjit inject -i broken.data -o "$BATS_TEST_TMPDIR/out.data" --no-lines
+    run ! grep -E 'source lines|outside' <<<"$stderr"
+    readelf -SW "$BATS_TEST_TMPDIR"/out.data.dso/*.so >"$BATS_TEST_TMPDIR/sections"
+    run ! grep debug_ "$BATS_TEST_TMPDIR/sections"
+}
+
+@test "two runs make the same bytes" {
+    for shape in lines-first samply; do
+        perfjit inject -q -i $shape.data -o "$BATS_TEST_TMPDIR/$shape.jit.data"
+        cmp $shape.jit.data.dso/*.so "$BATS_TEST_TMPDIR/$shape".jit.data.dso/*.so
+    done
+}
+
+# ---- perf ----
+
+# sampled_lines DATA FILE: "symbol offset line" for each sample of JIT code that perf shows at a line of FILE.
+sampled_lines() {
+    perf script -i "$1" -F ip,sym,symoff,srcline -G 2>/dev/null | awk -v file="  $2:" '
+        /^ *[0-9a-f]+ / { frame = $0; next }
+        index($0, file) == 1 { print frame " " substr($0, length(file) + 1) }' |
+        sed -nE 's/^ *[0-9a-f]+ (.*)\+0x([0-9a-f]+) ([0-9]+)$/\1 \2 \3/p'
+}
+
+# Line of the instruction at address $2 of the file $1; 0: none.
+line_at() {
+    addr2line -e "$1" "$2" | sed 's/ (.*//; s/.*://; s/?/0/'
+}
+
+@test "lli: every sample's line is the one in llc's code for the same module" {
+    llc-14 -filetype=obj -O2 -code-model=large program.ll -o program.o
+    for layout in jit function; do
+        sampled_lines lli.$layout.data program.c | sort -u >"$BATS_TEST_TMPDIR/sampled"
+        [ "$(wc -l <"$BATS_TEST_TMPDIR/sampled")" -gt 3 ]
+        while read -r symbol offset line; do
+            wanted=$(line_at program.o "$(printf '%x' $((16#$(address_of "$symbol" program.o) + 16#$offset)))")
+            [ "$line" = "$wanted" ] || complain "$symbol+0x$offset is shown at line $line, is at $wanted"
+        done <"$BATS_TEST_TMPDIR/sampled"
+    done
+}
+
+# function_lines FILE FUNCTION: offset and line of each instruction.
+function_lines() {
+    local start size
+    read -r start size < <(nm -S "$1" | awk -v name="$2" '$4 == name { print $1, $2 }')
+    objdump -d --no-show-raw-insn --start-address=0x"$start" --stop-address=$((16#$start + 16#$size)) "$1" |
+        sed -nE 's/^ +([0-9a-f]+):.*/\1/p' | while read -r at; do
+        echo $((16#$at - 16#$start)) "$(line_at "$1" "$at")"
+    done
+}
+
+@test "lli: every instruction has the line that llc gives it" {
+    llc-14 -filetype=obj -O2 -code-model=large program.ll -o program.o
+    for name in fib spin main; do
+        function_lines program.o $name >"$BATS_TEST_TMPDIR/wanted"
+        [ "$(wc -l <"$BATS_TEST_TMPDIR/wanted")" -gt 10 ]
+        function_lines lli.jit.data.dso/*.so $name >"$BATS_TEST_TMPDIR/lines"
+        same "$BATS_TEST_TMPDIR/lines" "$BATS_TEST_TMPDIR/wanted"
+    done
+}
+
+@test "node: every sample's line lies in its function" {
+    for layout in jit function; do
+        sampled_lines node.$layout.data program.js | grep ':\*' >"$BATS_TEST_TMPDIR/sampled"
+        awk '
+            {
+                all++
+                name = $1; sub(/.*:[*]/, "", name)
+                line = $NF
+                if (name == "fib") right += line >= 1 && line <= 5
+                else if (name == "sieve") right += line >= 6 && line <= 16
+                else if (name == "join") right += line >= 17 && line <= 22
+                else right += line >= 1 && line <= 27
+                if (!(name " " line in lines)) { lines[name " " line]; different++ }
+            }
+            END { print all + 0, right + 0, different + 0 }' "$BATS_TEST_TMPDIR/sampled" >"$BATS_TEST_TMPDIR/counts"
+        read -r all right different <"$BATS_TEST_TMPDIR/counts"
+        echo "# $layout: $right of $all samples in their functions, at $different lines" >&3
+        [ "$all" -gt 300 ]
+        [ "$right" -eq "$all" ]
+        [ "$different" -ge 6 ]
+        # None of program.js's optimised functions is without lines.
+        optimised=$(perf script -i node.$layout.data -F ip,sym -G --no-inline | grep -c ':\*.* .*/program\.js:')
+        [ "$optimised" -eq "$all" ]
+    done
+}
+
+@test "perf script and perf report show the inlined calls" {
+    # Of stacks that were walked by frame pointers perf 6.1 shows no inlined calls, for whatever code.
+    perf record -q -k mono -e cpu-clock -F 1000 --call-graph dwarf,4096 -o chain.data "$BUILD/producers/line_shapes" lines-first . 0.5 >/dev/null
+    perfjit inject -q -i chain.data -o chain.jit.data
+    perf script -i chain.jit.data -F ip,sym | awk 'BEGIN { RS = ""; FS = "\n" } { chain = ""; for (i = 1; i <= NF; i++) { split($i, word, " "); chain = chain word[2] " " } print chain }' \
+        >"$BATS_TEST_TMPDIR/stacks"
+    grep -qE '^inner middle outer tree ' "$BATS_TEST_TMPDIR/stacks"
+    perf report -i chain.jit.data --stdio --inline --no-children -g caller >"$BATS_TEST_TMPDIR/report" 2>/dev/null
+    grep -q 'inner.*(inlined)' "$BATS_TEST_TMPDIR/report"
+    grep -q 'outer.*(inlined)' "$BATS_TEST_TMPDIR/report"
+}
+
+@test "perf annotate shows instructions with their source" {
+    for layout in jit function; do
+        perf annotate -i lli.$layout.data --stdio -s spin >"$BATS_TEST_TMPDIR/annotated" 2>/dev/null
+        grep -q 'imul' "$BATS_TEST_TMPDIR/annotated"
+        grep -qE ': +11 +return state \+ 3;' "$BATS_TEST_TMPDIR/annotated"
+    done
+}
+
+# ---- tinyjit ----
+
+# tinyjit_questions LOG FILE: for each function in the ELF file FILE and each block of LOG that can be it (same name, size and
+# place in the page): "address block offset", with the block's number in LOG.
+tinyjit_questions() {
+    nm -S --defined-only "$2" | awk -v log_file="$1" '
+        function number(hex,  value, i) {
+            for (i = 1; i <= length(hex); i++) value = value * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+            return value
+        }
+        BEGIN {
+            while ((getline line <log_file) > 0) {
+                split(line, field, "\t")
+                if (field[1] == "code") { block++; key = field[4] " " field[3] " " substr(field[2], length(field[2]) - 2); blocks[key] = blocks[key] " " block }
+                else if (field[1] == "at") offsets[block] = offsets[block] " " field[2]
+            }
+        }
+        {
+            name = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", name)
+            key = name " " number($2) " " substr($1, length($1) - 2)
+            count = split(blocks[key], candidate, " ")
+            for (i = 1; i <= count; i++) {
+                n = split(offsets[candidate[i]], offset, " ")
+                for (k = 1; k <= n; k++) printf "0x%x %s %d\n", number($1) + offset[k], candidate[i], offset[k]
+            }
+        }'
+}
+
+@test "tinyjit: the chain of every instruction is the compiler's own" {
+    local so checked=0
+    PERFJIT=dump JITDUMPDIR=$PWD record tinyjit.data "$BUILD/tinyjit" --inline-log "$PWD/tinyjit.log" --seconds 1 "$here/../../examples/tinyjit/demo.tj" >/dev/null
+    perfjit inject -q -i tinyjit.data -o tinyjit.jit.data
+    # "block offset chain", a chain being "function file line column;..."
+    awk -F '\t' '
+        $1 == "code" { block++ }
+        $1 == "at" {
+            chain = ""
+            for (i = 3; i < NF; i += 4) { name = $i; sub(/ .*/, "", name); chain = chain (i > 3 ? ";" : "") name " " $(i + 1) " " $(i + 2) " " $(i + 3) }
+            print block, $2, chain
+        }' tinyjit.log | sort -u >"$BATS_TEST_TMPDIR/log"
+    for so in tinyjit.jit.data.dso/*.so; do
+        tinyjit_questions tinyjit.log "$so" >"$BATS_TEST_TMPDIR/questions"
+        cut -d' ' -f1 "$BATS_TEST_TMPDIR/questions" | llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$so" |
+            awk -v questions="$BATS_TEST_TMPDIR/questions" '
+                function flush() { if (asked) print question[2], question[3], chain }
+                NF == 0 { next }
+                /^0x[0-9a-f]+$/ { flush(); asked = 1; getline line <questions; split(line, question, " "); chain = ""; n = 0; next }
+                n++ % 2 == 0 { name = $0; sub(/ .*/, "", name); next }
+                { where = $0; gsub(/:/, " ", where); chain = chain (chain == "" ? "" : ";") name " " where }
+                END { flush() }'
+    done | sort -u >"$BATS_TEST_TMPDIR/answers"
+    # A block is right if all functions that can be it have its lines, and no others.
+    comm -12 "$BATS_TEST_TMPDIR/log" "$BATS_TEST_TMPDIR/answers" | cut -d' ' -f1 | sort | uniq -c | awk '{ print $2, $1 }' | sort >"$BATS_TEST_TMPDIR/right"
+    cut -d' ' -f1 "$BATS_TEST_TMPDIR/answers" | sort | uniq -c | awk '{ print $2, $1 }' | sort >"$BATS_TEST_TMPDIR/asked"
+    read -r functions wrong < <(awk 'NR == FNR { right[$1] = $2; next } { all++; if (right[$1] != $2) wrong++ } END { print all + 0, wrong + 0 }' \
+        "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/asked")
+    inlined=$(grep -c ';' "$BATS_TEST_TMPDIR/answers")
+    echo "# $functions functions, $wrong not as the compiler says; $(wc -l <"$BATS_TEST_TMPDIR/answers") instructions, of which $inlined are inlined" >&3
+    [ "$functions" -ge 15 ]
+    [ "$inlined" -ge 30 ]
+    [ "$wrong" -eq 0 ]
+}
+
+# ---- Cost ----
+
+# The shortest of several runs, in microseconds of the CPU.
+run_us() {
+    { TIMEFORMAT='%3U %3S'; time perfjit inject -q -i node.data -o "$BATS_TEST_TMPDIR/out.data" "$@"; } 2>&1 |
+        awk '{ print ($1 + $2) * 1000000 }'
+}
+
+@test "node: lines make perfjit inject at most 1.6 times slower" {
+    with=999999999 without=999999999
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        now=$(run_us) && [ "$now" -ge "$with" ] || with=$now
+        now=$(run_us --no-lines) && [ "$now" -ge "$without" ] || without=$now
+    done
+    echo "# with lines $with us, without $without us" >&3
+    [ $((with * 10)) -le $((without * 16)) ]
+}

@@ -1,0 +1,748 @@
+/* Which function a record of source lines belongs to, what it says, and what is repaired in it. */
+#include "injector/jit/line_info.h"
+#include "injector/jit/line_table.h"
+
+#include "tests/unit/line_builder.h"
+
+enum { ADDR = 0x10000, SIZE = 0x60, STEP = 0x100, FAR = 0x7654321 };
+
+#define A "/the/source/of/all/a.js"
+#define B "/the/source/of/all/b.js"
+
+static struct dump_builder built;
+static const struct jit_clock monotonic = {0};
+
+static struct {
+    struct jit_dump dump;
+    struct code_log log;
+    struct findings findings;
+    struct line_table table;
+} fixture;
+
+static void read_log(void)
+{
+    memset(&fixture, 0, sizeof fixture);
+    open_built_dump(&built, &fixture.dump);
+    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &monotonic, &fixture.findings),
+                     0);
+}
+
+static void release(void)
+{
+    line_table_free(&fixture.table);
+    code_log_free(&fixture.log);
+    jit_dump_close(&fixture.dump);
+    findings_free(&fixture.findings);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    dump_begin(&built, false, JITHEADER_BYTES);
+    return 0;
+}
+
+/* SIZE bytes of code. */
+static void load(uint64_t time, uint64_t addr, const char *name)
+{
+    static const char code[SIZE + 1] = "..........................................................."
+                                       ".....................................";
+    assert_int_equal(strlen(code), SIZE);
+    dump_load(&built, time, addr, name, code, time);
+}
+
+/* Decode what is known of function INDEX.  Returns whether anything is. */
+static bool decode(size_t index)
+{
+    const struct jit_function *function = &fixture.log.functions[index];
+    assert_true(index < fixture.log.function_count);
+    if (!function->lines)
+        return false;
+    assert_int_equal(line_table_read(&fixture.table, function->lines, function->size), 0);
+    return true;
+}
+
+static void assert_text(struct line_text text, const char *wanted)
+{
+    if (!wanted) {
+        assert_null(text.text);
+        return;
+    }
+    assert_int_equal(text.bytes, strlen(wanted));
+    assert_memory_equal(text.text, wanted, text.bytes);
+}
+
+static void assert_row(size_t at, uint32_t offset, uint32_t line, const char *file)
+{
+    assert_true(at < fixture.table.row_count);
+    assert_int_equal(fixture.table.rows[at].offset, offset);
+    assert_int_equal(fixture.table.rows[at].line, line);
+    assert_text(fixture.table.rows[at].file, file);
+}
+
+/* Function INDEX has one row, LINE at its start. */
+static void assert_line(size_t index, uint32_t line)
+{
+    assert_true(decode(index));
+    assert_int_equal(fixture.table.row_count, 1);
+    assert_row(0, 0, line, A);
+}
+
+static void assert_only(enum finding_kind kind, uint64_t count)
+{
+    for (int i = 0; i < FINDING_KINDS; i++)
+        if (fixture.findings.count[i] != (i == (int)kind ? count : 0))
+            fail_msg("%d findings of kind %d: %s", (int)fixture.findings.count[i], i,
+                     fixture.findings.first[i]);
+}
+
+static bool is_of_lines(int quirk)
+{
+    return quirk == QUIRK_LINES_BIASED || quirk == QUIRK_FILES_OVERWRITTEN;
+}
+
+/* Nothing is lost, and of the quirks of lines only QUIRK was repaired. */
+static void assert_only_repaired(int quirk, uint64_t count)
+{
+    assert_only(FINDING_KINDS, 0);
+    for (int i = 0; i < QUIRKS; i++)
+        if (is_of_lines(i))
+            assert_int_equal(fixture.findings.repaired[i], i == quirk ? count : 0);
+}
+
+static void assert_nothing_found(void)
+{
+    assert_only_repaired(QUIRKS, 0);
+}
+
+/* ---- Which load ---- */
+
+static void test_lines_in_front_of_their_load(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        dump_line(&built, 2 * i, ADDR + i * STEP, 10 + i, A);
+        load(2 * i + 1, ADDR + i * STEP, "f");
+    }
+    read_log();
+    for (uint32_t i = 0; i < 3; i++)
+        assert_line(i, 10 + i);
+    assert_nothing_found();
+    release();
+}
+
+static void test_all_lines_in_front_of_all_loads(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++)
+        dump_line(&built, i, ADDR + (2 - i) * STEP, 10 + (2 - i), A);
+    for (uint32_t i = 0; i < 3; i++)
+        load(5 + i, ADDR + i * STEP, "f");
+    read_log();
+    for (uint32_t i = 0; i < 3; i++)
+        assert_line(i, 10 + i);
+    assert_nothing_found();
+    release();
+}
+
+static void test_lines_behind_their_load(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        load(2 * i, ADDR + i * STEP, "f");
+        dump_line(&built, 2 * i + 1, ADDR + i * STEP, 10 + i, A);
+    }
+    read_log();
+    for (uint32_t i = 0; i < 3; i++)
+        assert_line(i, 10 + i);
+    assert_nothing_found();
+    release();
+}
+
+/* The same address again: the next load of it... */
+static void test_reuse_takes_the_next_load(void **state)
+{
+    (void)state;
+    dump_line(&built, 0, ADDR + STEP, 5, A);
+    load(0, ADDR + STEP, "other");
+    for (uint32_t i = 0; i < 3; i++) {
+        dump_line(&built, 2 * i + 1, ADDR, 10 + i, A);
+        load(2 * i + 2, ADDR, "f");
+    }
+    load(9, ADDR, "without lines");
+    read_log();
+    assert_line(0, 5);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_line(1 + i, 10 + i);
+    assert_false(decode(4));
+    assert_nothing_found();
+    release();
+}
+
+/* ... or the last one, in a dump of which the other records show that it has the loads first. */
+static void test_reuse_takes_the_load_before_where_loads_stand_first(void **state)
+{
+    (void)state;
+    load(0, ADDR + STEP, "other");
+    dump_line(&built, 0, ADDR + STEP, 5, A);
+    load(0, ADDR, "without lines");
+    for (uint32_t i = 0; i < 3; i++) {
+        load(2 * i + 1, ADDR, "f");
+        dump_line(&built, 2 * i + 2, ADDR, 10 + i, A);
+    }
+    read_log();
+    assert_line(0, 5);
+    assert_false(decode(1));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_line(2 + i, 10 + i);
+    assert_nothing_found();
+    release();
+}
+
+static void test_wrong_code_addr_goes_to_the_next_load_if_the_lines_lie_there(void **state)
+{
+    const struct built_row row = {ADDR, 7, 0, A}, elsewhere = {ADDR + 0x9000, 8, 0, A};
+    (void)state;
+    dump_lines(&built, 1, 0, &row, 1);
+    load(2, ADDR, "f");
+    dump_lines(&built, 3, 0, &elsewhere, 1);
+    load(4, ADDR + STEP, "g");
+    dump_lines(&built, 5, 0, &row, 1);
+    read_log();
+    assert_line(0, 7);
+    assert_false(decode(1));
+    assert_only(FINDING_LINES_HOMELESS, 2);
+    release();
+}
+
+static void test_of_two_records_the_second_counts(void **state)
+{
+    (void)state;
+    dump_line(&built, 1, ADDR, 7, A);
+    dump_line(&built, 2, ADDR, 8, A);
+    load(3, ADDR, "f");
+    read_log();
+    assert_line(0, 8);
+    assert_only(FINDING_LINES_HOMELESS, 1);
+    release();
+}
+
+static void test_no_lines_are_kept_if_none_are_wanted(void **state)
+{
+    (void)state;
+    dump_line(&built, 1, ADDR, 7, A);
+    load(3, ADDR, "f");
+    memset(&fixture, 0, sizeof fixture);
+    fixture.log.no_lines = true;
+    open_built_dump(&built, &fixture.dump);
+    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &monotonic, &fixture.findings),
+                     0);
+    assert_false(decode(0));
+    release();
+}
+
+/* ---- Rows ---- */
+
+static void test_rows_come_in_order_and_the_last_at_an_address_counts(void **state)
+{
+    static const struct built_row rows[] = {{ADDR + 8, 3, 1, A}, {ADDR, 1, 1, A},
+                                            {ADDR + 8, 4, 2, B}, {ADDR + 4, 2, 1, B},
+                                            {ADDR + 4, 9, 9, A}, {ADDR + SIZE - 1, 5, 1, A}};
+    (void)state;
+    dump_lines(&built, 1, ADDR, rows, sizeof rows / sizeof rows[0]);
+    load(2, ADDR, "f");
+    read_log();
+    assert_true(decode(0));
+    assert_int_equal(fixture.table.row_count, 4);
+    assert_row(0, 0, 1, A);
+    assert_row(1, 4, 9, A);
+    assert_row(2, 8, 4, B);
+    assert_int_equal(fixture.table.rows[2].column, 2);
+    assert_row(3, SIZE - 1, 5, A);
+    assert_nothing_found();
+    release();
+}
+
+static void test_same_file_empty_file_and_line_0(void **state)
+{
+    static const struct built_row rows[] = {{ADDR, 1, 0, "\xff"},     {ADDR + 1, 2, 0, A},
+                                            {ADDR + 2, 3, 0, "\xff"}, {ADDR + 3, 4, 0, ""},
+                                            {ADDR + 4, 0, 0, B},      {ADDR + 5, 5, 0, "\xff"}};
+    (void)state;
+    dump_lines(&built, 1, ADDR, rows, sizeof rows / sizeof rows[0]);
+    load(2, ADDR, "f");
+    read_log();
+    assert_true(decode(0));
+    assert_row(0, 0, 0, NULL); /* the same as none */
+    assert_row(1, 1, 2, A);
+    assert_row(2, 2, 3, A);
+    assert_row(3, 3, 0, NULL);
+    assert_row(4, 4, 0, B);
+    assert_row(5, 5, 5, B);
+    assert_nothing_found();
+    release();
+}
+
+/* QEMU and Erlang say with a last entry where the function ends. */
+static void test_entries_at_the_end_say_nothing_and_lines_outside_are_counted(void **state)
+{
+    static const struct built_row rows[] = {{ADDR, 1, 0, A}, {ADDR + SIZE, 0, 0, ""}};
+    static const struct built_row outside[] = {
+        {ADDR + STEP - 1, 1, 0, A}, {ADDR + STEP, 2, 0, A}, {ADDR + STEP + 0x900, 0, 0, A}};
+    (void)state;
+    dump_lines(&built, 1, ADDR, rows, 2);
+    load(2, ADDR, "f");
+    dump_lines(&built, 3, ADDR + STEP, outside, 3);
+    load(4, ADDR + STEP, "g");
+    read_log();
+    assert_line(0, 1);
+    assert_line(1, 2);
+    assert_only(FINDING_LINES_OUTSIDE, 1);
+    release();
+}
+
+static void test_big_endian_dump(void **state)
+{
+    static const struct built_row rows[] = {{ADDR, 1, 7, A}, {ADDR + 0x10, 70000, 300, B}};
+    (void)state;
+    dump_begin(&built, true, JITHEADER_BYTES);
+    dump_lines(&built, 1, ADDR, rows, 2);
+    load(2, ADDR, "f");
+    read_log();
+    assert_true(decode(0));
+    assert_row(1, 0x10, 70000, B);
+    assert_int_equal(fixture.table.rows[1].column, 300);
+    release();
+}
+
+/* ---- The bias ---- */
+
+static void biased(uint32_t i, uint64_t first, uint64_t last)
+{
+    const struct built_row rows[] = {{ADDR + i * STEP + first, 1, 0, A},
+                                     {ADDR + i * STEP + last, 2, 0, A}};
+    dump_lines(&built, i, ADDR + i * STEP, rows, 2);
+    load(i, ADDR + i * STEP, "f");
+}
+
+static void test_bias_shows_in_lines_behind_the_end(void **state)
+{
+    (void)state;
+    biased(0, LINE_BIAS, LINE_BIAS + SIZE - 1);
+    biased(1, LINE_BIAS + 9, LINE_BIAS + 10);
+    read_log();
+    assert_true(decode(0));
+    assert_row(0, 0, 1, A);
+    assert_row(1, SIZE - 1, 2, A);
+    assert_true(decode(1));
+    assert_row(0, 9, 1, A);
+    assert_only_repaired(QUIRK_LINES_BIASED, 2);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release();
+}
+
+static void test_bias_shows_in_first_lines_that_are_all_at_0x40(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++)
+        biased(i, LINE_BIAS + (i == 3), LINE_BIAS + 8);
+    read_log();
+    assert_true(decode(0));
+    assert_row(0, 0, 1, A);
+    assert_true(decode(3));
+    assert_row(0, 1, 1, A);
+    assert_only_repaired(QUIRK_LINES_BIASED, 4);
+    release();
+}
+
+static void test_first_line_at_0x40_is_no_bias_where_others_are_lower(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++)
+        biased(i, i == 5 ? 0x3f : LINE_BIAS, SIZE - 1);
+    read_log();
+    assert_true(decode(0));
+    assert_row(0, LINE_BIAS, 1, A);
+    assert_nothing_found();
+    release();
+}
+
+/* Three functions could be chance, and so could a last entry that only says where the function ends. */
+static void test_no_bias_without_enough_evidence(void **state)
+{
+    const struct built_row rows[] = {{ADDR + LINE_BIAS, 1, 0, A}, {ADDR + SIZE + 4, 0, 0, ""}};
+    (void)state;
+    dump_lines(&built, 0, ADDR, rows, 2);
+    load(0, ADDR, "f");
+    for (uint32_t i = 1; i < 3; i++)
+        biased(i, LINE_BIAS, SIZE - 1);
+    read_log();
+    assert_true(decode(0));
+    assert_row(0, LINE_BIAS, 1, A);
+    assert_nothing_found();
+    release();
+}
+
+static void test_one_function_in_fifty_may_differ_from_a_bias(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 100; i++)
+        biased(i, i < 2 ? 0 : LINE_BIAS, i < 2 ? 8 : LINE_BIAS + SIZE - 1);
+    read_log();
+    assert_true(decode(50));
+    assert_row(0, 0, 1, A);
+    assert_int_equal(fixture.findings.repaired[QUIRK_LINES_BIASED], 100);
+    release();
+    dump_begin(&built, false, JITHEADER_BYTES);
+    for (uint32_t i = 0; i < 100; i++)
+        biased(i, i < 3 ? 0 : LINE_BIAS, i < 3 ? 8 : LINE_BIAS + SIZE - 1);
+    read_log();
+    assert_int_equal(fixture.findings.repaired[QUIRK_LINES_BIASED], 0);
+    release();
+}
+
+/* ---- Overwritten names ---- */
+
+/* Two rows at the start of the function at ADDR, of files whose names are overwritten as V8's are. */
+static void overwritten_lines(uint64_t addr, const char *first, const char *second)
+{
+    static const char free_memory[] = "\x6a\x67\x01\0\0\0\0\0\xf6\x0e\x54\x96\x8f\x41\x65\x2d";
+    const struct built_row rows[] = {{addr, 11, 1, first}, {addr + 4, 12, 2, second}};
+    dump_lines(&built, 1, addr, rows, 2);
+    uint8_t *name = built.bytes + built.sink.size - strlen(second) - 1;
+    memcpy(name, free_memory, strlen(second) < 16 ? strlen(second) : 16);
+    name -= strlen(first) + 1 + 16;
+    memcpy(name, free_memory, strlen(first) < 16 ? strlen(first) : 16);
+}
+
+static void assert_files(size_t function, const char *first, const char *second)
+{
+    assert_true(decode(function));
+    assert_int_equal(fixture.table.row_count, 2);
+    assert_row(0, 0, 11, first);
+    assert_row(1, 4, 12, second);
+}
+
+static void test_overwritten_names_are_the_functions_own_or_another_ones(void **state)
+{
+    (void)state;
+    overwritten_lines(ADDR, A, "/some/where/inlined from.js");
+    load(2, ADDR, "JS:*f " A ":1:10");
+    load(3, ADDR + STEP, "JS:*g /some/where/inlined from.js:7:1");
+    read_log();
+    assert_files(0, A, "/some/where/inlined from.js");
+    assert_only_repaired(QUIRK_FILES_OVERWRITTEN, 1);
+    assert_int_equal(findings_lost(&fixture.findings), 0);
+    release();
+}
+
+static void test_overwritten_short_names(void **state)
+{
+    (void)state;
+    overwritten_lines(ADDR, "/tmp/a.js", "/tmp/a.js");
+    load(2, ADDR, "JS:*f /tmp/a.js:1:10");
+    read_log();
+    assert_files(0, "/tmp/a.js", "/tmp/a.js");
+    release();
+}
+
+/* What is left of it, rather than a name that may be another's. */
+static void test_overwritten_names_that_nothing_or_too_much_tells(void **state)
+{
+    (void)state;
+    overwritten_lines(ADDR, "/nobody/names/this.js", "/one/of/two/of/these.js");
+    load(2, ADDR, "JS:*f " A ":1:10");
+    load(3, ADDR + STEP, "JS:*g /one/of/two/of/these.js:7:1");
+    load(3, ADDR + 2 * STEP, "JS:*h /all/of/two/of/these.js:7:1");
+    read_log();
+    assert_files(0, "is.js", "hese.js");
+    release();
+}
+
+static void test_one_entry_with_an_overwritten_name(void **state)
+{
+    (void)state;
+    dump_line(&built, 1, ADDR, 11, A);
+    memcpy(built.bytes + built.sink.size - sizeof A, "abcdef\0\0qrstuvwx", 16);
+    load(2, ADDR, "JS:*f " A ":1:10");
+    read_log();
+    assert_line(0, 11);
+    assert_only_repaired(QUIRK_FILES_OVERWRITTEN, 1);
+    release();
+}
+
+static void test_padding_behind_the_entries_is_no_overwritten_name(void **state)
+{
+    (void)state;
+    size_t start = built.sink.size;
+    dump_line(&built, 1, ADDR, 11, A);
+    sink_zeros(&built.sink, 13);
+    dump_end_record(&built, start);
+    load(2, ADDR, "JS:*f " A ":1:10");
+    read_log();
+    assert_line(0, 11);
+    assert_nothing_found();
+    release();
+}
+
+/* ---- Inlined calls ---- */
+
+static const struct built_inline tree[] = {{JIT_INLINE_NONE, "outer", A, 10, 1, B, 100},
+                                           {0, "inner", B, 110, 2, NULL, 0},
+                                           {JIT_INLINE_NONE, "inner", NULL, 0, 0, NULL, 0}};
+static const struct built_span spans[] = {{4, 0}, {8, 1}, {12, JIT_INLINE_NONE}, {16, 2}};
+
+static void test_inlined_calls(void **state)
+{
+    (void)state;
+    dump_inlines(&built, 1, ADDR, tree, 3, spans, 4);
+    load(2, ADDR, "f");
+    read_log();
+    assert_true(decode(0));
+    assert_int_equal(fixture.table.row_count, 0);
+    assert_int_equal(fixture.table.inline_count, 3);
+    assert_int_equal(fixture.table.inlines[1].parent, 0);
+    assert_int_equal(fixture.table.inlines[1].depth, 1);
+    assert_int_equal(fixture.table.inlines[1].call_line, 110);
+    assert_int_equal(fixture.table.inlines[1].call_column, 2);
+    assert_text(fixture.table.inlines[1].call_file, B);
+    assert_text(fixture.table.inlines[1].decl_file, NULL);
+    assert_text(fixture.table.inlines[0].decl_file, B);
+    assert_int_equal(fixture.table.inlines[0].decl_line, 100);
+    assert_text(fixture.table.inlines[0].name, "outer");
+    assert_text(fixture.table.inlines[2].call_file, NULL);
+    assert_int_equal(fixture.table.span_count, 4);
+    assert_int_equal(fixture.table.spans[2].inline_index, LINE_NOT_INLINED);
+    assert_int_equal(fixture.table.spans[3].offset, 16);
+    assert_nothing_found();
+    release();
+}
+
+static void test_calls_behind_the_end_lose_the_calls_and_not_the_lines(void **state)
+{
+    const struct built_span behind[] = {{4, 0}, {SIZE, 1}};
+    (void)state;
+    dump_inlines(&built, 1, ADDR, tree, 3, behind, 2);
+    dump_line(&built, 1, ADDR, 7, A);
+    load(2, ADDR, "f");
+    read_log();
+    assert_line(0, 7);
+    assert_int_equal(fixture.table.inline_count, 0);
+    assert_only(FINDING_INLINES_BROKEN, 1);
+    assert_int_equal(findings_lost(&fixture.findings), 1);
+    release();
+}
+
+static void test_a_cyclic_tree_loses_the_calls_and_not_the_lines(void **state)
+{
+    const struct built_inline cyclic[] = {{0, "f", A, 1, 1, A, 1}};
+    (void)state;
+    dump_inlines(&built, 1, ADDR, cyclic, 1, spans, 1);
+    dump_line(&built, 1, ADDR, 7, A);
+    load(2, ADDR, "f");
+    read_log();
+    assert_line(0, 7);
+    assert_only(FINDING_RECORD_BROKEN, 1);
+    release();
+}
+
+static void test_calls_too_deep_lose_the_calls(void **state)
+{
+    static struct built_inline deep[LINE_MAX_DEPTH + 1];
+    const struct built_span span = {0, LINE_MAX_DEPTH - 1};
+    (void)state;
+    for (uint32_t i = 0; i <= LINE_MAX_DEPTH; i++)
+        deep[i] = (struct built_inline){i - 1, "f", A, 1, 1, A, 1};
+    for (size_t more = 0; more < 2; more++) {
+        dump_begin(&built, false, JITHEADER_BYTES);
+        dump_inlines(&built, 1, ADDR, deep, LINE_MAX_DEPTH + more, &span, 1);
+        load(2, ADDR, "f");
+        read_log();
+        assert_int_equal(decode(0), more == 0);
+        assert_only(FINDING_INLINES_BROKEN, more);
+        release();
+    }
+}
+
+/* ---- samply's record ---- */
+
+#define NONE UINT32_MAX
+static const char *const strings[] = {"f", "outer", "inner", A, B};
+/* f calls outer at 10, in which inner is called at 110; position 4 is in that call of inner, too; 5 in another */
+static const struct built_position positions[] = {
+    {3, 2, 3, 200, 1, 210, 5}, {NONE, 0, 3, 1, 1, 10, 1}, {1, 1, 4, 100, 1, 101, 2},
+    {1, 1, 4, 100, 1, 110, 3}, {3, 2, 3, 200, 1, 220, 6}, {2, 2, 3, 200, 1, 230, 7}};
+static const struct built_span offsets[] = {{30, NONE}, {0, 1}, {4, 2}, {8, 0}, {12, 4}, {16, 5}};
+
+static void test_samply_positions(void **state)
+{
+    (void)state;
+    dump_line(&built, 1, ADDR, 7, A); /* is not used */
+    dump_positions(&built, 1, ADDR, offsets, 6, positions, 6, strings, 5);
+    load(2, ADDR, "f");
+    read_log();
+    assert_true(decode(0));
+    assert_int_equal(fixture.table.row_count, 6);
+    assert_row(0, 0, 10, A);
+    assert_row(1, 4, 101, B);
+    assert_row(2, 8, 210, A);
+    assert_row(3, 12, 220, A);
+    assert_row(5, 30, 0, NULL);
+    assert_int_equal(fixture.table.inline_count, 3);
+    const struct line_inline *inlines = fixture.table.inlines;
+    const struct line_span *taken = fixture.table.spans;
+    assert_int_equal(taken[0].inline_index, LINE_NOT_INLINED);
+    assert_int_equal(taken[2].inline_index, taken[3].inline_index);
+    assert_int_not_equal(taken[3].inline_index, taken[4].inline_index);
+    assert_int_equal(taken[5].inline_index, LINE_NOT_INLINED);
+    const struct line_inline *inner = &inlines[taken[2].inline_index];
+    assert_text(inner->name, "inner");
+    assert_int_equal(inner->call_line, 110);
+    assert_text(inner->call_file, B);
+    assert_int_equal(inner->decl_line, 200);
+    assert_int_equal(inner->parent, taken[1].inline_index);
+    assert_int_equal(inner->depth, 1);
+    assert_text(inlines[inner->parent].name, "outer");
+    assert_int_equal(inlines[inner->parent].call_line, 10);
+    assert_nothing_found();
+    release();
+}
+
+static void test_samply_callers_in_a_circle(void **state)
+{
+    static const struct built_position circle[] = {{1, 0, 3, 1, 1, 1, 1}, {0, 0, 3, 1, 1, 1, 1}};
+    (void)state;
+    dump_line(&built, 1, ADDR, 7, A);
+    dump_positions(&built, 1, ADDR, offsets + 1, 1, circle, 2, strings, 5);
+    load(2, ADDR, "f");
+    read_log();
+    assert_line(0, 7);
+    assert_only(FINDING_INLINES_BROKEN, 1);
+    release();
+}
+
+static void test_samply_code_behind_the_end(void **state)
+{
+    const struct built_span behind = {SIZE, 1};
+    (void)state;
+    dump_positions(&built, 1, ADDR, &behind, 1, positions, 6, strings, 5);
+    load(2, ADDR, "f");
+    read_log();
+    assert_false(decode(0));
+    assert_only(FINDING_INLINES_BROKEN, 1);
+    release();
+}
+
+static void assert_samply_broken(const struct built_span *offset,
+                                 const struct built_position *position, size_t string_count,
+                                 const char *words)
+{
+    dump_begin(&built, false, JITHEADER_BYTES);
+    dump_positions(&built, 1, ADDR, offset, 1, position, 1, strings, string_count);
+    load(2, ADDR, "f");
+    read_log();
+    assert_false(decode(0));
+    assert_only(FINDING_RECORD_BROKEN, 1);
+    assert_non_null(strstr(fixture.findings.first[FINDING_RECORD_BROKEN], words));
+    release();
+}
+
+static void test_samply_records_that_contradict_themselves(void **state)
+{
+    static const struct built_span first = {0, 0}, no_such = {0, 1};
+    static const struct built_position sound = {NONE, 0, 4, 1, 1, 1, 1},
+                                       caller = {1, 0, 4, 1, 1, 1, 1},
+                                       name = {NONE, NONE, 4, 1, 1, 1, 1},
+                                       file = {NONE, 0, 5, 1, 1, 1, 1};
+    (void)state;
+    assert_samply_broken(&no_such, &sound, 5, "a source position that it does not have");
+    assert_samply_broken(&first, &caller, 5, "a caller that it does not have");
+    assert_samply_broken(&first, &name, 5, "a string that it does not have");
+    assert_samply_broken(&first, &file, 5, "a string that it does not have");
+}
+
+/* ---- Broken records ---- */
+
+static void test_name_without_end_loses_the_lines_of_that_function_only(void **state)
+{
+    (void)state;
+    dump_line(&built, 1, ADDR, 7, A);
+    built.sink.size--;
+    dump_end_record(&built, JITHEADER_BYTES);
+    load(2, ADDR, "f");
+    dump_line(&built, 3, ADDR + STEP, 8, A);
+    load(4, ADDR + STEP, "g");
+    read_log();
+    assert_false(decode(0));
+    assert_line(1, 8);
+    assert_only(FINDING_LINES_BROKEN, 1);
+    assert_int_equal(findings_lost(&fixture.findings), 1);
+    release();
+}
+
+/* Whatever the bytes of the records are, nothing is read outside of them (ASan looks), and the other function keeps its lines. */
+static void test_no_byte_of_a_record_matters_to_others(void **state)
+{
+    static const uint8_t values[] = {0, 1, 0x7f, 0xff};
+    (void)state;
+    dump_line(&built, 1, FAR, 8, A);
+    load(1, FAR, "g");
+    size_t start = built.sink.size;
+    dump_inlines(&built, 1, ADDR, tree, 3, spans, 4);
+    dump_positions(&built, 1, ADDR, offsets, 6, positions, 6, strings, 5);
+    overwritten_lines(ADDR, A, B);
+    size_t end = built.sink.size;
+    load(2, ADDR, "f");
+    for (size_t at = start; at < end; at++)
+        for (size_t i = 0; i < sizeof values; i++) {
+            uint8_t was = built.bytes[at];
+            built.bytes[at] = values[i];
+            read_log();
+            assert_line(0, 8);
+            if (fixture.log.function_count > 1)
+                decode(1);
+            release();
+            built.bytes[at] = was;
+        }
+}
+
+#define LINE_TEST(test) cmocka_unit_test_setup(test, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LINE_TEST(test_lines_in_front_of_their_load),
+        LINE_TEST(test_all_lines_in_front_of_all_loads),
+        LINE_TEST(test_lines_behind_their_load),
+        LINE_TEST(test_reuse_takes_the_next_load),
+        LINE_TEST(test_reuse_takes_the_load_before_where_loads_stand_first),
+        LINE_TEST(test_wrong_code_addr_goes_to_the_next_load_if_the_lines_lie_there),
+        LINE_TEST(test_of_two_records_the_second_counts),
+        LINE_TEST(test_no_lines_are_kept_if_none_are_wanted),
+        LINE_TEST(test_rows_come_in_order_and_the_last_at_an_address_counts),
+        LINE_TEST(test_same_file_empty_file_and_line_0),
+        LINE_TEST(test_entries_at_the_end_say_nothing_and_lines_outside_are_counted),
+        LINE_TEST(test_big_endian_dump),
+        LINE_TEST(test_bias_shows_in_lines_behind_the_end),
+        LINE_TEST(test_bias_shows_in_first_lines_that_are_all_at_0x40),
+        LINE_TEST(test_first_line_at_0x40_is_no_bias_where_others_are_lower),
+        LINE_TEST(test_no_bias_without_enough_evidence),
+        LINE_TEST(test_one_function_in_fifty_may_differ_from_a_bias),
+        LINE_TEST(test_overwritten_names_are_the_functions_own_or_another_ones),
+        LINE_TEST(test_overwritten_short_names),
+        LINE_TEST(test_overwritten_names_that_nothing_or_too_much_tells),
+        LINE_TEST(test_one_entry_with_an_overwritten_name),
+        LINE_TEST(test_padding_behind_the_entries_is_no_overwritten_name),
+        LINE_TEST(test_inlined_calls),
+        LINE_TEST(test_calls_behind_the_end_lose_the_calls_and_not_the_lines),
+        LINE_TEST(test_a_cyclic_tree_loses_the_calls_and_not_the_lines),
+        LINE_TEST(test_calls_too_deep_lose_the_calls),
+        LINE_TEST(test_samply_positions),
+        LINE_TEST(test_samply_callers_in_a_circle),
+        LINE_TEST(test_samply_code_behind_the_end),
+        LINE_TEST(test_samply_records_that_contradict_themselves),
+        LINE_TEST(test_name_without_end_loses_the_lines_of_that_function_only),
+        LINE_TEST(test_no_byte_of_a_record_matters_to_others),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
