@@ -463,7 +463,8 @@ static int merge_early(struct player *player)
     struct change *merged = malloc(count * sizeof *merged);
     if (!merged)
         return -1;
-    qsort(player->early, player->early_count, sizeof *merged, compare_changes);
+    if (!array_in_order(player->early, player->early_count, sizeof *merged, compare_changes))
+        qsort(player->early, player->early_count, sizeof *merged, compare_changes);
     for (size_t i = 0, late = 0, early = 0; i < count; i++) {
         bool take_late = early == player->early_count ||
                          (late < timeline->change_count &&
