@@ -14,7 +14,7 @@ DESTDIR ?=
 # side is missing.
 NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev \
          /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
-         /usr/include/cmocka.h:libcmocka-dev bats:bats eu-elflint:elfutils readelf:binutils g++:g++ \
+         /usr/include/cmocka.h:libcmocka-dev bats:bats script:bsdutils eu-elflint:elfutils readelf:binutils g++:g++ \
          jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \

@@ -56,7 +56,7 @@ static size_t next_size(uint64_t *state)
     uint32_t bits = next_random(state);
     unsigned class = 0;
     while (class < SIZE_CLASSES - 1 && (bits >> class & 1))
-        class++;
+        class ++;
     return (SMALLEST_BYTES + next_random(state) % SPREAD_BYTES) << class;
 }
 

@@ -7,29 +7,44 @@
 # little and a ratio much.  CPU time (user and system) stands beside the time on the clock, because another program on the
 # machine changes it less.
 #
-# full writes bench/results.md, bench/results.svg and bench/ratios.txt.  quick (10 000 functions) ends with 1 if a ratio
-# is less than half of that in bench/ratios.txt.
+# full    writes bench/results.md and bench/results.svg, and then does what keep does
+# quick   10 000 functions; ends with 1 if a ratio is less than half of that in bench/ratios.txt
+# keep    measures as quick does, and writes bench/ratios.txt
+# table   writes bench/results.* again, from what the last full run left in BUILD_DIR/bench-raw
 #
+# BENCH_DIR        where to work; default: quick in memory (/dev/shm), if programs can be mapped there, full in BUILD_DIR
 # BENCH_SIZES      numbers of functions
 # BENCH_PERF_MAX   perf inject is measured up to so many functions, because it takes long beyond
 # NEW_PERF_ROOT    a root file system with a newer perf (make check-new-perf makes one), measured too if it is there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: bench/run.sh BUILD_DIR full|quick [ROUNDS]}
-mode=${2:?full or quick}
+mode=${2:?full, quick, keep or table}
 here=$PWD/bench
 case $mode in
 full) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=${BENCH_PERF_MAX:-100000} rounds=${3:-5} ;;
-quick) sizes=${BENCH_SIZES:-10000} perf_max=${BENCH_PERF_MAX:-10000} rounds=${3:-3} ;;
+table) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=0 rounds=0 ;;
+quick | keep) sizes=${BENCH_SIZES:-10000} perf_max=${BENCH_PERF_MAX:-10000} rounds=${3:-3} ;;
 *) exit 2 ;;
 esac
 function_max=100000 # of the layout with a file for each function
 new_root=${NEW_PERF_ROOT:-$build/new-perf-root}
 new_perf="$new_root/usr/lib64/ld-linux-x86-64.so.2 --library-path $new_root/usr/lib/x86_64-linux-gnu $new_root/usr/bin/perf"
-[ -x "$new_root/usr/bin/perf" ] || new_perf=
+[ -x "$new_root/usr/bin/perf" ] && [ "$mode" = full ] || new_perf=
 
-# On the build's file system, and not in memory: dumps are written to disks.
-work=$(mktemp -d "$build/bench.XXXXXX")
+# Dumps are written to disks, so full measures with one.  A disk that others use as well is no judge of a change, so quick
+# doesn't, unless memory is mounted noexec.
+memory_dir() {
+    local try
+    try=$(mktemp /dev/shm/bench.XXXXXX) || return
+    cp /bin/true "$try" && chmod +x "$try" && "$try" 2>/dev/null && echo /dev/shm
+    rm -f "$try"
+}
+parent=$build
+[ "$mode" = full ] || parent=$(memory_dir || true)
+parent=${BENCH_DIR:-${parent:-$build}}
+work=$(mktemp -d "$parent/bench.XXXXXX")
+raw=$build/bench-raw
 trap 'rm -rf "$work"' EXIT
 export HOME=$work/home LC_ALL=C.UTF-8
 unset PERFJIT JITDUMPDIR DEBUGINFOD_URLS
@@ -189,10 +204,16 @@ fell() {
         END { printf "%d ratios compared, %d below half\n", seen, bad; exit !seen || bad > 0 }' "$here/ratios.txt" "$work/ratios"
 }
 
+if [ "$mode" = table ]; then
+    cp "$raw"/* "$work"
+    . "$here/table.sh" >"$here/results.md"
+    . "$here/chart.sh"
+    exit
+fi
 for n in $sizes; do inject_size "$n"; done
 for n in $sizes; do
     if [ "$n" -le "$perf_max" ] && [ "$n" -ge 10000 ]; then report_size "$n"; fi
-    [ "$mode" = quick ] || [ "$n" = 1000000 ] || rm -rf "${work:?}/$n"
+    rm -rf "${work:?}/$n"
 done
 if [ "$mode" = full ]; then
     profile tinyjit -F 2000 "$build/tinyjit" --seconds 3 "$PWD/examples/tinyjit/demo.tj"
@@ -202,18 +223,28 @@ if [ "$mode" = full ]; then
 fi
 say "writer"
 mkdir "$work/dump"
-if [ "$mode" = quick ]; then
-    "$build/bench/writer" "$work/dump" -q >"$work/writer"
-else
+if [ "$mode" = full ]; then
     "$build/bench/writer" "$work/dump" >"$work/writer"
+else
+    "$build/bench/writer" "$work/dump" -q >"$work/writer"
 fi
 all_ratios >"$work/ratios"
-if [ "$mode" = quick ]; then
+case $mode in
+quick)
     cat "$work/ratios"
     fell
-    exit
-fi
-cp "$work/ratios" "$here/ratios.txt"
-. "$here/table.sh" >"$here/results.md"
-. "$here/chart.sh"
-say "wrote bench/results.md, bench/results.svg and bench/ratios.txt"
+    ;;
+keep)
+    cp "$work/ratios" "$here/ratios.txt"
+    say "wrote bench/ratios.txt"
+    ;;
+full)
+    stat -f -c 'file_system %T' "$work" >>"$facts"
+    mkdir -p "$raw"
+    cp "$times" "$facts" "$work/writer" "$work/ratios" "$raw"
+    . "$here/table.sh" >"$here/results.md"
+    . "$here/chart.sh"
+    say "wrote bench/results.md and bench/results.svg"
+    env -u BENCH_DIR -u BENCH_SIZES -u BENCH_PERF_MAX bench/run.sh "$build" keep
+    ;;
+esac

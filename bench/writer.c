@@ -31,7 +31,7 @@ enum {
     MAX_CODE_BYTES = 4096,
     STDIO_BUFFER_BYTES = 2 << 20,
     FLOOR_BYTES = 64 << 10,
-    LOAD_BYTES = 56, /* the fixed part of a CODE_LOAD */
+    LOAD_BYTES = 56,      /* the fixed part of a CODE_LOAD */
     DATA_BYTES = 16 << 20 /* of records in one measurement, at most */
 };
 
@@ -243,8 +243,8 @@ static void *work(void *context)
 }
 
 /* Opening and closing belong to it: what is in a buffer is not written yet. */
-static struct cost measure(const struct way *way, struct sink *sink, size_t code_bytes,
-                           int threads, size_t calls)
+static struct cost measure(const struct way *way, struct sink *sink, size_t code_bytes, int threads,
+                           size_t calls)
 {
     struct job job = {way, sink, code_bytes, calls / (size_t)threads};
     pthread_t ids[MAX_THREADS];
@@ -308,8 +308,7 @@ int main(int argc, char **argv)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t t = 0; t < sizeof thread_counts / sizeof thread_counts[0]; t++)
             if (!quick || (sizes[s] == 256 && thread_counts[t] == 1))
-                compare_ways(&sink, sizes[s], thread_counts[t], 5,
-                             DATA_BYTES);
+                compare_ways(&sink, sizes[s], thread_counts[t], 5, DATA_BYTES);
     free(sink.buffer);
     return EXIT_SUCCESS;
 }
