@@ -14,10 +14,10 @@ DESTDIR ?=
 # side is missing.
 NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev \
          /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
-         /usr/include/cmocka.h:libcmocka-dev bats:bats eu-elflint:elfutils readelf:binutils g++:g++ \
+         /usr/include/cmocka.h:libcmocka-dev bats:bats script:bsdutils eu-elflint:elfutils readelf:binutils g++:g++ \
          jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
-         qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+         hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
          javac:openjdk-17-jdk-headless clang-14:clang-14 gdb:gdb
 
@@ -56,8 +56,9 @@ PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC
 AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
 STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
+BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all tests setup demo check check-new-perf install clean format FORCE
+.PHONY: bench bench-quick all tests setup demo check check-new-perf install clean format FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,11 +146,25 @@ check: setup
 	@tests/style.sh
 	@$(MAKE) --no-print-directory tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run.sh $(abspath $(BUILD))
+	@$(MAKE) --no-print-directory bench-quick
+
+# How fast it is: bench/results.md (half an hour or less), and whether a ratio fell below half of what stands there (a minute).
+bench: setup
+	@$(MAKE) --no-print-directory all $(BENCH)
+	@bench/run.sh $(abspath $(BUILD)) full
+
+bench-quick: setup
+	@$(MAKE) --no-print-directory all $(BENCH)
+	@bench/run.sh $(abspath $(BUILD)) quick
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
 check-new-perf: setup
 	@$(MAKE) --no-print-directory all $(STATIC) $(BUILD)/producers/chain_check
 	@tests/new_perf.sh $(abspath $(BUILD))
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITDUMP)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

@@ -1,7 +1,9 @@
-/* Arrays that grow: room for one more item at the end, the capacity doubled when it runs out. */
+/* Arrays that grow: room for one more item at the end, the capacity doubled when it runs out.
+ * And whether one needs sorting. */
 #ifndef PERFJIT_ARRAY_H
 #define PERFJIT_ARRAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,6 +21,18 @@ static inline void *array_room(void *items, size_t count, size_t *capacity, size
     if (moved)
         *capacity = wanted;
     return moved;
+}
+
+/* Whether ITEMS, COUNT of ITEM_BYTES, stand in order.  What runtimes make
+ * mostly does, by time and by address, and to look costs little. */
+static inline bool array_in_order(const void *items, size_t count, size_t item_bytes,
+                                  int (*compare)(const void *, const void *))
+{
+    const unsigned char *bytes = items;
+    for (size_t i = 1; i < count; i++)
+        if (compare(bytes + (i - 1) * item_bytes, bytes + i * item_bytes) > 0)
+            return false;
+    return true;
 }
 
 #endif

@@ -137,8 +137,10 @@ void finding(struct findings *findings, enum finding_kind kind, const char *form
     va_end(arguments);
     if (length < 0)
         return;
-    if (findings->verbose && !findings->quiet)
+    if (findings->verbose && !findings->quiet) {
+        progress_wipe(&findings->progress);
         fprintf(stderr, "perfjit: %s\n", text);
+    }
     if (findings->first[kind])
         free(text);
     else

@@ -11,6 +11,7 @@
 #define PERFJIT_FINDINGS_H
 
 #include "injector/jit/quirk.h"
+#include "injector/progress.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,7 @@ struct findings {
     bool verbose;                 /* print each case as it is found */
     bool quiet;                   /* print failures only */
     char failure[1024];           /* why the run ended; "" while it goes on */
+    struct progress progress;     /* told on the same terminal: hence here */
 };
 
 /* Count one case of KIND; the text says where and what. */

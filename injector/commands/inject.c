@@ -250,8 +250,17 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
     return 0;
 }
 
+static uint64_t text_bytes(const struct image_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < plan->image_count; i++)
+        bytes += plan->images[i].text_end - plan->images[i].text_start;
+    return bytes;
+}
+
 static int write_images(struct injection *run, bool compress_debug, struct findings *findings)
 {
+    progress_begin(&findings->progress, "writing", "", text_bytes(&run->plan));
     for (size_t i = 0; i < run->plan.image_count; i++) {
         struct jit_image *image = &run->plan.images[i];
         image->compress_debug = compress_debug;
@@ -259,6 +268,7 @@ static int write_images(struct injection *run, bool compress_debug, struct findi
                             findings))
             return -1;
     }
+    progress_end(&findings->progress);
     return 0;
 }
 
@@ -436,7 +446,10 @@ static int run_inject(const struct inject_options *options, struct findings *fin
 {
     struct injection run = {
         .processes = {.no_lines = options->no_lines}, .output = {.fd = -1}, .dsos = {.fd = -1}};
+    if (!options->quiet)
+        progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);
+    progress_end(&findings->progress);
     if (!result && options->verbose && !options->quiet)
         print_details(&run);
     if (!result && !options->quiet)

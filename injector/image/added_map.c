@@ -122,14 +122,23 @@ static bool needs_reset(const struct map_maker *maker, const struct change *chan
     return false;
 }
 
+/* Functions that were compiled one behind the other already are. */
+static void sort_moment(struct change *changes, size_t count, struct jit_function *functions)
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare_in_moment(&changes[i - 1], &changes[i], functions) > 0) {
+            qsort_r(changes, count, sizeof *changes, compare_in_moment, functions);
+            return;
+        }
+}
+
 static int add_moments(struct map_maker *maker, struct change *changes, size_t change_count)
 {
     for (size_t at = 0, count; at < change_count; at += count) {
         for (count = 1; at + count < change_count; count++)
             if (changes[at + count].time_ns != changes[at].time_ns)
                 break;
-        qsort_r(changes + at, count, sizeof *changes, compare_in_moment,
-                maker->process->log.functions);
+        sort_moment(changes + at, count, maker->process->log.functions);
         if (add_moment(maker, changes + at, count))
             return -1;
         if (maker->reset && needs_reset(maker, changes + at, count) &&

@@ -81,6 +81,7 @@ struct elf_writer {
     uint64_t phdrs_start;
     uint64_t note_start;
     uint64_t end; /* of what has been placed so far */
+    struct progress *progress;
 };
 
 static const struct jit_function *function_at(const struct elf_writer *writer, size_t i)
@@ -488,21 +489,29 @@ static int write_code(const struct elf_writer *writer, int fd)
     static const uint8_t zeros[PAGE_BYTES];
     struct code_batch batch = {.start = writer->image->text_start,
                                .end = writer->image->text_start};
+    size_t told = 0;
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
         uint64_t offset = function->addr - writer->image->base;
         if (!function->code)
             continue;
         if (batch.count > IOV_MAX - 2 || offset - batch.end > sizeof zeros) {
+            uint64_t bytes = batch.end - batch.start;
             if (write_batch(fd, &batch))
                 return -1;
+            progress_step(writer->progress, i - told, bytes);
+            told = i;
             batch.start = batch.end = offset;
         }
         if (offset > batch.end)
             add_piece(&batch, zeros, (size_t)(offset - batch.end));
         add_piece(&batch, function->code, (size_t)function->size);
     }
-    return write_batch(fd, &batch);
+    uint64_t bytes = batch.end - batch.start;
+    if (write_batch(fd, &batch))
+        return -1;
+    progress_step(writer->progress, writer->image->function_count - told, bytes);
+    return 0;
 }
 
 static int write_piece(int fd, uint64_t offset, const void *bytes, size_t count)
@@ -549,7 +558,8 @@ static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
 int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
                     int dir_fd, struct findings *findings)
 {
-    struct elf_writer writer = {.image = image, .process = process};
+    struct elf_writer writer = {
+        .image = image, .process = process, .progress = &findings->progress};
     int result = -1;
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;

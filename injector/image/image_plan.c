@@ -47,7 +47,8 @@ static size_t sort_by_address(const struct jit_process *process, uint32_t **orde
     for (size_t i = 0; i < log->function_count; i++)
         if (log->functions[i].visible)
             placed[count++] = (struct placed){log->functions[i].addr, (uint32_t)i};
-    qsort(placed, count, sizeof *placed, compare_placed);
+    if (!array_in_order(placed, count, sizeof *placed, compare_placed))
+        qsort(placed, count, sizeof *placed, compare_placed);
     for (size_t i = 0; i < count; i++)
         (*order)[i] = placed[i].function;
     free(placed);

@@ -371,12 +371,15 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
     struct jit_record record;
     enum jit_dump_end end;
     tell_header(&reader);
+    progress_begin(&findings->progress, "reading", dump->path, dump->size);
     while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
         if (end == JIT_DUMP_TORN)
             tell_end(&reader, &record, end);
         else if (add_record(&reader, &record))
             return failure(findings, "out of memory");
+        progress_step(&findings->progress, record.id == JIT_CODE_LOAD, record.extent);
     }
+    progress_end(&findings->progress);
     tell_end(&reader, &record, end);
     if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings) ||
         line_info_assign(log, dump, first_function, findings))

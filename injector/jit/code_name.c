@@ -31,8 +31,19 @@ static bool is_control(const unsigned char *at, size_t count)
     return count == 1 ? at[0] < 0x20 || at[0] == 0x7f : at[0] == 0xc2 && at[1] < 0xa0;
 }
 
+/* Nearly all names are; and each is looked at. */
+static bool is_printable_ascii(const char *name, size_t bytes)
+{
+    bool printable = true;
+    for (size_t i = 0; i < bytes; i++)
+        printable &= name[i] >= 0x20 && name[i] < 0x7f;
+    return printable;
+}
+
 bool code_name_is_clean(const char *name, size_t bytes)
 {
+    if (is_printable_ascii(name, bytes))
+        return true;
     for (size_t at = 0, count; at < bytes; at += count) {
         count = utf8_bytes(name + at, bytes - at);
         if (count == 0 || is_control((const unsigned char *)name + at, count))

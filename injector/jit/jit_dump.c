@@ -589,6 +589,24 @@ static bool keep_name(struct jit_record *record, const uint8_t *next)
     return true;
 }
 
+/* As jit_record_at, at the walk's offset; mostly it has been read as what follows the record before. */
+static bool read_next(const struct jit_dump_walk *walk, struct jit_record *record)
+{
+    if (!walk->has_ahead || walk->ahead_offset != walk->offset ||
+        walk->ahead_big_endian != walk->big_endian)
+        return jit_record_at(walk, walk->offset, record);
+    *record = walk->ahead;
+    record->number = walk->number;
+    return true;
+}
+
+static bool look_ahead(struct jit_dump_walk *walk, uint64_t offset)
+{
+    walk->ahead_offset = offset;
+    walk->ahead_big_endian = walk->big_endian;
+    return jit_record_following(walk, offset, &walk->ahead, &walk->has_ahead);
+}
+
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct jit_dump *dump = walk->dump;
@@ -596,13 +614,13 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
     uint64_t next;
     if (left == 0)
         return JIT_DUMP_WHOLE;
-    if (!jit_record_at(walk, walk->offset, record)) {
+    if (!read_next(walk, record)) {
         if (jit_dump_unused_from(walk, walk->offset))
             return JIT_DUMP_WHOLE;
         return torn_record_end(walk, &next) ? step_over(walk, record, next) : JIT_DUMP_CUT;
     }
     take_code_behind(walk, record);
-    if (!jit_record_follows(walk, walk->offset + record->extent) &&
+    if (!look_ahead(walk, walk->offset + record->extent) &&
         torn_record_inside(walk, record->extent, &next)) {
         if (!keep_name(record, dump->data + next))
             return step_over(walk, record, next);

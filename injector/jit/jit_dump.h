@@ -140,6 +140,10 @@ struct jit_dump_walk {
     uint64_t number;
     uint64_t time; /* of the last sound record; 0: there was none yet */
     uint32_t pid;  /* of the last LOAD, or of the header */
+    /* What was read at AHEAD_OFFSET, in its byte order, to see whether a record follows: not to be read twice. */
+    struct jit_record ahead;
+    uint64_t ahead_offset;
+    bool has_ahead, ahead_big_endian;
 };
 
 /* How a walk ended. */

@@ -48,17 +48,27 @@ bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset)
 
 bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
 {
-    struct jit_record record;
-    for (int i = 0; i < UNKNOWN_RECORDS; i++) {
+    struct jit_record next;
+    bool is_read;
+    return jit_record_following(walk, offset, &next, &is_read);
+}
+
+bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
+                          struct jit_record *next, bool *is_read)
+{
+    struct jit_record later, *record = next;
+    *is_read = false;
+    for (int i = 0; i < UNKNOWN_RECORDS; i++, record = &later) {
         if (offset > walk->dump->size)
             return false;
         if (jit_dump_unused_from(walk, offset))
             return true;
-        if (!jit_record_at(walk, offset, &record))
+        if (!jit_record_at(walk, offset, record))
             return false;
-        if (jit_record_name(record.id))
-            return is_sound(walk, &record);
-        offset += record.total_size;
+        *is_read = true;
+        if (jit_record_name(record->id))
+            return is_sound(walk, record);
+        offset += record->total_size;
     }
     return true;
 }

@@ -20,6 +20,10 @@ bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset);
  * one, the end of the file, or room that was never used.  (A record that is cut by the end shows nothing.) */
 bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset);
 
+/* The same; and if *IS_READ, *NEXT is what stands at OFFSET, as jit_record_at reads it. */
+bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
+                          struct jit_record *next, bool *is_read);
+
 /* Whether nothing but zeros stands at OFFSET and behind it: a writer that maps its file (libjitdump does) leaves them when
  * it is killed. */
 bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset);

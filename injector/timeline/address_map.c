@@ -40,9 +40,22 @@ static size_t find_slot(const struct address_leaf *leaf, uint64_t addr)
     return first;
 }
 
+/* Allocators mostly go upwards. */
+static bool lies_behind_all(const struct address_map *map, uint64_t addr)
+{
+    if (map->count == 0)
+        return true;
+    const struct address_leaf *last = map->leaves[map->count - 1];
+    return last->ranges[last->count - 1].end <= addr;
+}
+
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
                                              struct address_place *place)
 {
+    if (lies_behind_all(map, addr)) {
+        *place = (struct address_place){map->count, 0};
+        return NULL;
+    }
     place->leaf = find_leaf(map, addr);
     place->slot = place->leaf == map->count ? 0 : find_slot(map->leaves[place->leaf], addr);
     return range_at(map, place);

@@ -371,7 +371,7 @@ static int play_exec(struct player *player)
 enum step { STEP_EVENT, STEP_MAP, STEP_FORK, STEP_END };
 
 /* How far the three lists have been played. */
-struct progress {
+struct play_progress {
     size_t event, map, fork;
 };
 
@@ -382,7 +382,7 @@ static struct life_moment map_moment(const struct profile_map *map)
 
 /* What comes next, and when.  Of an event and a record of the same time the event comes first, as it does in the output.
  * What a dump says about the time before the life can only have been stamped too early. */
-static enum step next_step(const struct player *player, const struct progress *progress,
+static enum step next_step(const struct player *player, const struct play_progress *progress,
                            uint64_t *time_ns)
 {
     const struct jit_process *process = player->process;
@@ -409,7 +409,7 @@ static enum step next_step(const struct player *player, const struct progress *p
     return STEP_EVENT;
 }
 
-static int take_step(struct player *player, enum step step, struct progress *progress,
+static int take_step(struct player *player, enum step step, struct play_progress *progress,
                      uint64_t time_ns)
 {
     const struct jit_process *process = player->process;
@@ -425,7 +425,7 @@ static int take_step(struct player *player, enum step step, struct progress *pro
 
 static int play(struct player *player)
 {
-    struct progress progress = {0};
+    struct play_progress progress = {0};
     enum step step;
     uint64_t time_ns;
     while ((step = next_step(player, &progress, &time_ns)) != STEP_END) {
@@ -464,7 +464,8 @@ static int merge_early(struct player *player)
     struct change *merged = malloc(count * sizeof *merged);
     if (!merged)
         return -1;
-    qsort(player->early, player->early_count, sizeof *merged, compare_changes);
+    if (!array_in_order(player->early, player->early_count, sizeof *merged, compare_changes))
+        qsort(player->early, player->early_count, sizeof *merged, compare_changes);
     for (size_t i = 0, late = 0, early = 0; i < count; i++) {
         bool take_late = early == player->early_count ||
                          (late < timeline->change_count &&

@@ -143,3 +143,39 @@ has_names() {
     exits 1
     says "no jitdump found"
 }
+
+# ---- Progress ----
+
+# on_terminal COMMAND...: with standard error on a terminal; what it writes there, a line for each time it is drawn.
+on_terminal() {
+    script -qec "$(printf '%q ' "$@")" /dev/null </dev/null | tr '\r' '\n'
+}
+
+# An ELF file for each of 60 000 functions takes some seconds.
+long_run() {
+    mkdir -p long
+    [ -e long/perf.data ] || (cd long && PERFJIT=dump record perf.data "$BUILD/producers/many_functions" -n 60000 -s 0.2)
+}
+
+@test "a long run shows its progress on a terminal, and wipes it" {
+    long_run
+    on_terminal "$BUILD/perfjit" inject --layout function -i long/perf.data >shown
+    grep -qE 'perfjit: writing: [0-9]+ functions, [0-9]+ MB/s, [0-9]+ s left' shown
+    [ "$(grep -c 's left' shown)" -gt 3 ]
+    # The last line that is drawn is wiped before the summary is written.
+    grep . shown | tail -1 | grep -qE $'^\e\\[Kperfjit: .*60000 functions in 60000 images'
+}
+
+@test "no progress with -q, and none where standard error is no terminal" {
+    long_run
+    on_terminal "$BUILD/perfjit" inject -q --layout function -i long/perf.data >shown
+    [ ! -s shown ]
+    perfjit inject --layout function -i long/perf.data 2>said
+    [ "$(wc -l <said)" -eq 1 ]
+    ! grep -q $'\e' said
+}
+
+@test "a short run shows none" {
+    on_terminal "$BUILD/perfjit" inject >shown
+    ! grep -q 's left' shown
+}

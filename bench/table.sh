@@ -1,0 +1,145 @@
+# Sourced by run.sh: print results.md.
+
+fact() {
+    awk -v name="$1" '$1 == name { $1 = ""; print substr($0, 2) }' "$work/facts"
+}
+
+ratio_of() {
+    awk -v name="$1" '$1 == name { print $2 }' "$work/ratios"
+}
+
+# cell WHAT TOOL FUNCTIONS: "12.3 (10.1)" milliseconds, or a dash.
+cell() {
+    local wall cpu
+    wall=$(median "$1" "$2" "$3" 4) cpu=$(median "$1" "$2" "$3" 5)
+    [ -n "$wall" ] || { echo "–"; return; }
+    awk -v w="$wall" -v c="$cpu" 'BEGIN { printf w < 0.1 ? "%.1f (%.1f)" : "%.0f (%.0f)", w * 1000, c * 1000 }'
+}
+
+cells() { # WHAT FUNCTIONS TOOL...
+    local what=$1 n=$2 tool
+    shift 2
+    for tool; do printf ' %s |' "$(cell "$what" "$tool" "$n")"; done
+    echo
+}
+
+# bound TEXT VALUE OPERATOR LIMIT
+bound() {
+    [ -n "$2" ] || return 0
+    awk -v text="$1" -v value="$2" -v op="$3" -v limit="$4" 'BEGIN {
+        ok = op == "<=" ? value + 0 <= limit : value + 0 >= limit
+        printf "| %s | %s %s | %s | %s |\n", text, op == "<=" ? "at most" : "at least", limit, value, ok ? "yes" : "**no**" }'
+}
+
+# The largest or smallest of some ratios of the writer: PATTERN max|min
+writer_worst() {
+    awk -v pattern="$1" -v which="$2" '$1 ~ pattern { v = which == "max" ? 1 / $2 : $2
+        if (!n++ || (which == "max" ? v > worst : v < worst)) worst = v } END { if (n) printf "%.3g", worst }' "$work/ratios"
+}
+
+# Time per function at the largest size as a multiple of that at the smallest, by field 4 (clock) or 5 (CPU).
+growth() {
+    local first=${sizes%% *} last=${sizes##* } a b
+    a=$(median inject perfjit-image "$first" "$1") b=$(median inject perfjit-image "$last" "$1")
+    [ -n "$a" ] && [ -n "$b" ] || return 0
+    awk -v a="$a" -v b="$b" -v m="$first" -v n="$last" 'BEGIN { printf "%.3g", (b / n) / (a / m) }'
+}
+
+bytes_per_function() {
+    local last=${sizes##* } bytes
+    bytes=$(fact "peak_anonymous_$last")
+    [ -n "$bytes" ] && awk -v b="$bytes" -v n="$last" 'BEGIN { printf "%.0f", b / n }'
+}
+
+inverse() {
+    [ -z "$1" ] || awk -v v="$1" 'BEGIN { printf "%.3g", 1 / v }'
+}
+
+worst_fact() { # PREFIX
+    awk -v prefix="^$1" '$1 ~ prefix && $2 > worst { worst = $2 } END { print worst }' "$work/facts"
+}
+
+cat <<END
+# How fast it is
+
+Written by \`make bench\` (bench/run.sh). Times are milliseconds, medians; in brackets CPU time, user and system. The tools took turns
+in one run, so that a busy machine changes all of them: compare columns, not runs.
+
+* Machine: $(grep -c ^processor /proc/cpuinfo) × $(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), Linux $(uname -r | cut -d- -f1), files on $(fact file_system); $(perf --version)
+* Input: bench/functions.c, seed 1: half of the functions have 32 to 95 bytes, a quarter twice as many, and so on up to 24 KiB; names of 20 to 60
+  characters; sampled 2000 times a second while the functions are compiled and for a second more.
+* Floor: \`cat\` of perf.data and dump into a new file.
+
+## perfjit inject
+
+| functions | image layout | function layout | floor | perf inject 6.1 | newer perf inject | image layout beside perf (CPU) |
+|---|---|---|---|---|---|---|
+END
+for n in $sizes tinyjit node; do
+    [ -n "$(median inject perfjit-image "$n" 4)" ] || continue
+    printf '| %s |' "$n"
+    times_faster=$(ratio_of "inject_${n}_perfjit-image_vs_perf-inject")
+    times_faster_cpu=$(ratio_of "inject_${n}_perfjit-image_vs_perf-inject_cpu")
+    printf '%s %s |\n' "$(cells inject "$n" perfjit-image perfjit-function floor perf-inject new-perf-inject)" \
+        "${times_faster:+$times_faster × ($times_faster_cpu ×)}"
+done
+cat <<END
+
+tinyjit is examples/tinyjit's demo (two tiers, lines, inlined calls, unwind tables), node is bench/node_load.js with \`--perf-prof\`.
+
+![time against functions](results.svg)
+
+## Reading what was written
+
+| | on perf inject's output | on perfjit's, image layout | times faster (CPU) |
+|---|---|---|---|
+END
+for n in $sizes tinyjit node; do
+    for what in report script; do
+        [ -n "$(median $what perfjit-image "$n" 4)" ] || continue
+        printf '| perf %s, %s |%s %s × (%s ×) |\n' "$what" "$n" "$(cells $what "$n" perf-inject perfjit-image)" \
+            "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject")" "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject_cpu")"
+    done
+done
+cat <<END
+
+## libjitdump
+
+Nanoseconds a call (CPU time in brackets), opening and closing the file included. stdio: a buffer of 2 MiB under a lock, lost when the process is
+killed. What survives a kill: libjitdump; stdio flushed after each record; three write calls a record.
+The floor writes the same bytes with calls of 64 KiB.
+
+| code bytes | threads | libjitdump | stdio 2 MiB | flush per record | three writes | floor | switched off |
+|---|---|---|---|---|---|---|---|
+END
+awk '{ key = $2 " | " $3; if (!(key in seen)) { order[++n] = key; seen[key] } cell[key, $1] = sprintf("%.0f (%.0f)", $4, $5)
+       if ($1 == "off") cell[key, $1] = sprintf("%.1f (%.1f)", $4, $5) }
+    END { for (i = 1; i <= n; i++) { k = order[i]
+        printf "| %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
+cat <<END
+
+## What was promised, and what holds
+
+Peak memory is anonymous memory (RssAnon, looked up every 100 µs): the mapped input is not in it. The output's size is
+what it takes on the disk, against perf.data and the dump's names, code and tables.
+
+| | bound | measured | holds |
+|---|---|---|---|
+END
+bound "100 000 functions: image layout, times faster than perf inject 6.1" "$(ratio_of inject_100000_perfjit-image_vs_perf-inject)" ">=" 200
+bound "the same in CPU time" "$(ratio_of inject_100000_perfjit-image_vs_perf-inject_cpu)" ">=" 200
+bound "100 000 functions: image layout, times the floor" "$(inverse "$(ratio_of inject_100000_perfjit-image_vs_floor)")" "<=" 3
+bound "the same in CPU time" "$(inverse "$(ratio_of inject_100000_perfjit-image_vs_floor_cpu)")" "<=" 3
+bound "100 000 functions: function layout, times faster than perf inject 6.1" "$(ratio_of inject_100000_perfjit-function_vs_perf-inject)" ">=" 3
+bound "time per function, ${sizes##* } functions against ${sizes%% *}, on the clock" "$(growth 4)" "<=" 1.5
+bound "the same in CPU time" "$(growth 5)" "<=" 1.5
+bound "peak memory, bytes per function" "$(bytes_per_function)" "<=" 300
+bound "perf report, 100 000 functions, times faster" "$(ratio_of report_100000_perfjit-image_vs_perf-inject)" ">=" 4
+bound "perf script of node, times faster" "$(ratio_of script_node_perfjit-image_vs_perf-inject)" ">=" 3
+bound "libjitdump, 256 bytes of code, times stdio, worst" "$(writer_worst '^writer_256_._vs_stdio$' max)" "<=" 1.25
+bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_stdio_cpu$' max)" "<=" 1.25
+bound "libjitdump, times faster than what survives a kill, worst" "$(writer_worst '^writer_.*_vs_(flush|writes)$' min)" ">=" 4
+bound "the same in CPU time" "$(writer_worst '^writer_.*_vs_(flush|writes)_cpu$' min)" ">=" 4
+bound "switched off, ns of CPU time a call, worst" "$(awk '$1 == "off" && $5 > w { w = $5 } END { print w }' "$work/writer")" "<=" 2
+bound "output's size, times the input's, worst" "$(worst_fact size_ratio_)" "<=" 1.15
+bound "ELF files of one process" "$(worst_fact files_)" "<=" 3
