@@ -230,6 +230,21 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
     return false;
 }
 
+/* Whether the dump's header is of a time at which the pid had another life: that one wrote the file then. */
+static bool opened_in_another_life(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    size_t count;
+    uint32_t first = process_lives_of(claims->lives, life_of(claims, claim)->pid, &count);
+    uint64_t opened_ns = claim->dump.timestamp;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct process_life *life = &claims->lives->items[first + i];
+        if (first + i != claim->life && opened_ns >= life->begin.time_ns &&
+            opened_ns <= life->end_ns)
+            return true;
+    }
+    return false;
+}
+
 static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
@@ -248,12 +263,15 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
     char text[512];
     const struct process_life *life = life_of(claims, claim);
-    const struct jit_clock_question question = {claims->profile,
-                                                &claim->dump,
-                                                life->pid,
-                                                clock_live_read,
-                                                {life->begin.time_ns, life->end_ns},
-                                                true};
+    const struct jit_clock_question question = {
+        .profile = claims->profile,
+        .dump = &claim->dump,
+        .pid = life->pid,
+        .read_live = clock_live_read,
+        .life = {life->begin.time_ns, life->end_ns},
+        .in_another_life = opened_in_another_life(claims, claim),
+        .may_be_anothers = true,
+    };
     const char *why = jit_clock_choose(&claim->clock, &question, text, findings);
     claim->state = why ? CLAIM_REFUSED : CLAIM_FOUND;
     if (why)

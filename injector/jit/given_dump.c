@@ -237,8 +237,10 @@ int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
         if (!item->usable)
             continue;
         char text[512];
-        const struct jit_clock_question question = {
-            claims->profile, &item->dump, likely_pid(item, claims), clock_live_read, {0, 0}, true};
+        const struct jit_clock_question question = {.profile = claims->profile,
+                                                    .dump = &item->dump,
+                                                    .pid = likely_pid(item, claims),
+                                                    .read_live = clock_live_read};
         dump_machine_correct(&item->dump, claims->profile->file, findings);
         const char *why = jit_clock_choose(&item->clock, &question, text, findings);
         item->usable = why == NULL;

@@ -327,14 +327,15 @@ static const char *accept(struct jit_clock *clock, const struct chooser *chooser
     return NULL;
 }
 
-/* Header and records agree, and are all of a time well before or after the process's life: another process wrote the file.
- * (Less, and it may be a clock that runs close by.) */
+/* Header and records agree, and are all of a time before or after the process's life: another process wrote the file.  (Well before or
+ * after, if that other process is not known: it may be a clock that runs close by.) */
 static bool is_anothers(const struct chooser *chooser)
 {
     const struct clock_evidence *evidence = &chooser->facts.evidence;
     uint64_t header = evidence->header;
-    bool outside = header + 2 * SEC < chooser->question->life.begin_ns ||
-                   (evidence->ended && header > evidence->end_ns + 2 * SEC &&
+    uint64_t away_ns = chooser->question->in_another_life ? 0 : 2 * SEC;
+    bool outside = header + away_ns < chooser->question->life.begin_ns ||
+                   (evidence->ended && header > evidence->end_ns + away_ns &&
                     header - evidence->end_ns < LONG_AFTER_NS);
     return chooser->question->may_be_anothers && outside && header <= evidence->first &&
            evidence->first - header < LONG_AFTER_NS;

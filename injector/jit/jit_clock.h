@@ -41,6 +41,8 @@ struct jit_clock_question {
     clock_live_reader *read_live;
     struct clock_life life;
     bool
+        in_another_life; /* the header's time, on the profile's clock, is in another life of the pid */
+    bool
         may_be_anothers; /* the pid had other lives: the caller judges in which of them the dump was written */
 };
 
