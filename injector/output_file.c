@@ -1,6 +1,8 @@
 /* See output_file.h. */
 #include "injector/output_file.h"
 
+#include "injector/interruption.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +15,10 @@ enum { BUFFER_BYTES = 1 << 18 };
 
 static int cannot_write(const struct output_file *file, struct findings *findings)
 {
-    return failure(findings, "%s: can't write it: %s", file->path, strerror(errno));
+    int error = errno;
+    if (interruption_check(findings))
+        return -1;
+    return failure(findings, "%s: can't write it: %s", file->path, strerror(error));
 }
 
 static bool is_directory(const char *path)
@@ -50,6 +55,8 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 static int write_all(struct output_file *file, const uint8_t *bytes, size_t count,
                      struct findings *findings)
 {
+    if (interruption_check(findings))
+        return -1;
     while (count) {
         ssize_t written = write(file->fd, bytes, count);
         if (written < 0 && errno == EINTR)
@@ -62,7 +69,7 @@ static int write_all(struct output_file *file, const uint8_t *bytes, size_t coun
     return 0;
 }
 
-static int flush(struct output_file *file, struct findings *findings)
+int output_file_flush(struct output_file *file, struct findings *findings)
 {
     size_t count = file->buffered;
     file->buffered = 0;
@@ -73,7 +80,7 @@ int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings)
 {
     file->size += count;
-    if (count > BUFFER_BYTES - file->buffered && flush(file, findings))
+    if (count > BUFFER_BYTES - file->buffered && output_file_flush(file, findings))
         return -1;
     if (count > BUFFER_BYTES)
         return write_all(file, bytes, count, findings);
@@ -85,7 +92,7 @@ int output_file_write(struct output_file *file, const void *bytes, size_t count,
 int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
                       struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return -1;
     ssize_t written = pwrite(file->fd, bytes, count, (off_t)offset);
     if (written >= 0 && (size_t)written != count)
@@ -95,7 +102,7 @@ int output_file_patch(struct output_file *file, uint64_t offset, const void *byt
 
 int output_file_commit(struct output_file *file, struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return -1;
     if (!file->temporary)
         return 0;
@@ -108,7 +115,7 @@ int output_file_commit(struct output_file *file, struct findings *findings)
 
 const uint8_t *output_file_view(struct output_file *file, struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return NULL;
     void *view = mmap(NULL, (size_t)file->size, PROT_READ, MAP_SHARED, file->fd, 0);
     if (view == MAP_FAILED) {

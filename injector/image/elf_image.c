@@ -1,6 +1,8 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
+#include "injector/interruption.h"
+
 #include "injector/image/unwind_table.h"
 
 #include <errno.h>
@@ -493,8 +495,9 @@ static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
         return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
     int result = write_elf(writer, fd) || write_contents(writer, fd);
-    if (result)
-        failure(findings, "%s: can't write it: %s", name, errno ? strerror(errno) : elf_errmsg(-1));
+    int error = errno;
+    if (result && !interruption_check(findings))
+        failure(findings, "%s: can't write it: %s", name, error ? strerror(error) : elf_errmsg(-1));
     close(fd);
     return result ? -1 : 0;
 }
