@@ -100,7 +100,8 @@ static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, struct findings *findings)
 {
-    *claims = (struct dump_claims){.profile = profile, .lives = lives};
+    *claims =
+        (struct dump_claims){.profile = profile, .lives = lives, .any_owner = claims->any_owner};
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct profile_map *map = &profile->maps[i];
         uint32_t number;
@@ -230,12 +231,26 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
     return false;
 }
 
+/* Anybody can put a file where another user's process had its dump. */
+static bool is_trusted(const struct dump_claims *claims, const struct jit_dump *dump)
+{
+    struct stat status;
+    return claims->any_owner || dump->owner_uid == 0 || dump->owner_uid == geteuid() ||
+           (stat(claims->profile->file->path, &status) == 0 && status.st_uid == dump->owner_uid);
+}
+
 static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
     char cause[256];
     if (jit_dump_open(&claim->dump, claim->place.path, cause, sizeof cause)) {
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, cause);
+        claim->state = CLAIM_REFUSED;
+        return;
+    }
+    if (!is_trusted(claims, &claim->dump)) {
+        finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32,
+                claim->place.path, claim->dump.owner_uid);
         claim->state = CLAIM_REFUSED;
         return;
     }
