@@ -21,10 +21,17 @@ static int cannot_write(const struct output_file *file, struct findings *finding
     return failure(findings, "%s: can't write it: %s", file->path, strerror(error));
 }
 
-static bool is_directory(const char *path)
+/* The output replaces what is there, which must be a file: root would replace /dev/null as well.  A symbolic link may be a
+ * trap that somebody planted, or /dev/stdout. */
+static const char *what_is_in_the_way(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    if (lstat(path, &status) || S_ISREG(status.st_mode))
+        return NULL;
+    return S_ISDIR(status.st_mode)    ? "a directory"
+           : S_ISLNK(status.st_mode)  ? "a symbolic link"
+           : S_ISFIFO(status.st_mode) ? "a FIFO"
+                                      : "a device or socket";
 }
 
 int output_file_open(struct output_file *file, const char *path, struct findings *findings)
@@ -37,8 +44,10 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
         return file->fd < 0 ? cannot_write(file, findings) : 0;
     }
-    if (is_directory(path))
-        return failure(findings, "%s: is a directory; name a file with -o FILE", path);
+    const char *wrong = what_is_in_the_way(path);
+    if (wrong)
+        return failure(findings, "%s: is %s; name a file with -o FILE, or - for standard output",
+                       path, wrong);
     if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
         file->temporary = NULL;
         return failure(findings, "out of memory");

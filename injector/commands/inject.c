@@ -175,23 +175,29 @@ static int default_output(struct inject_options *options)
     return asprintf(&options->output, "%.*sperf.jit.data", directory, options->input) < 0 ? -1 : 0;
 }
 
-/* Fill in what was not given.  The output must not be the input: a failed run would leave neither. */
+/* Fill in what was not given. */
 static int complete_options(struct inject_options *options, struct findings *findings)
 {
-    struct stat input, output;
     if (!options->output && default_output(options)) {
         options->output = NULL;
         return failure(findings, "out of memory");
     }
-    if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
-        input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-        return failure(findings, "%s: is the input as well; name another output with -o FILE",
-                       options->output);
     const char *name = strcmp(options->output, "-") ? options->output : "perf.jit.data";
     if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", name) < 0) {
         options->dso_dir = NULL;
         return failure(findings, "out of memory");
     }
+    return 0;
+}
+
+/* The output must not be the input: a failed run would leave neither. */
+static int check_output(const struct inject_options *options, struct findings *findings)
+{
+    struct stat input, output;
+    if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
+        input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+        return failure(findings, "%s: is the input as well; name another output with -o FILE",
+                       options->output);
     return 0;
 }
 
@@ -457,9 +463,8 @@ int inject_command(int argc, char **argv)
         failure(&findings, "out of memory");
     findings.verbose = options.verbose;
     findings.quiet = options.quiet;
-    if (!findings.failure[0])
-        status =
-            complete_options(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
+    if (!findings.failure[0] && !complete_options(&options, &findings))
+        status = check_output(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
     if (findings.failure[0])
         fprintf(stderr, "perfjit: %s\n", findings.failure);
     findings_free(&findings);
