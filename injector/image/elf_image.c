@@ -163,9 +163,11 @@ static void fill_tables(struct elf_writer *writer)
 /* The build-id covers all that a reader can tell two images apart by, the place in the process included: perf
  * takes files with equal build-ids for one file, and equal code at two addresses is common (CPython's
  * trampolines; python/cpython#139544). */
-static void fill_build_id(struct elf_writer *writer)
+static int fill_build_id(struct elf_writer *writer)
 {
     XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return -1;
     XXH3_128bits_reset(state);
     const uint64_t place[2] = {writer->image->base, writer->process->pid};
     XXH3_128bits_update(state, place, sizeof place);
@@ -183,6 +185,7 @@ static void fill_build_id(struct elf_writer *writer)
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
     XXH3_freeState(state);
     memcpy(writer->image->build_id, canonical.digest, IMAGE_BUILD_ID_BYTES);
+    return 0;
 }
 
 static void fill_note(struct elf_writer *writer)
@@ -510,12 +513,13 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (make_tables(&writer) || make_unwind_tables(&writer)) {
+    bool made = !make_tables(&writer) && !make_unwind_tables(&writer);
+    if (made)
+        fill_tables(&writer);
+    if (!made || fill_build_id(&writer)) {
         failure(findings, "out of memory");
     } else {
         char name[IMAGE_FILE_NAME_BYTES];
-        fill_tables(&writer);
-        fill_build_id(&writer);
         fill_note(&writer);
         image_file_name(image, process, index, name);
         result = write_file(&writer, name, dir_fd, findings);
