@@ -227,6 +227,9 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
                        const void *contents)
 {
     Elf_Scn *scn = elf_newscn(writer->elf);
+    if (scn && elf_ndxscn(scn) == 0)
+        scn =
+            NULL; /* elfutils 0.188 gives a half-made section 0 when there is no memory for its header */
     Elf_Data *data = scn && contents ? elf_newdata(scn) : NULL;
     if (!scn || (contents && !data))
         return -1;
