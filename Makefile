@@ -164,7 +164,8 @@ torture: setup
 	@$(MAKE) --no-print-directory $(BUILD)/sanitized/perfjit BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@BUILD=$(abspath $(BUILD)) TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
 
-# The writer's threads, forks, opening and closing with ThreadSanitizer.
+# The writer's threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
+# the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
 tsan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
 	    $(BUILD)/tsan/tests/jitdump_survival_test

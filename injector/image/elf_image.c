@@ -226,12 +226,13 @@ static void place_headers(struct elf_writer *writer)
 static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
                        const void *contents)
 {
+    elf_errno(); /* forget earlier ones */
     Elf_Scn *scn = elf_newscn(writer->elf);
-    if (scn && elf_ndxscn(scn) == 0)
-        scn =
-            NULL; /* elfutils 0.188 gives a half-made section 0 when there is no memory for its header */
-    Elf_Data *data = scn && contents ? elf_newdata(scn) : NULL;
-    if (!scn || (contents && !data))
+    /* elfutils 0.188 gives a half-made one when there is no memory for its header. */
+    if (elf_errno() || !scn || elf_ndxscn(scn) == 0)
+        return -1;
+    Elf_Data *data = contents ? elf_newdata(scn) : NULL;
+    if (contents && !data)
         return -1;
     if (data) {
         data->d_buf = (void *)(uintptr_t)contents;

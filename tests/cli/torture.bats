@@ -42,7 +42,7 @@ on_disk() {
 }
 
 @test "an ext4 disk that fills up: what returned 0 is there, what failed is counted, and the runtime goes on" {
-    on_disk 'truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt' $(((runs + 9) / 30))
+    on_disk 'truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt' $(((runs + 39) / 80))
 }
 
 # The loads that had returned, as files of perf inject (by code index) and as symbols of perfjit inject.
@@ -50,7 +50,7 @@ on_disk() {
     require_perf
     cd "$BATS_TEST_TMPDIR"
     local i killed=0 functions=0
-    for i in $(seq $(((runs + 19) / 20))); do
+    for i in $(seq $(((runs + 14) / 20 - 2 * (runs < 100)))); do
         rm -rf run && mkdir run && cd run
         PERFJIT=dump perf record -q -k mono -e cpu-clock -o perf.data \
             "$BUILD/producers/torture" -p "$BUILD/perfjit" -n names kill . 1 "$RANDOM" >../figures

@@ -173,6 +173,12 @@ static void start_workers(struct worker *workers, unsigned threads, unsigned cou
     }
 }
 
+static void join_workers(const struct worker *workers, unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(workers[i].id, NULL);
+}
+
 static struct jitdump *open_dump(const char *dir)
 {
     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
@@ -189,8 +195,7 @@ static void run_producer(const char *dir)
     struct worker workers[4];
     struct jitdump *dump = open_dump(dir);
     start_workers(workers, 4, OPS, dump);
-    for (unsigned i = 0; i < 4; i++)
-        pthread_join(workers[i].id, NULL);
+    join_workers(workers, 4);
     atomic_store(&run_log->lost, jitdump_lost(dump));
     jitdump_close(dump);
     atomic_store(&run_log->ended, 1);
@@ -610,6 +615,9 @@ static void stress_round(const char *dir, struct verdict *verdict)
     memset(run_log, 0, sizeof *run_log);
     struct jitdump *dump = open_dump(dir);
     start_workers(workers, THREADS, OPS / 4, dump);
+#ifdef __SANITIZE_THREAD__ /* it takes the parent's threads for the child's: fork when they are gone */
+    join_workers(workers, THREADS);
+#endif
     for (int i = 0; i < CHILDREN; i++) {
         int status;
         pid_t child = fork();
@@ -620,8 +628,9 @@ static void stress_round(const char *dir, struct verdict *verdict)
         snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)child);
         unlink(path);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(workers[i].id, NULL);
+#ifndef __SANITIZE_THREAD__
+    join_workers(workers, THREADS);
+#endif
     verdict->miscounted += jitdump_lost(dump) != 0;
     jitdump_close(dump);
     snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)getpid());
