@@ -19,7 +19,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
-         javac:openjdk-17-jdk-headless clang-14:clang-14 gdb:gdb
+         javac:openjdk-17-jdk-headless clang-14:clang-14 gdb:gdb valgrind:valgrind
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -39,7 +39,7 @@ PERFMAP_SRC  := $(wildcard perfmap/*.c)
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
-PRODUCER_SRC := $(filter-out tests/producers/aarch64_%,$(wildcard tests/producers/*.c))
+PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
@@ -58,7 +58,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: bench bench-quick all tests setup demo check check-new-perf install clean format FORCE
+.PHONY: bench bench-quick all tests setup demo check check-new-perf torture tsan install clean format FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -112,7 +112,13 @@ $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
 	$(AARCH64_CC) -static -pthread -o $@ $^
 
-tests: all $(UNIT_TESTS) $(PRODUCERS)
+# Preloaded into others: never sanitized itself.
+FAIL_NTH   := $(BUILD)/fail_nth.so
+$(FAIL_NTH): tests/producers/fail_nth.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
+
+tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH)
 ifneq ($(AARCH64_CC),)
 ifndef SANITIZE
 tests: $(AARCH64)
@@ -165,6 +171,21 @@ check-new-perf: setup
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITDUMP)
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
+
+# The tests of kills, full disks, signals and failing calls, as many as one has the time for.
+RUNS ?= 1000
+torture: setup
+	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory $(BUILD)/sanitized/perfjit BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@BUILD=$(abspath $(BUILD)) TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
+
+# The writer's threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
+# the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
+tsan:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
+	    $(BUILD)/tsan/tests/jitdump_survival_test
+	@$(BUILD)/tsan/tests/jitdump_survival_test
+	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

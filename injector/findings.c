@@ -24,6 +24,12 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "a dump belongs to the process whose pid is in its name; to use it all the same, name it "
          "with --jitdump FILE",
          true},
+    [FINDING_DUMP_OWNER] =
+        {"dump of another user",
+         "left out: it belongs neither to you, nor to root, nor to the owner of the recording, and "
+         "anybody could have put it there; if it is the right one, read it with --force, or name "
+         "it with --jitdump FILE",
+         true},
     [FINDING_DUMP_TRUNCATED] =
         {"dump cut short",
          "everything before the cut was kept; the runtime died before it had written the rest, or "

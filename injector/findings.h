@@ -41,6 +41,7 @@ enum finding_kind {
     FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
     FINDING_CLOCK_USELESS,     /* a dump whose stamps are no times */
     FINDING_DUMP_REPLACED,     /* the file that has a dump's name is another one by now */
+    FINDING_DUMP_OWNER,        /* a dump that belongs to a user who need not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
     FINDING_FEATURE_BROKEN, /* a section of perf.data about the whole recording that is not all there */
     FINDING_KCORE_LEFT,     /* the copy of the kernel's code in a recording made with --kcore */

@@ -1,6 +1,8 @@
 /* See output_file.h. */
 #include "injector/output_file.h"
 
+#include "injector/interruption.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,13 +15,23 @@ enum { BUFFER_BYTES = 1 << 18 };
 
 static int cannot_write(const struct output_file *file, struct findings *findings)
 {
-    return failure(findings, "%s: can't write it: %s", file->path, strerror(errno));
+    int error = errno;
+    if (interruption_check(findings))
+        return -1;
+    return failure(findings, "%s: can't write it: %s", file->path, strerror(error));
 }
 
-static bool is_directory(const char *path)
+/* The output replaces what is there, which must be a file: root would replace /dev/null as well.  A symbolic link may be a
+ * trap that somebody planted, or /dev/stdout. */
+static const char *what_is_in_the_way(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    if (lstat(path, &status) || S_ISREG(status.st_mode))
+        return NULL;
+    return S_ISDIR(status.st_mode)    ? "a directory"
+           : S_ISLNK(status.st_mode)  ? "a symbolic link"
+           : S_ISFIFO(status.st_mode) ? "a FIFO"
+                                      : "a device or socket";
 }
 
 int output_file_open(struct output_file *file, const char *path, struct findings *findings)
@@ -32,8 +44,10 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
         return file->fd < 0 ? cannot_write(file, findings) : 0;
     }
-    if (is_directory(path))
-        return failure(findings, "%s: is a directory; name a file with -o FILE", path);
+    const char *wrong = what_is_in_the_way(path);
+    if (wrong)
+        return failure(findings, "%s: is %s; name a file with -o FILE, or - for standard output",
+                       path, wrong);
     if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
         file->temporary = NULL;
         return failure(findings, "out of memory");
@@ -50,6 +64,8 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 static int write_all(struct output_file *file, const uint8_t *bytes, size_t count,
                      struct findings *findings)
 {
+    if (interruption_check(findings))
+        return -1;
     while (count) {
         ssize_t written = write(file->fd, bytes, count);
         if (written < 0 && errno == EINTR)
@@ -62,7 +78,7 @@ static int write_all(struct output_file *file, const uint8_t *bytes, size_t coun
     return 0;
 }
 
-static int flush(struct output_file *file, struct findings *findings)
+int output_file_flush(struct output_file *file, struct findings *findings)
 {
     size_t count = file->buffered;
     file->buffered = 0;
@@ -73,7 +89,7 @@ int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings)
 {
     file->size += count;
-    if (count > BUFFER_BYTES - file->buffered && flush(file, findings))
+    if (count > BUFFER_BYTES - file->buffered && output_file_flush(file, findings))
         return -1;
     if (count > BUFFER_BYTES)
         return write_all(file, bytes, count, findings);
@@ -85,7 +101,7 @@ int output_file_write(struct output_file *file, const void *bytes, size_t count,
 int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
                       struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return -1;
     ssize_t written = pwrite(file->fd, bytes, count, (off_t)offset);
     if (written >= 0 && (size_t)written != count)
@@ -95,7 +111,7 @@ int output_file_patch(struct output_file *file, uint64_t offset, const void *byt
 
 int output_file_commit(struct output_file *file, struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return -1;
     if (!file->temporary)
         return 0;
@@ -108,7 +124,7 @@ int output_file_commit(struct output_file *file, struct findings *findings)
 
 const uint8_t *output_file_view(struct output_file *file, struct findings *findings)
 {
-    if (flush(file, findings))
+    if (output_file_flush(file, findings))
         return NULL;
     void *view = mmap(NULL, (size_t)file->size, PROT_READ, MAP_SHARED, file->fd, 0);
     if (view == MAP_FAILED) {

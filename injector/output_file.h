@@ -27,6 +27,9 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings);
 
+/* Have all that was written in the file: what follows can't fail for want of room. */
+int output_file_flush(struct output_file *file, struct findings *findings);
+
 /* Overwrite COUNT bytes at OFFSET, which have been written before. */
 int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
                       struct findings *findings);

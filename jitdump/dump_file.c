@@ -123,6 +123,7 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
     flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
     if (!jd_fd_hold(held, fd)) {
         int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
+        unlink(path);
         close(fd);
         return result;
     }

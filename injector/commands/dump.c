@@ -9,6 +9,7 @@
  */
 #include "injector/commands/dump.h"
 
+#include "injector/interruption.h"
 #include "injector/jit/code_name.h"
 #include "injector/jit/jit_dump.h"
 
@@ -437,9 +438,11 @@ int dump_command(int argc, char **argv)
     struct dump_options options = {0};
     struct jit_dump dump;
     char cause[256];
+    struct findings findings = {0};
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options))
         return EXIT_WRONG_USAGE;
+    interruption_watch_files();
     if (jit_dump_open(&dump, options.path, cause, sizeof cause)) {
         fprintf(stderr, "perfjit: %s: %s\n", options.path, cause);
         jit_dump_close(&dump);
@@ -447,6 +450,10 @@ int dump_command(int argc, char **argv)
     }
     uint64_t unsound = print_records(&dump, &options);
     jit_dump_close(&dump);
+    if (interruption_check(&findings)) {
+        fprintf(stderr, "perfjit: %s: %s\n", options.path, findings.failure);
+        return EXIT_UNREADABLE;
+    }
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "perfjit: standard output: can't write it: %s\n", strerror(errno));
         return EXIT_UNREADABLE;

@@ -10,6 +10,7 @@
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
+#include "injector/interruption.h"
 #include "injector/jit/perf_map_source.h"
 #include "injector/output_file.h"
 #include "injector/perf_data/perf_input.h"
@@ -18,7 +19,6 @@
 
 #include <argp.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,6 +39,7 @@ struct inject_options {
     size_t perf_map_count, perf_map_capacity;
     bool no_perf_map;
     bool no_lines, compress_debug;
+    bool force;
     bool verbose, quiet;
 };
 
@@ -88,6 +89,10 @@ static const struct argp_option option_table[] = {
      "Where the root file system of the recorded processes is: a container's, or a copy of another "
      "machine's",
      0},
+    {"force", 'f', 0, 0,
+     "Read dumps that belong to another user: neither to you, nor to root, nor to the owner of "
+     "FILE",
+     0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0, "Explain what is told as \"repaired\", do nothing else",
      0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
@@ -122,6 +127,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 'q':
         options->quiet = true;
+        return 0;
+    case 'f':
+        options->force = true;
         return 0;
     case KEY_DSO_DIR:
         options->dso_dir = strdup(argument);
@@ -179,23 +187,29 @@ static int default_output(struct inject_options *options)
     return asprintf(&options->output, "%.*sperf.jit.data", directory, options->input) < 0 ? -1 : 0;
 }
 
-/* Fill in what was not given.  The output must not be the input: a failed run would leave neither. */
+/* Fill in what was not given. */
 static int complete_options(struct inject_options *options, struct findings *findings)
 {
-    struct stat input, output;
     if (!options->output && default_output(options)) {
         options->output = NULL;
         return failure(findings, "out of memory");
     }
-    if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
-        input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-        return failure(findings, "%s: is the input as well; name another output with -o FILE",
-                       options->output);
     const char *name = strcmp(options->output, "-") ? options->output : "perf.jit.data";
     if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", name) < 0) {
         options->dso_dir = NULL;
         return failure(findings, "out of memory");
     }
+    return 0;
+}
+
+/* The output must not be the input: a failed run would leave neither. */
+static int check_output(const struct inject_options *options, struct findings *findings)
+{
+    struct stat input, output;
+    if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
+        input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+        return failure(findings, "%s: is the input as well; name another output with -o FILE",
+                       options->output);
     return 0;
 }
 
@@ -264,7 +278,8 @@ static int write_images(struct injection *run, bool compress_debug, struct findi
     for (size_t i = 0; i < run->plan.image_count; i++) {
         struct jit_image *image = &run->plan.images[i];
         image->compress_debug = compress_debug;
-        if (elf_image_write(image, &run->processes.items[image->process], i, run->dsos.fd,
+        if (interruption_check(findings) ||
+            elf_image_write(image, &run->processes.items[image->process], i, run->dsos.fd,
                             findings))
             return -1;
     }
@@ -322,12 +337,10 @@ static int merge(struct injection *run, struct findings *findings)
                         findings);
 }
 
-/* Write the output, whole in memory, to standard output.  A reader that went away is an error and no signal, so that
- * nothing is left behind. */
+/* Write the output, whole in memory, to standard output. */
 static int pass_on(struct injection *run, struct findings *findings)
 {
     const uint8_t *file = output_file_view(&run->output, findings);
-    signal(SIGPIPE, SIG_IGN);
     if (!file)
         return -1;
     return perf_pipe_write(STDOUT_FILENO, file, (size_t)run->output.size, run->output.path,
@@ -337,12 +350,15 @@ static int pass_on(struct injection *run, struct findings *findings)
 /* The ELF files first: a profile that names files that are not there would be worse than none. */
 static int commit(struct injection *run, struct findings *findings)
 {
-    if (dso_dir_commit(&run->dsos, findings))
+    if (interruption_check(findings) || output_file_flush(&run->output, findings) ||
+        dso_dir_commit(&run->dsos, findings))
         return -1;
     int result =
         run->output.in_memory ? pass_on(run, findings) : output_file_commit(&run->output, findings);
     if (result)
         dso_dir_undo(&run->dsos);
+    else
+        dso_dir_finish(&run->dsos);
     return result;
 }
 
@@ -353,12 +369,15 @@ static int inject(struct injection *run, const struct inject_options *options,
 {
     const struct perf_map_options perf_maps = {options->no_perf_map, options->perf_maps,
                                                options->perf_map_count, options->root};
+    interruption_watch_files();
     if (perf_input_open(&run->input, options->input, findings) ||
         profile_read(&run->profile, &run->input.file, findings) ||
         jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
-                           &perf_maps, options->root, findings) ||
-        play_timelines(run, findings) || plan_images(run, options->layout, findings) ||
-        output_file_open(&run->output, options->output, findings) ||
+                           &perf_maps, options->root, options->force, findings) ||
+        play_timelines(run, findings) || plan_images(run, options->layout, findings))
+        return -1;
+    interruption_hold_signals();
+    if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||
         write_images(run, options->compress_debug, findings) || merge(run, findings) ||
         commit(run, findings))
@@ -444,8 +463,9 @@ static void print_summary(const struct injection *run, const char *output,
 
 static int run_inject(const struct inject_options *options, struct findings *findings)
 {
-    struct injection run = {
-        .processes = {.no_lines = options->no_lines}, .output = {.fd = -1}, .dsos = {.fd = -1}};
+    struct injection run = {.processes = {.no_lines = options->no_lines},
+                            .output = {.fd = -1},
+                            .dsos = {.fd = -1, .place_fd = -1}};
     if (!options->quiet)
         progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);
@@ -472,9 +492,8 @@ int inject_command(int argc, char **argv)
         failure(&findings, "out of memory");
     findings.verbose = options.verbose;
     findings.quiet = options.quiet;
-    if (!findings.failure[0])
-        status =
-            complete_options(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
+    if (!findings.failure[0] && !complete_options(&options, &findings))
+        status = check_output(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
     if (findings.failure[0])
         fprintf(stderr, "perfjit: %s\n", findings.failure);
     findings_free(&findings);
@@ -482,5 +501,6 @@ int inject_command(int argc, char **argv)
     free(options.dso_dir);
     free(options.dumps);
     free(options.perf_maps);
+    interruption_pass_on();
     return status;
 }

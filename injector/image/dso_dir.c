@@ -1,6 +1,8 @@
 /* See dso_dir.h. */
 #include "injector/image/dso_dir.h"
 
+#include "injector/array.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,7 @@ static char *absolute(const char *path)
 
 int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct findings *findings)
 {
-    *dir = (struct dso_dir){.fd = -1, .own = own};
+    *dir = (struct dso_dir){.fd = -1, .place_fd = -1, .own = own};
     dir->path = absolute(path);
     if (!dir->path)
         return failure(findings, "%s: can't use it for the ELF files: %s", path, strerror(errno));
@@ -56,66 +58,106 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
     return dir->fd < 0 ? failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
 }
 
-typedef int name_action(const struct dso_dir *dir, const char *name);
+/* ---- Names ---- */
 
-/* Call ACTION for each file in PATH that is named like this project's.  Returns 0, or the first error. */
-static int for_each_file(const struct dso_dir *dir, const char *path, name_action *action)
+static int compare_names(const void *left, const void *right)
 {
-    DIR *stream = opendir(path);
-    int result = stream ? 0 : -1;
-    for (struct dirent *entry; !result && (entry = readdir(stream));)
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static bool has_name(const struct dso_names *names, const char *name)
+{
+    return names->count &&
+           bsearch(&name, names->items, names->count, sizeof *names->items, compare_names);
+}
+
+static int add_name(struct dso_names *names, const char *name)
+{
+    char **room = array_room(names->items, names->count, &names->capacity, sizeof *room);
+    if (room)
+        names->items = room;
+    char *copy = room ? strdup(name) : NULL;
+    if (!copy) {
+        errno = ENOMEM;
+        return -1;
+    }
+    names->items[names->count++] = copy;
+    return 0;
+}
+
+static void free_names(struct dso_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i]);
+    free(names->items);
+    *names = (struct dso_names){0};
+}
+
+/* Add to NAMES the files in the directory FD that are named like this project's.  Returns 0, or -1 with errno. */
+static int list(struct dso_names *names, int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    int result = stream ? 0 : -1, error = errno;
+    for (struct dirent *entry; !result && (errno = 0, entry = readdir(stream));)
         if (fnmatch(file_pattern, entry->d_name, 0) == 0)
-            result = action(dir, entry->d_name);
-    if (stream)
+            result = add_name(names, entry->d_name);
+    if (stream) {
+        if (errno) /* of readdir, or of add_name */
+            result = -1;
+        error = errno;
         closedir(stream);
+    } else if (copy >= 0) {
+        close(copy);
+    }
+    if (names->count)
+        qsort(names->items, names->count, sizeof *names->items, compare_names);
+    errno = error;
     return result;
 }
 
-static int remove_new(const struct dso_dir *dir, const char *name)
+/* Remove from the directory FD what is named in NAMES but not in KEPT. */
+static void remove_files(int fd, const struct dso_names *names, const struct dso_names *kept)
 {
-    return unlinkat(dir->fd, name, 0);
+    for (size_t i = 0; i < names->count; i++)
+        if (!has_name(kept, names->items[i]))
+            unlinkat(fd, names->items[i], 0);
 }
 
-static int remove_old(const struct dso_dir *dir, const char *name)
+/* ---- Into place ---- */
+
+/* The directory is there already: put the files into it.  Through a descriptor, since whoever may write to its parent can
+ * put something else at its path. */
+static int put_into(struct dso_dir *dir)
 {
-    char *path;
-    if (faccessat(dir->fd, name, F_OK, 0) == 0)
+    dir->place_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir->place_fd < 0 || list(&dir->earlier, dir->place_fd) || list(&dir->names, dir->fd))
+        return -1;
+    for (size_t i = 0; i < dir->names.count; i++)
+        if (renameat(dir->fd, dir->names.items[i], dir->place_fd, dir->names.items[i]))
+            return -1;
+    return rmdir(dir->temporary);
+}
+
+static int put_in_place(struct dso_dir *dir)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(dir->fd, 0777 & ~mask))
+        return -1;
+    dir->is_new = rename(dir->temporary, dir->path) == 0;
+    if (dir->is_new)
         return 0;
-    if (asprintf(&path, "%s/%s", dir->path, name) < 0)
-        return -1;
-    int result = unlink(path);
-    free(path);
-    return result;
-}
-
-static int put_in_place(const struct dso_dir *dir, const char *name)
-{
-    char *path;
-    if (asprintf(&path, "%s/%s", dir->path, name) < 0)
-        return -1;
-    int result = renameat(dir->fd, name, AT_FDCWD, path);
-    free(path);
-    return result;
+    return errno == ENOTEMPTY || errno == EEXIST ? put_into(dir) : -1;
 }
 
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    int result = fchmod(dir->fd, 0777 & ~mask);
-    dir->is_new = !result && rename(dir->temporary, dir->path) == 0;
-    if (!result && !dir->is_new) {
-        result = errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
-        if (!result && dir->own)
-            result = for_each_file(dir, dir->path, remove_old);
-        if (!result)
-            result = for_each_file(dir, dir->temporary, put_in_place);
-        if (!result)
-            result = rmdir(dir->temporary);
+    if (put_in_place(dir)) {
+        failure(findings, "%s: can't put the ELF files there: %s", dir->path, strerror(errno));
+        dso_dir_undo(dir);
+        return -1;
     }
-    if (result)
-        return failure(findings, "%s: can't put the ELF files there: %s", dir->path,
-                       strerror(errno));
     free(dir->temporary);
     dir->temporary = NULL;
     return 0;
@@ -123,21 +165,37 @@ int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
 
 void dso_dir_undo(struct dso_dir *dir)
 {
-    if (!dir->is_new)
-        return;
-    for_each_file(dir, dir->path, remove_new);
-    rmdir(dir->path);
+    if (dir->is_new) {
+        list(&dir->names, dir->fd);
+        remove_files(dir->fd, &dir->names, &dir->earlier);
+        rmdir(dir->path);
+    } else if (dir->place_fd >= 0) {
+        remove_files(dir->place_fd, &dir->names, &dir->earlier);
+    }
+}
+
+void dso_dir_finish(struct dso_dir *dir)
+{
+    if (dir->own && dir->place_fd >= 0)
+        remove_files(dir->place_fd, &dir->earlier, &dir->names);
 }
 
 void dso_dir_close(struct dso_dir *dir)
 {
-    if (dir->temporary && dir->fd >= 0)
-        for_each_file(dir, dir->temporary, remove_new);
+    free_names(&dir->names);
+    free_names(&dir->earlier);
+    if (dir->temporary && dir->fd >= 0) {
+        list(&dir->names, dir->fd);
+        remove_files(dir->fd, &dir->names, &dir->earlier);
+        free_names(&dir->names);
+    }
     if (dir->temporary)
         rmdir(dir->temporary);
     if (dir->fd >= 0)
         close(dir->fd);
+    if (dir->place_fd >= 0)
+        close(dir->place_fd);
     free(dir->temporary);
     free(dir->path);
-    *dir = (struct dso_dir){.fd = -1};
+    *dir = (struct dso_dir){.fd = -1, .place_fd = -1};
 }

@@ -2,7 +2,8 @@
  *
  * If the directory is new, it appears with one rename.  If it exists, the files are renamed into it one by one;
  * their names carry their build-id, so that none overwrites another with other contents.  The default directory,
- * <output>.dso, belongs to its output alone: what an earlier run left in it is removed.
+ * <output>.dso, belongs to its output alone: what an earlier run left in it is removed, when the output that needed it is
+ * replaced.
  */
 #ifndef PERFJIT_DSO_DIR_H
 #define PERFJIT_DSO_DIR_H
@@ -11,12 +12,20 @@
 
 #include <stddef.h>
 
+struct dso_names {
+    char **items; /* sorted */
+    size_t count, capacity;
+};
+
 struct dso_dir {
-    char *path;      /* absolute */
-    char *temporary; /* NULL once in place or removed */
-    int fd;          /* of the temporary directory */
-    bool own;        /* what is in it from before may be removed */
-    bool is_new;     /* it was not there before dso_dir_commit */
+    char *path;               /* absolute */
+    char *temporary;          /* NULL once in place or removed */
+    int fd;                   /* of the temporary directory */
+    bool own;                 /* what is in it from before may be removed */
+    bool is_new;              /* it was not there before dso_dir_commit */
+    int place_fd;             /* of the directory that was there, -1: none */
+    struct dso_names names;   /* of the files, if it was there */
+    struct dso_names earlier; /* of those that were in it */
 };
 
 /* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the failure text set. */
@@ -25,8 +34,11 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
 
-/* Take the files away again, if the directory is new: what names them could not be written. */
+/* Take the files away again: what names them could not be written. */
 void dso_dir_undo(struct dso_dir *dir);
+
+/* What names them is written: remove what nothing names any more. */
+void dso_dir_finish(struct dso_dir *dir);
 
 /* Release; what was not committed is removed. */
 void dso_dir_close(struct dso_dir *dir);

@@ -3,6 +3,7 @@
 
 #include "injector/image/debug_image.h"
 #include "injector/image/unwind_table.h"
+#include "injector/interruption.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,9 +172,11 @@ static void fill_tables(struct elf_writer *writer)
 /* The build-id covers all that a reader can tell two images apart by, the place in the process included: perf
  * takes files with equal build-ids for one file, and equal code at two addresses is common (CPython's
  * trampolines; python/cpython#139544). */
-static void fill_build_id(struct elf_writer *writer)
+static int fill_build_id(struct elf_writer *writer)
 {
     XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return -1;
     XXH3_128bits_reset(state);
     const uint64_t place[2] = {writer->image->base, writer->process->pid};
     XXH3_128bits_update(state, place, sizeof place);
@@ -195,6 +198,7 @@ static void fill_build_id(struct elf_writer *writer)
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
     XXH3_freeState(state);
     memcpy(writer->image->build_id, canonical.digest, IMAGE_BUILD_ID_BYTES);
+    return 0;
 }
 
 static void fill_note(struct elf_writer *writer)
@@ -235,9 +239,13 @@ static void place_headers(struct elf_writer *writer)
 static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
                        const void *contents)
 {
+    elf_errno(); /* forget earlier ones */
     Elf_Scn *scn = elf_newscn(writer->elf);
-    Elf_Data *data = scn && contents ? elf_newdata(scn) : NULL;
-    if (!scn || (contents && !data))
+    /* elfutils 0.188 gives a half-made one when there is no memory for its header. */
+    if (elf_errno() || !scn || elf_ndxscn(scn) == 0)
+        return -1;
+    Elf_Data *data = contents ? elf_newdata(scn) : NULL;
+    if (contents && !data)
         return -1;
     if (data) {
         data->d_buf = (void *)(uintptr_t)contents;
@@ -549,8 +557,9 @@ static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
         return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
     int result = write_elf(writer, fd) || write_contents(writer, fd);
-    if (result)
-        failure(findings, "%s: can't write it: %s", name, errno ? strerror(errno) : elf_errmsg(-1));
+    int error = errno;
+    if (result && !interruption_check(findings))
+        failure(findings, "%s: can't write it: %s", name, error ? strerror(error) : elf_errmsg(-1));
     close(fd);
     return result ? -1 : 0;
 }
@@ -564,14 +573,15 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (make_tables(&writer) || make_unwind_tables(&writer) ||
-        debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
-                         writer.dump->big_endian)) {
+    bool made = !make_tables(&writer) && !make_unwind_tables(&writer) &&
+                !debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
+                                  writer.dump->big_endian);
+    if (made)
+        fill_tables(&writer);
+    if (!made || fill_build_id(&writer)) {
         failure(findings, "out of memory");
     } else {
         char name[IMAGE_FILE_NAME_BYTES];
-        fill_tables(&writer);
-        fill_build_id(&writer);
         fill_note(&writer);
         image_file_name(image, process, index, name);
         result = write_file(&writer, name, dir_fd, findings);

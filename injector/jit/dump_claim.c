@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/jit/dump_machine.h"
+#include "injector/jit/file_owner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -100,7 +101,8 @@ static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, struct findings *findings)
 {
-    *claims = (struct dump_claims){.profile = profile, .lives = lives};
+    *claims =
+        (struct dump_claims){.profile = profile, .lives = lives, .any_owner = claims->any_owner};
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct profile_map *map = &profile->maps[i];
         uint32_t number;
@@ -245,12 +247,24 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     return false;
 }
 
+/* Anybody can put a file where another user's process had its dump. */
+static bool is_trusted(const struct dump_claims *claims, const struct jit_dump *dump)
+{
+    return claims->any_owner || file_owner_is_trusted(dump->owner_uid, claims->profile->file->path);
+}
+
 static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
     char cause[256];
     if (jit_dump_open(&claim->dump, claim->place.path, cause, sizeof cause)) {
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, cause);
+        claim->state = CLAIM_REFUSED;
+        return;
+    }
+    if (!is_trusted(claims, &claim->dump)) {
+        finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32,
+                claim->place.path, claim->dump.owner_uid);
         claim->state = CLAIM_REFUSED;
         return;
     }

@@ -47,14 +47,16 @@ struct dump_claims {
     size_t count, capacity;
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
+    bool any_owner; /* use other users' files, too */
 };
 
-/* Collect the claims in PROFILE.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
+/* Collect the claims in PROFILE.  Of CLAIMS only any_owner need be set.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
  * case. */
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, struct findings *findings);
 
-/* Find and open the files of the claims that are still open, and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
+/* Find and open the files of the claims that are still open, refuse those that belong to neither this user, nor root, nor
+ * the profile's owner (the profile does not tell whose a process was), and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
 int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings);
 
 /* Nothing is there for CLAIM, which is told with its path, its process and WHY. */

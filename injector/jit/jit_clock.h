@@ -43,7 +43,7 @@ struct jit_clock_question {
     bool
         in_another_life; /* the header's time, on the profile's clock, is in another life of the pid */
     bool
-        may_be_anothers; /* the pid had other lives: the caller judges in which of them the dump was written */
+        may_be_anothers; /* the caller judges later whether the dump was written in that life at all */
 };
 
 /* Choose the conversion, and tell FINDINGS about it unless it goes without saying.  Returns NULL, or why there is none and

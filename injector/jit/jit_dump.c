@@ -41,6 +41,7 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
         return refuse(cause, "only %lld bytes long, less than a jitdump header",
                       (long long)status.st_size);
     dump->size = (size_t)status.st_size;
+    dump->owner_uid = status.st_uid;
     void *data = mmap(NULL, dump->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
         return refuse(cause, "can't map it: %s", strerror(errno));

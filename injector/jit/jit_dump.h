@@ -28,6 +28,7 @@ struct jit_dump {
     uint64_t flags;
     uint8_t address_bytes; /* of the machine that elf_mach names: 4 or 8 */
     uint64_t quirks;       /* of the header */
+    uint32_t owner_uid;    /* of the file */
 };
 
 struct jit_load {

@@ -175,6 +175,9 @@ static const struct reason reasons[] = {
      "it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
     {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_DUMP_OWNER, ", and not to you, to root, or to the owner of the recording: anybody "
+                         "could have put it there; "
+                         "if it is the right one, use --force, or name it with --jitdump FILE"},
     {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
     {FINDING_MAP_UNUSABLE, ""},
     {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
@@ -216,10 +219,10 @@ static int read_dumps(struct jit_processes *processes, const struct profile *pro
 
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
                        char *const *extra, size_t extra_count,
-                       const struct perf_map_options *perf_maps, const char *root,
+                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
                        struct findings *findings)
 {
-    struct dump_claims claims = {0};
+    struct dump_claims claims = {.any_owner = any_owner};
     struct given_dumps given;
     *processes = (struct jit_processes){.no_lines = processes->no_lines};
     int result = given_dumps_open(&given, extra, extra_count, findings);

@@ -90,11 +90,11 @@ struct jit_processes {
  *
  * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the processes' perf maps as
  * PERF_MAPS says, read them, and collect what PROFILE knows of their processes.  ROOT is NULL or where their root file
- * system is.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none that can be used.  Release
+ * system is; ANY_OWNER: also dumps that belong to other users.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none that can be used.  Release
  * with jit_processes_free in either case. */
 int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
                        char *const *extra, size_t extra_count,
-                       const struct perf_map_options *perf_maps, const char *root,
+                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
                        struct findings *findings);
 
 /* The process of LIFE, made if there is none yet, which may move the others.  NULL without memory. */

@@ -1,6 +1,8 @@
 /* See perf_map_file.h. */
 #include "injector/jit/perf_map_file.h"
 
+#include "injector/jit/file_owner.h"
+
 #include "injector/jit/live_process.h"
 
 #include <errno.h>
@@ -150,17 +152,6 @@ int perf_map_file_read(struct perfmap_table **table, const char *path, struct fi
 
 /* ---- Whose it is ---- */
 
-/* The user who runs this program, if through sudo; -1: nobody else than the effective one. */
-static int64_t sudo_user(void)
-{
-    const char *text = getenv("SUDO_UID");
-    char *end;
-    if (!text || *text < '0' || *text > '9')
-        return -1;
-    unsigned long uid = strtoul(text, &end, 10);
-    return *end || uid > UINT32_MAX ? -1 : (int64_t)uid;
-}
-
 /* Why the map with STATUS is not that of the process that began at BEGAN_NS; false if nothing speaks against it.  LIVE: the
  * process, or NULL. */
 static bool is_foreign(const struct perf_map_search *search, const struct stat *status,
@@ -171,7 +162,7 @@ static bool is_foreign(const struct perf_map_search *search, const struct stat *
     if (began_ns && search->host.has_wall_clock)
         began_wall_ns = recording_host_wall_ns(&search->host, began_ns);
     if (owner != 0 && owner != (int64_t)geteuid() && owner != search->owner &&
-        owner != sudo_user() && !(live && owner == (int64_t)live->uid))
+        owner != file_owner_sudo_user() && !(live && owner == (int64_t)live->uid))
         snprintf(cause, CAUSE_BYTES, "belongs to user %" PRId64 ", who need not be the process's",
                  owner);
     else if (!search->root && !recording_host_is_here(&search->host))

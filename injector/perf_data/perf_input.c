@@ -24,11 +24,34 @@ static int replace(struct perf_input *input, struct memory_file *memory, const c
     return perf_file_view(&input->file, path, memory->data, memory->size, findings);
 }
 
+/* As much as tells a recording from what has no end, like /dev/zero. */
+static int read_start(struct memory_file *stream, int fd)
+{
+    uint8_t *room = memory_file_room(stream, PERF_PIPE_HEADER_BYTES);
+    ssize_t count = 1;
+    while (room && stream->size < PERF_PIPE_HEADER_BYTES && count != 0) {
+        count = read(fd, room + stream->size, PERF_PIPE_HEADER_BYTES - stream->size);
+        if (count < 0 && errno != EINTR)
+            return -1;
+        if (count > 0)
+            memory_file_grow(stream, (size_t)count);
+    }
+    return room ? 0 : -1;
+}
+
+/* Whether a recording, of either byte order, may begin with the SIZE bytes of DATA. */
+static bool may_be_recording(const uint8_t *data, size_t size)
+{
+    return size >= PERF_PIPE_HEADER_BYTES &&
+           (memcmp(data, "PERFILE2", 8) == 0 || memcmp(data, "2ELIFREP", 8) == 0);
+}
+
 static int read_stream(struct perf_input *input, const char *path, int fd,
                        struct findings *findings)
 {
     struct memory_file stream = {0}, file = {0};
-    if (memory_file_read(&stream, fd)) {
+    if (read_start(&stream, fd) ||
+        (may_be_recording(stream.data, stream.size) && memory_file_read(&stream, fd))) {
         memory_file_free(&stream);
         return failure(findings, "%s: can't read it: %s", path, strerror(errno));
     }

@@ -1,6 +1,8 @@
 /* See perf_pipe.h. */
 #include "injector/perf_data/perf_pipe.h"
 
+#include "injector/interruption.h"
+
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_plain.h"
@@ -161,6 +163,8 @@ static int write_bytes(const struct pipe_writer *writer, const uint8_t *bytes, s
 {
     while (count) {
         ssize_t written = write(writer->fd, bytes, count);
+        if (written < 0 && interruption_check(writer->findings))
+            return -1;
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)

@@ -191,7 +191,7 @@ static int read_all(const char *given)
     open_built_profile(&recording, &file);
     assert_int_equal(profile_read(&profile, &file, &findings), 0);
     return jit_processes_read(&processes, &profile, extra, given != NULL, &no_perf_maps, NULL,
-                              &findings);
+                              false, &findings);
 }
 
 static void assert_reads(const char *given, size_t count)

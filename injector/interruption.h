@@ -1,0 +1,24 @@
+/* What may happen to a run from outside: signals that end it, and files that become shorter while they are mapped.
+ *
+ * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that nothing half-made stays; then the
+ * process ends by the signal.  Before, they end it at once.  SIGPIPE and SIGXFSZ become errors of write(2).
+ * A page of a mapped file that is not there any more (SIGBUS) reads as zeros, and the run fails in the end.
+ */
+#ifndef PERFJIT_INTERRUPTION_H
+#define PERFJIT_INTERRUPTION_H
+
+#include "injector/findings.h"
+
+/* From now on no signal that a file causes ends the process. */
+void interruption_watch_files(void);
+
+/* From now on SIGINT, SIGTERM and SIGHUP wait for interruption_check.  One that was ignored stays ignored. */
+void interruption_hold_signals(void);
+
+/* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */
+int interruption_check(struct findings *findings);
+
+/* After the clean-up: end by the signal that came, if one did. */
+void interruption_pass_on(void);
+
+#endif

@@ -1,0 +1,146 @@
+# The n-th call of malloc, open, mmap, write, rename, ... fails, for each n: an error in words, no leak, and files that are
+# sound or not there.  tests/producers/fail_nth.c makes them fail; LeakSanitizer looks for leaks.
+load helper
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    mkdir dumps
+    PERFJIT=dump JITDUMPDIR=$PWD/dumps record perf.data "$BUILD/producers/every_record" 0.2
+    perfjit inject -q -i perf.data -o wanted.data
+}
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work"
+}
+
+# Without the option ASan wants to come first, and the shim would never be asked.
+failing() {
+    timeout 30 env FAIL_CALLS="$1" FAIL_NTH="$2" FAIL_COUNT=../count ASAN_OPTIONS=verify_asan_link_order=0 \
+        LD_PRELOAD="$BUILD/fail_nth.so" "${@:3}" >../stdout 2>../stderr
+}
+
+sound_end() {
+    ! grep -qE 'Sanitizer|runtime error|Assertion' ../stderr || complain "$1: $(head -30 ../stderr)"
+    [[ $2 =~ ^[013]$ ]] || complain "$1: status $2: $(cat ../stderr)"
+}
+
+# One run of perfjit inject to which something is refused.  0: nothing was needed of it.  3: something is missing, as told.
+check_inject() {
+    local call="$1 number $2" status=0
+    shift 2
+    rm -rf out.data out.data.dso
+    failing "${call%% *}" "${call##* }" "$BUILD/sanitized/perfjit" inject -i "$BATS_FILE_TMPDIR/perf.data" -o out.data "$@" || status=$?
+    sound_end "$call" "$status"
+    case $status in
+    1)
+        [ -s ../stderr ] || complain "$call: no word of why"
+        [ -z "$(find . -mindepth 1)" ] || complain "$call: left over: $(find . -mindepth 1)"
+        ;;
+    0 | 3)
+        [ "$(find . -mindepth 1 -maxdepth 1 | sort | xargs)" = "./out.data ./out.data.dso" ] ||
+            complain "$call: left over: $(find . -mindepth 1 -maxdepth 1)"
+        [ "$status" = 0 ] || [ -s ../stderr ] || complain "$call: no word of what is missing"
+        command perf script -i out.data >../script 2>&1 || complain "$call: $(tail -3 ../script)"
+        ;;
+    esac
+    statuses[status]=$((statuses[status] + 1))
+}
+
+sweep_inject() {
+    local calls=$1 count n
+    statuses=(0 0 0 0)
+    check_inject "$calls" 0 "${@:2}"
+    [ "${statuses[0]}" = 1 ] || complain "without a failure: $(cat ../stderr)"
+    count=$(cat ../count)
+    [ "$count" -gt 0 ]
+    for ((n = 1; n <= count; n++)); do
+        check_inject "$calls" "$n" "${@:2}"
+    done
+    echo "# $calls: $count calls; failing ones ended ${statuses[1]} runs with 1, ${statuses[3]} with 3, $((statuses[0] - 1)) with 0" >&3
+    [ "${statuses[1]}" -gt 0 ]
+}
+
+@test "perfjit inject, each allocation fails" {
+    sweep_inject malloc,calloc,realloc
+    sweep_inject malloc,calloc,realloc --layout function
+}
+
+@test "perfjit inject, each opening fails" {
+    sweep_inject open,openat,fopen,opendir,fdopendir,realpath,mkostemp,mkdtemp,memfd_create
+}
+
+@test "perfjit inject, each mapping fails" {
+    sweep_inject mmap,mremap
+}
+
+@test "perfjit inject, each look at a file fails" {
+    sweep_inject fstat,stat,lstat
+}
+
+@test "perfjit inject, each writing fails" {
+    sweep_inject write,pwrite,pwrite64,pwritev
+}
+
+@test "perfjit inject, each change of a name or mode fails" {
+    sweep_inject rename,renameat,fchmod
+}
+
+@test "perfjit inject over an earlier output: whatever fails, it or the new one is whole" {
+    local n count status names
+    statuses=(0 0 0 0)
+    perfjit inject -q -i "$BATS_FILE_TMPDIR/perf.data" -o out.data --layout function
+    cp -r out.data.dso ../first.dso
+    cp out.data ../first.data
+    for ((n = 1, count = 99; n <= count; n++)); do
+        status=0
+        failing rename,renameat,fchmod,write,pwritev,pwrite,openat,fdopendir "$n" \
+            "$BUILD/sanitized/perfjit" inject -q -i "$BATS_FILE_TMPDIR/perf.data" -o out.data || status=$?
+        count=$(cat ../count)
+        sound_end "number $n" "$status"
+        [ -z "$(find . -mindepth 1 -maxdepth 1 -name '*.??????')" ]
+        if [ "$status" = 1 ]; then
+            cmp out.data ../first.data
+            diff -r out.data.dso ../first.dso >&2 || complain "number $n"
+        else
+            samples out.data | grep -q ' plain$'
+            rm -r out.data out.data.dso
+            cp ../first.data out.data
+            cp -r ../first.dso out.data.dso
+        fi
+        statuses[status]=$((statuses[status] + 1))
+    done
+    [ "${statuses[1]}" -gt 2 ]
+}
+
+# ---- The writer ----
+
+# A runtime goes on whatever jitdump refuses; every_record ends with the library's text and status 1 instead.
+check_writer() {
+    local call="$1 number $2" status=0
+    rm -f jit-*.dump
+    PERFJIT=dump JITDUMPDIR=$PWD failing "$1" "$2" "$BUILD/sanitized/producers/every_record" 0 || status=$?
+    # every_record ends by exit(1) without freeing, which is no leak of the library's.
+    sound_end "$call" "$status"
+    [ "$status" = 0 ] || [ -s ../stderr ] || complain "$call: no word of why"
+    for dump in jit-*.dump; do
+        [ ! -e "$dump" ] || perfjit dump "$dump" >../dump.txt 2>&1 || complain "$call: $(tail -3 ../dump.txt)"
+    done
+    statuses[status]=$((statuses[status] + 1))
+}
+
+@test "the writer, each call fails" {
+    local calls count n
+    for calls in malloc,calloc,realloc open,openat mmap,mremap,madvise ftruncate,fallocate fstat,lstat pwritev,write getcwd; do
+        statuses=(0 0 0 0)
+        check_writer "$calls" 0
+        [ "${statuses[0]}" = 1 ] || complain "without a failure: $(cat ../stderr)"
+        count=$(cat ../count)
+        for ((n = 1; n <= count; n++)); do
+            check_writer "$calls" "$n"
+        done
+        echo "# $calls: $count calls; failing ones ended ${statuses[1]} runs with 1, $((statuses[0] - 1)) with 0" >&3
+    done
+}

@@ -1,0 +1,109 @@
+/* What happens to a run from outside: signals, and files that are cut while they are mapped. */
+#include "injector/interruption.h"
+#include "tests/unit/scratch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { PAGE_BYTES = 4096, FAILED = 9 };
+
+/* The status of a child that runs BODY; a signal that ends it counts from 128. */
+static int status_of(int (*body)(struct findings *))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct findings findings = {0};
+        _exit(body(&findings));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int nothing_happens(struct findings *findings)
+{
+    interruption_watch_files();
+    interruption_hold_signals();
+    int result = interruption_check(findings);
+    interruption_pass_on();
+    return result || findings->failure[0] ? FAILED : 0;
+}
+
+static int ended_before_it_wrote(struct findings *findings)
+{
+    interruption_watch_files();
+    raise(SIGTERM);
+    return findings->failure[0];
+}
+
+static int ended_while_it_wrote(struct findings *findings)
+{
+    interruption_hold_signals();
+    raise(SIGTERM);
+    if (interruption_check(findings) != -1 || !strstr(findings->failure, "interrupted"))
+        return FAILED;
+    interruption_pass_on();
+    return FAILED;
+}
+
+static int ignores_hangups(struct findings *findings)
+{
+    signal(SIGHUP, SIG_IGN);
+    interruption_hold_signals();
+    raise(SIGHUP);
+    return interruption_check(findings) ? FAILED : 0;
+}
+
+static int reads_cut_file(struct findings *findings)
+{
+    int fd = open(scratch_file, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (ftruncate(fd, 4 * PAGE_BYTES))
+        return FAILED;
+    const volatile uint8_t *bytes = mmap(NULL, 4 * PAGE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (pwrite(fd, "x", 1, PAGE_BYTES - 1) != 1 || ftruncate(fd, PAGE_BYTES))
+        return FAILED;
+    interruption_watch_files();
+    if (bytes[PAGE_BYTES - 1] != 'x' || interruption_check(findings))
+        return FAILED;
+    if (bytes[PAGE_BYTES] || bytes[4 * PAGE_BYTES - 1] || interruption_check(findings) != -1)
+        return FAILED;
+    return strstr(findings->failure, "became shorter") ? 0 : FAILED;
+}
+
+static int writes_to_nobody(struct findings *findings)
+{
+    int pipe_fds[2];
+    interruption_watch_files();
+    if (pipe(pipe_fds))
+        return FAILED;
+    close(pipe_fds[0]);
+    return write(pipe_fds[1], "x", 1) == -1 && !findings->failure[0] ? 0 : FAILED;
+}
+
+static void test_signals(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(nothing_happens), 0);
+    assert_int_equal(status_of(ended_before_it_wrote), 128 + SIGTERM);
+    assert_int_equal(status_of(ended_while_it_wrote), 128 + SIGTERM);
+    assert_int_equal(status_of(ignores_hangups), 0);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(reads_cut_file), 0);
+    assert_int_equal(status_of(writes_to_nobody), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_files),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
