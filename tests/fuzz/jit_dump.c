@@ -160,10 +160,12 @@ static uint32_t hash_of(const uint8_t *bytes, size_t size)
 
 static void inject(struct run *run, uint32_t hash)
 {
+    static char name[] = "fuzz.dump", *path = name;
     const struct jit_clock same = {0};
     struct findings *findings = &run->findings;
     run->process.pid = run->dump.pid;
     run->process.dumps = &run->dump;
+    run->process.dump_paths = &path;
     run->process.dump_count = 1;
     if (code_log_add(&run->process.log, &run->dump, 0, &same, findings) ||
         code_log_sort(&run->process.log, findings))
