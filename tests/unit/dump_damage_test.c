@@ -89,9 +89,13 @@ static void inlines(uint64_t number)
     dump_end_record(&built, start);
 }
 
-/* The tables of the function that is loaded next. */
+/* The tables of the function that is loaded next.  They are made for this machine: in the other byte order, a gap. */
 static void tables(uint64_t code_size)
 {
+    if (built.sink.big_endian) {
+        dump_plain(&built, JIT_FILLER, begin(JIT_FILLER), 0);
+        return;
+    }
     static const struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER};
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     struct jitdump_unwind unwind;
@@ -219,9 +223,19 @@ static bool can_be_told(size_t cut)
     return begun && cut < built.sink.size;
 }
 
+static void assert_sound(void)
+{
+    struct outcome outcome;
+    read_left(&outcome, built.bytes, built.sink.size);
+    assert_int_equal(kept_of(&outcome.log), function_count);
+    assert_false(is_told(&outcome));
+    release(&outcome);
+}
+
 static void cut_everywhere(void)
 {
     struct outcome outcome;
+    assert_sound();
     for (size_t cut = 0; cut <= built.sink.size; cut++) {
         uint8_t *bytes = malloc(cut + 1);
         assert_non_null(bytes);
@@ -251,34 +265,36 @@ static void test_a_cut_costs_what_is_behind_it(void **state)
 
 /* ---- Flips ---- */
 
-/* Bytes of a record in which no bit can be wrong without being noticed.  MASK: but for these bits of the first one. */
+/* Bytes of a record in which no bit can be wrong without being noticed.  mask: but for these bits of the first one.
+ * upper: the upper bytes of a number, which stand there in a little-endian file. */
 struct field {
     uint32_t id;
     size_t from, to;
     uint8_t mask;
+    bool upper;
 };
 
 static const struct field checked[] = {
-    {JITDUMP_MAGIC, 0, 12, 0},  /* magic, version, total_size */
-    {JITDUMP_MAGIC, 20, 24, 0}, /* pid, which LOADs repeat */
-    {JITDUMP_MAGIC, 32, 40, 1}, /* flags, but for the clock's */
-    {JIT_CODE_LOAD, 0, 8, 0},   /* id, total_size */
-    {JIT_CODE_LOAD, 16, 20, 0}, /* pid */
-    {JIT_CODE_LOAD, 23, 24, 0}, /* no tid is so large */
-    {JIT_CODE_LOAD, 40, 48, 0}, /* code_size, which fills the record */
-    {JIT_CODE_MOVE, 0, 8, 0},
-    {JIT_CODE_MOVE, 52, 56, 0}, /* no code is so large */
-    {JIT_CODE_DEBUG_INFO, 0, 8, 0},
-    {JIT_CODE_DEBUG_INFO, 25, 32, 0}, /* nr_entry */
-    {JIT_CODE_CLOSE, 0, 8, 0},
-    {JIT_CODE_UNWINDING_INFO, 0, 8, 0},
-    {JIT_CODE_UNWINDING_INFO, 17, 24, 0}, /* unwinding_size */
-    {JIT_CODE_UNWINDING_INFO, 25, 32, 0}, /* eh_frame_hdr_size */
-    {JIT_CODE_UNLOAD, 0, 8, 0},
-    {JIT_CODE_UNLOAD, 36, 40, 0},      /* no code is so large */
-    {JIT_CODE_INLINE_INFO, 0, 8, 3},   /* one bit from a FILLER and from an UNLOAD */
-    {JIT_CODE_INLINE_INFO, 24, 36, 0}, /* the counts, which fill the record */
-    {JIT_CODE_INLINE_INFO, 40, 44, 0}, /* parent */
+    {JITDUMP_MAGIC, 0, 12, 0, false},  /* magic, version, total_size */
+    {JITDUMP_MAGIC, 20, 24, 0, false}, /* pid, which LOADs repeat */
+    {JITDUMP_MAGIC, 32, 40, 1, true},  /* flags, but for the clock's */
+    {JIT_CODE_LOAD, 0, 8, 0, false},   /* id, total_size */
+    {JIT_CODE_LOAD, 16, 20, 0, false}, /* pid */
+    {JIT_CODE_LOAD, 23, 24, 0, true},  /* no tid is so large */
+    {JIT_CODE_LOAD, 40, 48, 0, false}, /* code_size, which fills the record */
+    {JIT_CODE_MOVE, 0, 8, 0, false},
+    {JIT_CODE_MOVE, 52, 56, 0, true}, /* no code is so large */
+    {JIT_CODE_DEBUG_INFO, 0, 8, 0, false},
+    {JIT_CODE_DEBUG_INFO, 25, 32, 0, true}, /* nr_entry */
+    {JIT_CODE_CLOSE, 0, 8, 0, false},
+    {JIT_CODE_UNWINDING_INFO, 0, 8, 0, false},
+    {JIT_CODE_UNWINDING_INFO, 17, 24, 0, true}, /* unwinding_size */
+    {JIT_CODE_UNWINDING_INFO, 25, 32, 0, true}, /* eh_frame_hdr_size */
+    {JIT_CODE_UNLOAD, 0, 8, 0, false},
+    {JIT_CODE_UNLOAD, 36, 40, 0, true},       /* no code is so large */
+    {JIT_CODE_INLINE_INFO, 0, 8, 3, true},    /* one bit from a FILLER and from an UNLOAD */
+    {JIT_CODE_INLINE_INFO, 24, 36, 0, false}, /* the counts, which fill the record */
+    {JIT_CODE_INLINE_INFO, 40, 44, 0, false}, /* parent */
 };
 
 /* The bits of the byte at OFFSET of the file that are checked. */
@@ -289,7 +305,8 @@ static uint8_t checked_bits(size_t offset)
     size_t at = header ? offset : offset - starts[record_of(offset)];
     uint8_t bits = 0;
     for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++)
-        if (checked[i].id == id && at >= checked[i].from && at < checked[i].to)
+        if (checked[i].id == id && !(checked[i].upper && built.sink.big_endian) &&
+            at >= checked[i].from && at < checked[i].to)
             bits = (uint8_t)(at == checked[i].from ? ~checked[i].mask : 0xff);
     return bits;
 }
@@ -330,6 +347,7 @@ static void flip_everywhere(void)
     struct outcome outcome;
     size_t size = built.sink.size;
     uint8_t *bytes = malloc(size);
+    assert_sound();
     assert_non_null(bytes);
     memcpy(bytes, built.bytes, size);
     for (size_t offset = 0; offset < size; offset++)
