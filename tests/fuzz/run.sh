@@ -7,10 +7,6 @@ build=$1 minutes=$2 jobs=$3
 shift 3
 mkdir -p "$build/findings" "$build/fuzzing/log"
 "$here/seeds.sh" "$build" "$build/corpus"
-for name in "$@"; do
-    ! [ -d "$here/regressions/$name" ] || "$here/regressions.sh" "$name" "$build/corpus/$name"
-done
-
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 build minutes
 run_one() {
     "$build/fuzzing/fuzzers/$1" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -max_total_time=$((minutes * 60)) \

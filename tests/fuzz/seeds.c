@@ -4,10 +4,14 @@
  *     DIR/eh_frame      the unwind tables in them, behind a byte of 0
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
  *     DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream, compressed, cut
+ *     DIR/injection     such a recording with a dump of its process
  *     DIR/perf_map      texts
  */
 #include "injector/jit/jit_dump.h"
 #include "injector/perf_data/perf_pipe.h"
+#include "jitdump/cfi.h"
+#include "jitdump/jitdump.h"
+#include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
 
 #include <err.h>
@@ -169,6 +173,58 @@ static void put_compressed(void)
     put_profile();
 }
 
+/* ---- Recordings with dumps ---- */
+
+static struct dump_builder dumped;
+
+static void put_tables(uint64_t time, uint64_t code_size)
+{
+    static const struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER};
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_unwind unwind;
+    jitdump_cfi_frame(cfi, &frame);
+    if (jitdump_cfi_finish(cfi, code_size, &unwind))
+        errx(EXIT_FAILURE, "no tables: %s", jitdump_cfi_error(cfi));
+    size_t start = dump_begin_record(&dumped, JIT_CODE_UNWINDING_INFO, time);
+    sink_u64(&dumped.sink, unwind.unwinding_size);
+    sink_u64(&dumped.sink, unwind.eh_frame_hdr_size);
+    sink_u64(&dumped.sink, unwind.mapped_size);
+    sink_bytes(&dumped.sink, unwind.data, (size_t)unwind.unwinding_size);
+    dump_end_record(&dumped, start);
+    jitdump_cfi_free(cfi);
+}
+
+static void put_dumped(bool with_tables)
+{
+    dump_begin(&dumped, false, JITHEADER_BYTES);
+    if (with_tables)
+        put_tables(1001, 12);
+    dump_load(&dumped, 1001, 0x40000100, "first", "twelve bytes", 1);
+    dump_load(&dumped, 1005, 0x40001100, "second", "bytes too", 2);
+    dump_move(&dumped, 1015, 0x40000100, 0x40002100, 12, 1);
+    dump_load(&dumped, 1021, 0x40000108, "third", "again", 3);
+    dump_unload(&dumped, 1032, 0x40001100, 9, 2);
+    dump_load(&dumped, 1041, 0x40001100, "fourth", "at the same", 4);
+}
+
+/* STACKS: samples say that a piece of the stack follows, so that perf will unwind. */
+static void put_injection(bool with_tables, bool stacks)
+{
+    uint8_t first[2 + sizeof dumped.bytes];
+    uint64_t type = SAMPLE_TYPE | (stacks ? (uint64_t)PERF_SAMPLE_STACK_USER : 0);
+    put_dumped(with_tables);
+    struct byte_sink sink = byte_sink_over(first, sizeof first);
+    sink_u16(&sink, (uint16_t)dumped.sink.size);
+    sink_bytes(&sink, dumped.bytes, dumped.sink.size);
+    profile_begin(&built, &type, 1);
+    put_task(7, 4711, 4710, 900);
+    put_records(1);
+    put_task(7, 4712, 4711, 1043);
+    put_task(4, 4711, 4710, 2000);
+    profile_end_records(&built);
+    put_seed("injection", first, sink.size, built.bytes, built.sink.size);
+}
+
 /* ---- Perf maps ---- */
 
 static void put_perf_maps(void)
@@ -194,6 +250,8 @@ int main(int argc, char **argv)
     put_traced_profile();
     put_stream();
     put_compressed();
+    for (int kind = 0; kind < 4; kind++)
+        put_injection(kind & 1, kind & 2);
     put_perf_maps();
     return 0;
 }
