@@ -5,6 +5,7 @@ set -euo pipefail
 here=$(dirname "$0")
 build=$1 minutes=$2 jobs=$3
 shift 3
+[ "$minutes" -gt 0 ] || { echo "how many minutes?" >&2; exit 2; } # libFuzzer takes 0 for ever
 mkdir -p "$build/findings" "$build/fuzzing/log"
 "$here/seeds.sh" "$build" "$build/corpus"
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 build minutes
