@@ -19,7 +19,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
-         javac:openjdk-17-jdk-headless clang-14:clang-14 gdb:gdb valgrind:valgrind
+         javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb valgrind:valgrind
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -41,6 +41,12 @@ TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
+# What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
+FUZZ_NAMES   := eh_frame injection inline_info jit_dump perf_data perf_map
+FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
+MINUTES      ?= 5
+JOBS         ?= $(shell nproc)
+
 # Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
 AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record)
@@ -53,19 +59,22 @@ SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC))
 
+REPLAYERS  := $(patsubst %,$(BUILD)/replay/%,$(FUZZ_NAMES))
+FUZZERS    := $(patsubst %,$(BUILD)/fuzzers/%,$(FUZZ_NAMES))
+
 AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
 STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: bench bench-quick all tests setup demo check check-new-perf torture tsan install clean format FORCE
+.PHONY: bench bench-quick all tests setup demo check check-new-perf fuzz fuzzers torture tsan install clean format FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC)) \
+                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
 
 $(BUILD)/%.o: %.c
@@ -103,6 +112,20 @@ $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
+PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) $(LIBJITDUMP) $(LIBPERFMAP)
+
+$(BUILD)/replay/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(PRODUCT)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+
+$(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(PRODUCT)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(INJECTOR_LIBS)
+
+# The first inputs of each fuzzer: what producers write, in pieces.
+$(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
+	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
@@ -118,7 +141,8 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
-tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH)
+tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds
+fuzzers: $(FUZZERS)
 ifneq ($(AARCH64_CC),)
 ifndef SANITIZE
 tests: $(AARCH64)
@@ -186,6 +210,15 @@ tsan:
 	    $(BUILD)/tsan/tests/jitdump_survival_test
 	@$(BUILD)/tsan/tests/jitdump_survival_test
 	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
+
+# All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.
+# clang's pointer-overflow takes NULL + 0 for one, which every empty list does; accesses are ASan's business.
+fuzz: setup
+	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory fuzzers BUILD=$(BUILD)/fuzzing CC=clang \
+	    CFLAGS='-O2 -g -Wno-string-concatenation' \
+	    SANITIZE='fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow'
+	@tests/fuzz/run.sh $(abspath $(BUILD)) $(MINUTES) $(JOBS) $(FUZZ_NAMES)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig

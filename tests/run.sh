@@ -34,6 +34,22 @@ for test in "$build"/sanitized/tests/*_test; do
     fi
 done
 
+# The fuzz targets, sanitized: their first inputs, and those that once were too much.
+seeds=$(mktemp -d) || exit 1
+trap 'rm -rf "$log" "$seeds"' EXIT
+tests/fuzz/seeds.sh "$build" "$seeds" || failed=$((failed + 1))
+for target in "$build"/sanitized/replay/*; do
+    name=${target##*/}
+    echo "== fuzz/$name"
+    if timeout 60 "$target" "$seeds/$name" $(find tests/fuzz/regressions -name "$name-*.hex" 2>/dev/null) >"$log" 2>&1; then
+        passed=$((passed + 1))
+        tail -1 "$log"
+    else
+        failed=$((failed + 1))
+        tail -30 "$log"
+    fi
+done
+
 # The command and the libraries as their users have them.
 for test in tests/cli/*.bats; do
     echo "== ${test#tests/}"

@@ -37,18 +37,15 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
         return refuse(cause, "%s", strerror(errno));
     if (!S_ISREG(status.st_mode))
         return refuse(cause, "not a regular file");
-    if (status.st_size < JITHEADER_BYTES)
-        return refuse(cause, "only %lld bytes long, less than a jitdump header",
-                      (long long)status.st_size);
     dump->size = (size_t)status.st_size;
     dump->owner_uid = status.st_uid;
+    if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
+        return 0;
     void *data = mmap(NULL, dump->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
         return refuse(cause, "can't map it: %s", strerror(errno));
     dump->data = data;
-    dump->used_bytes = dump->size;
-    while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)
-        dump->used_bytes--;
+    dump->mapped = true;
     return 0;
 }
 
@@ -147,6 +144,11 @@ static void widen_addresses(struct jit_dump *dump)
 
 static int read_header(struct jit_dump *dump, struct cause cause)
 {
+    if (dump->size < JITHEADER_BYTES)
+        return refuse(cause, "only %zu bytes long, less than a jitdump header", dump->size);
+    dump->used_bytes = dump->size;
+    while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)
+        dump->used_bytes--;
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);
     uint32_t magic = cursor_u32(&cursor);
     if (magic != JITDUMP_MAGIC && magic != JITDUMP_MAGIC_SWAPPED)
@@ -184,9 +186,16 @@ int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t c
     return result ? result : read_header(dump, why);
 }
 
+int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, size_t size,
+                  char *cause, size_t cause_bytes)
+{
+    *dump = (struct jit_dump){.path = path, .data = data, .size = size};
+    return read_header(dump, (struct cause){cause, cause_bytes});
+}
+
 void jit_dump_close(struct jit_dump *dump)
 {
-    if (dump->data)
+    if (dump->mapped && dump->data)
         munmap((void *)(uintptr_t)dump->data, dump->size);
     dump->data = NULL;
 }

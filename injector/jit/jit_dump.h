@@ -29,6 +29,7 @@ struct jit_dump {
     uint8_t address_bytes; /* of the machine that elf_mach names: 4 or 8 */
     uint64_t quirks;       /* of the header */
     uint32_t owner_uid;    /* of the file */
+    bool mapped;           /* by jit_dump_open */
 };
 
 struct jit_load {
@@ -158,6 +159,10 @@ enum jit_dump_end {
 /* Open, map and check the header of the regular file PATH, which must outlive DUMP.  Returns 0, or -1 with the
  * cause in CAUSE.  Release with jit_dump_close in either case. */
 int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t cause_bytes);
+
+/* The same for SIZE bytes that are in memory already, which must outlive DUMP and are not released by jit_dump_close. */
+int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, size_t size,
+                  char *cause, size_t cause_bytes);
 
 void jit_dump_close(struct jit_dump *dump);
 

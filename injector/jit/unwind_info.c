@@ -35,6 +35,8 @@ struct group {
     size_t count;
     size_t first; /* index of the first function behind the blobs */
     bool *taken;  /* from there on: has an unwind table of its own */
+    size_t *
+        after; /* by place in in_order, if that function is taken: where to look for one that is not */
 };
 
 /* ---- Taking a blob apart ---- */
@@ -97,6 +99,19 @@ static const struct jit_function *function_at(const struct group *group, uint32_
 static bool is_taken(const struct group *group, uint32_t index)
 {
     return group->taken[index - group->first];
+}
+
+/* The first place in in_order, from PLACE on, of a function that is not taken.  Steps over taken ones grow with use: as many blobs
+ * as functions would look at them all again and again. */
+static size_t open_place(const struct group *group, size_t place)
+{
+    while (place < group->count && is_taken(group, group->in_order[place])) {
+        size_t next = group->after[place];
+        if (next < group->count && is_taken(group, group->in_order[next]))
+            group->after[place] = group->after[next];
+        place = group->after[place];
+    }
+    return place;
 }
 
 /* The function of the group that contains PC, or NO_IMAGE. */
@@ -211,10 +226,11 @@ static void try_matches(const struct group *group, const struct tables *tables, 
 {
     const struct eh_fde *fde = &tables->fdes[0];
     size_t guesses = 0;
-    for (size_t i = 0; i < group->count && guesses < MAX_GUESSES && !is_perfect(tables, best);
-         i++) {
+    for (size_t i = open_place(group, 0);
+         i < group->count && guesses < MAX_GUESSES && !is_perfect(tables, best);
+         i = open_place(group, i + 1)) {
         const struct jit_function *function = function_at(group, group->in_order[i]);
-        if (function->size != fde->pc_range || is_taken(group, group->in_order[i]))
+        if (function->size != fde->pc_range)
             continue;
         guesses++;
         try_place(group, tables, function->addr - eh_fde_pc(fde, 0), false, best);
@@ -403,13 +419,16 @@ static int open_group(struct group *group, size_t first, size_t end)
     group->by_address = malloc((end - first + 1) * sizeof *group->by_address);
     group->in_order = malloc((end - first + 1) * sizeof *group->in_order);
     group->taken = calloc(end - first + 1, sizeof *group->taken);
+    group->after = malloc((end - first + 1) * sizeof *group->after);
     group->count = 0;
     group->first = first;
-    if (!group->by_address || !group->in_order || !group->taken)
+    if (!group->by_address || !group->in_order || !group->taken || !group->after)
         return -1;
     for (size_t i = first; i < end; i++)
         if (group->log->functions[i].name) /* else it is the target of a move */
             group->in_order[group->count++] = (uint32_t)i;
+    for (size_t i = 0; i < group->count; i++)
+        group->after[i] = i + 1;
     memcpy(group->by_address, group->in_order, group->count * sizeof *group->in_order);
     qsort_r(group->by_address, group->count, sizeof *group->by_address, compare_by_address,
             group->log->functions);
@@ -421,6 +440,7 @@ static void close_group(struct group *group)
     free(group->by_address);
     free(group->in_order);
     free(group->taken);
+    free(group->after);
 }
 
 /* The BLOB_COUNT blobs at BLOBS and the functions up to END.  Later blobs first: for one load, the last counts. */

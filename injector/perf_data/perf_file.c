@@ -99,6 +99,9 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     }
     struct byte_cursor tail = byte_cursor_over(entry + attr_bytes, PERF_SECTION_BYTES, false);
     event->ids = get_section(&tail);
+    if (event->ids.size == 0)
+        event->ids.offset =
+            0; /* it is nowhere: another offset could lie behind the end of what is written */
     if (!section_inside(file, &event->ids) || event->ids.size % 8)
         return failure(findings, "%s: damaged: the event ids at 0x%" PRIx64 " lie outside the file",
                        file->path, event->ids.offset);

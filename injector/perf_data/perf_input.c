@@ -137,12 +137,10 @@ static int make_plain(struct perf_input *input, struct perf_plain *plain, const 
     return perf_plain_end(plain, &features) ? failure(findings, "out of memory") : 0;
 }
 
-int perf_input_open(struct perf_input *input, const char *path, struct findings *findings)
+/* Put a plain file in the place of what has been opened, if it is none. */
+static int unfold(struct perf_input *input, const char *path, struct findings *findings)
 {
     struct perf_plain plain = {0};
-    *input = (struct perf_input){0};
-    if (open_any(input, path, findings))
-        return -1;
     if (!input->directory_data && !input->file.scattered && !is_compressed(&input->file))
         return 0;
     int result = make_plain(input, &plain, path, findings);
@@ -153,6 +151,29 @@ int perf_input_open(struct perf_input *input, const char *path, struct findings 
     }
     perf_plain_free(&plain);
     return result;
+}
+
+int perf_input_open(struct perf_input *input, const char *path, struct findings *findings)
+{
+    *input = (struct perf_input){0};
+    return open_any(input, path, findings) ? -1 : unfold(input, path, findings);
+}
+
+int perf_input_view(struct perf_input *input, const char *path, const uint8_t *data, size_t size,
+                    struct findings *findings)
+{
+    const struct memory_file stream = {(uint8_t *)(uintptr_t)data, size, size}; /* only read */
+    struct memory_file file = {0};
+    *input = (struct perf_input){0};
+    if (!perf_pipe_is(data, size))
+        return perf_file_view(&input->file, path, data, size, findings)
+                   ? -1
+                   : unfold(input, path, findings);
+    if (perf_pipe_to_file(&file, &stream, path, findings)) {
+        memory_file_free(&file);
+        return -1;
+    }
+    return replace(input, &file, path, findings) ? -1 : unfold(input, path, findings);
 }
 
 void perf_input_close(struct perf_input *input)

@@ -16,6 +16,10 @@ struct perf_input {
  * perf_input_close in either case. */
 int perf_input_open(struct perf_input *input, const char *path, struct findings *findings);
 
+/* The same for SIZE bytes that are in memory already, a file or a stream, which must outlive INPUT. */
+int perf_input_view(struct perf_input *input, const char *path, const uint8_t *data, size_t size,
+                    struct findings *findings);
+
 void perf_input_close(struct perf_input *input);
 
 #endif

@@ -130,6 +130,21 @@ static void test_refuses_attrs_outside_the_file_or_of_odd_size(void **state)
     }
 }
 
+static void test_no_event_ids_may_lie_anywhere(void **state)
+{
+    struct perf_file file;
+    (void)state;
+    profile_begin_one(&built);
+    profile_sample(&built, 0, 10);
+    profile_end_records(&built);
+    profile_set_u64(&built, built.records_start - PERF_SECTION_BYTES, 1 << 20);
+    profile_set_u64(&built, built.records_start - PERF_SECTION_BYTES + 8, 0);
+    open_built_profile(&built, &file);
+    assert_int_equal(file.event_count, 1);
+    assert_int_equal(file.events[0].ids.size, 0);
+    perf_file_close(&file);
+}
+
 static void test_refuses_event_ids_outside_the_file(void **state)
 {
     (void)state;
@@ -501,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_refuses_the_other_byte_order),
         cmocka_unit_test(test_refuses_a_pipe_and_odd_headers),
         cmocka_unit_test(test_refuses_attrs_outside_the_file_or_of_odd_size),
+        cmocka_unit_test(test_no_event_ids_may_lie_anywhere),
         cmocka_unit_test(test_refuses_event_ids_outside_the_file),
         cmocka_unit_test(test_refuses_records_without_times),
         cmocka_unit_test(test_refuses_layouts_that_nobody_can_tell_apart),

@@ -1,0 +1,133 @@
+/* A recording and a dump that is given by hand, through everything that perfjit inject does but writing ELF files.
+ *
+ * The input: u16 size of the dump, the dump, the perf.data. */
+#include "injector/image/added_map.h"
+#include "injector/image/unwind_table.h"
+#include "injector/jit/perf_map_source.h"
+#include "injector/perf_data/perf_input.h"
+#include "injector/perf_data/perf_rewrite.h"
+#include "injector/timeline/timeline.h"
+#include "tests/fuzz/fuzz_target.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAX_PROCESSES = 64 };
+
+struct run {
+    struct perf_input input;
+    struct profile profile;
+    struct jit_processes processes;
+    struct timeline timelines[MAX_PROCESSES];
+    struct image_plan plan;
+    struct thread_list threads;
+    struct added_maps added;
+    struct findings findings;
+};
+
+/* The path of a file in memory, the same one each time, with BYTES in it. */
+static char *dump_path(const uint8_t *bytes, size_t size)
+{
+    static char path[64];
+    static int fd = -1;
+    if (fd < 0) {
+        fd = memfd_create("jit-4711.dump", MFD_CLOEXEC);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    promise(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size,
+            "there is memory");
+    return path;
+}
+
+static int place_tables(struct run *run, size_t first_image, const struct jit_process *process)
+{
+    struct table_space space;
+    if (!process->log.has_unwinding)
+        return 0;
+    int result = table_space_open(&space, process, run->processes.items, &run->plan);
+    for (size_t i = first_image; !result && i < run->plan.image_count; i++)
+        result = unwind_table_place(&run->plan.images[i], process, &space, &run->findings);
+    table_space_free(&space);
+    return result;
+}
+
+static int plan(struct run *run)
+{
+    bool stacks = perf_file_has_stacks(&run->input.file);
+    if (stacks && thread_list_read(&run->threads, &run->input.file))
+        return -1;
+    for (size_t i = 0; i < run->processes.count; i++) {
+        struct jit_process *process = &run->processes.items[i];
+        size_t first_image = run->plan.image_count;
+        if (image_plan_add(&run->plan, process, (uint32_t)i, stacks ? LAYOUT_APART : LAYOUT_IMAGE,
+                           &run->findings) ||
+            place_tables(run, first_image, process) ||
+            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
+                           stacks ? &run->threads : NULL, &run->findings))
+            return -1;
+    }
+    added_maps_sort(&run->added);
+    return 0;
+}
+
+static void put_added(const struct run *run)
+{
+    static uint8_t record[RECORD_MAX_BYTES];
+    const struct added_map_source source = {&run->profile, run->processes.items, &run->plan,
+                                            "/tmp/fuzz.dso", &run->threads};
+    for (size_t i = 0; i < run->added.count; i++) {
+        struct byte_sink sink = byte_sink_over(record, sizeof record);
+        promise(added_map_put(&run->added.items[i], &source, &sink) == 0 && !sink.overflow,
+                "a record fits");
+        promise(sink.size == 0 || /* a name that nobody has told */
+                    (record[6] | (size_t)record[7] << 8) == sink.size,
+                "a record says its size");
+        promise(i == 0 || run->added.items[i - 1].time_ns <= run->added.items[i].time_ns,
+                "records ascend");
+    }
+}
+
+static void inject(struct run *run, char *path)
+{
+    const struct perf_map_options no_maps = {.only_given = true};
+    struct findings *findings = &run->findings;
+    if (profile_read(&run->profile, &run->input.file, findings) ||
+        jit_processes_read(&run->processes, &run->profile, &path, 1, &no_maps, NULL, findings) ||
+        run->processes.count > MAX_PROCESSES)
+        return;
+    for (size_t i = 0; i < run->processes.count; i++)
+        if (timeline_play(&run->timelines[i], &run->processes.items[i],
+                          run->profile.sample_times_ns, run->profile.sample_count, findings))
+            return;
+    if (plan(run) == 0)
+        put_added(run);
+}
+
+static void release(struct run *run)
+{
+    added_maps_free(&run->added);
+    thread_list_free(&run->threads);
+    image_plan_free(&run->plan);
+    for (size_t i = 0; i < MAX_PROCESSES && i < run->processes.count; i++)
+        timeline_free(&run->timelines[i]);
+    jit_processes_free(&run->processes);
+    profile_free(&run->profile);
+    perf_input_close(&run->input);
+    findings_free(&run->findings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static struct run run;
+    size_t dump_bytes = size < 2 ? 0 : bytes[0] | (size_t)bytes[1] << 8;
+    if (size < 2 || dump_bytes > size - 2)
+        return 0;
+    run = (struct run){.findings = {.quiet = true}};
+    const uint8_t *recording = bytes + 2 + dump_bytes;
+    if (perf_input_view(&run.input, "fuzz.data", recording, size - 2 - dump_bytes, &run.findings) ==
+        0)
+        inject(&run, dump_path(bytes + 2, dump_bytes));
+    release(&run);
+    return 0;
+}
