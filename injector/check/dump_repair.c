@@ -11,6 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Code that a further header would end. */
+struct residence {
+    uint32_t pid, tid;
+    uint64_t addr, size, index;
+};
+
 struct repairer {
     struct dump_repair *repair;
     const struct jit_dump *dump;
@@ -18,6 +24,9 @@ struct repairer {
     struct findings *findings;
     struct jit_record *group; /* what stands in front of a LOAD, until that comes */
     size_t group_count, group_capacity;
+    struct residence *residences; /* since the last header */
+    size_t residence_count, residence_capacity;
+    size_t ended; /* those before this one are to be ended by the next record */
     uint64_t close_time;
     bool foreign; /* a header said that what follows is another process's */
 };
@@ -53,12 +62,62 @@ static int write_close(const struct repairer *repairer)
     return output_file_write(repairer->output, bytes, sizeof bytes, repairer->findings);
 }
 
+static int write_unload(struct repairer *repairer, const struct residence *code, uint64_t time)
+{
+    uint8_t bytes[JR_CODE_UNLOAD_BYTES];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    sink.big_endian = repairer->dump->big_endian;
+    sink_u32(&sink, JIT_CODE_UNLOAD);
+    sink_u32(&sink, JR_CODE_UNLOAD_BYTES);
+    sink_u64(&sink, time);
+    sink_u32(&sink, code->pid);
+    sink_u32(&sink, code->tid);
+    sink_u64(&sink, code->addr);
+    sink_u64(&sink, code->size);
+    sink_u64(&sink, code->index);
+    repairer->repair->unloads++;
+    return output_file_write(repairer->output, bytes, sizeof bytes, repairer->findings);
+}
+
+/* The header's own time may be another clock's; so what was before it ends at the first record behind it. */
+static int end_earlier(struct repairer *repairer, uint64_t time)
+{
+    for (size_t i = 0; i < repairer->ended; i++)
+        if (write_unload(repairer, &repairer->residences[i], time))
+            return -1;
+    if (repairer->ended)
+        repairer->residence_count = 0;
+    repairer->ended = 0;
+    return 0;
+}
+
+static int remember(struct repairer *repairer, const struct jit_record *record)
+{
+    const struct jit_load *load = &record->load;
+    const struct jit_move *move = &record->move;
+    if (record->id != JIT_CODE_LOAD && record->id != JIT_CODE_MOVE)
+        return 0;
+    struct residence *residences = array_room(repairer->residences, repairer->residence_count,
+                                              &repairer->residence_capacity, sizeof *residences);
+    if (!residences)
+        return failure(repairer->findings, "out of memory");
+    repairer->residences = residences;
+    residences[repairer->residence_count++] =
+        record->id == JIT_CODE_LOAD ? (struct residence){load->pid, load->tid, load->code_addr,
+                                                         load->code_size, load->code_index}
+                                    : (struct residence){move->pid, move->tid, move->new_code_addr,
+                                                         move->code_size, move->code_index};
+    return 0;
+}
+
 /* The size that the prefix says is the record's, but where its code stands behind it. */
 static int write_record(struct repairer *repairer, const struct jit_record *record)
 {
     const uint8_t *bytes = repairer->dump->data + record->offset;
     uint8_t prefix[JR_PREFIX_BYTES];
     struct byte_sink sink = byte_sink_over(prefix, sizeof prefix);
+    if (end_earlier(repairer, record->timestamp) || remember(repairer, record))
+        return -1;
     repairer->repair->kept++;
     repairer->repair->functions += record->id == JIT_CODE_LOAD;
     if (record->timestamp > repairer->close_time)
@@ -123,6 +182,8 @@ static void take_header(struct repairer *repairer, const struct jit_header *head
     repairer->repair->headers++;
     repairer->foreign = header->pid != dump->pid || header->big_endian != dump->big_endian ||
                         ((header->flags ^ dump->flags) & JITDUMP_FLAG_ARCH_TIMESTAMP);
+    if (!repairer->foreign)
+        repairer->ended = repairer->residence_count;
 }
 
 static int take_load(struct repairer *repairer, const struct jit_record *record)
@@ -240,6 +301,7 @@ int dump_repair_write(struct dump_repair *repair, const struct jit_dump *dump, c
     if (result)
         unlink(path);
     output_file_close(&output);
+    free(repairer.residences);
     free(repairer.group);
     return result;
 }

@@ -5,6 +5,8 @@
  * lost (perf would give it to the next one).  The header is made anew where it must be: version 1, 40 bytes, no undefined
  * flags.  Machine, pid, time and byte order stay.  One CLOSE ends the file.
  *
+ * A further header ends what was logged before it; in the copy, which has but one, CODE_UNLOADs do.
+ *
  * One thing is mended: a LOAD whose total_size leaves out its code (QUIRK_CODE_BEHIND) gets the size that it has.
  */
 #ifndef PERFJIT_DUMP_REPAIR_H
@@ -18,6 +20,7 @@ struct dump_repair {
     uint64_t torn_parts, torn_bytes; /* a record that the end cuts is one */
     uint64_t broken, unknown, fillers, closes, orphans, headers, foreign;
     uint64_t mended;
+    uint64_t unloads; /* written in place of a header */
     bool header_mended;
 };
 

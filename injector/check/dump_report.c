@@ -99,6 +99,9 @@ static void report_order(struct report *report, const struct dump_survey *survey
                   survey->backwards);
     report_number(report, "overlaps", "loads over live code", survey->overlaps);
     report_count(report, "repeated", "loads of what is there already", survey->repeated);
+    report_count(report, "strangers", "moves, unloads of other code", survey->strangers);
+    if (survey->strangers)
+        report_line(report, "that is inherited by fork, or its load was lost: check the recording");
     report_close(report);
 }
 
@@ -211,11 +214,10 @@ void repair_report(struct report *report, const struct dump_repair *repair, cons
     report_count(report, "headers", "further headers left out", repair->headers);
     report_count(report, "foreign", "other processes' records left out", repair->foreign);
     report_count(report, "fillers", "fillers left out", repair->fillers);
+    report_count(report, "unloads", "unloads written for a header", repair->unloads);
     report_count(report, "mended", "sizes of records mended", repair->mended);
     report_flag(report, "header_mended", repair->header_mended);
     if (repair->header_mended)
         report_line(report, "the header was mended");
-    if (repair->headers && !repair->foreign)
-        report_line(report, "what was logged before a further header no longer ends there");
     report_close(report);
 }

@@ -198,10 +198,12 @@ static int count_functions(struct dump_survey *survey, const struct code_log *lo
     return 0;
 }
 
-/* A timeline without a recording says which moves and unloads are of code that was never there. */
-static int play_timeline(struct code_log *log, const struct jit_dump *dump,
-                         struct findings *findings)
+/* A timeline without a recording says which moves and unloads are of code that was never there.  Without one it may be a
+ * parent's, and that is no loss. */
+static int play_timeline(struct dump_survey *survey, const struct code_log *log,
+                         const struct jit_dump *dump)
 {
+    struct findings findings = {.quiet = true};
     struct jit_dump copy = *dump;
     char *path = (char *)(uintptr_t)dump->path;
     struct jit_process process = {.dumps = &copy,
@@ -210,8 +212,10 @@ static int play_timeline(struct code_log *log, const struct jit_dump *dump,
                                   .next = {UINT64_MAX, UINT64_MAX},
                                   .log = *log};
     struct timeline timeline;
-    int result = timeline_play(&timeline, &process, NULL, 0, findings);
+    int result = timeline_play(&timeline, &process, NULL, 0, &findings);
+    survey->strangers = findings.count[FINDING_CODE_LOST];
     timeline_free(&timeline);
+    findings_free(&findings);
     return result;
 }
 
@@ -222,7 +226,7 @@ static int read_log(struct dump_survey *survey, const struct jit_dump *dump)
     struct findings *findings = &survey->findings;
     int result = code_log_add(&log, dump, 0, &as_it_is, findings) ||
                          code_log_sort(&log, findings) || count_functions(survey, &log) ||
-                         play_events(survey, &log) || play_timeline(&log, dump, findings)
+                         play_events(survey, &log) || play_timeline(survey, &log, dump)
                      ? -1
                      : 0;
     code_log_free(&log);

@@ -35,6 +35,8 @@ struct dump_survey {
     /* addresses, in the order of times */
     uint64_t overlaps; /* loads and moves over live code */
     uint64_t repeated; /* loads that say again what is there */
+    uint64_t
+        strangers; /* moves and unloads of code that is not this dump's: inherited by fork, or its load was lost */
     /* names */
     uint64_t functions, named_alike; /* functions with a name that another address has, too */
     /* unwind tables, lines, inlined calls */

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* What V8 and LLVM add to each address: where perf's ELF files had the code until perf 5.8 began to add it itself. */
-enum { BIAS_BYTES = 0x40 };
+/* What V8 and LLVM add to each address: where perf's ELF files had the code until perf 5.8 began to add it itself.  A table alone
+ * shows it by entries behind its function's end; that no table of a dump begins with its function shows it, too. */
+enum { BIAS_BYTES = 0x40, ENOUGH_TABLES = 3 };
 
 /* Where the address of an entry may be: a last one may close the table, at the end. */
 static bool is_inside(const struct jit_load *load, uint64_t addr)
@@ -19,6 +20,7 @@ static bool is_inside(const struct jit_load *load, uint64_t addr)
 struct line_count {
     uint64_t entries, outside, outside_less_bias;
     bool broken;
+    bool begins_late; /* the bias fits in front of the first entry */
 };
 
 static struct line_count count_lines(const struct jit_debug_info *info, const struct jit_load *load)
@@ -30,7 +32,9 @@ static struct line_count count_lines(const struct jit_debug_info *info, const st
         count.broken = !jit_debug_entry_next(info, &at, &entry);
         if (count.broken)
             return count;
-        count.entries++;
+        if (count.entries++ == 0)
+            count.begins_late =
+                entry.addr >= BIAS_BYTES && entry.addr - BIAS_BYTES >= load->code_addr;
         count.outside += !is_inside(load, entry.addr);
         count.outside_less_bias +=
             entry.addr < BIAS_BYTES || !is_inside(load, entry.addr - BIAS_BYTES);
@@ -38,9 +42,10 @@ static struct line_count count_lines(const struct jit_debug_info *info, const st
     return count;
 }
 
-static void settle_lines(struct dump_survey *survey, const struct jit_debug_info *info,
+static void settle_lines(struct line_survey *lines, const struct jit_debug_info *info,
                          const struct jit_load *load)
 {
+    struct dump_survey *survey = lines->survey;
     struct line_count count = count_lines(info, load);
     bool biased = count.outside > 0 && count.outside_less_bias == 0;
     survey->with_lines++;
@@ -48,6 +53,8 @@ static void settle_lines(struct dump_survey *survey, const struct jit_debug_info
     survey->lines_broken += count.broken;
     survey->lines_biased += biased;
     survey->lines_outside += biased ? 0 : count.outside;
+    lines->begin_late += count.begins_late || count.entries == 0;
+    lines->outside_less_bias += count.outside_less_bias;
 }
 
 /* ---- Inlined calls ---- */
@@ -127,7 +134,7 @@ int line_survey_add(struct line_survey *lines, const struct jit_record *record)
         return 0;
     const struct jit_load *load = &record->load;
     if (take_index(&lines->debug_at, load->code_addr, &index))
-        settle_lines(lines->survey, &lines->pending[index], load);
+        settle_lines(lines, &lines->pending[index], load);
     if (take_index(&lines->inline_at, load->code_addr, &index))
         settle_inlines(lines->survey, &lines->inlines[index], load);
     return 0;
@@ -145,6 +152,11 @@ static uint64_t ranges(const struct address_map *map)
 
 void line_survey_end(struct line_survey *lines)
 {
+    struct dump_survey *survey = lines->survey;
+    if (survey->with_lines >= ENOUGH_TABLES && lines->begin_late == survey->with_lines) {
+        survey->lines_biased = survey->with_lines;
+        survey->lines_outside = lines->outside_less_bias;
+    }
     lines->survey->lines_homeless += ranges(&lines->debug_at);
     lines->survey->inlines_homeless += ranges(&lines->inline_at);
     address_map_free(&lines->debug_at);

@@ -12,6 +12,7 @@ struct line_survey {
     size_t pending_count, pending_capacity;
     struct jit_inline_info *inlines;
     size_t inline_count, inline_capacity;
+    uint64_t begin_late, outside_less_bias; /* tables, and their entries: see line_survey.c */
     struct address_map debug_at, inline_at; /* address to the index of the newest */
 };
 

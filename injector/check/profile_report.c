@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The name of LIFE's main thread, last before its next life, into TEXT. */
-static void comm_of(const struct profile *profile, const struct process_life *life, char text[32])
+/* The name of LIFE's main thread, last before its next life, or the one that it was forked with, into TEXT. */
+static void comm_of(const struct census_question *question, uint32_t index, char text[32])
 {
+    const struct process_life *lives = question->processes->lives.items, *life = &lives[index];
     uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
     const struct perf_record *record =
-        profile_comm_of(profile, life->pid, life->begin.time_ns, until_ns);
+        profile_comm_of(question->profile, life->pid, life->begin.time_ns, until_ns);
+    for (; !record && life->parent != NO_LIFE; life = &lives[life->parent])
+        record =
+            profile_comm_of(question->profile, lives[life->parent].pid, 0, life->begin.time_ns);
     size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
     snprintf(text, 32, "%.*s", bytes < 31 ? (int)bytes : 31,
              bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
@@ -61,10 +65,10 @@ static void report_processes(struct report *report, const struct census_question
     for (size_t i = 0; any && i < processes->count; i++) {
         const struct jit_process *process = &processes->items[i];
         char comm[32];
-        comm_of(question->profile, &processes->lives.items[process->life], comm);
+        comm_of(question, process->life, comm);
         report_open(report, NULL, NULL);
-        report_line(report, "%" PRIu32 " (%s): %zu functions", process->pid, comm,
-                    own_functions(process));
+        report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
+                    own_functions(process), process->parent ? ", and what it inherited" : "");
         report_number(report, "pid", NULL, process->pid);
         report_text(report, "comm", NULL, comm);
         report_number(report, "functions", NULL, own_functions(process));
@@ -79,7 +83,7 @@ static void report_group(struct report *report, const struct census_question *qu
 {
     const struct process_life *life = &question->processes->lives.items[group->life];
     char comm[32];
-    comm_of(question->profile, life, comm);
+    comm_of(question, group->life, comm);
     report_open(report, NULL, NULL);
     report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, life->pid, comm,
                 sample_cause_what(group->cause));
