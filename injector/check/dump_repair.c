@@ -110,6 +110,13 @@ static int remember(struct repairer *repairer, const struct jit_record *record)
     return 0;
 }
 
+/* The CLOSE has the time of the last that there was, or of the last record. */
+static void note_time(struct repairer *repairer, const struct jit_record *record)
+{
+    if (record->timestamp > repairer->close_time)
+        repairer->close_time = record->timestamp;
+}
+
 /* The size that the prefix says is the record's, but where its code stands behind it. */
 static int write_record(struct repairer *repairer, const struct jit_record *record)
 {
@@ -120,8 +127,7 @@ static int write_record(struct repairer *repairer, const struct jit_record *reco
         return -1;
     repairer->repair->kept++;
     repairer->repair->functions += record->id == JIT_CODE_LOAD;
-    if (record->timestamp > repairer->close_time)
-        repairer->close_time = record->timestamp;
+    note_time(repairer, record);
     if (record->extent == record->total_size || record->extent > UINT32_MAX)
         return output_file_write(repairer->output, bytes, record->total_size, repairer->findings);
     repairer->repair->mended++;
@@ -208,7 +214,7 @@ static int take_sound_record(struct repairer *repairer, const struct jit_record 
     case JIT_CODE_UNWINDING_INFO:
         return add_to_group(repairer, record);
     case JIT_CODE_CLOSE:
-        repairer->repair->closes++;
+        note_time(repairer, record);
         return 0;
     case JIT_FILLER:
         repairer->repair->fillers++;

@@ -18,7 +18,7 @@
 struct dump_repair {
     uint64_t kept, functions;
     uint64_t torn_parts, torn_bytes; /* a record that the end cuts is one */
-    uint64_t broken, unknown, fillers, closes, orphans, headers, foreign;
+    uint64_t broken, unknown, fillers, orphans, headers, foreign;
     uint64_t mended;
     uint64_t unloads; /* written in place of a header */
     bool header_mended;

@@ -182,7 +182,7 @@ void dump_report(struct report *report, const struct jit_dump *dump,
     report_lines(report, survey);
     report_findings(report, &survey->findings);
     if (lost)
-        report_line(report, "NOT SOUND: %" PRIu64 " parts would be lost", lost);
+        report_line(report, "%" PRIu64 " parts would be lost", lost);
     else
         report_line(report, "sound: nothing would be lost");
     report_close(report);

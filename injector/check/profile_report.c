@@ -129,6 +129,22 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
+/* The last line: what all of it comes to. */
+static void report_verdict(struct report *report, const struct sample_census *census,
+                           const struct findings *findings)
+{
+    uint64_t lost = findings_lost(findings);
+    if (census->unknown)
+        report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
+                    census->unknown, census->unknown + census->named);
+    if (lost)
+        report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
+    if (census->unknown || census->not_told || lost)
+        return;
+    report_line(report, census->named ? "sound: every sample in JIT code has a name"
+                                      : "no sample is in JIT code");
+}
+
 void profile_report(struct report *report, const struct census_question *question,
                     const struct sample_census *census, const struct findings *findings)
 {
@@ -142,11 +158,6 @@ void profile_report(struct report *report, const struct census_question *questio
     report_unknown(report, question, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    if (sound && census->named)
-        report_line(report, "sound: every sample in JIT code has a name");
-    else if (sound)
-        report_line(report, "no sample is in JIT code");
-    else
-        report_line(report, "NOT SOUND");
+    report_verdict(report, census, findings);
     report_close(report);
 }

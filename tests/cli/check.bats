@@ -218,7 +218,7 @@ perf_counts() {
     for data in many demo quirk churn silent; do perfjit check $data.data >/dev/null || [ $? = 3 ]; done
     perfjit check ./jit-*.dump quirk/*.dump >/dev/null || [ $? = 3 ]
     md5sum --quiet -c sums
-    files . | grep -v -e '^before ' -e '^sums ' >after
+    files . | grep -v -e '^before ' -e '^sums ' -e '^after ' >after
     grep -v -e '^before ' before | same after /dev/stdin
 }
 
