@@ -24,7 +24,8 @@ static const struct cause_text texts[CAUSES] = {
         {"dump-replaced", "its dump was overwritten, or fits several processes",
          "let each run write to a directory of its own; a copy can be named with --jitdump FILE"},
     [CAUSE_WRONG_CLOCK] = {"wrong-clock", "the times in its dump are of another clock",
-                           "record with perf record -k mono"},
+                           "record with perf record -k mono; if that was done, the runtime should "
+                           "log CLOCK_MONOTONIC"},
     [CAUSE_PID_NAMESPACE] = {"pid-namespace",
                              "its dump's name has another pid (a pid namespace, a container)",
                              "if the dump is the process's own, name it with --jitdump FILE"},

@@ -68,6 +68,15 @@ perf_counts() {
         END { print named + 0, unknown + 0 }'
 }
 
+# set_times DUMP FILTER TIME: the loads of DUMP that FILTER selects get another time, a number or what jq makes of the record.
+set_times() {
+    perfjit dump --json "$1" | jq -r "select(.type == \"CODE_LOAD\" and ($2)) | \"\(.offset + 8) \($3)\"" |
+        while read -r at time; do
+            for ((i = 0; i < 8; i++)); do printf "\\x$(printf %x $((time >> 8 * i & 255)))"; done |
+                dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+        done
+}
+
 # ---- Recordings ----
 
 @test "a recording in which all is named: status 0, and it says so" {
@@ -114,12 +123,8 @@ perf_counts() {
 @test "a function that runs before its LOAD record: before-load" {
     checked 0 many.data
     cp "$dump" many.saved
-    # All times of the first 100 functions 0.15 s later, which is the middle of the recording.
-    perfjit dump --json "$dump" | jq -r 'select(.type == "CODE_LOAD" and .record < 100) | "\(.offset + 8) \(.timestamp + 150000000)"' |
-        while read -r at time; do
-            for ((i = 0; i < 8; i++)); do printf "\\x$(printf %x $((time >> 8 * i & 255)))"; done |
-                dd of="$dump" bs=1 seek="$at" conv=notrunc status=none
-        done
+    # 0.15 s later is the middle of the recording.
+    set_times "$dump" '.record < 100' '.timestamp + 150000000'
     checked 3 many.data
     is '.profile.unknown | length == 1 and .[0].cause == "before-load" and .[0].samples > 10'
     is '.profile.samples.jit_named > 50'
@@ -163,6 +168,12 @@ perf_counts() {
     mv "${dump%/*}/jit-$other.dump" "$dump"
     exits 3
     [[ $output == *pid-namespace:* ]]
+}
+
+@test "a dump with the times of no clock: wrong-clock" {
+    mkdir lie
+    record lie.data "$BUILD/producers/lying_clock" lie mono cycles ns 200
+    only_cause lie.data wrong-clock
 }
 
 @test "a dump that the recording does not name: no-marker" {
@@ -298,6 +309,22 @@ faults=(
     (cd node && node --perf-prof program.js)
     perfjit check --json node/jit-*.dump >json || [ $? = 3 ]
     is '.dumps[0].lines | .functions > 3 and .biased == .functions'
+}
+
+@test "a dump: times that stand still, and a header of another clock" {
+    PERFJIT=dump JITDUMPDIR=$PWD/quirk "$BUILD/producers/many_functions" -n 20 -s 0.01
+    still=$(grep -l function_00019 quirk/jit-*.dump)
+    checked 0 "$still"
+    is '.dumps[0].clock | .header_agrees and .stands_still == false'
+    head -c -16 "$still" >still.dump # without its CLOSE
+    set_times still.dump true 77
+    checked 3 still.dump
+    is '.dumps[0].clock | .stands_still and .first == 77 and .last == 77 and .header_agrees == false'
+    mkdir wall
+    "$BUILD/producers/lying_clock" wall wallus mono ns 20
+    checked 0 wall/jit-*.dump
+    is '.dumps[0].clock.header_agrees == false'
+    grep -q "the header's time is not that of the records" text
 }
 
 @test "a dump: names cannot reach the terminal" {
