@@ -62,14 +62,14 @@ static void begin_group(struct report *report, const char *key, const char *titl
         putchar('\n');
     }
     report->indent += title != NULL;
-    report->titled = report->titled << 1 | (title ? UINT64_C(1) : 0);
+    report->titled = report->titled << 1 | (uint64_t)(title != NULL);
     report->depth++;
 }
 
 static void end_group(struct report *report, char bracket)
 {
     report->depth--;
-    report->indent -= report->titled & 1;
+    report->indent -= (int)(report->titled & 1);
     report->titled >>= 1;
     report->comma = true;
     if (!report->json)
