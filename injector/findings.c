@@ -127,6 +127,11 @@ const char *finding_what(enum finding_kind kind)
     return texts[kind].what;
 }
 
+const char *finding_means(enum finding_kind kind)
+{
+    return texts[kind].means;
+}
+
 bool finding_is_lost(enum finding_kind kind)
 {
     return texts[kind].lost;

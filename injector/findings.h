@@ -80,6 +80,7 @@ uint64_t findings_lost(const struct findings *findings);
 
 /* What a finding of KIND is called, behind its count, and whether it makes the exit status 3. */
 const char *finding_what(enum finding_kind kind);
+const char *finding_means(enum finding_kind kind); /* what was done about it, and what to do */
 bool finding_is_lost(enum finding_kind kind);
 
 /* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was repaired, in one

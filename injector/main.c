@@ -1,4 +1,5 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in commands/. */
+#include "injector/commands/check.h"
 #include "injector/commands/dump.h"
 #include "injector/commands/inject.h"
 #include "jitdump/jitdump.h"
@@ -17,6 +18,8 @@ struct command {
 static struct command commands[] = {
     {"inject", "perfjit inject", inject_command,
      "rewrite a recording so that perf report names JIT code"},
+    {"check", "perfjit check", check_command,
+     "say what is wrong with a recording or a dump, and what to do"},
     {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
 };
 

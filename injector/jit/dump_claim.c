@@ -217,6 +217,7 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
     const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
     finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid, why);
     claim->state = CLAIM_REFUSED;
+    claim->refusal = kind;
 }
 
 /* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says what is whose. */
@@ -260,18 +261,21 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
     if (jit_dump_open(&claim->dump, claim->place.path, cause, sizeof cause)) {
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, cause);
         claim->state = CLAIM_REFUSED;
+        claim->refusal = FINDING_DUMP_UNUSABLE;
         return;
     }
     if (!is_trusted(claims, &claim->dump)) {
         finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32,
                 claim->place.path, claim->dump.owner_uid);
         claim->state = CLAIM_REFUSED;
+        claim->refusal = FINDING_DUMP_OWNER;
         return;
     }
     if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
         finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
                 claim->map->map.filename, life_of(claims, claim)->pid);
         claim->state = CLAIM_REFUSED;
+        claim->refusal = FINDING_DUMP_NOT_OURS;
         return;
     }
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
@@ -288,6 +292,7 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
     };
     const char *why = jit_clock_choose(&claim->clock, &question, text, findings);
     claim->state = why ? CLAIM_REFUSED : CLAIM_FOUND;
+    claim->refusal = FINDING_CLOCK_USELESS;
     if (why)
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
 }
@@ -310,6 +315,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, const
         finding(findings, FINDING_DUMP_MISSING, "%s: No such file or directory",
                 claim->map->map.filename);
         claim->state = CLAIM_REFUSED;
+        claim->refusal = FINDING_DUMP_MISSING;
     } else {
         open_claim(claims, claim, findings);
     }

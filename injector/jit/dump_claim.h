@@ -30,6 +30,7 @@ struct dump_claim {
     uint32_t number;               /* n in jit-<n>.dump */
     const struct profile_map *map; /* the first of this file */
     enum claim_state state;
+    enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
     struct dump_place place;
     struct jit_dump dump;
     struct jit_clock clock;

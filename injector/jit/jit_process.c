@@ -110,6 +110,24 @@ static int take_markers(struct jit_processes *processes, const struct dump_claim
     return 0;
 }
 
+/* The dumps that could not be used: samples of their processes stay without names for that. */
+static int take_refusals(struct jit_processes *processes, const struct dump_claims *claims,
+                         struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct dump_claim *claim = &claims->items[i];
+        if (claim->state != CLAIM_REFUSED)
+            continue;
+        struct refused_dump *refused = array_room(processes->refused, processes->refused_count,
+                                                  &processes->refused_capacity, sizeof *refused);
+        if (!refused)
+            return failure(findings, "out of memory");
+        processes->refused = refused;
+        refused[processes->refused_count++] = (struct refused_dump){claim->life, claim->refusal};
+    }
+    return 0;
+}
+
 /* ---- What the profile knows of each process ---- */
 
 /* Of the maps of a pid, those of one life. */
@@ -209,10 +227,11 @@ static int read_dumps(struct jit_processes *processes, const struct profile *pro
         dump_claims_collect(claims, profile, &processes->lives, findings) ||
         given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, root, findings) ||
         take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
-        take_markers(processes, claims, findings) ||
+        take_markers(processes, claims, findings) || take_refusals(processes, claims, findings) ||
         perf_maps_read(processes, profile, perf_maps, findings))
         return -1;
-    if (dump_count(processes) == 0)
+    processes->none = dump_count(processes) == 0;
+    if (processes->none)
         return no_dump(profile, findings);
     return 0;
 }
@@ -259,5 +278,6 @@ void jit_processes_free(struct jit_processes *processes)
     }
     free(processes->items);
     free(processes->marker_offsets);
+    free(processes->refused);
     process_lives_free(&processes->lives);
 }

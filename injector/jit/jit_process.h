@@ -77,6 +77,12 @@ struct jit_process {
     struct jit_heritage heritage;
 };
 
+/* A dump that a process mapped, and that could not be used. */
+struct refused_dump {
+    uint32_t life;
+    enum finding_kind why; /* as in dump_claim.h */
+};
+
 struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
@@ -84,6 +90,9 @@ struct jit_processes {
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
     size_t marker_count, marker_capacity;
+    struct refused_dump *refused;
+    size_t refused_count, refused_capacity;
+    bool none; /* there is no dump and no map that can be used; lives and refused are valid */
 };
 
 /* PROCESSES holds nothing yet but no_lines.

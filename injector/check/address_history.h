@@ -1,0 +1,56 @@
+/* What perf would show for an address of one process at one moment, after perfjit inject: played forward in time.
+ *
+ * Three things decide, the newest first: the changes of the process's timeline, the mappings in the profile that are kept, and
+ * what it inherited by fork.  Beside what is *shown* at an address, the history knows what was said *last* about code there, which a
+ * mapping does not change:
+ *
+ *     time      1 load f      2 unload f     3 mapping of memory
+ *     shown     FUNCTION      GONE           MEMORY
+ *     last      FUNCTION      GONE           GONE                     so a sample hits code that was freed
+ */
+#ifndef PERFJIT_ADDRESS_HISTORY_H
+#define PERFJIT_ADDRESS_HISTORY_H
+
+#include "injector/timeline/address_map.h"
+#include "injector/timeline/timeline.h"
+
+enum address_state {
+    ADDRESS_NOTHING,  /* no record speaks of it */
+    ADDRESS_FILE,     /* a mapped file, which has symbols of its own */
+    ADDRESS_MEMORY,   /* memory such as a JIT has its code in */
+    ADDRESS_FUNCTION, /* a function: named */
+    ADDRESS_GONE,     /* a function was there, and has been unloaded or moved */
+};
+
+struct address_history {
+    struct address_map shown, last; /* enum address_state */
+};
+
+/* One life of a process, as far as it has been played. */
+struct history_part {
+    const struct jit_process *process; /* NULL: it has no JIT code that is known */
+    const struct timeline *timeline;   /* of PROCESS */
+    const struct profile_map *maps;    /* of this life, by time */
+    size_t map_count;
+    size_t change, map;      /* the next ones to be played */
+    uint64_t *dropped;       /* the timeline's, ascending; by history_part_begin */
+    struct address_map code; /* where PROCESS has a function at some time */
+};
+
+/* Fill in the rest of PART.  Returns 0, or -1 without memory.  Release with history_part_end in either case. */
+int history_part_begin(struct history_part *part);
+
+void history_part_end(struct history_part *part);
+
+/* Play what PART says up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
+int address_history_play(struct address_history *history, struct history_part *part,
+                         uint64_t time_ns);
+
+enum address_state address_history_shown(const struct address_history *history, uint64_t addr);
+
+/* What was said last about code at ADDR: ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING. */
+enum address_state address_history_last(const struct address_history *history, uint64_t addr);
+
+void address_history_free(struct address_history *history);
+
+#endif

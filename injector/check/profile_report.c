@@ -1,0 +1,163 @@
+/* See profile_report.h. */
+#include "injector/check/profile_report.h"
+
+#include "injector/check/dump_report.h"
+#include "injector/jit/code_name.h"
+#include "injector/perf_data/perf_format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The name of LIFE's main thread, last before its next life, or the one that it was forked with, into TEXT. */
+static void comm_of(const struct census_question *question, uint32_t index, char text[32])
+{
+    const struct process_life *lives = question->processes->lives.items, *life = &lives[index];
+    uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
+    const struct perf_record *record =
+        profile_comm_of(question->profile, life->pid, life->begin.time_ns, until_ns);
+    for (; !record && life->parent != NO_LIFE; life = &lives[life->parent])
+        record =
+            profile_comm_of(question->profile, lives[life->parent].pid, 0, life->begin.time_ns);
+    size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
+    snprintf(text, 32, "%.*s", bytes < 31 ? (int)bytes : 31,
+             bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
+    if (!*text)
+        strcpy(text, "?");
+}
+
+static void report_samples(struct report *report, const struct sample_census *census)
+{
+    report_open(report, "samples", "samples (the address of each, not its call chain)");
+    report_number(report, "total", "in all", census->samples);
+    report_count(report, "outside_user", "in the kernel", census->outside_user);
+    report_count(report, "in_files", "in programs and libraries", census->in_files);
+    report_number(report, "jit_named", "in JIT code, named", census->named);
+    report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);
+    report_count(report, "nowhere", "where no mapping was recorded", census->nowhere);
+    report_count(report, "not_told", "without pid, address or time", census->not_told);
+    report_close(report);
+}
+
+static void report_sources(struct report *report, const struct jit_process *process)
+{
+    report_open_array(report, "sources", NULL);
+    for (size_t i = 0; i < process->dump_count - process->borrowed_count; i++) {
+        report_line(report, "    %s", process->dump_paths[i]);
+        report_text(report, NULL, NULL, process->dump_paths[i]);
+    }
+    report_close_array(report);
+}
+
+static size_t own_functions(const struct jit_process *process)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < process->log.function_count; i++)
+        count += process->log.functions[i].dump != NO_DUMP;
+    return count;
+}
+
+static void report_processes(struct report *report, const struct census_question *question)
+{
+    const struct jit_processes *processes = question->processes;
+    bool any = !processes->none && processes->count;
+    report_open_array(report, "processes", any ? "processes with JIT code" : NULL);
+    for (size_t i = 0; any && i < processes->count; i++) {
+        const struct jit_process *process = &processes->items[i];
+        char comm[32];
+        comm_of(question, process->life, comm);
+        report_open(report, NULL, NULL);
+        report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
+                    own_functions(process), process->parent ? ", and what it inherited" : "");
+        report_number(report, "pid", NULL, process->pid);
+        report_text(report, "comm", NULL, comm);
+        report_number(report, "functions", NULL, own_functions(process));
+        report_sources(report, process);
+        report_close(report);
+    }
+    report_close_array(report);
+}
+
+static void report_group(struct report *report, const struct census_question *question,
+                         const struct unknown_samples *group)
+{
+    const struct process_life *life = &question->processes->lives.items[group->life];
+    char comm[32];
+    comm_of(question, group->life, comm);
+    report_open(report, NULL, NULL);
+    report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, life->pid, comm,
+                sample_cause_what(group->cause));
+    report_line(report, "          first at 0x%" PRIx64 ", %" PRIu64 ".%09" PRIu64 " s",
+                group->first_ip, group->first_ns / 1000000000, group->first_ns % 1000000000);
+    report_text(report, "cause", NULL, sample_cause_id(group->cause));
+    report_number(report, "pid", NULL, life->pid);
+    report_text(report, "comm", NULL, comm);
+    report_number(report, "samples", NULL, group->count);
+    report_number(report, "first_ip", NULL, group->first_ip);
+    report_number(report, "first_ns", NULL, group->first_ns);
+    report_close(report);
+}
+
+static void report_unknown(struct report *report, const struct census_question *question,
+                           const struct sample_census *census)
+{
+    const char *title = census->group_count ? "[unknown], and why" : NULL;
+    report_open_array(report, "unknown", title);
+    for (size_t i = 0; i < census->group_count; i++)
+        report_group(report, question, &census->groups[i]);
+    report_close_array(report);
+}
+
+static void report_remedies(struct report *report, const struct sample_census *census)
+{
+    bool said[CAUSES] = {false};
+    report_open_array(report, "remedies",
+                      census->unknown || census->not_told ? "what to do" : NULL);
+    for (size_t i = 0; i < census->group_count; i++) {
+        enum sample_cause cause = census->groups[i].cause;
+        if (said[cause])
+            continue;
+        said[cause] = true;
+        report_open(report, NULL, NULL);
+        report_line(report, "%s: %s", sample_cause_id(cause), sample_cause_remedy(cause));
+        report_text(report, "cause", NULL, sample_cause_id(cause));
+        report_text(report, "remedy", NULL, sample_cause_remedy(cause));
+        report_close(report);
+    }
+    if (census->not_told)
+        report_line(report, "record with times (perf record -T) and without --per-thread alone");
+    report_close_array(report);
+}
+
+/* The last line: what all of it comes to. */
+static void report_verdict(struct report *report, const struct sample_census *census,
+                           const struct findings *findings)
+{
+    uint64_t lost = findings_lost(findings);
+    if (census->unknown)
+        report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
+                    census->unknown, census->unknown + census->named);
+    if (lost)
+        report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
+    if (census->unknown || census->not_told || lost)
+        return;
+    report_line(report, census->named ? "sound: every sample in JIT code has a name"
+                                      : "no sample is in JIT code");
+}
+
+void profile_report(struct report *report, const struct census_question *question,
+                    const struct sample_census *census, const struct findings *findings)
+{
+    const char *path = question->profile->file->path;
+    bool sound = !census->unknown && !census->not_told && !findings_lost(findings);
+    report_open(report, "profile", path);
+    report_text(report, "file", NULL, path);
+    report_flag(report, "sound", sound);
+    report_samples(report, census);
+    report_processes(report, question);
+    report_unknown(report, question, census);
+    report_findings(report, findings);
+    report_remedies(report, census);
+    report_verdict(report, census, findings);
+    report_close(report);
+}

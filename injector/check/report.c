@@ -1,0 +1,163 @@
+/* See report.h. */
+#include "injector/check/report.h"
+
+#include "injector/jit/code_name.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDENT = 2, LABEL_COLUMNS = 38, VALUE_COLUMNS = 10 };
+
+/* ---- Text that comes from files ---- */
+
+static void put_json_text(const char *text)
+{
+    size_t size = strlen(text);
+    putchar('"');
+    for (size_t at = 0, bytes; at < size; at += bytes ? bytes : 1) {
+        unsigned char first = (unsigned char)text[at];
+        bytes = utf8_bytes(text + at, size - at);
+        if (first == '"' || first == '\\')
+            printf("\\%c", first);
+        else if (first < 0x20 || first == 0x7f || bytes == 0)
+            printf("\\u%04x", bytes ? first : 0xfffd);
+        else
+            fwrite(text + at, 1, bytes, stdout);
+    }
+    putchar('"');
+}
+
+static void put_plain_text(const char *text)
+{
+    char *safe = code_name_mend(text, strlen(text));
+    fputs(safe ? safe : "(out of memory)", stdout);
+    free(safe);
+}
+
+/* ---- JSON ---- */
+
+static void begin_member(struct report *report, const char *key)
+{
+    if (report->comma)
+        fputs(",\n", stdout);
+    report->comma = true;
+    if (!key)
+        return;
+    put_json_text(key);
+    fputs(": ", stdout);
+}
+
+static void begin_group(struct report *report, const char *key, const char *title, char bracket)
+{
+    if (report->json) {
+        begin_member(report, key);
+        putchar(bracket);
+        report->comma = false;
+    } else if (title) {
+        printf("%*s", report->indent * INDENT, "");
+        put_plain_text(title);
+        putchar('\n');
+    }
+    report->indent += title != NULL;
+    report->titled = report->titled << 1 | (uint64_t)(title != NULL);
+    report->depth++;
+}
+
+static void end_group(struct report *report, char bracket)
+{
+    report->depth--;
+    report->indent -= (int)(report->titled & 1);
+    report->titled >>= 1;
+    report->comma = true;
+    if (!report->json)
+        return;
+    putchar(bracket);
+    if (report->depth == 0)
+        putchar('\n');
+}
+
+void report_open(struct report *report, const char *key, const char *title)
+{
+    begin_group(report, key, title, '{');
+}
+
+void report_close(struct report *report)
+{
+    end_group(report, '}');
+}
+
+void report_open_array(struct report *report, const char *key, const char *title)
+{
+    begin_group(report, key, title, '[');
+}
+
+void report_close_array(struct report *report)
+{
+    end_group(report, ']');
+}
+
+/* ---- Facts ---- */
+
+/* The label, so that all values of a report begin in one column. */
+static void put_label(const struct report *report, const char *label)
+{
+    int indent = report->indent * INDENT;
+    printf("%*s%-*s ", indent, "", indent < LABEL_COLUMNS ? LABEL_COLUMNS - indent : 0, label);
+}
+
+void report_number(struct report *report, const char *key, const char *label, uint64_t value)
+{
+    if (report->json) {
+        begin_member(report, key);
+        printf("%" PRIu64, value);
+    } else if (label) {
+        put_label(report, label);
+        printf("%*" PRIu64 "\n", VALUE_COLUMNS, value);
+    }
+}
+
+void report_count(struct report *report, const char *key, const char *label, uint64_t value)
+{
+    report_number(report, key, value ? label : NULL, value);
+}
+
+void report_text(struct report *report, const char *key, const char *label, const char *text)
+{
+    if (report->json) {
+        begin_member(report, key);
+        put_json_text(text);
+    } else if (label) {
+        put_label(report, label);
+        printf("%*s", strlen(text) < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - strlen(text)) : 0, "");
+        put_plain_text(text);
+        putchar('\n');
+    }
+}
+
+void report_flag(struct report *report, const char *key, bool value)
+{
+    if (!report->json)
+        return;
+    begin_member(report, key);
+    fputs(value ? "true" : "false", stdout);
+}
+
+void report_line(struct report *report, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    if (report->json)
+        return;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return;
+    printf("%*s", report->indent * INDENT, "");
+    put_plain_text(text);
+    putchar('\n');
+    free(text);
+}

@@ -1,0 +1,45 @@
+/* What perfjit check says, in one of two dresses: a line a fact for people, or one JSON document.
+ *
+ *     text                                       JSON
+ *     jit-7.dump                                 {"file": "jit-7.dump",
+ *       records               25                  "records": 25,
+ *       unwind tables                             "unwind": {"functions": 3, ...}, ...}
+ *         functions with one   3
+ *
+ * Whoever reports calls the same functions for both.  Text is made safe for a terminal, and for JSON.
+ */
+#ifndef PERFJIT_REPORT_H
+#define PERFJIT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct report {
+    bool json;
+    bool comma;      /* JSON: something stands in front of the next member */
+    int depth;       /* groups that are open */
+    int indent;      /* text: those of them that have a title */
+    uint64_t titled; /* bit N: group N has one */
+};
+
+/* Objects and arrays, at most 64 in each other; TITLE, if not NULL, is a line in text, and what is in the group is indented.
+ * KEY is NULL within an array. */
+void report_open(struct report *report, const char *key, const char *title);
+void report_close(struct report *report);
+void report_open_array(struct report *report, const char *key, const char *title);
+void report_close_array(struct report *report);
+
+/* LABEL NULL: in JSON only. */
+void report_number(struct report *report, const char *key, const char *label, uint64_t value);
+void report_text(struct report *report, const char *key, const char *label, const char *text);
+void report_flag(struct report *report, const char *key, bool value); /* in JSON only */
+
+/* As report_number, but a 0 is not worth a line of text. */
+void report_count(struct report *report, const char *key, const char *label, uint64_t value);
+
+/* A line in text, nothing in JSON. */
+void report_line(struct report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

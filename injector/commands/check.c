@@ -1,0 +1,316 @@
+/* perfjit check: see check.h.
+ *
+ * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump through the same reader.  Nothing
+ * is changed but with --repair, which writes a new file.
+ *
+ * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is unknown; 1 can't be read; 2 usage.
+ */
+#include "injector/commands/check.h"
+
+#include "injector/array.h"
+#include "injector/check/dump_report.h"
+#include "injector/check/profile_report.h"
+#include "injector/jit/perf_map_source.h"
+#include "injector/perf_data/perf_input.h"
+#include "jitdump/byte_cursor.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_LOST = 3 };
+
+struct check_options {
+    const char *profile; /* NULL: none is checked */
+    char **dumps;
+    size_t dump_count, dump_capacity;
+    char **perf_maps;
+    size_t perf_map_count, perf_map_capacity;
+    const char *root;
+    const char *repair;
+    bool no_perf_map, json;
+};
+
+/* Everything that looking at a recording makes, in the order in which it is made. */
+struct inspection {
+    struct perf_input input;
+    struct profile profile;
+    struct jit_processes processes;
+    struct timeline *timelines; /* one a process */
+    struct sample_census census;
+};
+
+/* The status so far, and a worse one. */
+static int worse(int status, int other)
+{
+    if (status == EXIT_UNREADABLE || other == EXIT_UNREADABLE)
+        return EXIT_UNREADABLE;
+    return status == EXIT_LOST ? status : other;
+}
+
+/* ---- A dump ---- */
+
+static int check_dump(struct report *report, const char *path)
+{
+    struct jit_dump dump;
+    struct dump_survey survey;
+    char cause[256];
+    int status = EXIT_UNREADABLE;
+    if (jit_dump_open(&dump, path, cause, sizeof cause)) {
+        fprintf(stderr, "perfjit: %s: %s\n", path, cause);
+        dump_report_unreadable(report, path, cause);
+    } else if (dump_survey_take(&survey, &dump)) {
+        fprintf(stderr, "perfjit: %s: %s\n", path, survey.findings.failure);
+        dump_survey_free(&survey);
+    } else {
+        dump_report(report, &dump, &survey);
+        status = dump_survey_lost(&survey) ? EXIT_LOST : EXIT_SOUND;
+        dump_survey_free(&survey);
+    }
+    jit_dump_close(&dump);
+    return status;
+}
+
+static int check_dumps(struct report *report, const struct check_options *options)
+{
+    int status = EXIT_SOUND;
+    report_open_array(report, "dumps", NULL);
+    for (size_t i = 0; i < options->dump_count; i++)
+        status = worse(status, check_dump(report, options->dumps[i]));
+    report_close_array(report);
+    return status;
+}
+
+/* ---- A recording ---- */
+
+static int play_timelines(struct inspection *run, struct findings *findings)
+{
+    run->timelines = calloc(run->processes.count + 1, sizeof *run->timelines);
+    if (!run->timelines)
+        return failure(findings, "out of memory");
+    for (size_t i = 0; !run->processes.none && i < run->processes.count; i++)
+        if (timeline_play(&run->timelines[i], &run->processes.items[i],
+                          run->profile.sample_times_ns, run->profile.sample_count, findings))
+            return -1;
+    return 0;
+}
+
+/* That there is neither dump nor map is what is to be explained here, and no failure. */
+static int read_processes(struct inspection *run, const struct check_options *options,
+                          struct findings *findings)
+{
+    const struct perf_map_options perf_maps = {options->no_perf_map, options->perf_maps,
+                                               options->perf_map_count, options->root};
+    int result =
+        jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
+                           &perf_maps, options->root, false, findings);
+    if (result && run->processes.none) {
+        findings->failure[0] = '\0';
+        return 0;
+    }
+    return result;
+}
+
+static int inspect(struct inspection *run, const struct check_options *options,
+                   struct findings *findings)
+{
+    if (perf_input_open(&run->input, options->profile, findings) ||
+        profile_read(&run->profile, &run->input.file, findings) ||
+        read_processes(run, options, findings) || play_timelines(run, findings))
+        return -1;
+    const struct census_question question = {&run->profile, &run->processes, run->timelines,
+                                             options->no_perf_map};
+    return sample_census_take(&run->census, &question, findings);
+}
+
+static void release(struct inspection *run)
+{
+    sample_census_free(&run->census);
+    for (size_t i = 0; run->timelines && i < run->processes.count; i++)
+        timeline_free(&run->timelines[i]);
+    free(run->timelines);
+    jit_processes_free(&run->processes);
+    profile_free(&run->profile);
+    perf_input_close(&run->input);
+}
+
+static int check_profile(struct report *report, const struct check_options *options)
+{
+    struct inspection run = {.census = {0}};
+    struct findings findings = {.quiet = true};
+    int status = EXIT_UNREADABLE;
+    if (inspect(&run, options, &findings)) {
+        fprintf(stderr, "perfjit: %s\n", findings.failure);
+    } else {
+        const struct census_question question = {&run.profile, &run.processes, run.timelines,
+                                                 options->no_perf_map};
+        profile_report(report, &question, &run.census, &findings);
+        bool lost = run.census.unknown || run.census.not_told || findings_lost(&findings);
+        status = lost ? EXIT_LOST : EXIT_SOUND;
+    }
+    release(&run);
+    findings_free(&findings);
+    return status;
+}
+
+/* ---- A repaired copy ---- */
+
+static int repair(struct report *report, const struct check_options *options)
+{
+    const char *path = options->dumps[0];
+    struct findings findings = {.quiet = true};
+    struct dump_repair done;
+    struct jit_dump dump;
+    char cause[256];
+    int status = EXIT_UNREADABLE;
+    if (jit_dump_open(&dump, path, cause, sizeof cause)) {
+        fprintf(stderr, "perfjit: %s: %s\n", path, cause);
+    } else if (dump_repair_write(&done, &dump, options->repair, &findings)) {
+        fprintf(stderr, "perfjit: %s\n", findings.failure);
+    } else {
+        repair_report(report, &done, options->repair);
+        status = dump_repair_lost(&done) ? EXIT_LOST : EXIT_SOUND;
+    }
+    jit_dump_close(&dump);
+    findings_free(&findings);
+    return status;
+}
+
+/* ---- Options ---- */
+
+enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_ROOT, KEY_PERF_MAP, KEY_NO_PERF_MAP };
+
+static const struct argp_option option_table[] = {
+    {"json", KEY_JSON, 0, 0, "One JSON object", 0},
+    {"repair", KEY_REPAIR, "OUT", 0,
+     "Write a sound copy of the one dump that is given to OUT, a file that is not there yet", 0},
+    {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
+    {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
+    {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
+    {0}};
+
+static int add_path(char ***paths, size_t *count, size_t *capacity, char *path)
+{
+    char **room = array_room(*paths, *count, capacity, sizeof *room);
+    if (!room)
+        return ENOMEM;
+    *paths = room;
+    room[(*count)++] = path;
+    return 0;
+}
+
+/* By its first bytes, or if it has none by its name.  O_NONBLOCK: it may be a FIFO. */
+static bool is_dump(const char *path)
+{
+    uint8_t bytes[4] = {0};
+    size_t length = strlen(path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t count = fd < 0 ? 0 : pread(fd, bytes, sizeof bytes, 0);
+    if (fd >= 0)
+        close(fd);
+    struct byte_cursor cursor = byte_cursor_over(bytes, sizeof bytes, false);
+    uint32_t magic = cursor_u32(&cursor);
+    if (count == sizeof bytes && (magic == JITDUMP_MAGIC || magic == JITDUMP_MAGIC_SWAPPED))
+        return true;
+    return length > 5 && strcmp(path + length - 5, ".dump") == 0;
+}
+
+static error_t take_argument(struct check_options *options, char *argument,
+                             struct argp_state *state)
+{
+    if (strcmp(argument, "-") != 0 && is_dump(argument))
+        return add_path(&options->dumps, &options->dump_count, &options->dump_capacity, argument);
+    if (options->profile)
+        argp_error(state, "one recording at a time, please: '%s' is a second one", argument);
+    options->profile = argument;
+    return 0;
+}
+
+static error_t take_end(struct check_options *options, struct argp_state *state)
+{
+    if (options->repair && (options->profile || options->dump_count != 1))
+        argp_error(state, "--repair takes one dump and no recording");
+    if (!options->profile && options->dump_count == 0)
+        options->profile = "perf.data";
+    return 0;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct check_options *options = state->input;
+    switch (key) {
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case KEY_REPAIR:
+        options->repair = argument;
+        return 0;
+    case KEY_ROOT:
+        options->root = argument;
+        return 0;
+    case KEY_PERF_MAP:
+        return add_path(&options->perf_maps, &options->perf_map_count, &options->perf_map_capacity,
+                        argument);
+    case KEY_NO_PERF_MAP:
+        options->no_perf_map = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        return take_argument(options, argument, state);
+    case ARGP_KEY_END:
+        return take_end(options, state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    option_table,
+    parse_option,
+    "[perf.data] [FILE.dump...]",
+    "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
+    "what "
+    "to do.  Nothing is changed."
+    "\vDumps that are given beside a recording are used for it, as with perfjit inject --jitdump.  "
+    "Only the address of a sample is judged, not its call chain.  Exit status: 0 sound, and every "
+    "sample in JIT code has a name; 3 something would be lost or is unknown; 1 can't be read; 2 "
+    "wrong usage.",
+    NULL,
+    NULL,
+    NULL};
+
+static int run_check(const struct check_options *options)
+{
+    struct report report = {.json = options->json};
+    int status = EXIT_SOUND;
+    report_open(&report, NULL, NULL);
+    if (options->repair) {
+        status = repair(&report, options);
+    } else {
+        if (options->profile)
+            status = check_profile(&report, options);
+        status = worse(status, check_dumps(&report, options));
+    }
+    report_number(&report, "status", NULL, (uint64_t)status);
+    report_close(&report);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "perfjit: standard output: can't write it: %s\n", strerror(errno));
+        return EXIT_UNREADABLE;
+    }
+    return status;
+}
+
+int check_command(int argc, char **argv)
+{
+    struct check_options options = {0};
+    int status = EXIT_WRONG_USAGE;
+    argp_err_exit_status = EXIT_WRONG_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
+        status = run_check(&options);
+    free(options.dumps);
+    free(options.perf_maps);
+    return status;
+}

@@ -1,0 +1,445 @@
+# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them;
+# what it repairs perf can read.
+load helper
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    export JITDUMPDIR=$PWD
+    mkdir quirk
+    PERFJIT=dump record many.data "$BUILD/producers/many_functions" -n 300 -s 0.3
+    PERFJIT=dump record demo.data "$BUILD/tinyjit" --seconds=0.5 --wx --truth=demo.truth "$here/../../examples/tinyjit/demo.tj" >demo.out
+    PERFJIT=dump record churn.data "$BUILD/producers/address_churn" -s 0.5 churn.truth
+    record quirk.data "$BUILD/producers/quirks" sound quirk 0.2
+    record silent.data "$BUILD/producers/many_functions" -n 300 -s 0.2
+    record map.data "$BUILD/producers/perf_map_code" anon 0.2 map.truth >map.pid
+    mv "/tmp/perf-$(cat map.pid).map" map.map
+}
+
+setup() {
+    require_perf
+    cp -a "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work"
+    dump=$(dumps_of many.data)
+    number=${dump##*jit-} number=${number%.dump}
+}
+
+teardown() {
+    if [ -e "$BATS_FILE_TMPDIR/map.pid" ]; then rm -f "/tmp/perf-$(cat "$BATS_FILE_TMPDIR/map.pid").map"; fi
+    [ ! -e many.saved ] || cat many.saved >"$dump"
+}
+
+# checked STATUS ARGUMENT...: text and JSON have this status, JSON is one object and says so too, and the build with sanitizers says
+# the same.  Leaves them in text and json.
+checked() {
+    local wanted=$1
+    shift
+    run --separate-stderr perfjit check "$@"
+    exits "$wanted"
+    printf '%s\n' "$output" >text
+    run --separate-stderr "$BUILD/sanitized/perfjit" check --json "$@"
+    exits "$wanted"
+    printf '%s\n' "$output" >json
+    jq -s -e "length == 1 and (.[0] | type == \"object\" and .status == $wanted)" json >/dev/null || complain "no JSON: $output"
+}
+
+# is FILTER: it holds for the JSON.
+is() {
+    jq -e "$1" json >/dev/null || complain "not so: $1, in: $(jq -c . json)"
+}
+
+# only_cause DATA CAUSE: all samples in JIT code are unknown, for this reason, which text and JSON give.
+only_cause() {
+    checked 3 "$1"
+    is ".profile.samples | .jit_named == 0 and .jit_unknown > 50"
+    is ".profile | .unknown | length == 1 and .[0].cause == \"$2\" and .[0].samples > 50"
+    is ".profile.samples.jit_unknown == .profile.unknown[0].samples"
+    is ".profile.remedies | length == 1 and .[0].cause == \"$2\""
+    grep -qE "^ +$2: " text
+    is ".profile.sound == false"
+}
+
+# What perf shows of the samples after perfjit inject: "named unknown", those in JIT code.
+perf_counts() {
+    perfjit inject -q -i "$1" -o out.data || [ $? = 3 ]
+    perf script -i out.data -F ip,sym,dso -G --no-inline | awk '
+        /\(.*out\.data\.dso\/.*\)$/ { named++ }
+        /\[unknown\] \((\/\/anon|\[unloaded JIT code\]|\/tmp\/perf-[0-9]+\.map|.*memfd:.*|\[anon:.*)\)$/ { unknown++ }
+        END { print named + 0, unknown + 0 }'
+}
+
+# set_times DUMP FILTER TIME: the loads of DUMP that FILTER selects get another time, a number or what jq makes of the record.
+set_times() {
+    perfjit dump --json "$1" | jq -r "select(.type == \"CODE_LOAD\" and ($2)) | \"\(.offset + 8) \($3)\"" |
+        while read -r at time; do
+            for ((i = 0; i < 8; i++)); do printf "\\x$(printf %x $((time >> 8 * i & 255)))"; done |
+                dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+        done
+}
+
+# ---- Recordings ----
+
+@test "a recording in which all is named: status 0, and it says so" {
+    checked 0 many.data
+    is '.profile.sound and .profile.samples.jit_unknown == 0 and .profile.samples.jit_named > 100'
+    is '.profile.unknown == [] and .profile.remedies == []'
+    is ".profile.processes | length == 1 and .[0].pid == $number and .[0].functions == 300 and .[0].comm == \"many_functions\""
+    grep -qx '  sound: every sample in JIT code has a name' text
+}
+
+@test "perf.data is the default" {
+    mv many.data perf.data
+    checked 0
+    is '.profile.file == "perf.data"'
+}
+
+@test "as many samples are named and unknown as perf shows after inject" {
+    for data in many demo quirk churn; do
+        perfjit check --json $data.data >json || [ $? = 3 ]
+        counts=$(jq -r '.profile.samples | "\(.jit_named) \(.jit_unknown)"' json)
+        echo "# $data: $counts (named, unknown)" >&3
+        [ "$counts" = "$(perf_counts $data.data)" ] || complain "$data: $counts; perf: $(perf_counts $data.data)"
+        is '.profile.samples | .total == .outside_user + .in_files + .jit_named + .jit_unknown + .nowhere + .not_told'
+        is '(.profile.unknown | map(.samples) | add // 0) == .profile.samples.jit_unknown'
+    done
+    is '.profile.samples.jit_unknown > 20' # churn's
+}
+
+@test "code that is never logged: not-logged" {
+    checked 3 quirk.data
+    is '.profile.unknown | length == 1 and .[0].cause == "not-logged" and .[0].samples > 20'
+    is '.profile.samples.jit_named > 20'
+    grep -q 'no function that was logged ever had this address' text
+    first=$(jq '.profile.unknown[0].first_ip' json)
+    perfjit inject -q -i quirk.data -o out.data
+    perf script -i out.data -F ip,sym -G | awk '/unknown/ { print $1 }' | grep -qx "$(printf %x "$first")"
+}
+
+@test "code that runs on after it was freed: freed" {
+    checked 3 churn.data
+    is '.profile.unknown | length >= 1 and all(.cause == "freed")'
+}
+
+@test "a function that runs before its LOAD record: before-load" {
+    checked 0 many.data
+    cp "$dump" many.saved
+    # 0.15 s later is the middle of the recording.
+    set_times "$dump" '.record < 100' '.timestamp + 150000000'
+    checked 3 many.data
+    is '.profile.unknown | length == 1 and .[0].cause == "before-load" and .[0].samples > 10'
+    is '.profile.samples.jit_named > 50'
+    [ "$(perf_counts many.data)" = "$(jq -r '.profile.samples | "\(.jit_named) \(.jit_unknown)"' json)" ]
+}
+
+@test "no dump and no perf map: no-dump" {
+    only_cause silent.data no-dump
+}
+
+@test "the dump is not there: dump-missing; named with the recording, all is well" {
+    mv "$dump" away.dump
+    only_cause many.data dump-missing
+    is '.profile.findings | length == 1 and .[0].lost'
+    mkdir given
+    mv away.dump "given/${dump##*/}"
+    checked 0 many.data "given/${dump##*/}"
+    is '.profile.samples.jit_unknown == 0 and (.dumps | length == 1 and .[0].sound)'
+    mv "given/${dump##*/}" "$dump"
+}
+
+@test "the dump can't be read: dump-refused" {
+    cp "$dump" many.saved
+    printf 'something else, as long as the header of a dump is' >"$dump"
+    only_cause many.data dump-refused
+}
+
+@test "the dump was overwritten by another: dump-replaced" {
+    mv "$dump" kept
+    cp kept "$dump"
+    only_cause many.data dump-replaced
+    mv kept "$dump"
+}
+
+@test "a dump with another pid in its name: pid-namespace" {
+    other=$((number == 99999 ? 99998 : number + 1))
+    [ ${#other} = ${#number} ] || other=$((number - 1))
+    sed -i "s|/jit-$number\.dump|/jit-$other.dump|g" many.data
+    mv "$dump" "${dump%/*}/jit-$other.dump"
+    run --separate-stderr perfjit check many.data
+    mv "${dump%/*}/jit-$other.dump" "$dump"
+    exits 3
+    [[ $output == *pid-namespace:* ]]
+}
+
+@test "a dump with the times of no clock: wrong-clock" {
+    mkdir lie
+    record lie.data "$BUILD/producers/lying_clock" lie mono cycles ns 200
+    only_cause lie.data wrong-clock
+}
+
+@test "a dump that the recording does not name: no-marker" {
+    sed -i "s|/jit-$number\.dump|/xit-$number.dump|g" many.data
+    cp "$dump" .
+    only_cause many.data no-marker
+}
+
+@test "a perf map without the function: not-in-map; one of somebody else: map-refused" {
+    local map
+    map=/tmp/perf-$(cat map.pid).map
+    cp map.map "$map"
+    perfjit check --json map.data >json || [ $? = 3 ]
+    is '.profile.samples.jit_named > 50'
+    named=$(jq .profile.samples.jit_named json)
+    sed -n 1,10p map.map >"$map"
+    perfjit check --json map.data >json || [ $? = 3 ]
+    is ".profile.samples.jit_named < $named and (.profile.unknown | all(.cause == \"not-in-map\"))"
+    ln -sf "$PWD/map.map" "$map"
+    only_cause map.data map-refused
+    rm "$map"
+    only_cause map.data no-dump
+    checked 0 --perf-map "$(cat map.pid):map.map" map.data || checked 3 --perf-map "$(cat map.pid):map.map" map.data
+    is ".profile.samples.jit_named == $named"
+}
+
+@test "status 1: what is no recording, or is not there" {
+    echo 'no recording' >none
+    for file in none missing.data; do
+        run --separate-stderr perfjit check $file
+        exits 1
+        says $file
+    done
+}
+
+@test "status 2: two recordings, options that do not exist, --repair without one dump" {
+    for arguments in 'many.data demo.data' '--nonsense' '--repair out.dump' '--repair out.dump many.data'; do
+        run --separate-stderr perfjit check $arguments
+        exits 2
+    done
+    [ ! -e out.dump ]
+}
+
+@test "status 1: standard output can't be written" {
+    run --separate-stderr bash -c '"$BUILD/perfjit" check many.data >/dev/full'
+    exits 1
+    says "standard output"
+}
+
+@test "nothing is changed" {
+    files . >before
+    md5sum ./*.data quirk/* jit-* >sums
+    for data in many demo quirk churn silent; do perfjit check $data.data >/dev/null || [ $? = 3 ]; done
+    perfjit check ./jit-*.dump quirk/*.dump >/dev/null || [ $? = 3 ]
+    md5sum --quiet -c sums
+    files . | grep -v -e '^before ' -e '^sums ' -e '^after ' >after
+    grep -v -e '^before ' before | same after /dev/stdin
+}
+
+# ---- Dumps ----
+
+# A dump with each kind of record.
+every_record() {
+    mkdir every
+    PERFJIT=dump JITDUMPDIR=$PWD/every "$BUILD/producers/every_record" 0
+    mv every/jit-*.dump every.dump
+}
+
+@test "a dump: everything in it is counted as perfjit dump shows it" {
+    every_record
+    checked 0 every.dump
+    perfjit dump --json every.dump >records
+    for kind in LOAD MOVE UNLOAD DEBUG_INFO INLINE_INFO UNWINDING_INFO CLOSE; do
+        count=$(jq -s "map(select(.type == \"CODE_$kind\")) | length" records)
+        is ".dumps[0].records.${kind,,} == $count"
+        [ "$count" -ge 1 ]
+    done
+    is ".dumps[0] | .lines.functions == 2 and .lines.entries == 7 and .lines.outside == 0 and .inlined.calls == 2 and .inlined.spans == 3"
+    is '.dumps[0] | .sound and .names.functions == .records.load and .names.empty == 1 and .clock.header_agrees'
+    grep -qE '^ +CODE_LOAD +18$' text
+}
+
+# What is wrong in each of them: a filter on .dumps[0].
+faults=(
+    'sound 0 .quirks == [] and .findings == []'
+    'big-endian 0 .header.byte_order == "big"'
+    'header-version 0 .header.version == 2'
+    'header-foreign 3 .findings[0].what == "part of a dump that another process wrote"'
+    'name-empty 0 .names.empty == 1'
+    'name-absent 0 .names.empty == 1'
+    'name-unprintable 0 .names.unprintable == 1'
+    'time-backwards 0 .order.times_backwards == 1'
+    'record-unknown 3 .records.unknown == 1'
+    'record-torn 3 (.findings | map(.what) | index("torn part of a dump") != null)'
+    'dump-cut 3 .records.cut_bytes > 0'
+    'code-behind 0 (.quirks | map(.quirk) == ["code-behind"])'
+)
+
+@test "a dump: what is wrong with it is found" {
+    for fault in "${faults[@]}"; do
+        read -r name wanted filter <<<"$fault"
+        mkdir "fault-$name"
+        "$BUILD/producers/quirks" "$name" "fault-$name" 0
+        checked "$wanted" "fault-$name"/jit-*.dump
+        is ".dumps[0] | $filter"
+        is ".dumps[0].sound == ($wanted == 0)"
+    done
+}
+
+@test "a dump: unwind tables in every function of tinyjit, lines within them, no overlap without an unload" {
+    checked 0 "$(dumps_of demo.data)"
+    is '.dumps[0] | .unwind.functions == .names.functions and .unwind.broken == 0 and .order.overlaps == 0'
+    is '.dumps[0] | .lines.functions > 5 and .lines.outside == 0 and .lines.homeless == 0 and .lines.biased == 0'
+}
+
+@test "a dump: lines outside of their function, and without one" {
+    every_record
+    perfjit dump --json every.dump >records
+    at=$(jq -s 'map(select(.type == "CODE_DEBUG_INFO"))[0].offset' records)
+    printf '\xff' | dd of=every.dump bs=1 seek=$((at + 32 + 5)) conv=notrunc status=none # in the first entry's address
+    checked 3 every.dump
+    is '.dumps[0].lines | .outside == 1 and .homeless == 0'
+    printf '\xff' | dd of=every.dump bs=1 seek=$((at + 16 + 5)) conv=notrunc status=none # in the table's
+    checked 3 every.dump
+    is '.dumps[0].lines | .outside == 0 and .homeless == 1'
+    grep -q 'LOST: tables without a load' text
+}
+
+@test "a dump: node's lines are 0x40 too far" {
+    command -v node || skip "no node"
+    mkdir node
+    echo 'let s = 0; for (let i = 0; i < 1e5; i++) s += Math.sqrt(i); console.log(s)' >node/program.js
+    (cd node && node --perf-prof program.js)
+    perfjit check --json node/jit-*.dump >json || [ $? = 3 ]
+    is '.dumps[0].lines | .functions > 3 and .biased == .functions'
+}
+
+@test "a dump: times that stand still, and a header of another clock" {
+    PERFJIT=dump JITDUMPDIR=$PWD/quirk "$BUILD/producers/many_functions" -n 20 -s 0.01
+    still=$(grep -l function_00019 quirk/jit-*.dump)
+    checked 0 "$still"
+    is '.dumps[0].clock | .header_agrees and .stands_still == false'
+    head -c -16 "$still" >still.dump # without its CLOSE
+    set_times still.dump true 77
+    checked 3 still.dump
+    is '.dumps[0].clock | .stands_still and .first == 77 and .last == 77 and .header_agrees == false'
+    mkdir wall
+    "$BUILD/producers/lying_clock" wall wallus mono ns 20
+    checked 0 wall/jit-*.dump
+    is '.dumps[0].clock.header_agrees == false'
+    grep -q "the header's time is not that of the records" text
+}
+
+@test "a dump: names cannot reach the terminal" {
+    every_record
+    mv every.dump $'esc\033[31m.dump'
+    perfjit check ./esc*.dump >text
+    run ! grep -P '[\x00-\x09\x0b-\x1f\x7f]' text
+    perfjit check --json ./esc*.dump | jq -e '.dumps[0].file == "./esc\u001b[31m.dump"'
+}
+
+@test "status 1: a dump that can't be read; the others are checked" {
+    every_record
+    head -c 20 every.dump >short.dump
+    run --separate-stderr perfjit check --json short.dump every.dump
+    exits 1
+    says "short.dump: only 20 bytes"
+    jq -e '.dumps | map(.readable) == [false, true]' <<<"$output"
+}
+
+# ---- Repair ----
+
+# repair STATUS OUT DUMP
+repair() {
+    run --separate-stderr "$BUILD/sanitized/perfjit" check --json --repair "$2" "$3"
+    exits "$1"
+    printf '%s\n' "$output" >json
+}
+
+loads() {
+    perfjit dump --json "$1" | jq -c 'select(.type == "CODE_LOAD") | del(.record, .offset, .quirks)'
+}
+
+@test "repair: a sound dump is copied byte for byte" {
+    every_record
+    repair 0 copy.dump every.dump
+    cmp copy.dump every.dump
+    is '.repaired | .header_mended == false and .torn_parts == 0'
+}
+
+@test "repair: wherever a dump is cut, the copy is sound and has every function that was whole" {
+    every_record
+    loads every.dump >all
+    perfjit dump --json every.dump | jq -r 'select(.type == "CODE_LOAD") | .offset + .total_size' >ends
+    local size cut=40
+    size=$(stat -c %s every.dump)
+    for ((; cut < size; cut += 61)); do
+        head -c $cut every.dump >cut.dump
+        rm -f copy.dump
+        run --separate-stderr perfjit check --repair copy.dump cut.dump
+        [[ $status = 0 || $status = 3 ]] || complain "cut after $cut bytes: status $status: $stderr"
+        perfjit check copy.dump >text || complain "cut after $cut bytes: $(cat text)"
+        head -"$(awk -v cut=$cut '$1 <= cut { n++ } END { print n + 0 }' ends)" all >wanted
+        loads copy.dump | same /dev/stdin wanted || complain "cut after $cut bytes"
+        [ "$(perfjit dump --json copy.dump | tail -1 | jq -r .type)" = CODE_CLOSE ]
+    done
+}
+
+@test "repair: what is torn, unknown or another's is left out, and headers are mended" {
+    for name in $("$BUILD/producers/quirks" --names); do
+        mkdir "repair-$name"
+        "$BUILD/producers/quirks" "$name" "repair-$name" 0
+        wanted=0
+        case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut) wanted=3 ;; esac
+        repair $wanted "copy-$name.dump" "repair-$name"/jit-*.dump
+        checked 0 "copy-$name.dump"
+        is '.dumps[0] | .header.version == 1 and .records.close == 1 and .records.unknown + .records.broken + .records.torn_parts == 0'
+        [ "$(od -An -tu1 -j8 -N4 "copy-$name.dump" | tr -d ' ')" = 40000 ] || [ "$name" = big-endian ] || complain "$name: header"
+    done
+}
+
+@test "repair: a second header's meaning is kept, so that perfjit gives the same names" {
+    mkdir again
+    record again.data "$BUILD/producers/quirks" header-again again 0.2
+    names() {
+        perfjit inject -q -i again.data -o out.data
+        perf script -i out.data -F time,ip,sym -G --ns
+    }
+    names >before
+    repair 3 copy.dump again/jit-*.dump
+    is '.repaired.unloads > 0'
+    cat copy.dump >"$(echo again/jit-*.dump)"
+    names | same /dev/stdin before
+    grep -q alpha before
+}
+
+@test "repair: perf inject reads the copy, and finds every function that was whole" {
+    cp "$dump" many.saved
+    size=$(stat -c %s "$dump")
+    head -c $((size * 6 / 10)) many.saved >broken.dump
+    printf 'rubbish rubbish rubbish rubbish' | dd of=broken.dump bs=1 seek=$((size * 3 / 10)) conv=notrunc status=none
+    repair 3 copy.dump broken.dump
+    functions=$(jq .repaired.functions json)
+    [ "$functions" -ge 170 ] && [ "$functions" -lt 185 ]
+    cat copy.dump >"$dump"
+    perf inject --jit -i many.data -o theirs.data
+    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -eq "$functions" ]
+    rm -f "${dump%/*}/jitted-$number"-*.so
+    cat broken.dump >"$dump"
+    run perf inject --jit -i many.data -o theirs.data
+    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -lt "$functions" ] # it does matter
+    rm -f "${dump%/*}/jitted-$number"-*.so
+}
+
+@test "repair: no file is overwritten, and nothing is left behind by a failure" {
+    every_record
+    echo kept >there
+    ln -s nowhere dangling
+    files . >before
+    for out in there every.dump dangling no/such/directory .; do
+        run --separate-stderr perfjit check --repair $out every.dump
+        exits 1
+        says "$out: "
+    done
+    files . >after
+    grep -v ^before before >wanted
+    grep -v -e ^before -e ^after after | same /dev/stdin wanted
+    [ "$(cat there)" = kept ]
+}
