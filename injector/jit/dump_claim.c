@@ -233,16 +233,17 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
     return false;
 }
 
-/* Whether the dump's header is of a time at which the pid had another life: that one wrote the file then. */
+/* Whether the dump's header is of a time at which the pid had another life that claims a dump of this name: then that one
+ * wrote the file. */
 static bool opened_in_another_life(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    size_t count;
-    uint32_t first = process_lives_of(claims->lives, life_of(claims, claim)->pid, &count);
     uint64_t opened_ns = claim->dump.timestamp;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct process_life *life = &claims->lives->items[first + i];
-        if (first + i != claim->life && opened_ns >= life->begin.time_ns &&
-            opened_ns <= life->end_ns)
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct dump_claim *other = &claims->items[i];
+        const struct process_life *life = life_of(claims, other);
+        if (other->life != claim->life && life->pid == life_of(claims, claim)->pid &&
+            jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
+            opened_ns >= life->begin.time_ns && opened_ns <= life->end_ns)
             return true;
     }
     return false;
