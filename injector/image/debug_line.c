@@ -179,9 +179,11 @@ void debug_line_end_unit(struct debug_lines *lines, const struct debug_strings *
     sink_u8(section, 0); /* no directories */
     put_files(lines, strings);
     debug_patch_u32(section, header_length_at, (uint32_t)(section->size - header_length_at - 4));
+    section->overflow |= lines->program.overflow;
+    if (section->overflow) /* the program's size then counts bytes that it does not have */
+        return;
     debug_room(section, lines->program.size);
     sink_bytes(section, lines->program.data, lines->program.size);
-    section->overflow |= lines->program.overflow;
     debug_patch_u32(section, length_at, (uint32_t)(section->size - length_at - 4));
 }
 
