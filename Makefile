@@ -172,9 +172,9 @@ demo: setup
 # The units run with ASan and UBSan; the command's tests run the command as it is shipped, and where the input is
 # hostile the sanitized one as well.
 check: setup
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory -j$(shell nproc) tests
 	@tests/style.sh
-	@$(MAKE) --no-print-directory tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@$(MAKE) --no-print-directory -j$(shell nproc) tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@tests/run.sh $(abspath $(BUILD))
 	@$(MAKE) --no-print-directory bench-quick
 

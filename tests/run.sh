@@ -53,9 +53,11 @@ done
 # The command and the libraries as their users have them.
 for test in tests/cli/*.bats; do
     echo "== ${test#tests/}"
+    began=$SECONDS
     bats --tap "$test" >"$log" 2>&1
     status=$?
     grep -v '^1\.\.' "$log"
+    echo "# ${test#tests/}: $((SECONDS - began)) s"
     before=$failed
     count
     if [ $status -ne 0 ] && [ "$failed" = "$before" ]; then
