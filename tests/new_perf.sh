@@ -107,6 +107,7 @@ run_new_form() { # OPTION...
     [[ " $* " == *" --threads "* ]] || new_perf record --no-bpf-event -q -k mono -e cpu-clock -F 2000 "$@" -o - \
         "$work/unwind_shapes" frame-first "$work/dump" 0.5 2>/dev/null >"$root$work/in.stream" || return 1
     cp -r "$root$work/." "$work/"
+    rm -r "$work/dump" && mv "$root$work/dump" "$work/" || return 1 # the very files: a copy need not be the process's
     for from in "$work"/in.*; do
         "$build/perfjit" inject -q -i "$from" -o "$work/out.data" || return 1
         "$build/perfjit" inject -q -i "$from" -o - --dso-dir "$work/out.data.dso" >"$work/out.stream" || return 1
