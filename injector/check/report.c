@@ -2,6 +2,7 @@
 #include "injector/check/report.h"
 
 #include "injector/jit/code_name.h"
+#include "injector/json_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,19 +16,7 @@ enum { INDENT = 2, LABEL_COLUMNS = 38, VALUE_COLUMNS = 10 };
 
 static void put_json_text(const char *text)
 {
-    size_t size = strlen(text);
-    putchar('"');
-    for (size_t at = 0, bytes; at < size; at += bytes ? bytes : 1) {
-        unsigned char first = (unsigned char)text[at];
-        bytes = utf8_bytes(text + at, size - at);
-        if (first == '"' || first == '\\')
-            printf("\\%c", first);
-        else if (first < 0x20 || first == 0x7f || bytes == 0)
-            printf("\\u%04x", bytes ? first : 0xfffd);
-        else
-            fwrite(text + at, 1, bytes, stdout);
-    }
-    putchar('"');
+    json_text_put(text, strlen(text));
 }
 
 static void put_plain_text(const char *text)

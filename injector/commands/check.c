@@ -7,11 +7,9 @@
  */
 #include "injector/commands/check.h"
 
-#include "injector/array.h"
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
-#include "injector/jit/perf_map_source.h"
-#include "injector/perf_data/perf_input.h"
+#include "injector/commands/recording.h"
 #include "jitdump/byte_cursor.h"
 
 #include <argp.h>
@@ -26,21 +24,14 @@ enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_LOST = 3 
 
 struct check_options {
     const char *profile; /* NULL: none is checked */
-    char **dumps;
-    size_t dump_count, dump_capacity;
-    char **perf_maps;
-    size_t perf_map_count, perf_map_capacity;
-    const char *root;
+    struct recording_request request;
     const char *repair;
-    bool no_perf_map, json;
+    bool json;
 };
 
 /* Everything that looking at a recording makes, in the order in which it is made. */
 struct inspection {
-    struct perf_input input;
-    struct profile profile;
-    struct jit_processes processes;
-    struct timeline *timelines; /* one a process */
+    struct recording in;
     struct sample_census census;
 };
 
@@ -79,63 +70,46 @@ static int check_dumps(struct report *report, const struct check_options *option
 {
     int status = EXIT_SOUND;
     report_open_array(report, "dumps", NULL);
-    for (size_t i = 0; i < options->dump_count; i++)
-        status = worse(status, check_dump(report, options->dumps[i]));
+    for (size_t i = 0; i < options->request.dump_count; i++)
+        status = worse(status, check_dump(report, options->request.dumps[i]));
     report_close_array(report);
     return status;
 }
 
 /* ---- A recording ---- */
 
-static int play_timelines(struct inspection *run, struct findings *findings)
-{
-    run->timelines = calloc(run->processes.count + 1, sizeof *run->timelines);
-    if (!run->timelines)
-        return failure(findings, "out of memory");
-    for (size_t i = 0; !run->processes.none && i < run->processes.count; i++)
-        if (timeline_play(&run->timelines[i], &run->processes.items[i],
-                          run->profile.sample_times_ns, run->profile.sample_count, findings))
-            return -1;
-    return 0;
-}
-
 /* That there is neither dump nor map is what is to be explained here, and no failure. */
-static int read_processes(struct inspection *run, const struct check_options *options,
+static int open_recording(struct inspection *run, const struct check_options *options,
                           struct findings *findings)
 {
-    const struct perf_map_options perf_maps = {options->no_perf_map, options->perf_maps,
-                                               options->perf_map_count, options->root};
-    int result =
-        jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
-                           &perf_maps, options->root, false, findings);
-    if (result && run->processes.none) {
+    int result = recording_open(&run->in, options->profile, &options->request, findings);
+    if (result && run->in.processes.none) {
         findings->failure[0] = '\0';
         return 0;
     }
     return result;
 }
 
+static struct census_question question_of(const struct inspection *run,
+                                          const struct check_options *options)
+{
+    return (struct census_question){&run->in.profile, &run->in.processes, run->in.timelines,
+                                    options->request.no_perf_map};
+}
+
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    if (perf_input_open(&run->input, options->profile, findings) ||
-        profile_read(&run->profile, &run->input.file, findings) ||
-        read_processes(run, options, findings) || play_timelines(run, findings))
+    if (open_recording(run, options, findings) || recording_play(&run->in, findings))
         return -1;
-    const struct census_question question = {&run->profile, &run->processes, run->timelines,
-                                             options->no_perf_map};
+    const struct census_question question = question_of(run, options);
     return sample_census_take(&run->census, &question, findings);
 }
 
 static void release(struct inspection *run)
 {
     sample_census_free(&run->census);
-    for (size_t i = 0; run->timelines && i < run->processes.count; i++)
-        timeline_free(&run->timelines[i]);
-    free(run->timelines);
-    jit_processes_free(&run->processes);
-    profile_free(&run->profile);
-    perf_input_close(&run->input);
+    recording_free(&run->in);
 }
 
 static int check_profile(struct report *report, const struct check_options *options)
@@ -146,8 +120,7 @@ static int check_profile(struct report *report, const struct check_options *opti
     if (inspect(&run, options, &findings)) {
         fprintf(stderr, "perfjit: %s\n", findings.failure);
     } else {
-        const struct census_question question = {&run.profile, &run.processes, run.timelines,
-                                                 options->no_perf_map};
+        const struct census_question question = question_of(&run, options);
         profile_report(report, &question, &run.census, &findings);
         bool lost = run.census.unknown || run.census.not_told || findings_lost(&findings);
         status = lost ? EXIT_LOST : EXIT_SOUND;
@@ -161,7 +134,7 @@ static int check_profile(struct report *report, const struct check_options *opti
 
 static int repair(struct report *report, const struct check_options *options)
 {
-    const char *path = options->dumps[0];
+    const char *path = options->request.dumps[0];
     struct findings findings = {.quiet = true};
     struct dump_repair done;
     struct jit_dump dump;
@@ -182,7 +155,7 @@ static int repair(struct report *report, const struct check_options *options)
 
 /* ---- Options ---- */
 
-enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_ROOT, KEY_PERF_MAP, KEY_NO_PERF_MAP };
+enum option_key { KEY_JSON = 256, KEY_REPAIR };
 
 static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
@@ -192,16 +165,6 @@ static const struct argp_option option_table[] = {
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
     {0}};
-
-static int add_path(char ***paths, size_t *count, size_t *capacity, char *path)
-{
-    char **room = array_room(*paths, *count, capacity, sizeof *room);
-    if (!room)
-        return ENOMEM;
-    *paths = room;
-    room[(*count)++] = path;
-    return 0;
-}
 
 /* By its first bytes, or if it has none by its name.  O_NONBLOCK: it may be a FIFO. */
 static bool is_dump(const char *path)
@@ -223,7 +186,7 @@ static error_t take_argument(struct check_options *options, char *argument,
                              struct argp_state *state)
 {
     if (strcmp(argument, "-") != 0 && is_dump(argument))
-        return add_path(&options->dumps, &options->dump_count, &options->dump_capacity, argument);
+        return recording_request_add_dump(&options->request, argument);
     if (options->profile)
         argp_error(state, "one recording at a time, please: '%s' is a second one", argument);
     options->profile = argument;
@@ -232,9 +195,9 @@ static error_t take_argument(struct check_options *options, char *argument,
 
 static error_t take_end(struct check_options *options, struct argp_state *state)
 {
-    if (options->repair && (options->profile || options->dump_count != 1))
+    if (options->repair && (options->profile || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
-    if (!options->profile && options->dump_count == 0)
+    if (!options->profile && options->request.dump_count == 0)
         options->profile = "perf.data";
     return 0;
 }
@@ -249,21 +212,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
-    case KEY_ROOT:
-        options->root = argument;
-        return 0;
-    case KEY_PERF_MAP:
-        return add_path(&options->perf_maps, &options->perf_map_count, &options->perf_map_capacity,
-                        argument);
-    case KEY_NO_PERF_MAP:
-        options->no_perf_map = true;
-        return 0;
     case ARGP_KEY_ARG:
         return take_argument(options, argument, state);
     case ARGP_KEY_END:
         return take_end(options, state);
     default:
-        return ARGP_ERR_UNKNOWN;
+        return recording_request_take(&options->request, key, argument);
     }
 }
 
@@ -310,7 +264,6 @@ int check_command(int argc, char **argv)
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
         status = run_check(&options);
-    free(options.dumps);
-    free(options.perf_maps);
+    recording_request_free(&options.request);
     return status;
 }

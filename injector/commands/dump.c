@@ -10,8 +10,8 @@
 #include "injector/commands/dump.h"
 
 #include "injector/interruption.h"
-#include "injector/jit/code_name.h"
 #include "injector/jit/jit_dump.h"
+#include "injector/json_text.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -50,23 +50,11 @@ static void put_address(const struct field_writer *writer, const char *name, uin
     printf(writer->json ? "%" PRIu64 : "0x%" PRIx64, value);
 }
 
-/* A name may hold anything but NUL: what is not printable UTF-8 is escaped, so that a line stays a line. */
 static void put_bytes(const struct field_writer *writer, const char *name, const char *text,
                       size_t size)
 {
     put_name(writer, name);
-    putchar('"');
-    for (size_t at = 0, bytes; at < size; at += bytes ? bytes : 1) {
-        unsigned char first = (unsigned char)text[at];
-        bytes = utf8_bytes(text + at, size - at);
-        if (first == '"' || first == '\\')
-            printf("\\%c", first);
-        else if (first < 0x20 || first == 0x7f || bytes == 0)
-            printf("\\u%04x", bytes ? first : 0xfffd);
-        else
-            fwrite(text + at, 1, bytes, stdout);
-    }
-    putchar('"');
+    json_text_put(text, size);
 }
 
 static void put_text(const struct field_writer *writer, const char *name, const char *text)

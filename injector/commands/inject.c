@@ -5,6 +5,8 @@
  */
 #include "injector/commands/inject.h"
 
+#include "injector/commands/recording.h"
+
 #include "injector/array.h"
 #include "injector/image/added_map.h"
 #include "injector/image/dso_dir.h"
@@ -32,23 +34,14 @@ struct inject_options {
     char *dso_dir;
     bool dso_dir_given;
     enum image_layout layout;
-    char **dumps;
-    size_t dump_count, dump_capacity;
-    const char *root;
-    char **perf_maps; /* given by hand */
-    size_t perf_map_count, perf_map_capacity;
-    bool no_perf_map;
+    struct recording_request request;
     bool no_lines, compress_debug;
-    bool force;
     bool verbose, quiet;
 };
 
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
-    struct perf_input input;
-    struct profile profile;
-    struct jit_processes processes;
-    struct timeline *timelines; /* one a process */
+    struct recording in;
     struct image_plan plan;
     struct thread_list threads; /* if perf will unwind */
     struct added_maps added;
@@ -64,9 +57,6 @@ enum option_key {
     KEY_LAYOUT = 256,
     KEY_DSO_DIR,
     KEY_JITDUMP,
-    KEY_ROOT,
-    KEY_PERF_MAP,
-    KEY_NO_PERF_MAP,
     KEY_LIST_QUIRKS,
     KEY_NO_LINES,
     KEY_COMPRESS_DEBUG
@@ -102,16 +92,6 @@ static const struct argp_option option_table[] = {
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
-static int add_path(char ***paths, size_t *count, size_t *capacity, char *path)
-{
-    char **room = array_room(*paths, *count, capacity, sizeof *room);
-    if (!room)
-        return ENOMEM;
-    *paths = room;
-    room[(*count)++] = path;
-    return 0;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct inject_options *options = state->input;
@@ -129,23 +109,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->quiet = true;
         return 0;
     case 'f':
-        options->force = true;
+        options->request.any_owner = true;
         return 0;
     case KEY_DSO_DIR:
         options->dso_dir = strdup(argument);
         options->dso_dir_given = true;
         return options->dso_dir ? 0 : ENOMEM;
     case KEY_JITDUMP:
-        return add_path(&options->dumps, &options->dump_count, &options->dump_capacity, argument);
-    case KEY_PERF_MAP:
-        return add_path(&options->perf_maps, &options->perf_map_count, &options->perf_map_capacity,
-                        argument);
-    case KEY_NO_PERF_MAP:
-        options->no_perf_map = true;
-        return 0;
-    case KEY_ROOT:
-        options->root = argument;
-        return 0;
+        return recording_request_add_dump(&options->request, argument);
     case KEY_LIST_QUIRKS:
         quirk_print_all(stdout);
         exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE);
@@ -164,7 +135,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         argp_error(state, "unexpected argument '%s'", argument);
         return EINVAL;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return recording_request_take(&options->request, key, argument);
     }
 }
 
@@ -215,18 +186,6 @@ static int check_output(const struct inject_options *options, struct findings *f
 
 /* ---- The boxes of the pipeline that are loops ---- */
 
-static int play_timelines(struct injection *run, struct findings *findings)
-{
-    run->timelines = calloc(run->processes.count, sizeof *run->timelines);
-    if (!run->timelines)
-        return failure(findings, "out of memory");
-    for (size_t i = 0; i < run->processes.count; i++)
-        if (timeline_play(&run->timelines[i], &run->processes.items[i],
-                          run->profile.sample_times_ns, run->profile.sample_count, findings))
-            return -1;
-    return 0;
-}
-
 /* Find room for the unwind tables of the images of PROCESS, which begin at FIRST_IMAGE. */
 static int place_tables(struct injection *run, size_t first_image,
                         const struct jit_process *process, struct findings *findings)
@@ -235,7 +194,7 @@ static int place_tables(struct injection *run, size_t first_image,
     struct table_space space;
     if (!process->log.has_unwinding)
         return 0;
-    int result = table_space_open(&space, process, run->processes.items, plan)
+    int result = table_space_open(&space, process, run->in.processes.items, plan)
                      ? failure(findings, "out of memory")
                      : 0;
     for (size_t i = first_image; !result && i < plan->image_count; i++)
@@ -246,17 +205,17 @@ static int place_tables(struct injection *run, size_t first_image,
 
 static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
 {
-    bool stacks = perf_file_has_stacks(&run->input.file);
-    if (stacks && thread_list_read(&run->threads, &run->input.file))
+    bool stacks = perf_file_has_stacks(&run->in.input.file);
+    if (stacks && thread_list_read(&run->threads, &run->in.input.file))
         return failure(findings, "out of memory");
     if (stacks && layout == LAYOUT_IMAGE)
         layout = LAYOUT_APART;
-    for (size_t i = 0; i < run->processes.count; i++) {
-        struct jit_process *process = &run->processes.items[i];
+    for (size_t i = 0; i < run->in.processes.count; i++) {
+        struct jit_process *process = &run->in.processes.items[i];
         size_t first_image = run->plan.image_count;
         if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
             place_tables(run, first_image, process, findings) ||
-            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
+            added_maps_add(&run->added, &run->in.timelines[i], process, (uint32_t)i, &run->plan,
                            stacks ? &run->threads : NULL, findings))
             return -1;
     }
@@ -279,7 +238,7 @@ static int write_images(struct injection *run, bool compress_debug, struct findi
         struct jit_image *image = &run->plan.images[i];
         image->compress_debug = compress_debug;
         if (interruption_check(findings) ||
-            elf_image_write(image, &run->processes.items[image->process], i, run->dsos.fd,
+            elf_image_write(image, &run->in.processes.items[image->process], i, run->dsos.fd,
                             findings))
             return -1;
     }
@@ -296,17 +255,17 @@ static int compare_offsets(const void *left, const void *right)
 /* The records to leave out: the markers, and the mappings that would hide JIT code. */
 static int collect_dropped(struct injection *run, struct findings *findings)
 {
-    size_t count = run->processes.marker_count;
-    for (size_t i = 0; i < run->processes.count; i++)
-        count += run->timelines[i].dropped_count;
+    size_t count = run->in.processes.marker_count;
+    for (size_t i = 0; i < run->in.processes.count; i++)
+        count += run->in.timelines[i].dropped_count;
     run->dropped = malloc((count + 1) * sizeof *run->dropped);
     if (!run->dropped)
         return failure(findings, "out of memory");
-    for (size_t i = 0; i < run->processes.marker_count; i++)
-        run->dropped[run->dropped_count++] = run->processes.marker_offsets[i];
-    for (size_t i = 0; i < run->processes.count; i++)
-        for (size_t d = 0; d < run->timelines[i].dropped_count; d++)
-            run->dropped[run->dropped_count++] = run->timelines[i].dropped[d];
+    for (size_t i = 0; i < run->in.processes.marker_count; i++)
+        run->dropped[run->dropped_count++] = run->in.processes.marker_offsets[i];
+    for (size_t i = 0; i < run->in.processes.count; i++)
+        for (size_t d = 0; d < run->in.timelines[i].dropped_count; d++)
+            run->dropped[run->dropped_count++] = run->in.timelines[i].dropped[d];
     qsort(run->dropped, run->dropped_count, sizeof *run->dropped, compare_offsets);
     return 0;
 }
@@ -323,7 +282,7 @@ static bool added_time(void *context, size_t index, uint64_t *time_ns)
 static int added_put(void *context, size_t index, struct byte_sink *sink)
 {
     const struct injection *run = context;
-    struct added_map_source source = {&run->profile, run->processes.items, &run->plan,
+    struct added_map_source source = {&run->in.profile, run->in.processes.items, &run->plan,
                                       run->dsos.path, &run->threads};
     return added_map_put(&run->added.items[index], &source, sink);
 }
@@ -333,7 +292,7 @@ static int merge(struct injection *run, struct findings *findings)
     struct record_source added = {run, added_time, added_put};
     if (collect_dropped(run, findings))
         return -1;
-    return perf_rewrite(&run->output, &run->input.file, run->dropped, run->dropped_count, &added,
+    return perf_rewrite(&run->output, &run->in.input.file, run->dropped, run->dropped_count, &added,
                         findings);
 }
 
@@ -367,14 +326,9 @@ static int commit(struct injection *run, struct findings *findings)
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
-    const struct perf_map_options perf_maps = {options->no_perf_map, options->perf_maps,
-                                               options->perf_map_count, options->root};
     interruption_watch_files();
-    if (perf_input_open(&run->input, options->input, findings) ||
-        profile_read(&run->profile, &run->input.file, findings) ||
-        jit_processes_read(&run->processes, &run->profile, options->dumps, options->dump_count,
-                           &perf_maps, options->root, options->force, findings) ||
-        play_timelines(run, findings) || plan_images(run, options->layout, findings))
+    if (recording_open(&run->in, options->input, &options->request, findings) ||
+        recording_play(&run->in, findings) || plan_images(run, options->layout, findings))
         return -1;
     interruption_hold_signals();
     if (output_file_open(&run->output, options->output, findings) ||
@@ -393,12 +347,7 @@ static void release(struct injection *run)
     added_maps_free(&run->added);
     thread_list_free(&run->threads);
     image_plan_free(&run->plan);
-    for (size_t i = 0; run->timelines && i < run->processes.count; i++)
-        timeline_free(&run->timelines[i]);
-    free(run->timelines);
-    jit_processes_free(&run->processes);
-    profile_free(&run->profile);
-    perf_input_close(&run->input);
+    recording_free(&run->in);
 }
 
 /* ---- What is said about it ---- */
@@ -414,8 +363,8 @@ static void print_perf_map(const struct perf_map_counts *counts)
 
 static void print_details(const struct injection *run)
 {
-    for (size_t i = 0; i < run->processes.count; i++) {
-        const struct jit_process *process = &run->processes.items[i];
+    for (size_t i = 0; i < run->in.processes.count; i++) {
+        const struct jit_process *process = &run->in.processes.items[i];
         for (size_t d = 0; d < process->dump_count; d++)
             fprintf(stderr, "perfjit: process %" PRIu32 ": read %s\n", process->pid,
                     process->dump_paths[d]);
@@ -425,7 +374,7 @@ static void print_details(const struct injection *run)
     for (size_t i = 0; i < run->plan.image_count; i++) {
         const struct jit_image *image = &run->plan.images[i];
         char name[IMAGE_FILE_NAME_BYTES];
-        image_file_name(image, &run->processes.items[image->process], i, name);
+        image_file_name(image, &run->in.processes.items[image->process], i, name);
         fprintf(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64 "\n", run->dsos.path,
                 name, image->function_count, image->base + image->text_start);
     }
@@ -445,9 +394,9 @@ static void print_summary(const struct injection *run, const char *output,
 {
     size_t functions = 0, from_perf_maps = 0, maps = 0;
     char note[64] = "";
-    for (size_t i = 0; i < run->processes.count; i++) {
-        functions += own_functions(&run->processes.items[i]);
-        from_perf_maps += run->processes.items[i].perf_map_counts.functions;
+    for (size_t i = 0; i < run->in.processes.count; i++) {
+        functions += own_functions(&run->in.processes.items[i]);
+        from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;
     }
     if (from_perf_maps)
         snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
@@ -463,7 +412,7 @@ static void print_summary(const struct injection *run, const char *output,
 
 static int run_inject(const struct inject_options *options, struct findings *findings)
 {
-    struct injection run = {.processes = {.no_lines = options->no_lines},
+    struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
                             .output = {.fd = -1},
                             .dsos = {.fd = -1, .place_fd = -1}};
     if (!options->quiet)
@@ -499,8 +448,7 @@ int inject_command(int argc, char **argv)
     findings_free(&findings);
     free(options.output);
     free(options.dso_dir);
-    free(options.dumps);
-    free(options.perf_maps);
+    recording_request_free(&options.request);
     interruption_pass_on();
     return status;
 }

@@ -1,6 +1,8 @@
 /* See clock_evidence.h. */
 #include "injector/jit/clock_evidence.h"
 
+#include "injector/jit/dump_name.h"
+
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/byte_cursor.h"
@@ -117,26 +119,14 @@ static void read_pad1(struct clock_evidence *evidence, const struct jit_dump *du
 
 /* ---- The profile ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* How surely a mapping of FILENAME is one of the dump PATH: 2 if the paths agree, below some root directory perhaps, 1 if
  * only the names do, because the dump has been moved, and 0 if not even those.  It may be deleted by now. */
 static int names_dump(const char *filename, const char *path)
 {
-    static const char deleted[] = " (deleted)";
-    size_t length = strlen(filename), path_length = strlen(path);
-    size_t tail = sizeof deleted - 1;
-    if (length > tail && strcmp(filename + length - tail, deleted) == 0)
-        length -= tail;
+    size_t length = perf_map_name_length(filename), path_length = strlen(path);
     if (length <= path_length && strncmp(path + path_length - length, filename, length) == 0)
         return 2;
-    const char *name = base_name(filename), *wanted = base_name(path);
-    size_t name_length = length - (size_t)(name - filename);
-    return name_length == strlen(wanted) && strncmp(name, wanted, name_length) == 0;
+    return jit_dump_same_name(filename, path);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)

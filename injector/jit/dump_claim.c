@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/jit/dump_machine.h"
+#include "injector/jit/dump_name.h"
 #include "injector/jit/file_owner.h"
 
 #include <inttypes.h>
@@ -12,42 +13,6 @@
 
 /* A dump's first records and its process's FORK or EXIT can be stamped by clocks that are this far apart. */
 #define FIT_SLACK_NS UINT64_C(100000000)
-
-/* ---- Names ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-bool jit_dump_name_pid(const char *path, uint32_t *pid)
-{
-    const char *name = base_name(path);
-    if (strncmp(name, "jit-", 4) != 0)
-        return false;
-    uint64_t number = 0;
-    const char *digit = name + 4;
-    for (; *digit >= '0' && *digit <= '9' && number <= UINT32_MAX; digit++)
-        number = number * 10 + (uint64_t)(*digit - '0');
-    bool named = digit > name + 4 && number <= UINT32_MAX &&
-                 (strcmp(digit, ".dump") == 0 || strcmp(digit, ".dump (deleted)") == 0);
-    if (named)
-        *pid = (uint32_t)number;
-    return named;
-}
-
-static size_t name_length(const char *name)
-{
-    const char *end = strstr(name, " (deleted)");
-    return end ? (size_t)(end - name) : strlen(name);
-}
-
-bool jit_dump_same_name(const char *path, const char *other)
-{
-    const char *a = base_name(path), *b = base_name(other);
-    return name_length(a) == name_length(b) && strncmp(a, b, name_length(a)) == 0;
-}
 
 static bool same_file(const struct perf_map *a, const struct perf_map *b)
 {

@@ -72,10 +72,4 @@ size_t dump_claim_fit(const struct process_life *life, const struct jit_dump *du
 
 void dump_claims_free(struct dump_claims *claims);
 
-/* The number in jit-<number>.dump, at the end of PATH, or before " (deleted)" there.  Returns false if PATH is not named so. */
-bool jit_dump_name_pid(const char *path, uint32_t *pid);
-
-/* Whether the last parts of the two paths are equal, but for " (deleted)". */
-bool jit_dump_same_name(const char *path, const char *other);
-
 #endif

@@ -1,14 +1,14 @@
 /* See dump_place.h. */
 #include "injector/jit/dump_place.h"
 
+#include "injector/jit/live_process.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char deleted[] = " (deleted)";
 
 enum file_identity dump_place_compare(const struct perf_map *map, dev_t dev, ino_t ino)
 {
@@ -19,43 +19,11 @@ enum file_identity dump_place_compare(const struct perf_map *map, dev_t dev, ino
 
 /* ---- Is the process still there? ---- */
 
-/* The first line of /proc/PID/FILE that begins with KEY, or simply the first, into LINE. */
-static bool read_proc(uint32_t pid, const char *file, const char *key, char *line, int bytes)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/%s", pid, file);
-    FILE *stream = fopen(path, "r");
-    bool found = false;
-    while (stream && !found && fgets(line, bytes, stream))
-        found = strncmp(line, key, strlen(key)) == 0;
-    if (stream)
-        fclose(stream);
-    return found;
-}
-
 static int64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* When process PID was started, on CLOCK_MONOTONIC: field 22 of stat, in ticks since boot. */
-static bool start_ns(uint32_t pid, int64_t *start)
-{
-    char line[1024];
-    unsigned long long ticks;
-    if (!read_proc(pid, "stat", "", line, sizeof line))
-        return false;
-    const char *rest = strrchr(line, ')');
-    if (!rest || sscanf(rest + 1,
-                        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                        "%*d %llu",
-                        &ticks) != 1)
-        return false;
-    int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    *start = (int64_t)(ticks * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK))) - slept;
-    return true;
 }
 
 /* The process that has LIFE's pid here and now is the one that was recorded: it did not end in the recording, and it was
@@ -65,11 +33,10 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
                       uint32_t *namespace_pid)
 {
     enum { TICK_NS = 20000000 };
-    char line[256];
-    int64_t start;
+    struct live_process live;
     if (!perf_file_uses_clock(profile->file, CLOCK_MONOTONIC) ||
-        (life->end_ns != UINT64_MAX && !life->execed) || !start_ns(life->pid, &start) ||
-        !read_proc(life->pid, "status", "NSpid:", line, sizeof line))
+        (life->end_ns != UINT64_MAX && !life->execed) ||
+        !live_process_read(&live, life->pid, UINT64_MAX))
         return false;
     size_t count;
     const struct profile_map *maps = profile_maps_of(profile, life->pid, &count);
@@ -78,8 +45,9 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
         seen_ns = maps[i].time_ns;
     if (seen_ns == 0 && profile->sample_count)
         seen_ns = profile->sample_times_ns[profile->sample_count - 1];
-    *namespace_pid = (uint32_t)strtoul(strrchr(line, '\t') + 1, NULL, 10);
-    return start <= (int64_t)seen_ns + TICK_NS;
+    *namespace_pid = live.namespace_pid;
+    int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+    return (int64_t)live.started_boot_ns - slept <= (int64_t)seen_ns + TICK_NS;
 }
 
 /* ---- Where it may be ---- */
@@ -87,12 +55,9 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
 /* A copy of MAP's path without " (deleted)", behind PREFIX. */
 static char *path_below(const char *prefix, const struct perf_map *map)
 {
-    size_t length = strlen(map->filename), tail = sizeof deleted - 1;
     char *path;
-    if (length > tail && strcmp(map->filename + length - tail, deleted) == 0)
-        length -= tail;
     return asprintf(&path, "%s%s%.*s", prefix, prefix[0] && map->filename[0] != '/' ? "/" : "",
-                    (int)length, map->filename) < 0
+                    (int)perf_map_name_length(map->filename), map->filename) < 0
                ? NULL
                : path;
 }

@@ -1,6 +1,8 @@
 /* See given_dump.h. */
 #include "injector/jit/given_dump.h"
 
+#include "injector/jit/dump_name.h"
+
 #include "injector/jit/dump_machine.h"
 
 #include <inttypes.h>

@@ -1,6 +1,8 @@
 /* See heritage.h. */
 #include "injector/jit/heritage.h"
 
+#include "injector/jit/dump_name.h"
+
 #include "injector/array.h"
 #include "injector/jit/code_copy.h"
 

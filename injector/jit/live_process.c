@@ -45,7 +45,8 @@ static bool read_start(struct live_process *live, uint32_t pid)
         return false;
     uint64_t ticks = strtoull(at, NULL, 10), hz = (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t boot_wall_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
-    live->started_wall_ns = boot_wall_ns + ticks / hz * NS_PER_S + ticks % hz * (NS_PER_S / hz);
+    live->started_boot_ns = ticks / hz * NS_PER_S + ticks % hz * (NS_PER_S / hz);
+    live->started_wall_ns = boot_wall_ns + live->started_boot_ns;
     return true;
 }
 

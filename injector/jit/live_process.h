@@ -9,7 +9,8 @@
 struct live_process {
     uid_t uid;                /* effective */
     uint32_t namespace_pid;   /* the pid that it has for itself */
-    uint64_t started_wall_ns; /* when its pid came into being, on the wall clock */
+    uint64_t started_boot_ns; /* when its pid came into being, on CLOCK_BOOTTIME */
+    uint64_t started_wall_ns; /* the same, on the wall clock */
     bool other_root;          /* its root directory is not this program's */
 };
 

@@ -189,11 +189,11 @@ static uint64_t began_ns(const struct profile *profile, const struct profile_map
     for (size_t i = 0; i < map_count; i++)
         if (is_executable_memory(&maps[i]))
             last_ns = maps[i].time_ns;
-    for (size_t i = 0; i < profile->comm_count; i++) {
-        const struct profile_comm *comm = &profile->comms[i];
-        if (comm->pid == pid && (comm->record.misc & PERF_MISC_COMM_EXEC) &&
-            comm->time_ns <= last_ns && comm->time_ns > began)
-            began = comm->time_ns;
+    for (size_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        if (task->pid == pid && task->kind == TASK_EXEC && task->time_ns <= last_ns &&
+            task->time_ns > began)
+            began = task->time_ns;
     }
     return began;
 }

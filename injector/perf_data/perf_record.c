@@ -100,23 +100,6 @@ static bool sample_time(const struct perf_file *file, const struct perf_record *
     return true;
 }
 
-bool perf_record_sample_pid(const struct perf_file *file, const struct perf_record *record,
-                            uint32_t *pid)
-{
-    if (record->type != PERF_RECORD_SAMPLE)
-        return false;
-    const struct sample_layout *layout = layout_of(file, record);
-    if (!layout || !(layout->sample_type & PERF_SAMPLE_TID))
-        return false;
-    size_t before = PERF_RECORD_HEADER_BYTES +
-                    (layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8u : 0u) +
-                    (layout->sample_type & PERF_SAMPLE_IP ? 8u : 0u);
-    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    cursor_skip(&cursor, before);
-    *pid = cursor_u32(&cursor);
-    return !cursor.failed;
-}
-
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns)
 {
@@ -130,21 +113,22 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     return true;
 }
 
-/* pid and tid, if there, stand before the time; the address before them. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip)
 {
-    const uint64_t needed = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
-    uint64_t time_ns;
-    if (record->type != PERF_RECORD_SAMPLE || !sample_time(file, record, &time_ns))
+    const uint64_t needed = PERF_SAMPLE_TID | (ip ? PERF_SAMPLE_IP : 0);
+    if (record->type != PERF_RECORD_SAMPLE)
         return false;
     const struct sample_layout *layout = layout_of(file, record);
-    if ((layout->sample_type & needed) != needed)
+    if (!layout || (layout->sample_type & needed) != needed)
         return false;
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    cursor_skip(&cursor, layout->sample_time_off - 16u);
-    *ip = cursor_u64(&cursor);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    cursor_skip(&cursor, layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+    uint64_t addr = layout->sample_type & PERF_SAMPLE_IP ? cursor_u64(&cursor) : 0;
     *pid = cursor_u32(&cursor);
+    if (ip)
+        *ip = addr;
     return !cursor.failed;
 }
 
@@ -185,6 +169,13 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
     map->filename = cursor_cstr(&cursor);
     map->data = record->misc & PERF_MISC_MMAP_DATA;
     return !cursor.failed && map->len <= UINT64_MAX - map->start;
+}
+
+size_t perf_map_name_length(const char *filename)
+{
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(filename), tail = sizeof deleted - 1;
+    return length > tail && strcmp(filename + length - tail, deleted) == 0 ? length - tail : length;
 }
 
 bool perf_map_is_memory(const struct perf_map *map)

@@ -46,13 +46,9 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
-/* Whose sample it is, and where it hit.  Returns false if RECORD is no SAMPLE, or does not tell. */
+/* Whose sample it is, and where it hit (IP NULL: not asked).  Returns false if RECORD is no SAMPLE, or does not tell. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip);
-
-/* The process that a SAMPLE was taken in.  Returns false if RECORD is no SAMPLE or does not tell. */
-bool perf_record_sample_pid(const struct perf_file *file, const struct perf_record *record,
-                            uint32_t *pid);
 
 /* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
@@ -61,6 +57,9 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
 /* Read an MMAP or MMAP2 record.  Returns false if RECORD is neither, or broken. */
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map);
+
+/* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps has behind the names of files that are gone. */
+size_t perf_map_name_length(const char *filename);
 
 /* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file of its own: such as a
  * JIT may have made its arena of. */

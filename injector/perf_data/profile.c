@@ -46,16 +46,7 @@ static int add_comm(struct profile *profile, const struct perf_record *record)
     if (record->misc & PERF_MISC_COMM_EXEC)
         task.kind = TASK_EXEC;
     perf_record_time(profile->file, record, &task.time_ns);
-    if (pid != tid || add_task(profile, task))
-        return pid != tid ? 0 : -1;
-    struct profile_comm *comms =
-        array_room(profile->comms, profile->comm_count, &profile->comm_capacity, sizeof *comms);
-    if (!comms)
-        return -1;
-    profile->comms = comms;
-    struct profile_comm *comm = &comms[profile->comm_count++];
-    *comm = (struct profile_comm){task.time_ns, pid, *record};
-    return 0;
+    return pid == tid ? add_task(profile, task) : 0;
 }
 
 /* A FORK or EXIT; its trailer's time, if it has one, is that of the fields. */
@@ -119,7 +110,7 @@ bool profile_has_sample_of(const struct profile *profile, uint32_t pid)
     bool found = false;
     uint32_t other;
     while (!found && perf_walk_next(&walk, &record, &told))
-        found = perf_record_sample_pid(profile->file, &record, &other) && other == pid;
+        found = perf_record_sample(profile->file, &record, &other, NULL) && other == pid;
     findings_free(&told);
     return found;
 }
@@ -139,12 +130,13 @@ bool profile_any_trailer(const struct profile *profile, struct perf_record *reco
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
                                           uint64_t since_ns, uint64_t time_ns)
 {
-    const struct profile_comm *best = NULL;
-    for (size_t i = 0; i < profile->comm_count; i++) {
-        const struct profile_comm *comm = &profile->comms[i];
-        if (comm->pid == pid && comm->time_ns >= since_ns && comm->time_ns <= time_ns &&
-            (!best || comm->time_ns >= best->time_ns))
-            best = comm;
+    const struct profile_task *best = NULL;
+    for (size_t i = 0; i < profile->task_count; i++) {
+        const struct profile_task *task = &profile->tasks[i];
+        bool names = task->kind == TASK_EXEC || task->kind == TASK_RENAME;
+        if (names && task->pid == pid && task->time_ns >= since_ns && task->time_ns <= time_ns &&
+            (!best || task->time_ns >= best->time_ns))
+            best = task;
     }
     return best ? &best->record : NULL;
 }
@@ -250,7 +242,6 @@ const struct profile_map *profile_maps_of(const struct profile *profile, uint32_
 void profile_free(struct profile *profile)
 {
     free(profile->maps);
-    free(profile->comms);
     free(profile->tasks);
     free(profile->namespaces);
     free(profile->sample_times_ns);

@@ -10,18 +10,11 @@ struct profile_map {
     struct perf_record record;
 };
 
-/* The name that a process's main thread took. */
-struct profile_comm {
-    uint64_t time_ns;
-    uint32_t pid;
-    struct perf_record record;
-};
-
 enum task_kind {
     TASK_FORK,   /* of a process or thread */
     TASK_EXIT,   /* of a thread */
     TASK_EXEC,   /* of a process: a COMM by exec */
-    TASK_RENAME, /* any other COMM */
+    TASK_RENAME, /* any other COMM of a main thread */
 };
 
 /* Something that happened to a process or thread. */
@@ -53,8 +46,6 @@ struct profile {
     const struct perf_file *file;
     struct profile_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
-    struct profile_comm *comms; /* in file order */
-    size_t comm_count, comm_capacity;
     struct profile_task *tasks; /* in file order */
     size_t task_count, task_capacity;
     struct profile_namespace *namespaces; /* in file order */

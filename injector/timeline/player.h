@@ -23,9 +23,8 @@ struct player {
     struct address_map backed; /* index into mappings: what the profile's records say is there */
     const struct profile_map **mappings;
     size_t mapping_count, mapping_capacity;
-    struct address_map
-        mapped_since;           /* index into times: when the addresses were mapped last */
-    struct address_map vacated; /* some function that was there has been unloaded or moved */
+    struct address_map mapped_since; /* index into times: when the addresses were mapped last */
+    struct address_map vacated;      /* some function that was there has been unloaded or moved */
     uint64_t *times;
     size_t time_count, time_capacity;
     uint64_t

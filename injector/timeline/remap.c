@@ -22,16 +22,9 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static size_t name_length(const char *name)
-{
-    static const char deleted[] = " (deleted)";
-    size_t length = strlen(name), tail = sizeof deleted - 1;
-    return length > tail && strcmp(name + length - tail, deleted) == 0 ? length - tail : length;
-}
-
 static bool is_deleted(const struct perf_map *map)
 {
-    return map->filename[name_length(map->filename)] != '\0';
+    return map->filename[perf_map_name_length(map->filename)] != '\0';
 }
 
 /* The same bytes at the same addresses. */
@@ -41,8 +34,9 @@ static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
         return false;
     if (a->has_inode && b->has_inode)
         return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
-    size_t length = name_length(a->filename);
-    return length == name_length(b->filename) && strncmp(a->filename, b->filename, length) == 0;
+    size_t length = perf_map_name_length(a->filename);
+    return length == perf_map_name_length(b->filename) &&
+           strncmp(a->filename, b->filename, length) == 0;
 }
 
 /* Whether MAP, over live code, is the memory that the code is in; BEFORE, or NULL, is what was mapped there. */

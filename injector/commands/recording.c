@@ -1,0 +1,83 @@
+/* See recording.h. */
+#include "injector/commands/recording.h"
+
+#include "injector/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static error_t add_path(char ***paths, size_t *count, size_t *capacity, char *path)
+{
+    char **room = array_room(*paths, *count, capacity, sizeof *room);
+    if (!room)
+        return ENOMEM;
+    *paths = room;
+    room[(*count)++] = path;
+    return 0;
+}
+
+error_t recording_request_add_dump(struct recording_request *request, char *path)
+{
+    return add_path(&request->dumps, &request->dump_count, &request->dump_capacity, path);
+}
+
+error_t recording_request_take(struct recording_request *request, int key, char *argument)
+{
+    switch (key) {
+    case KEY_ROOT:
+        request->root = argument;
+        return 0;
+    case KEY_PERF_MAP:
+        return add_path(&request->perf_maps, &request->perf_map_count, &request->perf_map_capacity,
+                        argument);
+    case KEY_NO_PERF_MAP:
+        request->no_perf_map = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void recording_request_free(struct recording_request *request)
+{
+    free(request->dumps);
+    free(request->perf_maps);
+}
+
+int recording_open(struct recording *recording, const char *path,
+                   const struct recording_request *request, struct findings *findings)
+{
+    const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
+                                               request->perf_map_count, request->root};
+    if (perf_input_open(&recording->input, path, findings) ||
+        profile_read(&recording->profile, &recording->input.file, findings) ||
+        jit_processes_read(&recording->processes, &recording->profile, request->dumps,
+                           request->dump_count, &perf_maps, request->root, request->any_owner,
+                           findings))
+        return -1;
+    return 0;
+}
+
+int recording_play(struct recording *recording, struct findings *findings)
+{
+    const struct jit_processes *processes = &recording->processes;
+    recording->timelines = calloc(processes->count + 1, sizeof *recording->timelines);
+    if (!recording->timelines)
+        return failure(findings, "out of memory");
+    for (size_t i = 0; !processes->none && i < processes->count; i++)
+        if (timeline_play(&recording->timelines[i], &processes->items[i],
+                          recording->profile.sample_times_ns, recording->profile.sample_count,
+                          findings))
+            return -1;
+    return 0;
+}
+
+void recording_free(struct recording *recording)
+{
+    for (size_t i = 0; recording->timelines && i < recording->processes.count; i++)
+        timeline_free(&recording->timelines[i]);
+    free(recording->timelines);
+    jit_processes_free(&recording->processes);
+    profile_free(&recording->profile);
+    perf_input_close(&recording->input);
+}
