@@ -119,7 +119,7 @@ static int make_tables(struct elf_writer *writer)
 {
     size_t count = writer->image->function_count, names = 1;
     for (size_t i = 0; i < count; i++)
-        names += strlen(function_at(writer, i)->name) + 1;
+        names += function_at(writer, i)->name_bytes + (size_t)1;
     writer->symbols_bytes = (count + 1) * symbol_bytes(writer);
     writer->symbols = calloc(1, writer->symbols_bytes);
     writer->strings = malloc(names);
@@ -161,11 +161,12 @@ static void fill_tables(struct elf_writer *writer)
 {
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
-        size_t bytes = strlen(function->name) + 1;
-        memcpy(writer->strings + writer->strings_bytes, function->name, bytes);
+        char *name = writer->strings + writer->strings_bytes;
+        memcpy(name, function->name, function->name_bytes);
+        name[function->name_bytes] = '\0';
         set_symbol(writer, i + 1, writer->strings_bytes, function->addr - writer->image->base,
                    function->size);
-        writer->strings_bytes += bytes;
+        writer->strings_bytes += function->name_bytes + (size_t)1;
     }
 }
 

@@ -96,28 +96,41 @@ static struct jit_function *add_function(struct log_reader *reader)
     return append_function(reader->log, reader->dump_index);
 }
 
-/* The name of LOAD as perf can show it: in the dump if it is fit for that, else a copy.  NULL without memory. */
-static const char *take_name(struct log_reader *reader, const struct jit_record *record)
+static void set_name(struct jit_function *function, const char *name, size_t bytes)
 {
+    function->name = name;
+    function->name_bytes = (uint32_t)bytes;
+}
+
+/* Give FUNCTION the name of LOAD as perf can show it: in the dump if it is fit for that, else a copy.  Returns 0, or -1
+ * without memory. */
+static int take_name(struct log_reader *reader, const struct jit_record *record,
+                     struct jit_function *function)
+{
+    static const char unnamed[] = "[unnamed JIT code]";
     const struct jit_load *load = &record->load;
     struct code_log *log = reader->log;
     bool open = record->quirks & quirk_bit(QUIRK_NAME_OPEN);
     bool clean = code_name_is_clean(load->name, load->name_bytes);
     if (load->name_bytes == 0)
-        return "[unnamed JIT code]";
-    if (clean && !open)
-        return load->name;
+        set_name(function, unnamed, sizeof unnamed - 1);
+    else if (clean && !open)
+        set_name(function, load->name, load->name_bytes);
+    if (function->name)
+        return 0;
     char **names = array_room(log->names, log->name_count, &log->name_capacity, sizeof *names);
     char *name = code_name_mend(load->name, load->name_bytes);
     if (names)
         log->names = names;
     if (!names || !name) {
         free(name);
-        return NULL;
+        return -1;
     }
     if (!clean)
         tell_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
-    return names[log->name_count++] = name;
+    names[log->name_count++] = name;
+    set_name(function, name, load->name_bytes);
+    return 0;
 }
 
 /* What the fields of a LOAD say that is not so.  None of it is used: the dump belongs to the process that mapped it, and
@@ -141,14 +154,12 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
     struct jit_function *function = add_function(reader);
-    const char *name = function ? take_name(reader, record) : NULL;
-    if (!name)
+    if (!function || take_name(reader, record, function))
         return -1;
     function->addr = load->code_addr;
     function->size = load->code_size;
     function->code_index = load->code_index;
     function->pid = load->pid;
-    function->name = name;
     function->code = load->code;
     if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
         finding(reader->findings, FINDING_DUMP_TORN,
@@ -395,7 +406,7 @@ int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_
         return -1;
     function->addr = addr;
     function->size = size;
-    function->name = name;
+    set_name(function, name, strlen(name));
     return append_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
 }
 

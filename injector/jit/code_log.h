@@ -19,6 +19,7 @@ struct jit_function {
     uint64_t code_index;
     const char *name;    /* in the dump, or mended in the log's names */
     const uint8_t *code; /* size bytes in the dump, or NULL */
+    uint32_t name_bytes; /* without the NUL */
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
     uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */

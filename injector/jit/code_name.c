@@ -1,6 +1,7 @@
 /* See code_name.h. */
 #include "injector/jit/code_name.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,13 +32,26 @@ static bool is_control(const unsigned char *at, size_t count)
     return count == 1 ? at[0] < 0x20 || at[0] == 0x7f : at[0] == 0xc2 && at[1] < 0xa0;
 }
 
+/* Eight characters at once: the top bit of a byte is set where one is not in 0x20 to 0x7e.  A carry can only come from a
+ * byte that is itself not. */
+static uint64_t unprintable(const char *name)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), top = each * 0x80;
+    uint64_t eight;
+    memcpy(&eight, name, sizeof eight);
+    return (eight | (eight + each) | (eight - each * 0x20)) & top;
+}
+
 /* Nearly all names are; and each is looked at. */
 static bool is_printable_ascii(const char *name, size_t bytes)
 {
-    bool printable = true;
-    for (size_t i = 0; i < bytes; i++)
-        printable &= name[i] >= 0x20 && name[i] < 0x7f;
-    return printable;
+    uint64_t wrong = 0;
+    size_t i = 0;
+    for (; i + 8 <= bytes; i += 8)
+        wrong |= unprintable(name + i);
+    for (; i < bytes; i++)
+        wrong |= name[i] < 0x20 || name[i] >= 0x7f;
+    return wrong == 0;
 }
 
 bool code_name_is_clean(const char *name, size_t bytes)

@@ -61,6 +61,39 @@ const struct address_range *address_map_find(const struct address_map *map, uint
     return range_at(map, place);
 }
 
+/* Whether the first range that ends behind ADDR stands in leaf number AT. */
+static bool is_leaf_of(const struct address_map *map, size_t at, uint64_t addr)
+{
+    if (at >= map->count)
+        return false;
+    const struct address_leaf *leaf = map->leaves[at];
+    if (leaf->ranges[leaf->count - 1].end <= addr)
+        return false;
+    return at == 0 || map->leaves[at - 1]->ranges[map->leaves[at - 1]->count - 1].end <= addr;
+}
+
+static size_t find_slot_near(const struct address_leaf *leaf, size_t slot, uint64_t addr)
+{
+    for (size_t at = slot; at < leaf->count && at < slot + 2; at++)
+        if (leaf->ranges[at].end > addr && (at == 0 || leaf->ranges[at - 1].end <= addr))
+            return at;
+    return find_slot(leaf, addr);
+}
+
+const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
+                                                  struct address_place *place)
+{
+    size_t leaf = place->leaf, slot = place->slot;
+    if (!is_leaf_of(map, leaf, addr)) {
+        slot = 0;
+        if (!is_leaf_of(map, ++leaf, addr))
+            return address_map_find(map, addr, place);
+    }
+    place->slot = find_slot_near(map->leaves[leaf], slot, addr);
+    place->leaf = leaf;
+    return range_at(map, place);
+}
+
 const struct address_range *address_map_next(const struct address_map *map,
                                              struct address_place *place)
 {
@@ -141,37 +174,44 @@ static void erase(struct address_map *map, const struct address_place *place)
             (map->count - place->leaf) * sizeof(struct address_leaf *));
 }
 
-int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
+/* Take [START, END) from whoever has it; *PLACE is where a range of these addresses goes then. */
+static int make_room(struct address_map *map, uint64_t start, uint64_t end,
+                     struct address_place *place)
 {
-    struct address_place place;
-    while (address_map_find(map, start, &place)) {
-        struct address_range *range = &map->leaves[place.leaf]->ranges[place.slot];
+    while (address_map_find(map, start, place)) {
+        struct address_range *range = &map->leaves[place->leaf]->ranges[place->slot];
         struct address_range before = *range;
         if (before.start >= end)
             return 0;
         if (before.start < start && before.end > end) {
             range->start = end;
             before.end = start;
-            return insert(map, place, before);
-        }
-        if (before.start < start)
+            if (insert(map, *place, before))
+                return -1;
+        } else if (before.start < start) {
             range->end = start;
-        else if (before.end > end)
+        } else if (before.end > end) {
             range->start = end;
-        else
-            erase(map, &place);
+        } else {
+            erase(map, place);
+        }
     }
     return 0;
+}
+
+int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    return make_room(map, start, end, &place);
 }
 
 int address_map_set(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
 {
     if (start >= end)
         return 0;
-    if (address_map_clear(map, start, end))
-        return -1;
     struct address_place place;
-    address_map_find(map, start, &place);
+    if (make_room(map, start, end, &place))
+        return -1;
     return insert(map, place, (struct address_range){start, end, value});
 }
 

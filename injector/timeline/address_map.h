@@ -9,7 +9,8 @@
  *     |-7-|-------- 8 --------|--9--|
  *
  * The ranges stand sorted in leaves of at most ADDRESS_LEAF_RANGES, the leaves sorted in one array: a look-up
- * is two binary searches, a change moves at most one leaf's worth of ranges.
+ * is two binary searches, a change moves at most one leaf's worth of ranges.  Who looks up one address after the
+ * other, upwards, keeps the place: it mostly is in the same leaf, or the next.
  */
 #ifndef PERFJIT_ADDRESS_MAP_H
 #define PERFJIT_ADDRESS_MAP_H
@@ -34,7 +35,7 @@ struct address_map {
     size_t count, capacity;
 };
 
-/* A place in the map; any change of the map makes it invalid. */
+/* A place in the map; any change of the map makes it invalid, but for address_map_find_near. */
 struct address_place {
     size_t leaf, slot;
 };
@@ -42,6 +43,10 @@ struct address_place {
 /* The first range that ends behind ADDR, or NULL; *PLACE is where it stands. */
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
                                              struct address_place *place);
+
+/* The same, looked for from *PLACE on first, which an earlier look-up in this map gave, or all zeros. */
+const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
+                                                  struct address_place *place);
 
 /* The range behind *PLACE, or NULL. */
 const struct address_range *address_map_next(const struct address_map *map,

@@ -69,13 +69,14 @@ static int set_generation(struct player *player, uint32_t index)
     return address_map_set(&player->shown, function->addr, function->addr + function->size, index);
 }
 
-/* Add the changes that give FUNCTION what it still owns of its addresses. */
-static int show_function(struct player *player, uint32_t index)
+/* Add the changes that give FUNCTION what it still owns of its addresses.  NEAR: where the one before was found. */
+static int show_function(struct player *player, uint32_t index, struct address_place *near)
 {
     struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
+    const struct address_range *range =
+        address_map_find_near(&player->owners, function->addr, near);
+    struct address_place place = *near;
     for (; range && range->start < end; range = address_map_next(&player->owners, &place)) {
         if (range->value != index)
             continue;
@@ -101,10 +102,11 @@ static int show_unloaded(struct player *player)
 int player_end_moment(struct player *player)
 {
     struct moment *moment = &player->moment;
+    struct address_place near = {0};
     if (show_unloaded(player))
         return -1;
     for (size_t i = 0; i < moment->loaded_count; i++)
-        if (show_function(player, moment->loaded[i]))
+        if (show_function(player, moment->loaded[i], &near))
             return -1;
     moment->loaded_count = 0;
     moment->unloaded_count = 0;
@@ -130,15 +132,15 @@ static uint32_t owner_at(const struct player *player, uint64_t addr)
 /* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the code_index. */
 static bool is_repeated(const struct player *player, const struct jit_function *function)
 {
-    uint32_t owner = owner_at(player, function->addr);
-    if (owner == NO_IMAGE)
-        return false;
-    const struct jit_function *old = &player->process->log.functions[owner];
     struct address_place place;
     const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
-    return range->start == function->addr && range->end == function->addr + function->size &&
+    if (!range || range->start != function->addr)
+        return false;
+    const struct jit_function *old = &player->process->log.functions[range->value];
+    return range->end == function->addr + function->size &&
            old->addr == function->addr && old->size == function->size && old->code &&
-           function->code && strcmp(old->name, function->name) == 0 &&
+           function->code && old->name_bytes == function->name_bytes &&
+           memcmp(old->name, function->name, old->name_bytes) == 0 &&
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
 
@@ -293,6 +295,7 @@ static int move(struct player *player, const struct code_move *code_move)
         return 0;
     }
     function->name = functions[owner].name;
+    function->name_bytes = functions[owner].name_bytes;
     function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
     function->lines = functions[owner].lines;
     function->first_fde = functions[owner].first_fde;
