@@ -236,6 +236,26 @@ void findings_print(const struct findings *findings, FILE *stream)
         print_repaired(findings, stream);
 }
 
+static void move_cases(uint64_t *to_count, char **to_first, uint64_t *from_count, char **from_first)
+{
+    if (*to_first)
+        free(*from_first);
+    else
+        *to_first = *from_first;
+    *to_count += *from_count;
+    *from_count = 0;
+    *from_first = NULL;
+}
+
+void findings_move(struct findings *to, struct findings *from)
+{
+    for (int kind = 0; kind < FINDING_KINDS; kind++)
+        move_cases(&to->count[kind], &to->first[kind], &from->count[kind], &from->first[kind]);
+    for (int quirk = 0; quirk < QUIRKS; quirk++)
+        move_cases(&to->repaired[quirk], &to->first_repaired[quirk], &from->repaired[quirk],
+                   &from->first_repaired[quirk]);
+}
+
 void findings_free(struct findings *findings)
 {
     for (int kind = 0; kind < FINDING_KINDS; kind++)

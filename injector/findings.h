@@ -83,6 +83,9 @@ const char *finding_what(enum finding_kind kind);
 const char *finding_means(enum finding_kind kind); /* what was done about it, and what to do */
 bool finding_is_lost(enum finding_kind kind);
 
+/* Add what FROM found to TO, and leave nothing in it. */
+void findings_move(struct findings *to, struct findings *from);
+
 /* A paragraph for each kind that occurred: how often, the first case, what it means.  Then what was repaired, in one
  * line; verbose, in a paragraph for each quirk. */
 void findings_print(const struct findings *findings, FILE *stream);

@@ -74,7 +74,7 @@ static struct pair wall_pair(const struct clock_facts *facts, enum clock_kind ki
         return (struct pair){0};
     uint64_t header =
         evidence->header * 1000 - live->now[CLOCK_KIND_REALTIME] + live->now[CLOCK_KIND_MONOTONIC];
-    return header_pair(evidence, header, evidence->first, HEADER_ERROR_NS);
+    return header_pair(evidence, header, evidence->stamps.first, HEADER_ERROR_NS);
 }
 
 static struct pair live_pair(const struct clock_facts *facts, enum clock_kind kind)
@@ -109,10 +109,10 @@ static struct bounds bounds_of(const struct clock_evidence *evidence)
     struct bounds bounds = {0};
     if (evidence->marker_ns) {
         bounds.has_lower = true;
-        bounds.lower = evidence->marker_ns - evidence->first;
+        bounds.lower = evidence->marker_ns - evidence->stamps.first;
     }
     if (evidence->ended)
-        lower_upper(&bounds, evidence->end_ns - evidence->last);
+        lower_upper(&bounds, evidence->end_ns - evidence->stamps.last);
     if (evidence->sampled)
         lower_upper(&bounds, evidence->sampled_ns - evidence->sampled_stamp);
     return bounds;
@@ -131,7 +131,7 @@ static bool live_agrees(const struct clock_facts *facts, const struct pair *mark
 {
     struct bounds bounds = bounds_of(&facts->evidence);
     if (!live->known || before(live->profile, facts->evidence.end_ns) ||
-        before(live->dump, facts->evidence.last))
+        before(live->dump, facts->evidence.stamps.last))
         return false;
     if (marker->known)
         return apart(offset_of(live), offset_of(marker)) <=
@@ -180,8 +180,8 @@ static void by_best(struct clock_candidate *candidate, const struct pair *marker
 {
     struct clock_candidate other = *candidate;
     shift(candidate, marker);
-    by_marker_and_live(candidate, marker, live, evidence->last - evidence->first);
-    by_live(&other, live, evidence->first);
+    by_marker_and_live(candidate, marker, live, evidence->stamps.last - evidence->stamps.first);
+    by_live(&other, live, evidence->stamps.first);
     if (other.error_ns < candidate->error_ns)
         *candidate = other;
 }
@@ -197,7 +197,7 @@ static bool by_bounds(struct clock_candidate *candidate, const struct clock_evid
     uint64_t late = evidence->reused ? width / 2 : 0;
     candidate->source = CLOCK_SOURCE_BOUNDS;
     candidate->error_ns = width - late;
-    candidate->clock.from_ref = evidence->first;
+    candidate->clock.from_ref = evidence->stamps.first;
     candidate->clock.to_ref = evidence->marker_ns + late;
     return true;
 }
@@ -208,7 +208,7 @@ static bool possible_offset(const struct clock_facts *facts, enum clock_kind kin
 {
     uint64_t profile = facts->evidence.end_ns;
     bool wall = kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
-    if (wall != is_wall(facts->evidence.first))
+    if (wall != is_wall(facts->evidence.stamps.first))
         return false;
     if (wall || is_wall(profile))
         return true;
@@ -221,22 +221,22 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
 {
     const struct clock_evidence *evidence = &facts->evidence;
     enum clock_kind kind = candidate->kind;
-    uint64_t span_ns = evidence->last - evidence->first;
+    uint64_t span_ns = evidence->stamps.last - evidence->stamps.first;
     struct pair live = live_pair(facts, kind);
     struct pair marker =
-        header_pair(evidence, evidence->header, evidence->first,
+        header_pair(evidence, evidence->header, evidence->stamps.first,
                     evidence->header_half ? evidence->header_half : HEADER_ERROR_NS);
     if (!marker.known)
         marker = wall_pair(facts, kind);
     bool agrees = live_agrees(facts, &marker, &live);
-    candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->first));
+    candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
     if (marker.known && agrees) {
         by_best(candidate, &marker, &live, evidence);
     } else if (marker.known) {
         shift(candidate, &marker);
         by_marker(candidate, &marker, span_ns);
     } else if (agrees) {
-        by_live(candidate, &live, evidence->first);
+        by_live(candidate, &live, evidence->stamps.first);
     } else if (!by_bounds(candidate, evidence)) {
         return false;
     }
@@ -259,8 +259,8 @@ static bool make_converted(struct clock_candidate *candidate, const struct clock
         return true;
     }
     uint64_t header = jit_clock_to_perf(clock, evidence->header);
-    uint64_t first = jit_clock_to_perf(clock, evidence->first);
-    uint64_t last = jit_clock_to_perf(clock, evidence->last);
+    uint64_t first = jit_clock_to_perf(clock, evidence->stamps.first);
+    uint64_t last = jit_clock_to_perf(clock, evidence->stamps.last);
     struct pair marker = header_pair(evidence, header, first, HEADER_ERROR_NS);
     if (evidence->header_half)
         marker.error_ns =
@@ -279,8 +279,8 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     const struct clock_evidence *evidence = &facts->evidence;
     struct pair live = live_pair(facts, CLOCK_KIND_CYCLES);
     uint64_t rate = facts->live.cycles_per_s;
-    if (!live.known || !rate || !evidence->marker_ns || evidence->header > evidence->first ||
-        live.dump <= evidence->last || live.profile <= evidence->end_ns)
+    if (!live.known || !rate || !evidence->marker_ns || evidence->header > evidence->stamps.first ||
+        live.dump <= evidence->stamps.last || live.profile <= evidence->end_ns)
         return false;
     uint64_t cycles = live.dump - evidence->header, ns = live.profile - evidence->marker_ns;
     uint64_t expected = (uint64_t)((unsigned __int128)ns * rate / SEC);
@@ -295,7 +295,7 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     candidate->source = CLOCK_SOURCE_MARKER_LIVE;
     candidate->error_ns =
         marker.error_ns + live.error_ns +
-        drift((uint64_t)((unsigned __int128)(evidence->last - evidence->first) * SEC / rate),
+        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC / rate),
               DRIFT_PPM);
     candidate->proven = true;
     return true;

@@ -59,14 +59,14 @@ static void find_shared(struct residences *residences)
     }
 }
 
-static void count_stamp(struct clock_evidence *evidence, uint64_t stamp)
+void stamp_range_add(struct stamp_range *stamps, uint64_t stamp)
 {
-    if (evidence->record_count++ == 0)
-        evidence->first = evidence->last = stamp;
-    if (stamp < evidence->first)
-        evidence->first = stamp;
-    if (stamp > evidence->last)
-        evidence->last = stamp;
+    if (stamps->count++ == 0)
+        stamps->first = stamps->last = stamp;
+    if (stamp < stamps->first)
+        stamps->first = stamp;
+    if (stamp > stamps->last)
+        stamps->last = stamp;
 }
 
 static bool has_code(const struct jit_record *record)
@@ -75,13 +75,13 @@ static bool has_code(const struct jit_record *record)
                                record->id == JIT_CODE_UNLOAD);
 }
 
-static void read_stamps(struct clock_evidence *evidence, const struct jit_dump *dump)
+static void read_stamps(struct stamp_range *stamps, const struct jit_dump *dump)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
         if (has_code(&record))
-            count_stamp(evidence, record.timestamp);
+            stamp_range_add(stamps, record.timestamp);
 }
 
 static int add_record(struct residences *residences, const struct jit_record *record)
@@ -172,11 +172,15 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
 }
 
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                         const struct jit_dump *dump, uint32_t pid, struct clock_life life)
+                         const struct jit_dump *dump, const struct stamp_range *stamps,
+                         uint32_t pid, struct clock_life life)
 {
     *evidence = (struct clock_evidence){.header = dump->timestamp};
     read_pad1(evidence, dump);
-    read_stamps(evidence, dump);
+    if (stamps)
+        evidence->stamps = *stamps;
+    else
+        read_stamps(&evidence->stamps, dump);
     read_maps(evidence, profile, dump, pid, life);
     evidence->ended = life.end_ns != 0 && life.end_ns != UINT64_MAX;
     if (evidence->ended) {

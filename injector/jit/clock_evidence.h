@@ -13,13 +13,18 @@
 #include "injector/jit/jit_dump.h"
 #include "injector/perf_data/profile.h"
 
+/* The stamps of a dump's records with code: loads, moves, unloads. */
+struct stamp_range {
+    uint64_t first, last; /* the least and the greatest */
+    size_t count;
+};
+
 struct clock_evidence {
     /* Of the dump, on its clock, whatever that is. */
     uint64_t header;
     uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: not told */
-    uint64_t first, last; /* of the records with code; the least and the greatest */
-    size_t record_count;  /* of these */
-    bool reused;          /* an address belonged to more than one function */
+    struct stamp_range stamps;
+    bool reused; /* an address belonged to more than one function */
     /* Of the profile, on its clock. */
     uint64_t
         marker_ns; /* when the dump was mapped; 0: not told (perf record -p, or the dump was given by hand) */
@@ -38,9 +43,12 @@ struct clock_life {
     uint64_t end_ns; /* UINT64_MAX: it did not end there */
 };
 
-/* All but the members that the next function reads. */
+/* All but the members that the next function reads.  STAMPS, if not NULL, are DUMP's, which need not be read for them then. */
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
-                         const struct jit_dump *dump, uint32_t pid, struct clock_life life);
+                         const struct jit_dump *dump, const struct stamp_range *stamps,
+                         uint32_t pid, struct clock_life life);
+
+void stamp_range_add(struct stamp_range *stamps, uint64_t stamp);
 
 /* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time, and is only needed where
  * dump and profile are not on one clock.  Returns 0, or -1 without memory. */

@@ -398,6 +398,21 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
     return 0;
 }
 
+struct stamp_range code_log_stamps(const struct code_log *log)
+{
+    struct stamp_range stamps = {0};
+    for (size_t i = 0; i < log->event_count; i++)
+        if (log->events[i].kind != CODE_EVENT_END)
+            stamp_range_add(&stamps, log->events[i].time_ns);
+    return stamps;
+}
+
+void code_log_convert(struct code_log *log, const struct jit_clock *clock)
+{
+    for (size_t i = 0; i < log->event_count; i++)
+        log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+}
+
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
                        uint64_t size, const char *name)
 {

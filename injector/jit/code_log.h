@@ -122,6 +122,11 @@ struct code_log {
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings);
 
+/* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps: what they are, and what
+ * they are on the profile's clock once that is known. */
+struct stamp_range code_log_stamps(const struct code_log *log);
+void code_log_convert(struct code_log *log, const struct jit_clock *clock);
+
 /* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.  NAME must outlive LOG.
  * Returns 0, or -1 without memory. */
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,

@@ -66,8 +66,10 @@ static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, struct findings *findings)
 {
-    *claims =
-        (struct dump_claims){.profile = profile, .lives = lives, .any_owner = claims->any_owner};
+    *claims = (struct dump_claims){.profile = profile,
+                                   .lives = lives,
+                                   .any_owner = claims->any_owner,
+                                   .no_lines = claims->no_lines};
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct profile_map *map = &profile->maps[i];
         uint32_t number;
@@ -220,6 +222,22 @@ static bool is_trusted(const struct dump_claims *claims, const struct jit_dump *
     return claims->any_owner || file_owner_is_trusted(dump->owner_uid, claims->profile->file->path);
 }
 
+/* The log is made before the clock is known, which the stamps in it tell: a large dump is walked once.  Not where each case is
+ * told as it is found, since the dump may turn out to be another's. */
+static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
+                    struct findings *findings)
+{
+    static const struct jit_clock as_it_is = {0};
+    if (findings->verbose)
+        return 0;
+    claim->is_read = true;
+    claim->log.no_lines = claims->no_lines;
+    claim->told.progress = findings->progress;
+    int result = code_log_add(&claim->log, &claim->dump, 0, &as_it_is, &claim->told);
+    findings->progress = claim->told.progress;
+    return result ? failure(findings, "%s", claim->told.failure) : 0;
+}
+
 static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
@@ -245,11 +263,15 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
         return;
     }
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
+    if (read_log(claims, claim, findings))
+        return;
     char text[512];
     const struct process_life *life = life_of(claims, claim);
+    const struct stamp_range stamps = code_log_stamps(&claim->log);
     const struct jit_clock_question question = {
         .profile = claims->profile,
         .dump = &claim->dump,
+        .stamps = claim->is_read ? &stamps : NULL,
         .pid = life->pid,
         .read_live = clock_live_read,
         .life = {life->begin.time_ns, life->end_ns},
@@ -372,6 +394,8 @@ void dump_claims_free(struct dump_claims *claims)
     for (size_t i = 0; i < claims->count; i++) {
         jit_dump_close(&claims->items[i].dump);
         free(claims->items[i].place.path);
+        code_log_free(&claims->items[i].log);
+        findings_free(&claims->items[i].told);
     }
     free(claims->items);
     free(claims->markers);

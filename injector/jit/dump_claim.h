@@ -15,6 +15,7 @@
 #ifndef PERFJIT_DUMP_CLAIM_H
 #define PERFJIT_DUMP_CLAIM_H
 
+#include "injector/jit/code_log.h"
 #include "injector/jit/dump_place.h"
 #include "injector/jit/jit_clock.h"
 
@@ -34,6 +35,9 @@ struct dump_claim {
     struct dump_place place;
     struct jit_dump dump;
     struct jit_clock clock;
+    bool is_read;          /* log and told are valid */
+    struct code_log log;   /* of this dump alone, with its own stamps for times */
+    struct findings told;  /* about the log: findings only if it is used */
 };
 
 struct dump_marker {
@@ -49,9 +53,10 @@ struct dump_claims {
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
     bool any_owner; /* use other users' files, too */
+    bool no_lines;  /* leave records about source lines alone */
 };
 
-/* Collect the claims in PROFILE.  Of CLAIMS only any_owner need be set.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
+/* Collect the claims in PROFILE.  Of CLAIMS only any_owner and no_lines need be set.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
  * case. */
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, struct findings *findings);

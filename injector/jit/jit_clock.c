@@ -57,8 +57,8 @@ static void read_facts(struct chooser *chooser)
         .conv = question->profile->time_conv,
         .profile_kind = clock_kind_of_profile(question->profile->file),
     };
-    clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump, question->pid,
-                        question->life);
+    clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump,
+                        question->stamps, question->pid, question->life);
 }
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was then, they are the
@@ -97,12 +97,12 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
 {
     const struct clock_evidence *evidence = &facts->evidence;
     uint64_t slack_ns = 10 * MS + candidate->error_ns;
-    uint64_t first_ns = jit_clock_to_perf(&candidate->clock, evidence->first);
-    uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->last);
+    uint64_t first_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.first);
+    uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.last);
     /* A recording that does not tell the process's end may have ended before it; the header is of its beginning. */
     uint64_t header = evidence->header, marker = evidence->marker_ns;
     bool sane = marker ? (header < marker ? marker - header : header - marker) <= 10 * MS
-                       : header <= evidence->first && evidence->first - header < LONG_AFTER_NS;
+                       : header <= evidence->stamps.first && evidence->stamps.first - header < LONG_AFTER_NS;
     bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
     return first_ns + slack_ns >= begin_ns &&
            first_ns <= evidence->end_ns + (open ? LONG_AFTER_NS : slack_ns) &&
@@ -122,15 +122,15 @@ static bool is_suspicious(const struct clock_facts *facts, const struct clock_ca
 {
     const struct clock_evidence *evidence = &facts->evidence;
     uint64_t header = evidence->header, marker = evidence->marker_ns;
-    return candidate->source == CLOCK_SOURCE_SAME && marker && header <= evidence->first &&
-           evidence->first - header < evidence->end_ns - marker &&
+    return candidate->source == CLOCK_SOURCE_SAME && marker && header <= evidence->stamps.first &&
+           evidence->stamps.first - header < evidence->end_ns - marker &&
            (header < marker ? marker - header : header - marker) > 10 * MS;
 }
 
 static bool same_result(const struct clock_facts *facts, const struct jit_clock *a,
                         const struct jit_clock *b)
 {
-    const uint64_t stamps[] = {facts->evidence.first, facts->evidence.last};
+    const uint64_t stamps[] = {facts->evidence.stamps.first, facts->evidence.stamps.last};
     for (size_t i = 0; i < 2; i++) {
         uint64_t one = jit_clock_to_perf(a, stamps[i]), other = jit_clock_to_perf(b, stamps[i]);
         if ((one < other ? other - one : one - other) > MS)
@@ -216,7 +216,7 @@ static void tell_ns(const struct chooser *chooser, const struct clock_candidate 
                     enum finding_kind kind, struct findings *findings)
 {
     char offset_text[32], error_text[32];
-    uint64_t first = chooser->facts.evidence.first;
+    uint64_t first = chooser->facts.evidence.stamps.first;
     uint64_t profile = jit_clock_to_perf(&candidate->clock, first);
     bool behind = first <= profile;
     finding(findings, kind, "%s: %s: its clock is %s ns (± %s) %s the profile's, %s",
@@ -272,17 +272,17 @@ static void freeze(struct jit_clock *clock, const struct chooser *chooser, const
     uint64_t start_ns = evidence->marker_ns ? evidence->marker_ns : evidence->start_ns;
     *clock = (struct jit_clock){.frozen = true, .to_ref = start_ns};
     finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu records are %s",
-            chooser->question->dump->path, evidence->record_count, how);
+            chooser->question->dump->path, evidence->stamps.count, how);
 }
 
 /* Why stamps can't be times, if that is plain; else NULL. */
 static const char *useless(const struct clock_evidence *evidence)
 {
-    if (evidence->last == 0)
+    if (evidence->stamps.last == 0)
         return "all 0";
-    if (evidence->first == evidence->last && evidence->record_count > 1)
+    if (evidence->stamps.first == evidence->stamps.last && evidence->stamps.count > 1)
         return "all equal, and not of the life of the process";
-    if (evidence->last < evidence->start_ns && evidence->last < SEC)
+    if (evidence->stamps.last < evidence->start_ns && evidence->stamps.last < SEC)
         return "all of the first second after the machine's start, when there was no process yet";
     return NULL;
 }
@@ -311,7 +311,7 @@ static const char *refuse(const struct chooser *chooser, size_t fitting)
             "its times can't be placed in a profile that was %s: by its flags they are %s, %" PRIu64
             " to %" PRIu64 ", and the process is in the profile from %" PRIu64 " to %" PRIu64
             "; have the runtime use CLOCK_MONOTONIC, and record with perf record -k mono",
-            recorded(facts->profile_kind), claimed, evidence->first, evidence->last,
+            recorded(facts->profile_kind), claimed, evidence->stamps.first, evidence->stamps.last,
             evidence->marker_ns ? evidence->marker_ns : evidence->start_ns, evidence->end_ns);
     return chooser->why;
 }
@@ -337,8 +337,8 @@ static bool is_anothers(const struct chooser *chooser)
     bool outside = header + away_ns < chooser->question->life.begin_ns ||
                    (evidence->ended && header > evidence->end_ns + away_ns &&
                     header - evidence->end_ns < LONG_AFTER_NS);
-    return chooser->question->may_be_anothers && outside && header <= evidence->first &&
-           evidence->first - header < LONG_AFTER_NS;
+    return chooser->question->may_be_anothers && outside && header <= evidence->stamps.first &&
+           evidence->stamps.first - header < LONG_AFTER_NS;
 }
 
 /* The CPU's counter starts with the machine, as CLOCK_MONOTONIC does: header and mapping say about the same of its age. */
@@ -418,9 +418,9 @@ const char *jit_clock_choose(struct jit_clock *clock, const struct jit_clock_que
         return "the profile's events were recorded with different clocks, so that their times "
                "can't "
                "be compared; record all with perf record -k mono";
-    if (chooser.facts.evidence.record_count == 0)
+    if (chooser.facts.evidence.stamps.count == 0)
         return NULL;
-    if (chooser.facts.evidence.last == 0) {
+    if (chooser.facts.evidence.stamps.last == 0) {
         freeze(clock, &chooser, useless(&chooser.facts.evidence), findings);
         return NULL;
     }

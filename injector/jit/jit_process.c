@@ -54,13 +54,12 @@ int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dum
     return 0;
 }
 
-/* Read DUMP, which belongs to LIFE; it and PATH are the process's then, and *DUMP and *PATH are emptied. */
-static int take_dump(struct jit_processes *processes, uint32_t life, struct jit_dump *dump,
-                     char **path, const struct jit_clock *clock, struct findings *findings)
+/* DUMP, read already or not, and PATH are the process's then, and *DUMP and *PATH are emptied. */
+static int take_dump(struct jit_process *process, bool is_read, struct jit_dump *dump, char **path,
+                     const struct jit_clock *clock, struct findings *findings)
 {
-    struct jit_process *process = jit_process_of_life(processes, life);
-    if (!process ||
-        code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings) ||
+    if ((!is_read &&
+         code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings)) ||
         jit_process_add_dump(process, dump, *path))
         return failure(findings, "out of memory");
     dump->data = NULL;
@@ -73,11 +72,28 @@ static int take_given(struct jit_processes *processes, struct given_dumps *given
 {
     for (size_t i = 0; i < given->count; i++) {
         struct given_dump *item = &given->items[i];
-        if (item->usable &&
-            take_dump(processes, item->life, &item->dump, &item->path, &item->clock, findings))
+        if (!item->usable)
+            continue;
+        struct jit_process *process = jit_process_of_life(processes, item->life);
+        if (!process)
+            return failure(findings, "out of memory");
+        if (take_dump(process, false, &item->dump, &item->path, &item->clock, findings))
             return -1;
     }
     return 0;
+}
+
+/* A log that was made already can be taken over if there is none yet. */
+static bool take_log(struct jit_process *process, struct dump_claim *claim,
+                     struct findings *findings)
+{
+    if (!claim->is_read || process->dump_count)
+        return false;
+    process->log = claim->log;
+    claim->log = (struct code_log){0};
+    code_log_convert(&process->log, &claim->clock);
+    findings_move(findings, &claim->told);
+    return true;
 }
 
 static int take_claims(struct jit_processes *processes, struct dump_claims *claims,
@@ -85,8 +101,13 @@ static int take_claims(struct jit_processes *processes, struct dump_claims *clai
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
-        if (claim->state == CLAIM_FOUND && take_dump(processes, claim->life, &claim->dump,
-                                                     &claim->place.path, &claim->clock, findings))
+        if (claim->state != CLAIM_FOUND)
+            continue;
+        struct jit_process *process = jit_process_of_life(processes, claim->life);
+        if (!process)
+            return failure(findings, "out of memory");
+        bool is_read = take_log(process, claim, findings);
+        if (take_dump(process, is_read, &claim->dump, &claim->place.path, &claim->clock, findings))
             return -1;
     }
     return 0;
@@ -241,7 +262,7 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
                        const struct perf_map_options *perf_maps, const char *root, bool any_owner,
                        struct findings *findings)
 {
-    struct dump_claims claims = {.any_owner = any_owner};
+    struct dump_claims claims = {.any_owner = any_owner, .no_lines = processes->no_lines};
     struct given_dumps given;
     *processes = (struct jit_processes){.no_lines = processes->no_lines};
     int result = given_dumps_open(&given, extra, extra_count, findings);
