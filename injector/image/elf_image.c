@@ -2,6 +2,7 @@
 #include "injector/image/elf_image.h"
 
 #include "injector/image/debug_image.h"
+#include "injector/image/image_text.h"
 #include "injector/image/unwind_table.h"
 #include "injector/interruption.h"
 
@@ -10,10 +11,8 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -455,92 +454,17 @@ static int write_elf(struct elf_writer *writer, int fd)
     return result ? -1 : 0;
 }
 
-/* ---- The code ---- */
-
-/* Pieces of code that are written with one system call. */
-struct code_batch {
-    struct iovec pieces[IOV_MAX];
-    int count;
-    uint64_t start, end; /* file offsets */
-};
-
-static int write_batch(int fd, struct code_batch *batch)
-{
-    struct iovec *piece = batch->pieces;
-    while (batch->count) {
-        ssize_t written = pwritev(fd, piece, batch->count, (off_t)batch->start);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        batch->start += (uint64_t)written;
-        size_t left = (size_t)written;
-        for (; batch->count && left >= piece->iov_len; batch->count--)
-            left -= piece++->iov_len;
-        if (batch->count) { /* the kernel took a part of a piece */
-            piece->iov_base = (char *)piece->iov_base + left;
-            piece->iov_len -= left;
-        }
-    }
-    return 0;
-}
-
-static void add_piece(struct code_batch *batch, const void *bytes, size_t count)
-{
-    batch->pieces[batch->count++] = (struct iovec){(void *)(uintptr_t)bytes, count};
-    batch->end += count;
-}
-
-/* The functions' bytes, from the mapped dump to the file; between neighbours a few zeros go along, larger gaps
- * stay holes. */
-static int write_code(const struct elf_writer *writer, int fd)
-{
-    static const uint8_t zeros[PAGE_BYTES];
-    struct code_batch batch = {.start = writer->image->text_start,
-                               .end = writer->image->text_start};
-    size_t told = 0;
-    for (size_t i = 0; i < writer->image->function_count; i++) {
-        const struct jit_function *function = function_at(writer, i);
-        uint64_t offset = function->addr - writer->image->base;
-        if (!function->code)
-            continue;
-        if (batch.count > IOV_MAX - 2 || offset - batch.end > sizeof zeros) {
-            uint64_t bytes = batch.end - batch.start;
-            if (write_batch(fd, &batch))
-                return -1;
-            progress_step(writer->progress, i - told, bytes);
-            told = i;
-            batch.start = batch.end = offset;
-        }
-        if (offset > batch.end)
-            add_piece(&batch, zeros, (size_t)(offset - batch.end));
-        add_piece(&batch, function->code, (size_t)function->size);
-    }
-    uint64_t bytes = batch.end - batch.start;
-    if (write_batch(fd, &batch))
-        return -1;
-    progress_step(writer->progress, writer->image->function_count - told, bytes);
-    return 0;
-}
-
-static int write_piece(int fd, uint64_t offset, const void *bytes, size_t count)
-{
-    struct code_batch batch = {.start = offset, .end = offset};
-    add_piece(&batch, bytes, count);
-    return write_batch(fd, &batch);
-}
-
-/* What libelf was told to leave alone. */
+/* What libelf was told to leave alone, but for the code. */
 static int write_contents(const struct elf_writer *writer, int fd)
 {
     const struct jit_image *image = writer->image;
     size_t tables_bytes = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
-    if (write_code(writer, fd) || write_piece(fd, writer->note_start, writer->note, NOTE_BYTES))
+    if (image_piece_write(fd, writer->note_start, writer->note, NOTE_BYTES))
         return -1;
-    return writer->tables ? write_piece(fd, image->tables_start, writer->tables, tables_bytes) : 0;
+    return writer->tables
+               ? image_piece_write(fd, image->tables_start, writer->tables, tables_bytes)
+               : 0;
 }
-
-/* ---- All together ---- */
 
 void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
                      char name[IMAGE_FILE_NAME_BYTES])
@@ -550,19 +474,74 @@ void image_file_name(const struct jit_image *image, const struct jit_process *pr
              index, id[0], id[1], id[2], id[3]);
 }
 
-static int write_file(struct elf_writer *writer, const char *name, int dir_fd,
-                      struct findings *findings)
+/* ---- All together ---- */
+
+static int fill(struct elf_writer *writer, struct findings *findings)
+{
+    fill_tables(writer);
+    if (fill_build_id(writer))
+        return failure(findings, "out of memory");
+    fill_note(writer);
+    return 0;
+}
+
+static int create(int dir_fd, const char *name, struct findings *findings)
 {
     int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return failure(findings, "%s: can't make it: %s", name, strerror(errno));
-    errno = 0;
-    int result = write_elf(writer, fd) || write_contents(writer, fd);
+    return fd < 0 ? failure(findings, "%s: can't make it: %s", name, strerror(errno)) : fd;
+}
+
+static int cannot_write(const char *name, struct findings *findings)
+{
     int error = errno;
-    if (result && !interruption_check(findings))
-        failure(findings, "%s: can't write it: %s", name, error ? strerror(error) : elf_errmsg(-1));
+    if (interruption_check(findings))
+        return -1;
+    return failure(findings, "%s: can't write it: %s", name,
+                   error ? strerror(error) : elf_errmsg(-1));
+}
+
+static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
+                       struct findings *findings)
+{
+    char name[IMAGE_FILE_NAME_BYTES];
+    if (fill(writer, findings))
+        return -1;
+    image_file_name(writer->image, writer->process, index, name);
+    int fd = create(dir_fd, name, findings);
+    if (fd < 0)
+        return -1;
+    errno = 0;
+    int result = write_elf(writer, fd) ||
+                         image_text_write(writer->image, writer->process, fd, writer->progress) ||
+                         write_contents(writer, fd)
+                     ? cannot_write(name, findings)
+                     : 0;
     close(fd);
-    return result ? -1 : 0;
+    return result;
+}
+
+/* The build-id, and so the name, is only known when the code is on its way already. */
+static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
+                       struct findings *findings)
+{
+    char part[IMAGE_FILE_NAME_BYTES], name[IMAGE_FILE_NAME_BYTES];
+    struct image_text text;
+    snprintf(part, sizeof part, "jit-%" PRIu32 "-%zu-part.so", writer->process->pid, index);
+    int fd = create(dir_fd, part, findings);
+    if (fd < 0)
+        return -1;
+    image_text_begin(&text, writer->image, writer->process, fd, writer->progress);
+    int result = fill(writer, findings);
+    if (image_text_end(&text))
+        result = cannot_write(part, findings);
+    errno = 0;
+    if (!result && (write_elf(writer, fd) || write_contents(writer, fd)))
+        result = cannot_write(part, findings);
+    close(fd);
+    image_file_name(writer->image, writer->process, index, name);
+    if (!result && renameat(dir_fd, part, dir_fd, name))
+        result = cannot_write(name, findings);
+    return result;
 }
 
 int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
@@ -570,23 +549,18 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
 {
     struct elf_writer writer = {
         .image = image, .process = process, .progress = &findings->progress};
-    int result = -1;
+    int result;
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    bool made = !make_tables(&writer) && !make_unwind_tables(&writer) &&
-                !debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
-                                  writer.dump->big_endian);
-    if (made)
-        fill_tables(&writer);
-    if (!made || fill_build_id(&writer)) {
-        failure(findings, "out of memory");
-    } else {
-        char name[IMAGE_FILE_NAME_BYTES];
-        fill_note(&writer);
-        image_file_name(image, process, index, name);
-        result = write_file(&writer, name, dir_fd, findings);
-    }
+    if (make_tables(&writer) || make_unwind_tables(&writer) ||
+        debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
+                         writer.dump->big_endian))
+        result = failure(findings, "out of memory");
+    else if (image_text_is_large(image))
+        result = write_large(&writer, index, dir_fd, findings);
+    else
+        result = write_small(&writer, index, dir_fd, findings);
     free(writer.symbols);
     free(writer.strings);
     free(writer.tables);
