@@ -205,9 +205,20 @@ int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
     return make_room(map, start, end, &place);
 }
 
+/* Add RANGE, which lies behind all others, where there is room for it.  Returns false if there is none. */
+static bool append(struct address_map *map, struct address_range range)
+{
+    struct address_leaf *last = map->count ? map->leaves[map->count - 1] : NULL;
+    if (!last || last->count == ADDRESS_LEAF_RANGES ||
+        last->ranges[last->count - 1].end > range.start)
+        return false;
+    last->ranges[last->count++] = range;
+    return true;
+}
+
 int address_map_set(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
 {
-    if (start >= end)
+    if (start >= end || append(map, (struct address_range){start, end, value}))
         return 0;
     struct address_place place;
     if (make_room(map, start, end, &place))
