@@ -59,6 +59,17 @@ static void assert_finds(const struct address_map *map, const struct model *mode
         assert_int_equal(next->start, end);
 }
 
+/* find_near finds what find does, wherever it is told to begin. */
+static void assert_finds_near(const struct address_map *map, uint64_t addr,
+                              struct address_place *near)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, addr, &place);
+    assert_ptr_equal(address_map_find_near(map, addr, near), range);
+    assert_int_equal(near->leaf, place.leaf);
+    assert_int_equal(near->slot, place.slot);
+}
+
 static size_t range_count(const struct address_map *map)
 {
     size_t count = 0;
@@ -74,6 +85,8 @@ static void play(uint64_t seed, int steps, uint32_t longest)
 {
     struct address_map map = {0};
     struct model model = {{0}};
+    struct address_place near = {0};
+    uint64_t upwards = 0;
     for (int i = 0; i < steps; i++) {
         uint64_t start = random_below(&seed, SPACE);
         uint64_t end = start + random_below(&seed, longest + 1);
@@ -84,6 +97,8 @@ static void play(uint64_t seed, int steps, uint32_t longest)
                                      : address_map_set(&map, start, end, value);
         assert_int_equal(result, 0);
         assert_finds(&map, &model, random_below(&seed, SPACE));
+        upwards = (upwards + random_below(&seed, 9)) % SPACE;
+        assert_finds_near(&map, upwards, &near);
         if (i % 16 == 0)
             assert_same(&map, &model);
     }

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 enum { ADDR = 0x40000123, PAGE = 4096 };
 
@@ -425,6 +427,58 @@ static void move_in_the_page(void)
         function(i)->addr += 16;
 }
 
+/* Two functions that are together too large for one thread to copy alone. */
+enum { LARGE_FUNCTION_BYTES = 3 << 19 };
+
+static uint8_t *add_large_functions(void)
+{
+    uint8_t *code = malloc(2 * LARGE_FUNCTION_BYTES);
+    assert_non_null(code);
+    for (size_t i = 0; i < 2 * LARGE_FUNCTION_BYTES; i++)
+        code[i] = (uint8_t)(i * 2654435761u >> 24);
+    for (uint32_t i = 0; i < 2; i++) {
+        add_visible(ADDR + i * (LARGE_FUNCTION_BYTES + UINT64_C(16)), LARGE_FUNCTION_BYTES);
+        function(i)->code = code + i * (size_t)LARGE_FUNCTION_BYTES;
+    }
+    return code;
+}
+
+static void test_large_image_is_as_a_small_one(void **state)
+{
+    struct written written;
+    (void)state;
+    uint8_t *code = add_large_functions();
+    write_image(&written);
+    assert_code(&written);
+    assert_symbols(&written);
+    assert_segments(&written);
+    assert_build_id(&written);
+    release(&written);
+    free(code);
+}
+
+static void test_large_image_that_can_not_be_written_is_a_failure(void **state)
+{
+    struct rlimit before, small = {1 << 20, RLIM_INFINITY};
+    struct image_plan plan = {0};
+    struct findings findings = {0};
+    (void)state;
+    uint8_t *code = add_large_functions();
+    int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int result = elf_image_write(plan.images, &built.process, 7, dir_fd, &findings);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(result, -1);
+    assert_non_null(strstr(findings.failure, "can't write it: File too large"));
+    image_plan_free(&plan);
+    close(dir_fd);
+    free(code);
+}
+
 static void change_pid(void)
 {
     built.process.pid++;
@@ -433,6 +487,7 @@ static void change_pid(void)
 static void change_name(void)
 {
     function(1)->name = "f2";
+    function(1)->name_bytes = 2;
 }
 
 static void change_code(void)
@@ -495,6 +550,8 @@ int main(void)
         IMAGE_TEST(test_equal_inputs_give_equal_bytes),
         IMAGE_TEST(test_build_id_tells_images_apart),
         IMAGE_TEST(test_never_writes_over_a_file),
+        IMAGE_TEST(test_large_image_is_as_a_small_one),
+        IMAGE_TEST(test_large_image_that_can_not_be_written_is_a_failure),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
