@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* Make room for item COUNT in ITEMS (of *CAPACITY items of ITEM_BYTES).  Returns the array, perhaps moved, or
  * NULL without memory; ITEMS is still valid then. */
@@ -20,6 +21,30 @@ static inline void *array_room(void *items, size_t count, size_t *capacity, size
     void *moved = realloc(items, wanted * item_bytes);
     if (moved)
         *capacity = wanted;
+    return moved;
+}
+
+/* Large pages for a large array: the system fills and maps a few instead of thousands.  A matter of speed. */
+static inline void array_in_large_pages(void *items, size_t bytes)
+{
+    enum { LARGE_PAGE_BYTES = 2 << 20 };
+    uintptr_t start = ((uintptr_t)items + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES;
+    uintptr_t end = ((uintptr_t)items + bytes) / LARGE_PAGE_BYTES;
+    if (start < end)
+        madvise((void *)(start * LARGE_PAGE_BYTES), (end - start) * LARGE_PAGE_BYTES,
+                MADV_HUGEPAGE);
+}
+
+/* The same for WANTED items in all, if one knows about how many there will be: nothing is copied on the way. */
+static inline void *array_expect(void *items, size_t wanted, size_t *capacity, size_t item_bytes)
+{
+    if (wanted <= *capacity || wanted > SIZE_MAX / 2 / item_bytes)
+        return items;
+    void *moved = realloc(items, wanted * item_bytes);
+    if (!moved)
+        return items;
+    *capacity = wanted;
+    array_in_large_pages(moved, wanted * item_bytes);
     return moved;
 }
 

@@ -461,9 +461,8 @@ static int write_contents(const struct elf_writer *writer, int fd)
     size_t tables_bytes = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
     if (image_piece_write(fd, writer->note_start, writer->note, NOTE_BYTES))
         return -1;
-    return writer->tables
-               ? image_piece_write(fd, image->tables_start, writer->tables, tables_bytes)
-               : 0;
+    return writer->tables ? image_piece_write(fd, image->tables_start, writer->tables, tables_bytes)
+                          : 0;
 }
 
 void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,

@@ -114,8 +114,7 @@ static int start_thread(struct image_text *text)
 void image_text_begin(struct image_text *text, const struct jit_image *image,
                       const struct jit_process *process, int fd, struct progress *progress)
 {
-    *text = (struct image_text){
-        .image = image, .process = process, .fd = fd, .progress = progress};
+    *text = (struct image_text){.image = image, .process = process, .fd = fd, .progress = progress};
     text->threaded = start_thread(text) == 0;
     if (!text->threaded)
         write_in_thread(text);

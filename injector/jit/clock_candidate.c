@@ -295,7 +295,8 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     candidate->source = CLOCK_SOURCE_MARKER_LIVE;
     candidate->error_ns =
         marker.error_ns + live.error_ns +
-        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC / rate),
+        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC /
+                         rate),
               DRIFT_PPM);
     candidate->proven = true;
     return true;

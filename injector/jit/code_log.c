@@ -367,6 +367,22 @@ static void tell_header(const struct log_reader *reader)
                      dump->path, dump->version, dump->flags, dump->elf_mach, dump->header_bytes);
 }
 
+enum { RECORDS_TO_JUDGE_BY = 4096 };
+
+/* Room for what the rest of the dump will hold, if it goes on as it began; some more, since an estimate that is a little too
+ * small costs twice the memory. */
+static void expect_rest(struct log_reader *reader, uint64_t offset)
+{
+    struct code_log *log = reader->log;
+    size_t read = log->function_count - reader->first_index, before = log->function_count - read;
+    uint64_t expected =
+        (uint64_t)((double)read * 1.1 * (double)reader->dump->used_bytes / (double)offset);
+    log->functions = array_expect(log->functions, before + expected, &log->function_capacity,
+                                  sizeof *log->functions);
+    log->events = array_expect(log->events, log->event_count + expected, &log->event_capacity,
+                               sizeof *log->events);
+}
+
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings)
 {
@@ -388,6 +404,8 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
             tell_end(&reader, &record, end);
         else if (add_record(&reader, &record))
             return failure(findings, "out of memory");
+        if (walk.number == RECORDS_TO_JUDGE_BY)
+            expect_rest(&reader, walk.offset);
         progress_step(&findings->progress, record.id == JIT_CODE_LOAD, record.extent);
     }
     progress_end(&findings->progress);

@@ -35,9 +35,9 @@ struct dump_claim {
     struct dump_place place;
     struct jit_dump dump;
     struct jit_clock clock;
-    bool is_read;          /* log and told are valid */
-    struct code_log log;   /* of this dump alone, with its own stamps for times */
-    struct findings told;  /* about the log: findings only if it is used */
+    bool is_read;         /* log and told are valid */
+    struct code_log log;  /* of this dump alone, with its own stamps for times */
+    struct findings told; /* about the log: findings only if it is used */
 };
 
 struct dump_marker {

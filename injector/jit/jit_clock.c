@@ -102,7 +102,8 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
     /* A recording that does not tell the process's end may have ended before it; the header is of its beginning. */
     uint64_t header = evidence->header, marker = evidence->marker_ns;
     bool sane = marker ? (header < marker ? marker - header : header - marker) <= 10 * MS
-                       : header <= evidence->stamps.first && evidence->stamps.first - header < LONG_AFTER_NS;
+                       : header <= evidence->stamps.first &&
+                             evidence->stamps.first - header < LONG_AFTER_NS;
     bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
     return first_ns + slack_ns >= begin_ns &&
            first_ns <= evidence->end_ns + (open ? LONG_AFTER_NS : slack_ns) &&

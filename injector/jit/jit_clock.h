@@ -38,7 +38,7 @@ struct jit_clock_question {
     const struct profile *profile;
     const struct jit_dump *dump;
     const struct stamp_range *stamps; /* the dump's; NULL: not known */
-    uint32_t pid; /* of the dump's process, in the profile */
+    uint32_t pid;                     /* of the dump's process, in the profile */
     clock_live_reader *read_live;
     struct clock_life life;
     bool

@@ -137,9 +137,9 @@ static bool is_repeated(const struct player *player, const struct jit_function *
     if (!range || range->start != function->addr)
         return false;
     const struct jit_function *old = &player->process->log.functions[range->value];
-    return range->end == function->addr + function->size &&
-           old->addr == function->addr && old->size == function->size && old->code &&
-           function->code && old->name_bytes == function->name_bytes &&
+    return range->end == function->addr + function->size && old->addr == function->addr &&
+           old->size == function->size && old->code && function->code &&
+           old->name_bytes == function->name_bytes &&
            memcmp(old->name, function->name, old->name_bytes) == 0 &&
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
@@ -457,6 +457,16 @@ static int compare_changes(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
+static void take_early(struct player *player)
+{
+    struct timeline *timeline = player->timeline;
+    free(timeline->changes);
+    timeline->changes = player->early;
+    timeline->change_count = player->early_count;
+    timeline->change_capacity = player->early_capacity;
+    player->early = NULL;
+}
+
 /* Put the early changes among the others; of the same time they are the later ones. */
 static int merge_early(struct player *player)
 {
@@ -464,11 +474,15 @@ static int merge_early(struct player *player)
     size_t count = timeline->change_count + player->early_count;
     if (player->early_count == 0)
         return 0;
+    if (!array_in_order(player->early, player->early_count, sizeof *player->early, compare_changes))
+        qsort(player->early, player->early_count, sizeof *player->early, compare_changes);
+    if (timeline->change_count == 0) {
+        take_early(player);
+        return 0;
+    }
     struct change *merged = malloc(count * sizeof *merged);
     if (!merged)
         return -1;
-    if (!array_in_order(player->early, player->early_count, sizeof *merged, compare_changes))
-        qsort(player->early, player->early_count, sizeof *merged, compare_changes);
     for (size_t i = 0, late = 0, early = 0; i < count; i++) {
         bool take_late = early == player->early_count ||
                          (late < timeline->change_count &&

@@ -93,7 +93,8 @@ static void inject(struct run *run, char *path)
     const struct perf_map_options no_maps = {.only_given = true};
     struct findings *findings = &run->findings;
     if (profile_read(&run->profile, &run->input.file, findings) ||
-        jit_processes_read(&run->processes, &run->profile, &path, 1, &no_maps, NULL, true, findings) ||
+        jit_processes_read(&run->processes, &run->profile, &path, 1, &no_maps, NULL, true,
+                           findings) ||
         run->processes.count > MAX_PROCESSES)
         return;
     for (size_t i = 0; i < run->processes.count; i++)

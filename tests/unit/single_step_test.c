@@ -25,7 +25,8 @@ struct variant {
     struct coverage *visited; /* NULL: coverage */
 };
 
-static struct coverage coverage = {.machine = &coverage_x86_64};         /* of runs that shall visit everything, */
+static struct coverage coverage = {.machine =
+                                       &coverage_x86_64}; /* of runs that shall visit everything, */
 static struct coverage partial_coverage = {.machine = &coverage_x86_64}; /* and of others */
 
 static struct {
