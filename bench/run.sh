@@ -141,7 +141,7 @@ report_size() { # FUNCTIONS
     say "perf report, $n functions"
     perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
     measure report "$n" "$rounds" perf-inject "perf report --stdio -i $dir/perf-inject.data" \
-        perfjit-image "perf report --stdio -i $dir/kept"
+        perfjit-image "perf report --stdio -i $dir/kept" recording "perf report --stdio -i $dir/perf.data"
     rm -rf "$HOME/.debug" "$dir"/jitted-*
 }
 
@@ -158,7 +158,7 @@ profile() {
         floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)"
     perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
     measure script "$name" "$rounds" perf-inject "perf script -i $dir/perf-inject.data" \
-        perfjit-image "perf script -i $dir/kept"
+        perfjit-image "perf script -i $dir/kept" recording "perf script -i $dir/perf.data"
     rm -rf "$HOME/.debug"
 }
 

@@ -91,13 +91,15 @@ tinyjit is examples/tinyjit's demo (two tiers, lines, inlined calls, unwind tabl
 
 ## Reading what was written
 
-| | on perf inject's output | on perfjit's, image layout | times faster (CPU) |
-|---|---|---|---|
+The recording as it was, without a name for any JIT frame, shows what perf takes for all the rest.
+
+| | on perf inject's output | on perfjit's, image layout | on the recording | times faster (CPU) |
+|---|---|---|---|---|
 END
 for n in $sizes tinyjit node; do
     for what in report script; do
         [ -n "$(median $what perfjit-image "$n" 4)" ] || continue
-        printf '| perf %s, %s |%s %s × (%s ×) |\n' "$what" "$n" "$(cells $what "$n" perf-inject perfjit-image)" \
+        printf '| perf %s, %s |%s %s × (%s ×) |\n' "$what" "$n" "$(cells $what "$n" perf-inject perfjit-image recording)" \
             "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject")" "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject_cpu")"
     done
 done
