@@ -70,7 +70,7 @@ struct elf_writer {
     void *symbols; /* in the program's own byte order, as libelf wants them */
     size_t symbols_bytes;
     char *strings;
-    size_t strings_bytes;
+    size_t strings_bytes, strings_room;
     char section_strings[SHSTRTAB_BYTES];
     size_t section_strings_bytes;
     GElf_Word section_name[SECTIONS];  /* offsets into section_strings */
@@ -125,6 +125,7 @@ static int make_tables(struct elf_writer *writer)
     writer->strings = malloc(names);
     if (!writer->symbols || !writer->strings || names > UINT32_MAX)
         return -1;
+    writer->strings_room = names;
     writer->strings[0] = '\0';
     writer->strings_bytes = 1;
     return 0;
@@ -162,9 +163,12 @@ static void fill_tables(struct elf_writer *writer)
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
         size_t bytes = strlen(function->name) + 1;
+        bool fits = bytes <= writer->strings_room - writer->strings_bytes;
+        if (!fits) /* a dump that was written anew since the names were counted */
+            bytes = 0;
         memcpy(writer->strings + writer->strings_bytes, function->name, bytes);
-        set_symbol(writer, i + 1, writer->strings_bytes, function->addr - writer->image->base,
-                   function->size);
+        set_symbol(writer, i + 1, fits ? writer->strings_bytes : 0,
+                   function->addr - writer->image->base, function->size);
         writer->strings_bytes += bytes;
     }
 }
