@@ -1,6 +1,7 @@
 /* See perf_file.h; the format stands in perf_format.h. */
 #include "injector/perf_data/perf_file.h"
 
+#include "injector/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/byte_cursor.h"
 
@@ -40,10 +41,9 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
                        "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
                        file->path, (long long)status.st_size);
     file->size = (size_t)status.st_size;
-    void *data = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return failure(findings, "%s: can't map it: %s", file->path, strerror(errno));
-    file->data = data;
+    file->data = file_bytes(fd, &status);
+    if (!file->data)
+        return failure(findings, "%s: can't read it: %s", file->path, file_bytes_error(errno));
     file->mapped = true;
     return 0;
 }
