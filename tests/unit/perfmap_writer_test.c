@@ -222,6 +222,18 @@ static void test_file_is_private_and_closed_on_exec(void **state)
     assert_int_equal(perfmap_close(map), 0);
 }
 
+static void test_file_can_be_read_whatever_the_umask(void **state)
+{
+    struct stat status;
+    (void)state;
+    mode_t before = umask(0777);
+    struct perfmap *map = open_map();
+    umask(before);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode, S_IFREG | 0600);
+    assert_int_equal(perfmap_close(map), 0);
+}
+
 static void test_stale_file_is_replaced(void **state)
 {
     (void)state;
@@ -364,6 +376,7 @@ int main(void)
         TEST(test_long_names_are_cut_between_characters),
         TEST(test_reader_understands_writer),
         TEST(test_file_is_private_and_closed_on_exec),
+        TEST(test_file_can_be_read_whatever_the_umask),
         TEST(test_stale_file_is_replaced),
         TEST(test_symbolic_link_in_the_way),
         TEST(test_fifo_in_the_way),
