@@ -304,9 +304,11 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
 
 /* ---- All of it ---- */
 
+/* Whether SECTION stands in front of the records, where nothing is written anew, as the header is. */
 static bool is_in_front(const struct perf_file *file, const struct perf_section *section)
 {
-    return section->size == 0 || section->offset + section->size <= file->records.offset;
+    return section->size == 0 || (section->offset >= PERF_FILE_HEADER_BYTES &&
+                                  section->offset + section->size <= file->records.offset);
 }
 
 static bool is_scattered(const struct perf_file *file)
