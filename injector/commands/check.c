@@ -274,10 +274,12 @@ static int run_check(const struct check_options *options)
 int check_command(int argc, char **argv)
 {
     struct check_options options = {0};
-    int status = EXIT_WRONG_USAGE;
+    int status = EXIT_UNREADABLE;
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
         status = run_check(&options);
+    else
+        fprintf(stderr, "perfjit: out of memory\n"); /* it ends by itself for anything else */
     recording_request_free(&options.request);
     interruption_pass_on();
     return status;
