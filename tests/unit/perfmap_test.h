@@ -3,6 +3,7 @@
 #define PERFMAP_TEST_H
 
 #include "perfmap/perfmap.h"
+#include "tests/unit/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 /* ---- A directory for each test, and what lies in it ---- */
-
-enum { NOT_PERMITTED = 77 };
 
 static char dir[64];
 static char path[128]; /* of this process's map */
@@ -51,15 +49,6 @@ static inline int remove_dir(void **state)
     return system(command);
 }
 
-/* For the bodies of child processes, where cmocka's assertions do not reach. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
 static inline pid_t start_child(void (*body)(struct perfmap *), struct perfmap *map)
 {
     fflush(NULL);
@@ -71,13 +60,6 @@ static inline pid_t start_child(void (*body)(struct perfmap *), struct perfmap *
         _exit(0);
     }
     return child;
-}
-
-static inline int wait_for(pid_t child)
-{
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static inline int run_in_child(void (*body)(struct perfmap *), struct perfmap *map)

@@ -4,6 +4,7 @@
  * (Forks among threads, kills and full disks: jitdump_survival_test, perfmap_threads_test, perfmap_room_test.) */
 #include "jitdump/jitdump.h"
 #include "perfmap/perfmap.h"
+#include "tests/unit/child.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,15 +171,6 @@ static mode_t mode_of(const char *file_path)
 
 /* ---- Children ---- */
 
-/* In children, where cmocka's assertions can't report. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
 static pid_t start_child(void (*body)(void *), void *handle)
 {
     fflush(NULL);
@@ -191,14 +182,6 @@ static pid_t start_child(void (*body)(void *), void *handle)
         _exit(0);
     }
     return child;
-}
-
-static int wait_for(pid_t child)
-{
-    int status = -1;
-    if (waitpid(child, &status, 0) != child)
-        return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* What this machine or user can't do fails where nobody would notice. */
