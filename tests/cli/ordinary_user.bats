@@ -13,7 +13,7 @@ setup_file() {
     cp "$BUILD/perfjit" build/
     cp "$BUILD/sanitized/perfjit" build/sanitized/
     cp "$BUILD"/producers/{many_functions,every_record,line_shapes,restless_file,perf_map_code,both_libraries} build/producers/
-    cp "$BUILD"/sanitized/tests/{jitdump_open,perfmap_writer,perfmap_room,process_cases,file_bytes}_test build/tests/
+    cp "$BUILD"/sanitized/tests/{jitdump_open,perfmap_writer,perfmap_room,process_cases,user_cases,file_bytes}_test build/tests/
     cp "$BUILD"/sanitized/lib*.so.0 build/
     mkdir -m 1777 tmp
     chmod -R a+rX . && chmod 755 . .. "$BATS_RUN_TMPDIR"
@@ -49,7 +49,7 @@ bats_as_user() {
 
 @test "the units: what libjitdump and libperfmap open, and what they refuse" {
     local name
-    for name in jitdump_open perfmap_writer perfmap_room process_cases file_bytes; do
+    for name in jitdump_open perfmap_writer perfmap_room process_cases user_cases file_bytes; do
         as_user "build/tests/${name}_test" >"$BATS_TEST_TMPDIR/log" 2>&1 || complain "$name: $(grep -vE 'RUN|OK' "$BATS_TEST_TMPDIR/log")"
         grep -qE '\[  PASSED  \] [0-9]+ test' "$BATS_TEST_TMPDIR/log"
     done
