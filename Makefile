@@ -42,7 +42,7 @@ UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
-FUZZ_NAMES   := eh_frame injection inline_info jit_dump perf_data perf_map
+FUZZ_NAMES   := eh_frame injection inline_info jit_dump lines perf_data perf_map
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)
@@ -113,6 +113,9 @@ $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) $(LIBJITDUMP) $(LIBPERFMAP)
+
+# Without perf_event_open and 20 ms of waiting for each input, and with the same clocks each time.
+$(BUILD)/replay/injection $(BUILD)/fuzzers/injection: LDFLAGS += -Wl,--wrap=clock_live_read
 
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(PRODUCT)
 	@mkdir -p $(@D)

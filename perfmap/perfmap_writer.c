@@ -141,17 +141,19 @@ static struct map_file *file_new(const char *dir, struct map_file *parent)
     return file;
 }
 
-/* Close the descriptor, unless the program closed it behind our back (as daemons close all they
- * inherited) and the number stands for something else by now. */
-static int file_close(struct map_file *file)
+/* Whether FD is still the file: a program may have closed it behind our back (as daemons close all they
+ * inherited), and the number stands for something else by now, that is none of our business. */
+static bool is_held(const struct map_file *file, int fd)
 {
     struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == file->device &&
+           status.st_ino == file->inode;
+}
+
+static int file_close(struct map_file *file)
+{
     int fd = atomic_exchange(&file->fd, -1);
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return 0;
-    if (status.st_dev != file->device || status.st_ino != file->inode)
-        return 0;
-    return close(fd) == 0 ? 0 : -errno;
+    return !is_held(file, fd) || close(fd) == 0 ? 0 : -errno;
 }
 
 /* The mutex of another process's file may be locked for ever, and is left as it is. */
@@ -222,6 +224,7 @@ static int file_open(struct perfmap *map, struct map_file *file)
     if (fd < 0)
         return keep_error(map, -errno, "%s: cannot create: %m%s", file->path,
                           remedy_for_open(errno));
+    fchmod(fd, S_IRUSR | S_IWUSR); /* best effort: a umask may have taken the owner's rights away */
     if (fstat(fd, &status) != 0) {
         error = keep_error(map, -errno, "%s: cannot look at the new file: %m", file->path);
         close(fd);
@@ -263,6 +266,12 @@ static int remove_torn_line(struct perfmap *map, struct map_file *file, int fd, 
 static int file_append(struct perfmap *map, struct map_file *file, const struct map_line *line)
 {
     int fd = atomic_load(&file->fd);
+    if (!is_held(file, fd))
+        return keep_error(
+            map, -EBADF,
+            "%s: the program closed the file's descriptor; it must keep those that it "
+            "did not open",
+            file->path);
     if (passes_size_limit(fd, line->size_bytes))
         return keep_error(map, -EFBIG, "%s: the file size limit is reached; raise it (ulimit -f)",
                           file->path);

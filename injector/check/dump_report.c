@@ -148,20 +148,23 @@ static void report_functions(struct report *report, const struct dump_survey *su
 
 static void report_lines(struct report *report, const struct dump_survey *survey)
 {
+    const struct findings *findings = &survey->findings;
     report_open(report, "lines", "lines");
     report_number(report, "functions", "functions with some", survey->with_lines);
     report_count(report, "entries", "entries", survey->lines);
-    report_count(report, "outside", "LOST: outside their function", survey->lines_outside);
-    report_count(report, "broken", "LOST: tables that end too early", survey->lines_broken);
-    report_count(report, "homeless", "LOST: tables without a load", survey->lines_homeless);
-    report_count(report, "biased", "functions with 0x40 too much", survey->lines_biased);
+    report_count(report, "outside", "LOST: functions with some outside of it",
+                 findings->count[FINDING_LINES_OUTSIDE]);
+    report_count(report, "broken", "LOST: broken tables", findings->count[FINDING_LINES_BROKEN]);
+    report_count(report, "homeless", "LOST: tables without a load",
+                 findings->count[FINDING_LINES_HOMELESS]);
+    report_count(report, "biased", "functions with 0x40 too much",
+                 findings->repaired[QUIRK_LINES_BIASED]);
     report_close(report);
     report_open(report, "inlined", "inlined calls");
     report_number(report, "functions", "functions with some", survey->with_inlines);
     report_count(report, "calls", "calls", survey->inlines);
     report_count(report, "spans", "spans", survey->spans);
-    report_count(report, "outside", "LOST: spans behind their function", survey->inlines_outside);
-    report_count(report, "homeless", "LOST: tables without a load", survey->inlines_homeless);
+    report_count(report, "broken", "LOST: broken tables", findings->count[FINDING_INLINES_BROKEN]);
     report_close(report);
 }
 

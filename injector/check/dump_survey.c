@@ -1,7 +1,7 @@
 /* See dump_survey.h. */
 #include "injector/check/dump_survey.h"
 
-#include "injector/check/line_survey.h"
+#include "injector/jit/line_info.h"
 #include "injector/timeline/address_map.h"
 #include "injector/timeline/timeline.h"
 
@@ -70,16 +70,13 @@ static void take_end(struct dump_survey *survey, const struct jit_dump *dump,
         survey->unused_bytes = left;
 }
 
-static int walk_records(struct dump_survey *survey, const struct jit_dump *dump)
+static void walk_records(struct dump_survey *survey, const struct jit_dump *dump)
 {
-    struct line_survey lines = {.survey = survey};
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
     uint64_t before = 0;
     enum jit_dump_end end;
-    int result = 0;
-    while (!result &&
-           ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN)) {
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
         if (end == JIT_DUMP_TORN) {
             survey->torn_parts++;
             survey->torn_bytes += record.extent;
@@ -90,12 +87,8 @@ static int walk_records(struct dump_survey *survey, const struct jit_dump *dump)
         if (record.extent > survey->largest_bytes)
             survey->largest_bytes = record.extent;
         take_time(survey, &record, &before);
-        result = line_survey_add(&lines, &record);
     }
-    if (!result)
-        take_end(survey, dump, &walk, end);
-    line_survey_end(&lines);
-    return result;
+    take_end(survey, dump, &walk, end);
 }
 
 static void judge_times(struct dump_survey *survey, const struct jit_dump *dump)
@@ -170,6 +163,19 @@ static int play_events(struct dump_survey *survey, const struct code_log *log)
 
 /* ---- Functions ---- */
 
+static void count_lines(struct dump_survey *survey, const struct code_lines *lines)
+{
+    survey->with_lines += lines->entries || lines->positions;
+    survey->lines += lines->positions ? lines->positions->code_offset_count
+                     : lines->entries ? lines->entries->nr_entry
+                                      : 0;
+    survey->with_inlines += lines->inlines || lines->positions;
+    if (!lines->inlines)
+        return;
+    survey->inlines += lines->inlines->nr_inline;
+    survey->spans += lines->inlines->nr_span;
+}
+
 static int compare_functions(const void *left, const void *right)
 {
     const struct jit_function *const *a = left, *const *b = right;
@@ -188,6 +194,8 @@ static int count_functions(struct dump_survey *survey, const struct code_log *lo
             continue;
         named[count++] = &log->functions[i];
         survey->with_cfi += log->functions[i].fde_count > 0;
+        if (log->functions[i].lines)
+            count_lines(survey, log->functions[i].lines);
     }
     survey->functions = count;
     qsort(named, count, sizeof *named, compare_functions);
@@ -236,7 +244,8 @@ static int read_log(struct dump_survey *survey, const struct jit_dump *dump)
 int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump)
 {
     *survey = (struct dump_survey){.findings.quiet = true};
-    if (walk_records(survey, dump) || read_log(survey, dump))
+    walk_records(survey, dump);
+    if (read_log(survey, dump))
         return failure(&survey->findings, "out of memory");
     judge_times(survey, dump);
     return 0;
@@ -244,9 +253,7 @@ int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump)
 
 uint64_t dump_survey_lost(const struct dump_survey *survey)
 {
-    return findings_lost(&survey->findings) + survey->lines_outside + survey->lines_broken +
-           survey->lines_homeless + survey->inlines_outside + survey->inlines_homeless +
-           survey->stands_still;
+    return findings_lost(&survey->findings) + survey->stands_still;
 }
 
 void dump_survey_free(struct dump_survey *survey)

@@ -41,10 +41,9 @@ struct dump_survey {
     uint64_t functions, named_alike; /* functions with a name that another address has, too */
     /* unwind tables, lines, inlined calls */
     uint64_t with_cfi;
-    uint64_t with_lines, lines, lines_outside, lines_broken, lines_homeless;
-    uint64_t lines_biased; /* functions whose lines are right if 0x40 is taken off each address */
-    uint64_t with_inlines, inlines, spans, inlines_outside, inlines_homeless;
-    struct findings findings; /* what the reader of perfjit inject says */
+    uint64_t with_lines, lines;
+    uint64_t with_inlines, inlines, spans;
+    struct findings findings; /* what the reader of perfjit inject says, of lines and tables too */
 };
 
 /* Read all of DUMP.  Returns 0, or -1 with the failure text set in SURVEY's findings.  Release with dump_survey_free in

@@ -10,6 +10,7 @@
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
 #include "injector/commands/recording.h"
+#include "injector/interruption.h"
 #include "jitdump/byte_cursor.h"
 
 #include <argp.h>
@@ -140,6 +141,7 @@ static int repair(struct report *report, const struct check_options *options)
     struct jit_dump dump;
     char cause[256];
     int status = EXIT_UNREADABLE;
+    interruption_hold_signals();
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         fprintf(stderr, "perfjit: %s: %s\n", path, cause);
     } else if (dump_repair_write(&done, &dump, options->repair, &findings)) {
@@ -236,10 +238,21 @@ static const struct argp argp = {
     NULL,
     NULL};
 
+/* STATUS, unless what it is about was cut while it was read. */
+static int settled(int status)
+{
+    struct findings findings = {0};
+    if (status == EXIT_UNREADABLE || interruption_check(&findings) == 0)
+        return status;
+    fprintf(stderr, "perfjit: %s\n", findings.failure);
+    return EXIT_UNREADABLE;
+}
+
 static int run_check(const struct check_options *options)
 {
     struct report report = {.json = options->json};
     int status = EXIT_SOUND;
+    interruption_watch_files();
     report_open(&report, NULL, NULL);
     if (options->repair) {
         status = repair(&report, options);
@@ -248,6 +261,7 @@ static int run_check(const struct check_options *options)
             status = check_profile(&report, options);
         status = worse(status, check_dumps(&report, options));
     }
+    status = settled(status);
     report_number(&report, "status", NULL, (uint64_t)status);
     report_close(&report);
     if (fflush(stdout) || ferror(stdout)) {
@@ -260,10 +274,13 @@ static int run_check(const struct check_options *options)
 int check_command(int argc, char **argv)
 {
     struct check_options options = {0};
-    int status = EXIT_WRONG_USAGE;
+    int status = EXIT_UNREADABLE;
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
         status = run_check(&options);
+    else
+        fprintf(stderr, "perfjit: out of memory\n"); /* it ends by itself for anything else */
     recording_request_free(&options.request);
+    interruption_pass_on();
     return status;
 }

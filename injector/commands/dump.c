@@ -428,8 +428,11 @@ int dump_command(int argc, char **argv)
     char cause[256];
     struct findings findings = {0};
     argp_err_exit_status = EXIT_WRONG_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options))
-        return EXIT_WRONG_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL,
+                   &options)) { /* it ends by itself for anything but this */
+        fprintf(stderr, "perfjit: out of memory\n");
+        return EXIT_UNREADABLE;
+    }
     interruption_watch_files();
     if (jit_dump_open(&dump, options.path, cause, sizeof cause)) {
         fprintf(stderr, "perfjit: %s: %s\n", options.path, cause);

@@ -32,6 +32,7 @@ struct jit_function {
         same_memory; /* so it is however far the next one is: one mapping holds both, and its map names no more */
     bool reused;  /* another visible function had some of its addresses before */
     bool visible; /* a sample could have hit it */
+    bool fresh;   /* the timeline is at the moment that it was loaded in */
     /* What is known of its source, or NULL. */
     const struct code_lines *lines;
 };

@@ -213,6 +213,8 @@ static int resolve(struct taker *taker, uint32_t index, const struct position *p
     if (!taker->slots[slot]) {
         struct position caller = position_at(taker->info, position->caller);
         int32_t parent = taker->inlines[position->caller];
+        if (parent == UNRESOLVED)
+            parent = LINE_NOT_INLINED;
         struct line_inline call = {
             .parent = parent,
             .depth = parent == LINE_NOT_INLINED ? 0 : table->inlines[parent].depth + 1,
@@ -232,11 +234,12 @@ static int resolve(struct taker *taker, uint32_t index, const struct position *p
     return 0;
 }
 
-/* The inline of position INDEX, and of its callers, outermost first. */
+/* The inline of position INDEX, and of its callers, outermost first.  They were checked to come to an end, but may have turned to
+ * zeros since (interruption.h): then position 0 calls itself. */
 static int resolve_chain(struct taker *taker, uint32_t index)
 {
     uint32_t chain[LINE_MAX_DEPTH + 2], length = 0;
-    while (index != NONE && taker->inlines[index] == UNRESOLVED) {
+    while (index != NONE && taker->inlines[index] == UNRESOLVED && length < LINE_MAX_DEPTH + 2) {
         chain[length++] = index;
         index = position_at(taker->info, index).caller;
     }

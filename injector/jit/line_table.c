@@ -74,12 +74,14 @@ static int take_entries(struct line_table *table, const struct code_lines *lines
     return 0;
 }
 
+/* What was checked when the record was read may have turned to zeros since (interruption.h): then a call may say that it is in
+ * itself, and a span that it is of the first of no calls. */
 static int take_inlines(struct line_table *table, const struct jit_inline_info *info, uint64_t size)
 {
     for (uint32_t i = 0; i < info->nr_inline; i++) {
         struct jit_inline call;
         jit_inline_at(info, i, &call);
-        bool direct = call.parent == JIT_INLINE_NONE;
+        bool direct = call.parent >= i; /* JIT_INLINE_NONE is */
         struct line_inline taken = {
             .parent = direct ? LINE_NOT_INLINED : (int32_t)call.parent,
             .depth = direct ? 0 : table->inlines[call.parent].depth + 1,
@@ -96,7 +98,9 @@ static int take_inlines(struct line_table *table, const struct jit_inline_info *
     for (uint32_t i = 0; i < info->nr_span; i++) {
         struct jit_inline_span span;
         jit_inline_span_at(info, i, &span);
-        struct line_span taken = {span.code_offset, (int32_t)span.inline_index};
+        bool none = span.inline_index >= info->nr_inline;
+        struct line_span taken = {span.code_offset,
+                                  none ? LINE_NOT_INLINED : (int32_t)span.inline_index};
         if (span.code_offset < size && line_table_add_span(table, &taken))
             return -1;
     }

@@ -1,6 +1,7 @@
 /* See perf_file.h; the format stands in perf_format.h. */
 #include "injector/perf_data/perf_file.h"
 
+#include "injector/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/byte_cursor.h"
 
@@ -40,10 +41,9 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
                        "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
                        file->path, (long long)status.st_size);
     file->size = (size_t)status.st_size;
-    void *data = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return failure(findings, "%s: can't map it: %s", file->path, strerror(errno));
-    file->data = data;
+    file->data = file_bytes(fd, &status);
+    if (!file->data)
+        return failure(findings, "%s: can't read it: %s", file->path, file_bytes_error(errno));
     file->mapped = true;
     return 0;
 }
@@ -304,9 +304,11 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
 
 /* ---- All of it ---- */
 
+/* Whether SECTION stands in front of the records, where nothing is written anew, as the header is. */
 static bool is_in_front(const struct perf_file *file, const struct perf_section *section)
 {
-    return section->size == 0 || section->offset + section->size <= file->records.offset;
+    return section->size == 0 || (section->offset >= PERF_FILE_HEADER_BYTES &&
+                                  section->offset + section->size <= file->records.offset);
 }
 
 static bool is_scattered(const struct perf_file *file)

@@ -119,10 +119,13 @@ bool profile_any_trailer(const struct profile *profile, struct perf_record *reco
 {
     struct findings told = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record next; /* after the last one, what is left of one that is cut */
     const struct sample_layout *layout;
     bool found = false;
-    while (!found && perf_walk_next(&walk, record, &told))
-        found = perf_record_trailer(profile->file, record, &layout) != NULL;
+    while (!found && perf_walk_next(&walk, &next, &told))
+        found = perf_record_trailer(profile->file, &next, &layout) != NULL;
+    if (found)
+        *record = next;
     findings_free(&told);
     return found;
 }

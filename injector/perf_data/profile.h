@@ -73,7 +73,7 @@ uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint6
 /* Whether a sample was taken in process PID.  Reads the profile anew: for the rare question. */
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
 
-/* Some record with a sample_id behind it, into *RECORD.  Returns false if there is none. */
+/* Some record with a sample_id behind it, into *RECORD.  Returns false, and leaves *RECORD alone, if there is none. */
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
 
 void profile_free(struct profile *profile);

@@ -69,23 +69,79 @@ static int set_generation(struct player *player, uint32_t index)
     return address_map_set(&player->shown, function->addr, function->addr + function->size, index);
 }
 
-/* Add the changes that give FUNCTION what it still owns of its addresses.  NEAR: where the one before was found. */
-static int show_function(struct player *player, uint32_t index, struct address_place *near)
+static int compare_addresses(const void *left, const void *right, void *context)
 {
-    struct jit_function *function = &player->process->log.functions[index];
-    uint64_t end = function->addr + function->size;
-    const struct address_range *range =
-        address_map_find_near(&player->owners, function->addr, near);
-    struct address_place place = *near;
-    for (; range && range->start < end; range = address_map_next(&player->owners, &place)) {
-        if (range->value != index)
-            continue;
-        function->visible = true;
-        if (player_add_change(player, (struct change){player->moment.time_ns, range->start,
-                                                      range->end, CHANGE_FUNCTION, index}))
-            return -1;
+    const struct jit_function *functions = context;
+    uint64_t a = functions[*(const uint32_t *)left].addr;
+    uint64_t b = functions[*(const uint32_t *)right].addr;
+    return a < b ? -1 : a > b;
+}
+
+/* Add the changes that give the moment's functions, BY_ADDRESS, what they still own of their addresses.  Each range is looked at
+ * once: of functions that were loaded into one another each would look at all that are inside it. */
+static int show_ranges(struct player *player, const uint32_t *by_address)
+{
+    struct jit_function *functions = player->process->log.functions;
+    struct address_place place = {0};
+    uint64_t done = 0;
+    for (size_t i = 0; i < player->moment.loaded_count; i++) {
+        const struct jit_function *function = &functions[by_address[i]];
+        uint64_t end = function->addr + function->size;
+        uint64_t start = function->addr > done ? function->addr : done;
+        const struct address_range *range = address_map_find_near(&player->owners, start, &place);
+        for (; range && range->start < end; range = address_map_next(&player->owners, &place)) {
+            struct jit_function *owner = &functions[range->value];
+            done = range->end;
+            if (!owner->fresh)
+                continue;
+            owner->visible = true;
+            if (player_add_change(player,
+                                  (struct change){player->moment.time_ns, range->start, range->end,
+                                                  CHANGE_FUNCTION, range->value}))
+                return -1;
+        }
     }
-    return function->visible ? set_generation(player, index) : 0;
+    return 0;
+}
+
+/* Allocators mostly go upwards. */
+static bool loaded_upwards(const struct moment *moment, const struct jit_function *functions)
+{
+    for (size_t i = 1; i < moment->loaded_count; i++)
+        if (functions[moment->loaded[i]].addr < functions[moment->loaded[i - 1]].addr)
+            return false;
+    return true;
+}
+
+static int show_by_address(struct player *player)
+{
+    const struct moment *moment = &player->moment;
+    struct jit_function *functions = player->process->log.functions;
+    size_t bytes = moment->loaded_count * sizeof *moment->loaded;
+    if (loaded_upwards(moment, functions))
+        return show_ranges(player, moment->loaded);
+    uint32_t *by_address = malloc(bytes);
+    if (!by_address)
+        return -1;
+    memcpy(by_address, moment->loaded, bytes);
+    qsort_r(by_address, moment->loaded_count, sizeof *by_address, compare_addresses, functions);
+    int result = show_ranges(player, by_address);
+    free(by_address);
+    return result;
+}
+
+/* Generations go by the order of loads. */
+static int show_loaded(struct player *player)
+{
+    const struct moment *moment = &player->moment;
+    struct jit_function *functions = player->process->log.functions;
+    int result = show_by_address(player);
+    for (size_t i = 0; i < moment->loaded_count && !result; i++) {
+        functions[moment->loaded[i]].fresh = false;
+        if (functions[moment->loaded[i]].visible)
+            result = set_generation(player, moment->loaded[i]);
+    }
+    return result;
 }
 
 static int show_unloaded(struct player *player)
@@ -102,12 +158,8 @@ static int show_unloaded(struct player *player)
 int player_end_moment(struct player *player)
 {
     struct moment *moment = &player->moment;
-    struct address_place near = {0};
-    if (show_unloaded(player))
+    if (show_unloaded(player) || show_loaded(player))
         return -1;
-    for (size_t i = 0; i < moment->loaded_count; i++)
-        if (show_function(player, moment->loaded[i], &near))
-            return -1;
     moment->loaded_count = 0;
     moment->unloaded_count = 0;
     return 0;
@@ -199,14 +251,16 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
     return address_map_set(&player->owners, function->addr, end, index);
 }
 
-static int add_loaded(struct moment *moment, uint32_t index)
+static int add_loaded(struct player *player, uint32_t index)
 {
+    struct moment *moment = &player->moment;
     uint32_t *loaded =
         array_room(moment->loaded, moment->loaded_count, &moment->loaded_capacity, sizeof *loaded);
     if (!loaded)
         return -1;
     moment->loaded = loaded;
     loaded[moment->loaded_count++] = index;
+    player->process->log.functions[index].fresh = true;
     return 0;
 }
 
@@ -230,7 +284,7 @@ static int load(struct player *player, uint32_t index, uint64_t time_ns)
     }
     if (was_sampled(player, alone_since(player, function, time_ns), time_ns, &sample_ns))
         return load_early(player, index, sample_ns);
-    if (add_loaded(&player->moment, index))
+    if (add_loaded(player, index))
         return -1;
     return address_map_set(&player->owners, function->addr, function->addr + function->size, index);
 }
@@ -300,7 +354,7 @@ static int move(struct player *player, const struct code_move *code_move)
     function->lines = functions[owner].lines;
     function->first_fde = functions[owner].first_fde;
     function->fde_count = functions[owner].fde_count;
-    if (end_function(player, owner) || add_loaded(&player->moment, code_move->function))
+    if (end_function(player, owner) || add_loaded(player, code_move->function))
         return -1;
     return address_map_set(&player->owners, function->addr, function->addr + function->size,
                            code_move->function);

@@ -144,3 +144,77 @@ check_writer() {
         echo "# $calls: $count calls; failing ones ended ${statuses[1]} runs with 1, $((statuses[0] - 1)) with 0" >&3
     done
 }
+
+# ---- The other commands ----
+
+# sweep CALLS LEFT ARGUMENT...: perfjit with these arguments, once for each call that fails.  LEFT: the one file that may be left behind,
+# whole, if the status is not 1.
+sweep() {
+    local calls=$1 left=$2 count=1 n status
+    shift 2
+    statuses=(0 0 0 0)
+    for ((n = 0; n <= count; n++)); do
+        rm -f "$left"
+        status=0
+        failing "$calls" "$n" "$BUILD/sanitized/perfjit" "$@" || status=$?
+        [ "$n" != 0 ] || count=$(cat ../count)
+        sound_end "$1, $calls number $n" "$status"
+        [ "$status" != 1 ] || [ -s ../stderr ] || complain "$1, $calls number $n: no word of why"
+        [ "$status" != 1 ] || [ -z "$(find . -mindepth 1)" ] || complain "$1, $calls number $n: left over: $(ls)"
+        [ -z "$left" ] || [ "$status" = 1 ] || cmp "$left" ../wanted || complain "$1, $calls number $n: not whole"
+        statuses[status]=$((statuses[status] + 1))
+    done
+    echo "# $1: $calls: $count calls; ${statuses[1]} runs ended with 1, ${statuses[3]} with 3, ${statuses[0]} with 0" >&3
+    [ "${statuses[1]}" -gt 0 ] && [ "$((statuses[0] + statuses[3]))" -gt 0 ]
+}
+
+@test "perfjit check and dump, each call fails" {
+    local dump
+    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jit-*.dump)
+    sweep malloc,calloc,realloc "" check "$dump"
+    sweep open,fstat,mmap "" check "$dump"
+    sweep malloc,calloc,realloc "" check "$BATS_FILE_TMPDIR/perf.data"
+    sweep open,fstat,mmap "" check "$BATS_FILE_TMPDIR/perf.data"
+    sweep open,fstat,mmap "" dump "$dump"
+}
+
+@test "perfjit check --repair, each call fails: the whole copy or none" {
+    local dump
+    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jit-*.dump)
+    perfjit check --repair ../wanted "$dump" >/dev/null
+    sweep malloc,calloc,realloc out.dump check --repair out.dump "$dump"
+    sweep open,openat,fstat,mmap,mkostemp out.dump check --repair out.dump "$dump"
+    sweep write,pwritev,rename,renameat,fchmod out.dump check --repair out.dump "$dump"
+}
+
+# The copy of what others may write, and of a stream.
+@test "perfjit inject, each reading fails" {
+    cp "$BATS_FILE_TMPDIR/perf.data" ../others.data
+    chmod 660 ../others.data "$BATS_FILE_TMPDIR"/dumps/jit-*.dump
+    sweep_inject read,pread -i ../others.data
+    chmod 600 "$BATS_FILE_TMPDIR"/dumps/jit-*.dump
+}
+
+# A runtime goes on whatever libperfmap refuses; map_lines ends with its text and status 1 instead.
+@test "libperfmap, each call fails" {
+    local calls count n status map
+    mkdir maps
+    for calls in malloc,calloc open fstat,lstat fchmod write; do
+        statuses=(0 0)
+        for ((n = 0, count = 1; n <= count; n++)); do
+            rm -f maps/*
+            status=0
+            failing "$calls" "$n" "$BUILD/sanitized/producers/map_lines" maps || status=$?
+            [ "$n" != 0 ] || count=$(cat ../count) # of the parent, which ends last
+            sound_end "$calls number $n" "$status"
+            [ "$n" != 0 ] || [ "$status" = 0 ] || complain "without a failure: $(cat ../stderr)"
+            [ "$status" = 0 ] || [ -s ../stderr ] || complain "$calls number $n: no word of why"
+            for map in maps/perf-*.map; do
+                [ ! -s "$map" ] || ! grep -vqE '^[0-9a-f]+ 100 of the (parent|child)$' "$map" || complain "$calls number $n: half a line in $map"
+            done
+            statuses[status]=$((statuses[status] + 1))
+        done
+        echo "# libperfmap: $calls: $count calls; failing ones ended ${statuses[1]} runs with 1, $((statuses[0] - 1)) with 0" >&3
+        [ "${statuses[1]}" -gt 0 ] || [ "$calls" = fchmod ]
+    done
+}

@@ -205,6 +205,33 @@ address_of() {
     nm "$2" | awk -v name="$1" '$3 == name { print $1 }'
 }
 
+# quantity TEXT: how many, from what perfjit inject said: "N x TEXT".
+quantity() {
+    sed -nE "s/.* ([0-9]+) x $1.*/\1/p" <<<"$stderr" | grep . || echo 0
+}
+
+@test "perfjit check says of each dump what perfjit inject does" {
+    local shape biased=0 broken=0
+    for shape in $shapes lli node; do
+        run --separate-stderr perfjit inject -i "$shape.data" -o "$BATS_TEST_TMPDIR/out.data"
+        perfjit check --json "$(dumps_of "$shape.data")" >"$BATS_TEST_TMPDIR/json" || [ $? = 3 ]
+        jq -r '.dumps[0] | .lines.biased, .lines.broken, .lines.outside, .lines.homeless, .inlined.broken, .records.broken' \
+            "$BATS_TEST_TMPDIR/json" | xargs >"$BATS_TEST_TMPDIR/checked"
+        {
+            quantity lines-biased
+            quantity 'broken record of source lines'
+            quantity 'function with source lines outside'
+            quantity 'record of source lines or inlined calls for code'
+            quantity 'broken record of inlined calls'
+            quantity 'broken record:'
+        } | xargs >"$BATS_TEST_TMPDIR/injected"
+        diff "$BATS_TEST_TMPDIR/checked" "$BATS_TEST_TMPDIR/injected" >&2 || complain "$shape: $stderr"
+        biased=$((biased + $(cut -d' ' -f1 "$BATS_TEST_TMPDIR/checked")))
+        broken=$((broken + $(cut -d' ' -f2 "$BATS_TEST_TMPDIR/checked")))
+    done
+    [ "$biased" -gt 24 ] && [ "$broken" = 1 ] # two shapes, and node's
+}
+
 @test "gdb: the same chains of functions, and lines" {
     cat >"$BATS_TEST_TMPDIR/blocks.py" <<'END'
 import gdb

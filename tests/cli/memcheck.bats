@@ -25,3 +25,16 @@ memcheck() {
     memcheck inject -i a.data -o out.data
     memcheck dump -v "$(dumps_of a.data)"
 }
+
+@test "memcheck has nothing to say about check and repair, of a dump that is damaged and one that is copied" {
+    PERFJIT=dump record a.data "$BUILD/producers/every_record" 0.3
+    local dump
+    dump=$(dumps_of a.data)
+    memcheck check a.data "$dump"
+    chmod 660 "$dump"
+    memcheck inject -i a.data -o out.data
+    memcheck check --repair whole.dump "$dump"
+    head -c -50 "$dump" >cut.dump
+    run --separate-stderr timeout 60 valgrind -q --error-exitcode=9 --leak-check=full "$BUILD/perfjit" check cut.dump
+    exits 3
+}

@@ -26,6 +26,17 @@ struct run {
     struct findings findings;
 };
 
+/* In the place of clock_live_read (the Makefile says so): clocks of a machine that stands still. */
+void __wrap_clock_live_read(struct clock_live *live, bool with_cycles);
+void __wrap_clock_live_read(struct clock_live *live, bool with_cycles)
+{
+    *live = (struct clock_live){.width_ns = 100, .cycles_per_s = UINT64_C(2000000000)};
+    for (int kind = 0; kind < CLOCK_KINDS; kind++) {
+        live->known[kind] = kind != CLOCK_KIND_CYCLES || with_cycles;
+        live->now[kind] = 1000000 + (uint64_t)kind * 1000;
+    }
+}
+
 /* The path of a file in memory, the same one each time, with BYTES in it. */
 static char *dump_path(const uint8_t *bytes, size_t size)
 {

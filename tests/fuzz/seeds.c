@@ -3,6 +3,7 @@
  *     DIR/jit_dump      the dumps, which producers wrote
  *     DIR/eh_frame      the unwind tables in them, behind a byte of 0
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
+ *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind them
  *     DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream, compressed, cut
  *     DIR/injection     such a recording with a dump of its process
  *     DIR/perf_map      texts
@@ -12,6 +13,7 @@
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
 #include "tests/unit/dump_builder.h"
+#include "tests/unit/line_builder.h"
 #include "tests/unit/profile_builder.h"
 
 #include <err.h>
@@ -65,6 +67,101 @@ static void put_dump(const char *path)
         if (end == JIT_DUMP_MORE)
             put_record(&dump, &record);
     jit_dump_close(&dump);
+}
+
+/* ---- Lines: see lines.c for what the pieces are ---- */
+
+enum { LINES_ADDR = 0x40000000, PIECE_LOAD = 3, PIECE_WITH_LOAD = 4, PIECE_NEXT_ADDR = 8 };
+
+static uint8_t pieces[1 << 14];
+static struct byte_sink piece_sink;
+static struct dump_builder line_dump;
+
+static void begin_pieces(bool big_endian)
+{
+    piece_sink = byte_sink_over(pieces, sizeof pieces);
+    sink_u8(&piece_sink, big_endian);
+    dump_begin(&line_dump, big_endian, JITHEADER_BYTES);
+}
+
+/* The last record of line_dump, from START on, without what the target makes: prefix and address. */
+static void put_piece(uint8_t kind, size_t start)
+{
+    const size_t skipped = JR_PREFIX_BYTES + 8;
+    size_t bytes = line_dump.sink.size - start - skipped;
+    sink_u8(&piece_sink, kind);
+    sink_u8(&piece_sink, (uint8_t)bytes);
+    sink_u8(&piece_sink, (uint8_t)(bytes >> 8));
+    sink_bytes(&piece_sink, line_dump.bytes + start + skipped, bytes);
+}
+
+static void put_load_piece(uint8_t more, uint8_t code_bytes)
+{
+    const uint8_t piece[] = {(uint8_t)(PIECE_LOAD | more), code_bytes, 0};
+    sink_bytes(&piece_sink, piece, sizeof piece);
+}
+
+/* A DEBUG_INFO of rows BIAS bytes too high, with names of which FILE is the second. */
+static void put_rows(uint8_t more, uint64_t addr, uint64_t bias, const char *file)
+{
+    const struct built_row rows[] = {{addr + bias, 1, 2, "/a.js"},
+                                     {addr + bias + 8, 7, 0, file},
+                                     {addr + bias + 4, 3, 0, "/a.js"},
+                                     {addr + bias + 8, 9, 1, "/b.js"}};
+    size_t start = line_dump.sink.size;
+    dump_lines(&line_dump, 2, addr, rows, 4);
+    put_piece(more, start);
+}
+
+static void put_calls(uint8_t more, uint64_t addr)
+{
+    const struct built_inline calls[] = {{JIT_INLINE_NONE, "outer", "/a.js", 3, 4, "/b.js", 1},
+                                         {0, "inner", "/b.js", 5, 6, NULL, 0},
+                                         {JIT_INLINE_NONE, "outer", "/a.js", 8, 1, "/b.js", 1}};
+    const struct built_span spans[] = {{2, 0}, {4, 1}, {6, 0}, {8, JIT_INLINE_NONE}, {12, 2}};
+    size_t start = line_dump.sink.size;
+    dump_inlines(&line_dump, 2, addr, calls, 3, spans, 5);
+    put_piece((uint8_t)(1 | more), start);
+}
+
+static void put_samply(uint8_t more, uint64_t addr)
+{
+    const char *const strings[] = {"outer", "inner", "/a.js"};
+    const struct built_position positions[] = {{UINT32_MAX, 0, 2, 1, 1, 2, 3},
+                                               {0, 1, 2, 10, 1, 11, 2},
+                                               {0, 1, 2, 10, 1, 12, 2},
+                                               {1, 0, UINT32_MAX, 1, 1, 5, 5}};
+    const struct built_span offsets[] = {{0, 0}, {4, 1}, {6, 2}, {8, 3}, {12, UINT32_MAX}};
+    size_t start = line_dump.sink.size;
+    dump_positions(&line_dump, 2, addr, offsets, 5, positions, 4, strings, 3);
+    put_piece((uint8_t)(2 | more), start);
+}
+
+static void put_pieces(void)
+{
+    if (piece_sink.overflow)
+        errx(EXIT_FAILURE, "a piece is too large");
+    put_seed("lines", pieces, piece_sink.size, "", 0);
+}
+
+static void put_line_seeds(bool big_endian)
+{
+    begin_pieces(big_endian);
+    put_rows(0, LINES_ADDR, 0, "\xff");
+    put_calls(PIECE_WITH_LOAD, LINES_ADDR);
+    put_samply(PIECE_WITH_LOAD | PIECE_NEXT_ADDR, LINES_ADDR + 0x100);
+    put_pieces();
+    begin_pieces(big_endian); /* loads first */
+    put_load_piece(0, 0x20);
+    put_rows(0, LINES_ADDR, 0, "/long/name/of/a/file.js");
+    put_load_piece(PIECE_NEXT_ADDR, 0x20);
+    put_calls(0, LINES_ADDR + 0x100);
+    put_pieces();
+    begin_pieces(big_endian); /* 0x40 too high, and names overwritten */
+    for (uint64_t i = 1; i <= 4; i++)
+        put_rows(PIECE_WITH_LOAD | PIECE_NEXT_ADDR, LINES_ADDR + i * 0x100, 0x40,
+                 i == 2 ? "\1\2\3\4\5\6\7\1\2\3\4\5\6\7\1\2a.js" : "/a.js");
+    put_pieces();
 }
 
 /* ---- Recordings ---- */
@@ -246,6 +343,8 @@ int main(int argc, char **argv)
     directory = argv[1];
     for (int i = 2; i < argc; i++)
         put_dump(argv[i]);
+    put_line_seeds(false);
+    put_line_seeds(true);
     put_plain_profiles();
     put_traced_profile();
     put_stream();

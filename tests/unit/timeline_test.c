@@ -184,7 +184,7 @@ static void test_overwritten_in_the_middle_within_a_moment(void **state)
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 11, 0x1040, 0x40);
-    assert_plays("15", "10:1000-1040=f0 10:1080-1100=f0 10:1040-1080=f1", "");
+    assert_plays("15", "10:1000-1040=f0 10:1040-1080=f1 10:1080-1100=f0", "");
     assert_int_equal(function(0)->generation, 0);
     assert_int_equal(function(1)->generation, 1);
 }

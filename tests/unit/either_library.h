@@ -1,0 +1,211 @@
+/* libjitdump and libperfmap behind one face, for tests of what both promise; a directory for each test, and children. */
+#ifndef PERFJIT_TEST_EITHER_LIBRARY_H
+#define PERFJIT_TEST_EITHER_LIBRARY_H
+
+#include "jitdump/jitdump.h"
+#include "perfmap/perfmap.h"
+#include "tests/unit/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MANY = 100000 /* more than fits in the room at hand */ };
+
+/* ---- Either library ---- */
+
+struct library {
+    const char *word; /* in PERFJIT */
+    const char *file; /* a format, of a pid */
+    const char *shared;
+    int (*open)(void **handle, const char *dir, bool always);
+    int (*add)(void *handle, const char *name);
+    uint64_t (*lost)(void *handle);
+    const char *(*error)(void *handle);
+    int (*close)(void *handle);
+};
+
+static inline int open_dump(void **handle, const char *dir, bool always)
+{
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    options.dir = dir;
+    options.flags = always ? JITDUMP_ALWAYS : 0;
+    return jitdump_open((struct jitdump **)handle, &options);
+}
+
+static inline int add_to_dump(void *handle, const char *name)
+{
+    static const uint8_t bytes[] = {0x90, 0xc3};
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = name;
+    code.code_addr = 0x40000000;
+    code.code_size = sizeof bytes;
+    code.bytes = bytes;
+    return jitdump_add_code(handle, &code, NULL);
+}
+
+static uint64_t lost_of_dump(void *handle)
+{
+    return jitdump_lost(handle);
+}
+
+static inline const char *error_of_dump(void *handle)
+{
+    return jitdump_error(handle);
+}
+
+static inline int close_dump(void *handle)
+{
+    return jitdump_close(handle);
+}
+
+static inline int open_map(void **handle, const char *dir, bool always)
+{
+    struct perfmap_options options = PERFMAP_OPTIONS_INIT;
+    options.dir = dir;
+    options.flags = always ? PERFMAP_ALWAYS : 0;
+    return perfmap_open((struct perfmap **)handle, &options);
+}
+
+static inline int add_to_map(void *handle, const char *name)
+{
+    return perfmap_add(handle, 0x40000000, 2, name);
+}
+
+static uint64_t lost_of_map(void *handle)
+{
+    return perfmap_lost(handle);
+}
+
+static inline const char *error_of_map(void *handle)
+{
+    return perfmap_error(handle);
+}
+
+static inline int close_map(void *handle)
+{
+    return perfmap_close(handle);
+}
+
+static struct library libraries[] = {
+    {"dump", "%s/jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
+     error_of_dump, close_dump},
+    {"map", "%s/perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
+     close_map},
+};
+
+/* The library that a test is about; each is run with both. */
+static const struct library *library;
+
+/* ---- A directory for each test ---- */
+
+static char dir[64], path[128];
+static char program[512]; /* this one */
+
+static inline void path_of(char to[128], const char *in, pid_t pid)
+{
+    snprintf(to, 128, library->file, in, (int)pid);
+}
+
+static inline int make_dir(void **state)
+{
+    library = *state;
+    snprintf(dir, sizeof dir, "/tmp/process_cases.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    path_of(path, dir, getpid());
+    unsetenv("PERFJIT");
+    unsetenv("JITDUMPDIR");
+    return 0;
+}
+
+static inline int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+/* Whether FILE_PATH has NAME in it, as a function's. */
+static inline bool has_name(const char *file_path, const char *name)
+{
+    struct stat status;
+    int fd = open(file_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return false;
+    char *bytes = malloc((size_t)status.st_size + 1);
+    ssize_t size = bytes ? read(fd, bytes, (size_t)status.st_size) : 0;
+    bool found = size > 0 && memmem(bytes, (size_t)size, name, strlen(name));
+    free(bytes);
+    close(fd);
+    return found;
+}
+
+static inline mode_t mode_of(const char *file_path)
+{
+    struct stat status;
+    return lstat(file_path, &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+/* ---- Children ---- */
+
+static inline pid_t start_child(void (*body)(void *), void *handle)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        path_of(path, dir, getpid());
+        body(handle);
+        _exit(0);
+    }
+    return child;
+}
+
+/* What this machine or user can't do fails where nobody would notice. */
+static inline void assert_child_may(void (*body)(void *), const char *reason)
+{
+    const char *ci = getenv("CI");
+    int result = wait_for(start_child(body, NULL));
+    if (result == NOT_PERMITTED) {
+        fprintf(stderr, "skipped: %s\n", reason);
+        assert_false(ci && strcmp(ci, "true") == 0);
+        skip();
+    }
+    assert_int_equal(result, 0);
+}
+
+static inline void *opened(void)
+{
+    void *handle;
+    CHECK(library->open(&handle, dir, true) == 0 && handle);
+    return handle;
+}
+
+static inline void child_adds(void *handle)
+{
+    CHECK(library->add(handle, "of the child") == 0);
+    CHECK(has_name(path, "of the child"));
+    CHECK(library->close(handle) == 0);
+}
+
+/* A test of one library, and of either. */
+#define WITH(number, function)                                                                     \
+    {                                                                                              \
+#function, function, make_dir, remove_dir, &libraries[number]                              \
+    }
+#define WITH_BOTH(function) WITH(0, function), WITH(1, function)
+
+#endif

@@ -1,0 +1,138 @@
+/* What the tests of libperfmap's writer share: a directory for each test, children, and the text of files. */
+#ifndef PERFMAP_TEST_H
+#define PERFMAP_TEST_H
+
+#include "perfmap/perfmap.h"
+#include "tests/unit/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- A directory for each test, and what lies in it ---- */
+
+static char dir[64];
+static char path[128]; /* of this process's map */
+
+static inline void set_path(pid_t pid)
+{
+    snprintf(path, sizeof path, "%s/perf-%d.map", dir, (int)pid);
+}
+
+static inline int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/perfmap_test.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    set_path(getpid());
+    unsetenv("PERFJIT");
+    return 0;
+}
+
+static inline int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static inline pid_t start_child(void (*body)(struct perfmap *), struct perfmap *map)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60); /* a deadlock must not hang the tests */
+        set_path(getpid());
+        body(map);
+        _exit(0);
+    }
+    return child;
+}
+
+static inline int run_in_child(void (*body)(struct perfmap *), struct perfmap *map)
+{
+    return wait_for(start_child(body, map));
+}
+
+static inline struct perfmap_options options_in_dir(void)
+{
+    struct perfmap_options options = PERFMAP_OPTIONS_INIT;
+    options.dir = dir;
+    options.flags = PERFMAP_ALWAYS;
+    return options;
+}
+
+static inline int try_open(struct perfmap **map)
+{
+    struct perfmap_options options = options_in_dir();
+    return perfmap_open(map, &options);
+}
+
+static inline struct perfmap *open_map(void)
+{
+    struct perfmap *map;
+    assert_int_equal(try_open(&map), 0);
+    assert_non_null(map);
+    return map;
+}
+
+/* The text of FILE, to be freed, or NULL. */
+static inline char *text_of(const char *file_path)
+{
+    struct stat status;
+    int fd = open(file_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    fstat(fd, &status);
+    char *text = calloc(1, (size_t)status.st_size + 1);
+    if (text && read(fd, text, (size_t)status.st_size) != status.st_size)
+        text[0] = '\0';
+    close(fd);
+    return text;
+}
+
+static inline bool file_says(const char *file_path, const char *expected)
+{
+    char *text = text_of(file_path);
+    bool same = text && strcmp(text, expected) == 0;
+    if (!same)
+        fprintf(stderr, "%s: \"%s\", not \"%s\"\n", file_path, text ? text : "(none)", expected);
+    free(text);
+    return same;
+}
+
+static inline void assert_file(const char *expected)
+{
+    assert_true(file_says(path, expected));
+}
+
+static inline void write_text(const char *file_path, const char *text)
+{
+    FILE *file = fopen(file_path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline bool exists(const char *file_path)
+{
+    struct stat status;
+    return lstat(file_path, &status) == 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
+
+#endif
