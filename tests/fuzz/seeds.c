@@ -119,9 +119,11 @@ static void put_calls(uint8_t more, uint64_t addr)
                                          {0, "inner", "/b.js", 5, 6, NULL, 0},
                                          {JIT_INLINE_NONE, "outer", "/a.js", 8, 1, "/b.js", 1}};
     const struct built_span spans[] = {{2, 0}, {4, 1}, {6, 0}, {8, JIT_INLINE_NONE}, {12, 2}};
-    size_t start = line_dump.sink.size;
+    const uint8_t order = line_dump.sink.big_endian;
+    size_t start = line_dump.sink.size, body = start + JR_PREFIX_BYTES;
     dump_inlines(&line_dump, 2, addr, calls, 3, spans, 5);
     put_piece((uint8_t)(1 | more), start);
+    put_seed("inline_info", &order, 1, line_dump.bytes + body, line_dump.sink.size - body);
 }
 
 static void put_samply(uint8_t more, uint64_t addr)

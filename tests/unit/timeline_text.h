@@ -1,0 +1,99 @@
+/* A process that a test builds, and its timeline as text. */
+#ifndef PERFJIT_TEST_TIMELINE_TEXT_H
+#define PERFJIT_TEST_TIMELINE_TEXT_H
+
+#include "injector/timeline/timeline.h"
+#include "tests/unit/process_builder.h"
+
+#include <inttypes.h>
+
+static struct process_builder built;
+
+static inline int begin(void **state)
+{
+    (void)state;
+    process_begin(&built);
+    return 0;
+}
+
+static inline int end(void **state)
+{
+    (void)state;
+    process_free(&built);
+    return 0;
+}
+
+/* ---- A timeline as text ---- */
+
+static inline size_t parse_times(const char *text, uint64_t times[64])
+{
+    size_t count = 0;
+    for (char *rest; *text; text = rest) {
+        times[count++] = strtoull(text, &rest, 10);
+        assert_ptr_not_equal(rest, text);
+    }
+    return count;
+}
+
+static inline void print_change(const struct change *change, char *text, size_t bytes)
+{
+    size_t at = (size_t)snprintf(text, bytes, "%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=",
+                                 change->time_ns, change->start, change->end);
+    if (change->kind == CHANGE_UNLOADED)
+        snprintf(text + at, bytes - at, "gone");
+    else
+        snprintf(text + at, bytes - at, "%s%" PRIu32, change->kind == CHANGE_MAP ? "map" : "f",
+                 change->index);
+}
+
+/* BUILT with samples at TIMES plays to CHANGES, and the map records numbered in DROPPED are left out. */
+static inline void assert_plays(const char *times, const char *changes, const char *dropped)
+{
+    struct timeline timeline;
+    struct findings findings = {0};
+    uint64_t sample_times[64], numbers[64];
+    char text[2048] = "";
+    size_t sample_count = parse_times(times, sample_times);
+    assert_int_equal(
+        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
+    for (size_t i = 0, at = 0; i < timeline.change_count; i++, at = strlen(text)) {
+        if (i > 0)
+            text[at++] = ' ';
+        print_change(&timeline.changes[i], text + at, sizeof text - at);
+    }
+    assert_string_equal(text, changes);
+    assert_int_equal(parse_times(dropped, numbers), timeline.dropped_count);
+    for (size_t i = 0; i < timeline.dropped_count; i++)
+        assert_int_equal(timeline.dropped[i], 1000 + numbers[i]);
+    assert_int_equal(findings_lost(&findings), 0);
+    timeline_free(&timeline);
+    findings_free(&findings);
+}
+
+/* The same, where COUNT events speak of code that was never loaded. */
+static inline void assert_loses(const char *times, const char *changes, uint64_t count)
+{
+    struct timeline timeline;
+    struct findings findings = {0};
+    uint64_t sample_times[64];
+    char text[256] = "";
+    size_t sample_count = parse_times(times, sample_times);
+    assert_int_equal(
+        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
+    if (timeline.change_count == 1)
+        print_change(timeline.changes, text, sizeof text);
+    assert_true(timeline.change_count <= 1);
+    assert_string_equal(text, changes);
+    assert_int_equal(findings.count[FINDING_CODE_LOST], count);
+    timeline_free(&timeline);
+    findings_free(&findings);
+}
+
+static inline const struct jit_function *function(uint32_t index)
+{
+    return &built.process.log.functions[index];
+}
+
+#define TIMELINE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+#endif
