@@ -101,7 +101,7 @@ static void put_author(struct dump_room *room, struct record_author author)
 }
 
 /* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and they
- * must be there even if nobody could read them: as the zeros that the file already has. */
+ * must be there even if nobody could read them: as zeros. */
 static void put_load(struct dump_room *room, const struct jitdump_code *code,
                      const struct function_sizes *sizes, struct record_author author)
 {
@@ -115,7 +115,7 @@ static void put_load(struct dump_room *room, const struct jitdump_code *code,
     if (code->bytes)
         sink_bytes(&room->sink, code->bytes, (size_t)code->code_size);
     else
-        sink_room(&room->sink, (size_t)code->code_size);
+        sink_zeros(&room->sink, (size_t)code->code_size);
 }
 
 void jd_put_function(struct dump_room *room, const struct jitdump_code *code,
@@ -153,9 +153,4 @@ void jd_put_unload(struct dump_room *room, struct record_author author, uint64_t
     sink_u64(&room->sink, code_addr);
     sink_u64(&room->sink, code_size);
     sink_u64(&room->sink, code_index);
-}
-
-void jd_put_close(struct dump_room *room)
-{
-    jd_room_begin_record(room, JIT_CODE_CLOSE, JR_CODE_CLOSE_BYTES);
 }

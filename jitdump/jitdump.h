@@ -61,10 +61,11 @@ struct jitdump;
 #define JITDUMP_TSC 0x2u
 
 struct jitdump_options {
-    size_t size;       /* sizeof(struct jitdump_options): lets the struct grow */
-    const char *dir;   /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
-    uint32_t flags;    /* JITDUMP_ALWAYS | JITDUMP_TSC */
-    uint32_t elf_mach; /* ELF e_machine of the code; 0: this program's */
+    size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
+    const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
+    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC */
+    uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
+    uint64_t max_bytes; /* the most that the file may have; 0: any number; else 256 KiB or more */
 };
 
 /* What jitdump_add_code gives for the code_index of a function that it did not record. */
@@ -106,11 +107,11 @@ struct jitdump_unwind {
 
 /* Everything about one function.  Start from JITDUMP_CODE_INIT. */
 struct jitdump_code {
-    size_t size;        /* sizeof(struct jitdump_code) */
-    const char *name;   /* what perf report shall show; NULL counts as "" */
-    uint64_t code_addr; /* where the code runs */
-    uint64_t code_size; /* in bytes */
-    const void *bytes;  /* code_size bytes of code, readable now; NULL: they can't be read */
+    size_t size;                      /* sizeof(struct jitdump_code) */
+    const char *name;                 /* what perf report shall show; NULL counts as "" */
+    uint64_t code_addr;               /* where the code runs */
+    uint64_t code_size;               /* in bytes */
+    const void *bytes;                /* code_size bytes of code; NULL: there are none to be read */
     const struct jitdump_line *lines; /* line_count rows, or NULL */
     size_t line_count;
     const struct jitdump_unwind *unwind;  /* or NULL */
@@ -125,7 +126,7 @@ struct jitdump_code {
 /* Initialisers that set the size member and nothing else. */
 #define JITDUMP_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(struct jitdump_options), 0, 0, 0                                                    \
+        sizeof(struct jitdump_options), 0, 0, 0, 0                                                 \
     }
 #define JITDUMP_CODE_INIT                                                                          \
     {                                                                                              \
@@ -171,6 +172,10 @@ JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
  * disk, file size limit, a record over 4 GiB, bad arguments, a dump that could not be opened).  0 when DUMP
  * is NULL.  Since 0.1.0.  */
 JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
+
+/* How many functions were recorded without their bytes since jitdump_open, because jitdump_code.bytes could not be read:
+ * unmapped, or mapped execute-only.  Their names, lines and tables are in the dump.  0 when DUMP is NULL.  Since 0.1.0.  */
+JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
 
 /* The functions behind the inline tests below; not to be called directly.  */
 JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code,

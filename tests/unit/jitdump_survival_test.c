@@ -120,13 +120,23 @@ static struct inventory *take_inventory(const char *file_path)
     return inventory;
 }
 
-static void check_inventory(const char *file_path, size_t functions, size_t others)
+/* What a dump that was not closed may have of them: behind the body, in front of the spill, behind that, and behind them all
+ * the room for a new stage. */
+enum { FILLERS_MAX = 4 };
+
+static void check_unclosed(const char *file_path, size_t functions, size_t others,
+                           size_t fillers_max)
 {
     struct inventory *inventory = take_inventory(file_path);
     CHECK(inventory->functions == functions);
     CHECK(inventory->others == others);
-    CHECK(inventory->fillers == 0);
+    CHECK(inventory->fillers <= fillers_max);
     free(inventory);
+}
+
+static void check_inventory(const char *file_path, size_t functions, size_t others)
+{
+    check_unclosed(file_path, functions, others, 0);
 }
 
 static struct jitdump *open_dump(void)
@@ -176,7 +186,7 @@ static void join_threads(struct adder *adders, unsigned threads)
         CHECK(pthread_join(adders[i].id, NULL) == 0);
 }
 
-/* Eight threads, through many windows. */
+/* Eight threads, through several stages. */
 static void test_threads(void **state)
 {
     enum { THREADS = 8, COUNT = 5000 };
@@ -304,7 +314,7 @@ static void child_adds_from_threads(struct jitdump *dump)
     check_inventory(path, THREADS * COUNT, 1);
 }
 
-/* Forks while other threads hold the mutex and change windows; in the children several threads come first
+/* Forks while other threads hold the mutex and change stages; in the children several threads come first
  * at the same time. */
 static void test_forks_among_threads(void **state)
 {
@@ -401,7 +411,7 @@ static void check_killed(const char *file_path)
     for (size_t thread = 0; thread < 4; thread++)
         for (size_t i = 0; i < atomic_load(&shared_counts[thread]); i++)
             CHECK(inventory->seen[thread][i]);
-    CHECK(inventory->fillers <= 4); /* one for each thread that was in the middle */
+    CHECK(inventory->fillers <= FILLERS_MAX);
     CHECK(inventory->others == 0);
     free(inventory);
 }
@@ -442,8 +452,15 @@ static unsigned fill_up(struct jitdump *dump, int error)
     return 0;
 }
 
+/* What failed is not tried again for 100 ms. */
+static void wait_for_retry(void)
+{
+    usleep(120000);
+}
+
 static void check_goes_on(struct jitdump *dump, unsigned added, int error)
 {
+    wait_for_retry();
     CHECK(jitdump_lost(dump) == 1);
     CHECK(add_function(dump, 1, 0, NULL) == 0);
     for (unsigned i = added; i < added + 1000; i++)
@@ -574,7 +591,7 @@ static void test_descriptor_closed_behind_our_back(void **state)
     assert_int_equal(status.st_size, 8);
     close(number);
     close(other);
-    check_inventory(path, added, count_records(path, JIT_CODE_CLOSE));
+    check_unclosed(path, added, count_records(path, JIT_CODE_CLOSE), FILLERS_MAX);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
