@@ -234,10 +234,10 @@ int jd_file_open(struct dump_file *file, const struct dump_kind *kind)
         return 0;
     /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&file->writer.mutex);
+    pthread_mutex_lock(&file->writer.body_mutex);
     if (!atomic_load_explicit(&file->open, memory_order_relaxed))
         error = open_locked(file, kind);
-    pthread_mutex_unlock(&file->writer.mutex);
+    pthread_mutex_unlock(&file->writer.body_mutex);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;
 }

@@ -8,13 +8,6 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels say EINVAL */
 #endif
 
-/* A FILLER from FROM up to TO. */
-static void put_filler(struct dump_stage *stage, uint32_t from, uint32_t to)
-{
-    memset(stage->data + from + 8, 0, JR_PREFIX_BYTES - 8);
-    jd_store_id_and_size(stage->data + from, JIT_FILLER, to - from);
-}
-
 int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset)
 {
     void *data = mmap(NULL, STAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
@@ -25,7 +18,7 @@ int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset)
     madvise(data, STAGE_BYTES, MADV_DONTFORK);
     madvise(data, STAGE_BYTES, MADV_POPULATE_WRITE); /* cheaper than a fault for each page */
     *stage = (struct dump_stage){.data = data, .offset = offset, .stop = STAGE_MAIN_BYTES};
-    put_filler(stage, 0, STAGE_BYTES);
+    jd_stage_put_filler(stage, 0, STAGE_BYTES);
     return 0;
 }
 
@@ -36,17 +29,10 @@ void jd_stage_unmap(struct dump_stage *stage)
     stage->data = NULL;
 }
 
-void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uint32_t id, uint32_t total_size)
-{
-    put_filler(stage, stage->end + bytes, STAGE_BYTES);
-    jd_store_id_and_size(stage->data + stage->end, id, total_size);
-    stage->end += bytes;
-}
-
 void jd_stage_spill(struct dump_stage *stage)
 {
-    put_filler(stage, STAGE_MAIN_BYTES, STAGE_BYTES);
-    put_filler(stage, stage->end, STAGE_MAIN_BYTES);
+    jd_stage_put_filler(stage, STAGE_MAIN_BYTES, STAGE_BYTES);
+    jd_stage_put_filler(stage, stage->end, STAGE_MAIN_BYTES);
     stage->drained = 0;
     stage->full_end = stage->end;
     stage->end = STAGE_MAIN_BYTES;
@@ -58,7 +44,7 @@ void jd_stage_gather(struct dump_stage *stage)
 {
     uint32_t bytes = stage->end - STAGE_MAIN_BYTES;
     memcpy(stage->data, stage->data + STAGE_MAIN_BYTES, bytes);
-    put_filler(stage, bytes, STAGE_BYTES);
+    jd_stage_put_filler(stage, bytes, STAGE_BYTES);
 }
 
 void jd_stage_gathered(struct dump_stage *stage)
@@ -79,5 +65,5 @@ void jd_stage_copy(struct dump_stage *to, const struct dump_stage *from)
     uint32_t start = from->spilling ? STAGE_MAIN_BYTES : 0;
     memcpy(to->data + to->end, from->data + start, from->end - start);
     to->end += from->end - start;
-    put_filler(to, to->end, STAGE_BYTES);
+    jd_stage_put_filler(to, to->end, STAGE_BYTES);
 }

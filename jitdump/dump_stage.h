@@ -26,7 +26,7 @@
 #include <string.h>
 
 enum {
-    STAGE_MAIN_BYTES = 128 << 10,
+    STAGE_MAIN_BYTES = 256 << 10,
     STAGE_SPILL_BYTES = 64 << 10, /* not more than the main part, which takes over what is in it */
     STAGE_BYTES = STAGE_MAIN_BYTES + STAGE_SPILL_BYTES,
 };
@@ -66,8 +66,21 @@ static inline bool jd_stage_holds(const struct dump_stage *stage, uint64_t bytes
     return bytes + JR_PREFIX_BYTES <= stage->stop - stage->end;
 }
 
+/* A FILLER from FROM up to TO. */
+static inline void jd_stage_put_filler(struct dump_stage *stage, uint32_t from, uint32_t to)
+{
+    memset(stage->data + from + 8, 0, JR_PREFIX_BYTES - 8);
+    jd_store_id_and_size(stage->data + from, JIT_FILLER, to - from);
+}
+
 /* Append the group of BYTES that was written at end, but for the first record's ID and TOTAL_SIZE. */
-void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uint32_t id, uint32_t total_size);
+static inline void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uint32_t id,
+                                   uint32_t total_size)
+{
+    jd_stage_put_filler(stage, stage->end + bytes, STAGE_BYTES);
+    jd_store_id_and_size(stage->data + stage->end, id, total_size);
+    stage->end += bytes;
+}
 
 /* From now on groups go into the spill, and nothing in main changes. */
 void jd_stage_spill(struct dump_stage *stage);

@@ -22,15 +22,8 @@ enum {
 
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error)
 {
-    pthread_mutexattr_t attributes;
     memset(writer, 0, sizeof *writer);
-    pthread_mutexattr_init(&attributes);
-#ifdef __GLIBC__
-    /* It is held for less time than falling asleep takes. */
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
-#endif
-    pthread_mutex_init(&writer->mutex, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    atomic_init(&writer->lock.held, false);
     pthread_mutex_init(&writer->body_mutex, NULL);
     writer->body.fd.number = -1;
     writer->gap_bytes = GAP_MIN_BYTES;
@@ -40,7 +33,6 @@ void jd_writer_init(struct dump_writer *writer, const char *path, struct first_e
 
 void jd_writer_destroy(struct dump_writer *writer)
 {
-    pthread_mutex_destroy(&writer->mutex);
     pthread_mutex_destroy(&writer->body_mutex);
 }
 
@@ -168,7 +160,7 @@ static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_st
     return error;
 }
 
-/* Put FRESH in the place of the stage, with what is in it.  The mutex is held. */
+/* Put FRESH in the place of the stage, with what is in it.  The lock is held. */
 static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
 {
     struct dump_stage old = writer->stage;
@@ -184,7 +176,7 @@ static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
     return 0;
 }
 
-/* A new stage with a gap of LEAST bytes or more, unless that failed lately.  The mutex is taken if LOCK. */
+/* A new stage with a gap of LEAST bytes or more, unless that failed lately.  The lock is taken if LOCK. */
 static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
 {
     struct dump_stage fresh;
@@ -193,10 +185,10 @@ static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
     int error = make_stage(writer, least, &fresh);
     if (!error) {
         if (lock)
-            pthread_mutex_lock(&writer->mutex);
+            jd_lock(&writer->lock);
         error = replace_stage(writer, &fresh);
         if (lock)
-            pthread_mutex_unlock(&writer->mutex);
+            jd_unlock(&writer->lock);
     }
     note_failure(&writer->stage_failure, error);
     return error;
@@ -261,7 +253,7 @@ static int add_some(struct dump_writer *writer, uint32_t *from, uint32_t to, uin
     return error;
 }
 
-/* Empty and hide main, while the stage spills.  The mutex is taken if LOCK, to move the stage. */
+/* Empty and hide main, while the stage spills.  The lock is taken if LOCK, to move the stage. */
 static int empty_main(struct dump_writer *writer, bool lock)
 {
     struct dump_stage *stage = &writer->stage;
@@ -279,7 +271,7 @@ static int empty_main(struct dump_writer *writer, bool lock)
     return error;
 }
 
-/* Main is empty: what is in the spill takes its place.  The mutex is held. */
+/* Main is empty: what is in the spill takes its place.  The lock is held. */
 static int end_spill(struct dump_writer *writer)
 {
     jd_stage_gather(&writer->stage);
@@ -292,22 +284,22 @@ static int end_spill(struct dump_writer *writer)
 static int drain_locked(struct dump_writer *writer)
 {
     int error = 0;
-    pthread_mutex_lock(&writer->mutex);
+    jd_lock(&writer->lock);
     bool wanted = writer->stage.spilling;
     if (wanted && is_fresh(&writer->drain_failure)) {
         wanted = false;
         error = writer->drain_failure.error;
     }
-    pthread_mutex_unlock(&writer->mutex);
+    jd_unlock(&writer->lock);
     if (!wanted)
         return error;
     error = empty_main(writer, true);
-    pthread_mutex_lock(&writer->mutex);
+    jd_lock(&writer->lock);
     if (!error)
         error = end_spill(writer);
     note_failure(&writer->drain_failure, error);
     writer->draining = false;
-    pthread_mutex_unlock(&writer->mutex);
+    jd_unlock(&writer->lock);
     return error;
 }
 
@@ -324,7 +316,7 @@ static int drain(struct dump_writer *writer)
     return error;
 }
 
-/* Have all of the stage in the body.  Both mutexes are held. */
+/* Have all of the stage in the body.  The mutex and the lock are held. */
 static int flush(struct dump_writer *writer)
 {
     struct dump_stage *stage = &writer->stage;
@@ -353,7 +345,7 @@ static void take_room(struct dump_writer *writer, uint64_t now, uint8_t *at, uin
     room->writer = writer;
 }
 
-/* Wait until there is room for BYTES in the stage.  The mutex is held, and if this fails it is not any more. */
+/* Wait until there is room for BYTES in the stage.  The lock is held, and if this fails it is not any more. */
 static int wait_for_room(struct dump_writer *writer, uint64_t bytes)
 {
     while (!jd_stage_holds(&writer->stage, bytes)) {
@@ -362,12 +354,12 @@ static int wait_for_room(struct dump_writer *writer, uint64_t bytes)
             continue;
         }
         int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
-        pthread_mutex_unlock(&writer->mutex);
+        jd_unlock(&writer->lock);
         if (!error)
             error = drain(writer);
         if (error)
             return cannot_grow(writer, error);
-        pthread_mutex_lock(&writer->mutex);
+        jd_lock(&writer->lock);
     }
     return 0;
 }
@@ -382,7 +374,7 @@ static int begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
                              "%s: no memory to put a large function together", writer->path);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &room->cancel_state);
     pthread_mutex_lock(&writer->body_mutex);
-    pthread_mutex_lock(&writer->mutex);
+    jd_lock(&writer->lock);
     take_room(writer, now, room->large, bytes, new_function, room);
     return 0;
 }
@@ -393,24 +385,11 @@ int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes, bo
     if (bytes > LARGE_BYTES)
         return begin_large(writer, now, bytes, new_function, room);
     room->large = NULL;
-    pthread_mutex_lock(&writer->mutex);
+    jd_lock(&writer->lock);
     int error = wait_for_room(writer, bytes);
     if (!error)
         take_room(writer, now, writer->stage.data + writer->stage.end, bytes, new_function, room);
     return error;
-}
-
-void jd_room_begin_record(struct dump_room *room, uint32_t id, uint64_t total_size)
-{
-    if (room->sink.size == 0) {
-        sink_room(&room->sink, 8); /* jd_writer_end */
-        room->first_id = id;
-        room->first_total_size = (uint32_t)total_size;
-    } else {
-        sink_u32(&room->sink, id);
-        sink_u32(&room->sink, (uint32_t)total_size);
-    }
-    sink_u64(&room->sink, room->timestamp);
 }
 
 static void count_group(struct dump_writer *writer, const struct dump_room *room)
@@ -437,7 +416,7 @@ static int end_large(struct dump_room *room, bool whole)
     int error = whole ? add_large(writer, room) : -EINVAL;
     if (!error)
         count_group(writer, room);
-    pthread_mutex_unlock(&writer->mutex);
+    jd_unlock(&writer->lock);
     pthread_mutex_unlock(&writer->body_mutex);
     pthread_setcancelstate(room->cancel_state, &room->cancel_state);
     free(room->large);
@@ -464,7 +443,7 @@ int jd_writer_end(struct dump_room *room)
         count_group(writer, room);
     }
     bool drains = takes_over_drain(writer);
-    pthread_mutex_unlock(&writer->mutex);
+    jd_unlock(&writer->lock);
     if (drains)
         drain(writer); /* a failure is for whoever finds no room any more */
     return whole ? 0 : -EINVAL;
@@ -543,10 +522,10 @@ int jd_writer_close(struct dump_writer *writer)
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&writer->body_mutex);
-    pthread_mutex_lock(&writer->mutex);
+    jd_lock(&writer->lock);
     int error = close_locked(writer);
     jd_writer_abandon(writer);
-    pthread_mutex_unlock(&writer->mutex);
+    jd_unlock(&writer->lock);
     pthread_mutex_unlock(&writer->body_mutex);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;

@@ -3,7 +3,7 @@
  *      header | groups ............. | FILLER .................. | groups, FILLER | groups, FILLER |
  *              body (dump_body.h)                                  stage (dump_stage.h): main, spill
  *
- * A group is stamped and copied into the stage under one mutex that is held for no more than that.  When the stage's main part
+ * A group is stamped and copied into the stage under one lock that is held for no more than that.  When the stage's main part
  * is full, groups go into its spill, and the thread that filled it adds main's groups to the body, then lets what is in
  * the spill have main's place.  Others wait for that only if the spill is full as well.  When the body comes near the stage, a new
  * stage is made further ahead, and the old one becomes part of the gap.  A group that is too large for the stage
@@ -18,6 +18,7 @@
 #ifndef JITDUMP_DUMP_WRITER_H
 #define JITDUMP_DUMP_WRITER_H
 
+#include "jitdump/brief_lock.h"
 #include "jitdump/byte_sink.h"
 #include "jitdump/dump_body.h"
 #include "jitdump/dump_stage.h"
@@ -34,13 +35,13 @@ struct failure {
 };
 
 struct dump_writer {
-    pthread_mutex_t mutex; /* guards the stage and all up to body_mutex */
+    struct brief_lock lock; /* guards the stage and all up to body_mutex */
     struct dump_stage stage;
     uint64_t last_time; /* of a group */
     uint64_t next_code_index;
     bool draining;                /* a thread is about to empty main, or does */
     struct failure drain_failure; /* of the last try to */
-    pthread_mutex_t body_mutex;   /* taken before mutex; guards the body and its file */
+    pthread_mutex_t body_mutex;   /* taken before the lock; guards the body and its file */
     struct dump_body body;
     struct failure stage_failure; /* of the last try to make a new stage */
     uint64_t gap_bytes;           /* between body and stage, when the next one is made */
@@ -65,7 +66,7 @@ struct dump_room {
 
 /* The largest group, and the smallest file that a bound can allow. */
 #define JD_GROUP_MAX_BYTES (UINT32_MAX - (UINT64_C(32) << 20))
-enum { JD_FILE_LEAST_BYTES = 256 << 10 };
+enum { JD_FILE_LEAST_BYTES = 512 << 10 };
 _Static_assert((int)STAGE_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and some body");
 
 /* PATH and ERROR must outlive WRITER. */
@@ -82,7 +83,18 @@ int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes, bo
                     struct dump_room *room);
 
 /* Put the prefix of a record.  The fields follow through room->sink. */
-void jd_room_begin_record(struct dump_room *room, uint32_t id, uint64_t total_size);
+static inline void jd_room_begin_record(struct dump_room *room, uint32_t id, uint64_t total_size)
+{
+    if (room->sink.size == 0) {
+        sink_room(&room->sink, 8); /* jd_writer_end */
+        room->first_id = id;
+        room->first_total_size = (uint32_t)total_size;
+    } else {
+        sink_u32(&room->sink, id);
+        sink_u32(&room->sink, (uint32_t)total_size);
+    }
+    sink_u64(&room->sink, room->timestamp);
+}
 
 /* Make the group valid, if what was put is exactly as long as what was announced, and let go of ROOM.
  * Otherwise it leaves no trace, and this returns -EINVAL. */
@@ -95,7 +107,7 @@ int jd_writer_close(struct dump_writer *writer);
 /* Let go of the stage, whatever becomes of the file. */
 void jd_writer_abandon(struct dump_writer *writer);
 
-/* In a forked child: free what was inherited, leaving the file alone.  The mutexes may be locked for ever
+/* In a forked child: free what was inherited, leaving the file alone.  Lock and mutex may be held for ever
  * and are not touched. */
 void jd_writer_disown(struct dump_writer *writer);
 

@@ -277,7 +277,9 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
         *file = adopt_file(dump, *file);
     if (!*file)
         return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
-    return jd_file_open(*file, &dump->kind);
+    return atomic_load_explicit(&(*file)->open, memory_order_acquire)
+               ? 0
+               : jd_file_open(*file, &dump->kind);
 }
 
 /* The kernel is asked once for each thread and process. */
@@ -350,8 +352,13 @@ static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint
     struct jitdump_code code;
     struct inline_info inlining;
     int error = read_code(dump, &code, given);
-    if (!error)
-        error = jd_inline_info_check(&code, &dump->error);
+    if (error)
+        return error;
+    if (!code.inline_count && !code.line_inlines) {
+        inlining.total_size = 0; /* as a rule */
+        return put_code(dump, &code, &inlining, code_index);
+    }
+    error = jd_inline_info_check(&code, &dump->error);
     if (error)
         return error;
     error = jd_inline_info_make(&inlining, &code);
