@@ -1,6 +1,7 @@
 /* See jit_dump.h; the format stands in jitdump/jitdump_format.h. */
 #include "injector/jit/jit_dump.h"
 
+#include "injector/jit/dump_mapping.h"
 #include "injector/jit/line_positions.h"
 #include "injector/jit/torn_record.h"
 #include "jitdump/byte_cursor.h"
@@ -41,10 +42,9 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     dump->owner_uid = status.st_uid;
     if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
         return 0;
-    void *data = mmap(NULL, dump->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
+    dump->data = dump_mapping_make(fd, &dump->size);
+    if (!dump->data)
         return refuse(cause, "can't map it: %s", strerror(errno));
-    dump->data = data;
     dump->mapped = true;
     return 0;
 }
