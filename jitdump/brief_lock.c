@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 200, SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 100000 };
+enum { LOOKS = 12, PAUSES_MAX = 16, SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 100000 };
 
 static void pause_briefly(void)
 {
@@ -16,12 +16,16 @@ static void pause_briefly(void)
 #endif
 }
 
+/* Each look takes the lock's line from the cache of whoever holds it, and then he, with all that he has in his cache, is faster
+ * than the one who looks: so the looks become rarer. */
 static bool becomes_free(const struct brief_lock *lock)
 {
-    for (int i = 0; i < LOOKS; i++) {
+    for (int look = 0, pauses = 1; look < LOOKS; look++) {
+        for (int i = 0; i < pauses; i++)
+            pause_briefly();
         if (!atomic_load_explicit(&lock->held, memory_order_relaxed))
             return true;
-        pause_briefly();
+        pauses = pauses < PAUSES_MAX ? pauses * 2 : pauses;
     }
     return false;
 }

@@ -77,20 +77,22 @@ static const char *what_is_missing(const struct jitdump_code *code)
     return NULL;
 }
 
-static int read_code(struct jitdump *dump, struct jitdump_code *code,
-                     const struct jitdump_code *given)
+/* Check *CODE.  As a rule it is used where it is: copying what was stored this moment, in larger pieces, would have to wait until it
+ * has reached the cache.  One of another size is copied to COPY first. */
+static int read_code(struct jitdump *dump, const struct jitdump_code **code,
+                     struct jitdump_code *copy)
 {
+    const struct jitdump_code *given = *code;
     size_t least = offsetof(struct jitdump_code, code_size) + sizeof given->code_size;
     if (!given)
         return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
-    int error = 0;
-    if (given->size == sizeof *code)
-        *code = *given; /* as a rule; copying a number of bytes that is not known takes 15 ns */
-    else
-        error = read_struct(code, sizeof *code, given, given->size, least);
-    if (error)
-        return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
-    const char *missing = what_is_missing(code);
+    if (given->size != sizeof *given) {
+        int error = read_struct(copy, sizeof *copy, given, given->size, least);
+        if (error)
+            return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
+        *code = copy;
+    }
+    const char *missing = what_is_missing(*code);
     return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : 0;
 }
 
@@ -307,21 +309,26 @@ static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, bool new_fu
     return jd_writer_begin(&file->writer, now, bytes, new_function, room);
 }
 
-/* A function whose code can't be read is recorded without it. */
-static void drop_unreadable_bytes(struct jitdump *dump, uint64_t now, struct jitdump_code *code)
+/* A function whose code can't be read is recorded without it, as WITHOUT_BYTES. */
+static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t now,
+                                                const struct jitdump_code *code,
+                                                struct jitdump_code *without_bytes)
 {
     if (!code->bytes ||
         jd_code_is_readable(code->bytes, (size_t)code->code_size, dump->kind.counter ? 0 : now))
-        return;
-    code->bytes = NULL;
+        return code;
     atomic_fetch_add_explicit(&dump->unreadable, 1, memory_order_relaxed);
+    *without_bytes = *code;
+    without_bytes->bytes = NULL;
+    return without_bytes;
 }
 
 /* Write the group of CODE, which is checked and brought in order. */
-static int put_code(struct jitdump *dump, struct jitdump_code *code,
+static int put_code(struct jitdump *dump, const struct jitdump_code *code,
                     const struct inline_info *inlining, uint64_t *code_index)
 {
     uint64_t now = jd_clock_now(dump->kind.counter);
+    struct jitdump_code without_bytes;
     struct function_sizes sizes;
     struct record_author author;
     struct dump_room room;
@@ -332,7 +339,7 @@ static int put_code(struct jitdump *dump, struct jitdump_code *code,
             "%s: a function's name, code, lines, inlined calls and unwind tables are "
             "over 4 GiB together, which is more than a record can have",
             jitdump_path(dump));
-    drop_unreadable_bytes(dump, now, code);
+    code = readable_part(dump, now, code, &without_bytes);
     int error = begin(dump, now, bytes, true, &room, &author);
     if (error)
         return error;
@@ -347,29 +354,34 @@ static int put_code(struct jitdump *dump, struct jitdump_code *code,
     return 0;
 }
 
-static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint64_t *code_index)
+static int put_code_with_inlines(struct jitdump *dump, const struct jitdump_code *code,
+                                 uint64_t *code_index)
 {
-    struct jitdump_code code;
     struct inline_info inlining;
-    int error = read_code(dump, &code, given);
+    int error = jd_inline_info_check(code, &dump->error);
     if (error)
         return error;
-    if (!code.inline_count && !code.line_inlines) {
-        inlining.total_size = 0; /* as a rule */
-        return put_code(dump, &code, &inlining, code_index);
-    }
-    error = jd_inline_info_check(&code, &dump->error);
-    if (error)
-        return error;
-    error = jd_inline_info_make(&inlining, &code);
+    error = jd_inline_info_make(&inlining, code);
     if (error)
         jd_error_keep(&dump->error, error,
                       "%s: no memory to bring a function's inlined calls in order",
                       jitdump_path(dump));
     else
-        error = put_code(dump, &code, &inlining, code_index);
+        error = put_code(dump, code, &inlining, code_index);
     jd_inline_info_free(&inlining);
     return error;
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    static const struct inline_info nothing_inlined;
+    struct jitdump_code copy;
+    int error = read_code(dump, &code, &copy);
+    if (error)
+        return error;
+    if (code->inline_count || code->line_inlines)
+        return put_code_with_inlines(dump, code, code_index);
+    return put_code(dump, code, &nothing_inlined, code_index);
 }
 
 static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
