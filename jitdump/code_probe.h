@@ -7,6 +7,8 @@
  * beginnings of two calls: in that time it can't have unmapped or protected them itself (which takes 1100 ns and more, there).
  * Another thread could have; but to do that to code that is being recorded is an error that no question prevents, since the
  * copy follows the answer.
+ *
+ * Other calls would do as well; but none is allowed in as many sandboxes.  valgrind notes each question (unknown 'how').
  */
 #ifndef JITDUMP_CODE_PROBE_H
 #define JITDUMP_CODE_PROBE_H
