@@ -35,7 +35,11 @@ struct failure {
 };
 
 struct dump_writer {
+    /* What all threads write stays off the line of what they read, and what is written under the lock off the line of those
+     * who wait for it. */
+    char apart_from_others[64];
     struct brief_lock lock; /* guards the stage and all up to body_mutex */
+    char apart_from_waiters[64];
     struct dump_stage stage;
     uint64_t last_time; /* of a group */
     uint64_t next_code_index;
