@@ -1,24 +1,17 @@
 /* See disk_room.h. */
 #include "jitdump/disk_room.h"
+#include "jitdump/dump_body.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum { ZEROS_BYTES = 4096, ZEROS_AT_ONCE = 64 };
-
-/* Looked up each time, since the limit may change. */
-static bool passes_size_limit(uint64_t bytes)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return false;
-    return bytes > limit.rlim_cur;
-}
 
 /* Large writes, because the page cache then takes its memory in large pieces. */
 static ssize_t write_zeros_once(int fd, uint64_t from, uint64_t bytes)
@@ -46,8 +39,7 @@ static int write_zeros(int fd, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* fallocate is a promise that the file system keeps, and leaves pages that are expensive to fault in: on
- * ext4 in Linux 6.18 a mapped page costs 3.3 us after fallocate, and 0.7 us after zeros were written too.
+/* fallocate is a promise that the file system keeps; and the pages are there when they are mapped, if zeros were written.
  *
  * Zeros alone do where there is no fallocate (NFS 3, FUSE), and where a signal broke it off: tmpfs starts
  * again from nothing then, and would never end under a profiler that sends a signal every millisecond. */
@@ -59,13 +51,26 @@ static int take_blocks(int fd, uint64_t from, uint64_t to)
     return write_zeros(fd, from, to);
 }
 
-int jd_disk_room(int fd, uint64_t from, uint64_t to)
+int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to)
 {
-    if (passes_size_limit(to))
+    if (to > jd_file_size_limit())
         return -EFBIG;
     int error = take_blocks(fd, from, to);
     /* Give back what was got before the disk was full.  Zeros do no harm if that fails. */
-    if (error && ftruncate(fd, (off_t)from) != 0)
+    if (error && ftruncate(fd, (off_t)file_end) != 0)
         return error;
     return error;
+}
+
+void jd_disk_write_in_place(int fd)
+{
+#ifdef FS_NOCOW_FL
+    int flags;
+    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0)
+        return;
+    flags |= FS_NOCOW_FL;
+    (void)!ioctl(fd, FS_IOC_SETFLAGS, &flags);
+#else
+    (void)fd;
+#endif
 }

@@ -8,10 +8,15 @@
 
 #include <stdint.h>
 
-/* Make the file FD, whose end is at FROM, reach TO, with zeros on blocks of its own.
+/* Make the file FD, whose end is at FILE_END, reach TO, with zeros on blocks of its own in [FROM, TO).  Between FILE_END and FROM
+ * it takes none.
  *
  * Returns 0 or a negative errno: -ENOSPC, -EDQUOT, -EIO, or -EFBIG beyond RLIMIT_FSIZE, for which no
  * SIGXFSZ is raised.  The file is as long as before then, if the disk lets it be.  */
-int jd_disk_room(int fd, uint64_t from, uint64_t to);
+int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to);
+
+/* Have the new, empty file FD written in place, also by a file system (btrfs) that takes a new block for each change and has none
+ * when the disk is full.  Others do not know of that, and need not. */
+void jd_disk_write_in_place(int fd);
 
 #endif

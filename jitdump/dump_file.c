@@ -1,7 +1,7 @@
 /* See dump_file.h. */
 #include "jitdump/dump_file.h"
+#include "jitdump/byte_sink.h"
 #include "jitdump/dump_clock.h"
-#include "jitdump/dump_record.h"
 #include "jitdump/jitdump_format.h"
 
 #include <errno.h>
@@ -27,9 +27,9 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
     atomic_init(&file->open, false);
     snprintf(file->path, path_bytes, "%s/jit-%jd.dump", dir, (intmax_t)file->pid);
     jd_fork_mark_set(&file->fork_mark);
-    jd_tail_init(&file->tail, file->path, error);
+    jd_writer_init(&file->writer, file->path, error);
     if (parent)
-        file->tail.next_code_index = parent->tail.next_code_index;
+        file->writer.next_code_index = parent->writer.next_code_index;
     return file;
 }
 
@@ -57,7 +57,7 @@ static bool is_in_use(const char *path)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool in_use = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    bool in_use = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; /* as perfjit asks */
     close(fd);
     return in_use;
 }
@@ -120,7 +120,8 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
     if (fd < 0)
         return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
                              remedy_for_creating(errno));
-    flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
+    fchmod(fd, S_IRUSR | S_IWUSR); /* best effort: a umask may have taken the owner's rights away */
+    flock(fd, LOCK_EX | LOCK_NB);  /* best effort: some file systems have no locks */
     if (!jd_fd_hold(held, fd)) {
         int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
         unlink(path);
@@ -130,29 +131,34 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
     return 0;
 }
 
-static void put_header(const struct dump_file *file, const struct dump_header *header)
+static void put_header(const struct dump_file *file, const struct dump_kind *kind,
+                       uint8_t header[JITHEADER_BYTES])
 {
-    struct byte_sink sink = byte_sink_over(file->tail.window->data, JITHEADER_BYTES);
+    struct byte_sink sink = byte_sink_over(header, JITHEADER_BYTES);
     sink_u32(&sink, JITDUMP_MAGIC);
     sink_u32(&sink, JITDUMP_FILE_VERSION);
     sink_u32(&sink, JITHEADER_BYTES);
-    sink_u32(&sink, header->elf_mach);
+    sink_u32(&sink, kind->elf_mach);
     sink_u32(&sink, 0);
     sink_u32(&sink, (uint32_t)file->pid);
     sink_u64(&sink, 0); /* put_time */
-    sink_u64(&sink, header->counter ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
+    sink_u64(&sink, kind->counter ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
 }
 
 /* The header's time, and how close to the marker's mapping it is: somewhere BEFORE..AFTER.  Who recorded without -k
  * mono finds from it how far apart perf's clock and ours are, since perf notes down when it saw the mapping. */
-static void put_time(const struct dump_file *file, uint64_t before, uint64_t after)
+static int put_time(const struct dump_file *file, uint64_t before, uint64_t after)
 {
-    uint64_t half = (after - before + 1) / 2;
-    uint8_t *header = file->tail.window->data;
-    struct byte_sink time = byte_sink_over(header + JITHEADER_TIMESTAMP, 8);
-    struct byte_sink pad1 = byte_sink_over(header + JITHEADER_PAD1, 4);
-    sink_u64(&time, before + half);
-    sink_u32(&pad1, half <= UINT16_MAX ? JITHEADER_PAD1_TAG << 16 | (uint32_t)half : 0);
+    const struct dump_body *body = &file->writer.body;
+    uint64_t half = (after - before + 1) / 2, time = before + half;
+    uint32_t pad1 = half <= UINT16_MAX ? JITHEADER_PAD1_TAG << 16 | (uint32_t)half : 0;
+    int error = jd_body_write(body, &time, sizeof time, JITHEADER_TIMESTAMP);
+    if (!error)
+        error = jd_body_write(body, &pad1, sizeof pad1, JITHEADER_PAD1);
+    if (!error)
+        return 0;
+    errno = -error;
+    return jd_error_keep(file->writer.error, error, "%s: cannot write its header: %m", file->path);
 }
 
 /* perf finds a dump by the mmap event of a file of this name, and records such events for executable
@@ -160,8 +166,8 @@ static void put_time(const struct dump_file *file, uint64_t before, uint64_t aft
 static int map_marker(struct dump_file *file, struct first_error *error)
 {
     file->marker_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *marker =
-        mmap(NULL, file->marker_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file->tail.fd.number, 0);
+    void *marker = mmap(NULL, file->marker_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+                        file->writer.body.fd.number, 0);
     if (marker == MAP_FAILED && errno == EPERM)
         return jd_error_keep(error, -EPERM,
                              "%s: is on a file system mounted noexec, where no mapping can tell "
@@ -183,53 +189,56 @@ static void unmap_marker(struct dump_file *file)
     file->marker = NULL;
 }
 
-static int start(struct dump_file *file, const struct held_fd *fd, const struct dump_header *header)
+static int start(struct dump_file *file, const struct held_fd *fd, const struct dump_kind *kind)
 {
-    int error = jd_tail_start(&file->tail, fd);
+    uint8_t header[JITHEADER_BYTES];
+    put_header(file, kind, header);
+    file->writer.counter = kind->counter;
+    file->writer.max_bytes = kind->max_bytes;
+    int error = jd_writer_start(&file->writer, fd, header, sizeof header);
     if (error)
         return error;
-    put_header(file, header);
-    file->tail.offset = JITHEADER_BYTES;
-    file->tail.counter = header->counter;
-    uint64_t before = jd_clock_now(header->counter);
-    error = map_marker(file, file->tail.error);
-    if (error)
-        jd_tail_end(&file->tail);
-    else
-        put_time(file, before, jd_clock_now(header->counter));
+    uint64_t before = jd_clock_now(kind->counter);
+    error = map_marker(file, file->writer.error);
+    if (!error)
+        error = put_time(file, before, jd_clock_now(kind->counter));
+    if (error) {
+        jd_writer_abandon(&file->writer);
+        unmap_marker(file);
+    }
     return error;
 }
 
-static int open_locked(struct dump_file *file, const struct dump_header *header)
+static int open_locked(struct dump_file *file, const struct dump_kind *kind)
 {
     struct held_fd fd;
-    int error = remove_stale_file(file->path, file->tail.error);
+    int error = remove_stale_file(file->path, file->writer.error);
     if (!error)
-        error = create(file->path, &fd, file->tail.error);
+        error = create(file->path, &fd, file->writer.error);
     if (error)
         return error;
-    error = start(file, &fd, header);
+    error = start(file, &fd, kind);
     if (error) {
         unlink(file->path);
         jd_fd_close(&fd);
-        file->tail.fd.number = -1;
+        file->writer.body.fd.number = -1;
         return error;
     }
     atomic_store_explicit(&file->open, true, memory_order_release);
     return 0;
 }
 
-int jd_file_open(struct dump_file *file, const struct dump_header *header)
+int jd_file_open(struct dump_file *file, const struct dump_kind *kind)
 {
     int error = 0, cancel_state;
     if (atomic_load_explicit(&file->open, memory_order_acquire))
         return 0;
     /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&file->tail.mutex);
+    pthread_mutex_lock(&file->writer.body_mutex);
     if (!atomic_load_explicit(&file->open, memory_order_relaxed))
-        error = open_locked(file, header);
-    pthread_mutex_unlock(&file->tail.mutex);
+        error = open_locked(file, kind);
+    pthread_mutex_unlock(&file->writer.body_mutex);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;
 }
@@ -239,18 +248,8 @@ int jd_file_open(struct dump_file *file, const struct dump_header *header)
 void jd_file_disown(struct dump_file *file)
 {
     unmap_marker(file);
-    jd_fd_close(&file->tail.fd);
-    jd_tail_disown(&file->tail);
-}
-
-static int write_close(struct dump_file *file)
-{
-    struct dump_room room;
-    int error = jd_tail_reserve(&file->tail, JR_CODE_CLOSE_BYTES, false, &room);
-    if (error)
-        return error;
-    jd_put_close(&room);
-    return jd_room_publish(&room);
+    jd_fd_close(&file->writer.body.fd);
+    jd_writer_disown(&file->writer);
 }
 
 int jd_file_close(struct dump_file *file)
@@ -261,18 +260,16 @@ int jd_file_close(struct dump_file *file)
     }
     if (!atomic_load_explicit(&file->open, memory_order_relaxed))
         return 0;
-    int error = write_close(file);
-    int end_error = jd_tail_end(&file->tail);
+    int error = jd_writer_close(&file->writer);
     unmap_marker(file);
-    int close_error = jd_fd_close(&file->tail.fd);
-    error = error ? error : end_error;
+    int close_error = jd_fd_close(&file->writer.body.fd);
     return error ? error : close_error;
 }
 
 void jd_file_free(struct dump_file *file)
 {
     if (!jd_fork_mark_is_inherited(&file->fork_mark))
-        pthread_mutex_destroy(&file->tail.mutex);
+        jd_writer_destroy(&file->writer);
     jd_fork_mark_free(&file->fork_mark);
     free(file);
 }

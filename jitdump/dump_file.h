@@ -2,7 +2,7 @@
 #ifndef JITDUMP_DUMP_FILE_H
 #define JITDUMP_DUMP_FILE_H
 
-#include "jitdump/dump_tail.h"
+#include "jitdump/dump_writer.h"
 #include "jitdump/first_error.h"
 #include "jitdump/fork_mark.h"
 
@@ -19,14 +19,15 @@ struct dump_file {
     atomic_bool open;
     void *marker; /* NULL: none */
     size_t marker_bytes;
-    struct dump_tail tail;
+    struct dump_writer writer;
     char path[];
 };
 
-/* What the header says. */
-struct dump_header {
+/* What the dumps of a process and its children have in common. */
+struct dump_kind {
     uint32_t elf_mach;
-    bool counter; /* records are stamped with the CPU's counter */
+    bool counter;       /* records are stamped with the CPU's counter */
+    uint64_t max_bytes; /* of a file; 0: any */
 };
 
 /* This process's file in DIR, not open yet.  A child's takes over where PARENT's code indices are.
@@ -35,7 +36,7 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 
 /* Create the file with its header and marker, unless that is done already.  Threads: any number at once.
  * Returns 0 or a negative errno, and leaves nothing in the directory then. */
-int jd_file_open(struct dump_file *file, const struct dump_header *header);
+int jd_file_open(struct dump_file *file, const struct dump_kind *kind);
 
 /* In a forked child: let go of what came with the fork.  The parent's file is left alone.  Does nothing
  * the second time. */

@@ -101,21 +101,27 @@ static void put_author(struct dump_room *room, struct record_author author)
 }
 
 /* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and they
- * must be there even if nobody could read them: as the zeros that the file already has. */
+ * must be there even if nobody could read them: as zeros.
+ *
+ * The fixed part is put together here first: into an array of constant size the compiler does that in ten instructions. */
 static void put_load(struct dump_room *room, const struct jitdump_code *code,
                      const struct function_sizes *sizes, struct record_author author)
 {
+    uint8_t bytes[JR_CODE_LOAD_BYTES - JR_PREFIX_BYTES];
+    struct byte_sink fixed = byte_sink_over(bytes, sizeof bytes);
+    sink_u32(&fixed, author.pid);
+    sink_u32(&fixed, author.tid);
+    sink_u64(&fixed, code->code_addr); /* vma, which perf ignores */
+    sink_u64(&fixed, code->code_addr);
+    sink_u64(&fixed, code->code_size);
+    sink_u64(&fixed, room->code_index);
     jd_room_begin_record(room, JIT_CODE_LOAD, sizes->load);
-    put_author(room, author);
-    sink_u64(&room->sink, code->code_addr); /* vma, which perf ignores */
-    sink_u64(&room->sink, code->code_addr);
-    sink_u64(&room->sink, code->code_size);
-    sink_u64(&room->sink, room->code_index);
+    sink_bytes(&room->sink, bytes, sizeof bytes);
     sink_bytes(&room->sink, code->name ? code->name : "", sizes->name);
     if (code->bytes)
         sink_bytes(&room->sink, code->bytes, (size_t)code->code_size);
     else
-        sink_room(&room->sink, (size_t)code->code_size);
+        sink_zeros(&room->sink, (size_t)code->code_size);
 }
 
 void jd_put_function(struct dump_room *room, const struct jitdump_code *code,
@@ -153,9 +159,4 @@ void jd_put_unload(struct dump_room *room, struct record_author author, uint64_t
     sink_u64(&room->sink, code_addr);
     sink_u64(&room->sink, code_size);
     sink_u64(&room->sink, code_index);
-}
-
-void jd_put_close(struct dump_room *room)
-{
-    jd_room_begin_record(room, JIT_CODE_CLOSE, JR_CODE_CLOSE_BYTES);
 }

@@ -6,7 +6,7 @@
 #ifndef JITDUMP_DUMP_RECORD_H
 #define JITDUMP_DUMP_RECORD_H
 
-#include "jitdump/dump_tail.h"
+#include "jitdump/dump_writer.h"
 #include "jitdump/inline_info.h"
 #include "jitdump/jitdump.h"
 
@@ -40,7 +40,5 @@ void jd_put_move(struct dump_room *room, struct record_author author, uint64_t c
 
 void jd_put_unload(struct dump_room *room, struct record_author author, uint64_t code_index,
                    uint64_t code_addr, uint64_t code_size);
-
-void jd_put_close(struct dump_room *room);
 
 #endif

@@ -1,5 +1,6 @@
 /* The calls of jitdump.h: arguments, environment, the handle, and which process's file is meant. */
 #include "jitdump/jitdump.h"
+#include "jitdump/code_probe.h"
 #include "jitdump/dump_clock.h"
 #include "jitdump/dump_file.h"
 #include "jitdump/dump_record.h"
@@ -16,8 +17,9 @@
 struct jitdump {
     _Atomic(struct dump_file *) file; /* the newest process's; NULL: jitdump_open failed */
     int open_error;                   /* why */
-    struct dump_header header;
+    struct dump_kind kind;
     _Atomic uint64_t lost;
+    _Atomic uint64_t unreadable;
     struct first_error error;
     char *dir; /* absolute, so that a child finds it wherever its current directory is */
 };
@@ -58,6 +60,8 @@ static int read_options(struct jitdump_options *options, const struct jitdump_op
         *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
     else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC))
         error = -EINVAL;
+    else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
+        error = -EINVAL;
     return error;
 }
 
@@ -73,16 +77,22 @@ static const char *what_is_missing(const struct jitdump_code *code)
     return NULL;
 }
 
-static int read_code(struct jitdump *dump, struct jitdump_code *code,
-                     const struct jitdump_code *given)
+/* Check *CODE.  As a rule it is used where it is: copying what was stored this moment, in larger pieces, would have to wait until it
+ * has reached the cache.  One of another size is copied to COPY first. */
+static int read_code(struct jitdump *dump, const struct jitdump_code **code,
+                     struct jitdump_code *copy)
 {
+    const struct jitdump_code *given = *code;
     size_t least = offsetof(struct jitdump_code, code_size) + sizeof given->code_size;
     if (!given)
         return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
-    int error = read_struct(code, sizeof *code, given, given->size, least);
-    if (error)
-        return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
-    const char *missing = what_is_missing(code);
+    if (given->size != sizeof *given) {
+        int error = read_struct(copy, sizeof *copy, given, given->size, least);
+        if (error)
+            return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
+        *code = copy;
+    }
+    const char *missing = what_is_missing(*code);
     return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : 0;
 }
 
@@ -149,15 +159,17 @@ static struct jitdump *dump_new(void)
         return NULL;
     atomic_init(&dump->file, NULL);
     atomic_init(&dump->lost, 0);
+    atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
     return dump;
 }
 
 static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
 {
-    dump->header.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
-    dump->header.counter = options->flags & JITDUMP_TSC;
-    if (dump->header.counter && !jd_clock_has_counter())
+    dump->kind.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
+    dump->kind.counter = options->flags & JITDUMP_TSC;
+    dump->kind.max_bytes = options->max_bytes;
+    if (dump->kind.counter && !jd_clock_has_counter())
         return jd_error_keep(&dump->error, -EOPNOTSUPP,
                              "JITDUMP_TSC: this machine has no such counter; leave it out, and "
                              "record with perf record -k mono");
@@ -169,7 +181,7 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     struct dump_file *file = jd_file_new(dump->dir, NULL, &dump->error);
     if (!file)
         return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump");
-    int error = jd_file_open(file, &dump->header);
+    int error = jd_file_open(file, &dump->kind);
     if (error)
         jd_file_free(file);
     else
@@ -189,7 +201,9 @@ int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
         return -ENOMEM;
     if (error)
         bad_struct(*dump, error, "jitdump_options",
-                   "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
+                   options.max_bytes
+                       ? "max_bytes is less than 512 KiB, or an unknown flag is set"
+                       : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
     else
         error = open_first_file(*dump, &options);
     (*dump)->open_error = error;
@@ -234,6 +248,11 @@ uint64_t jitdump_lost(const struct jitdump *dump)
     return dump ? atomic_load_explicit(&dump->lost, memory_order_relaxed) : 0;
 }
 
+uint64_t jitdump_unreadable(const struct jitdump *dump)
+{
+    return dump ? atomic_load_explicit(&dump->unreadable, memory_order_relaxed) : 0;
+}
+
 /* ---- Whose file, and who writes ---- */
 
 /* A child's own file, not open yet, in the place of INHERITED.  The threads of a child may arrive
@@ -260,7 +279,9 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
         *file = adopt_file(dump, *file);
     if (!*file)
         return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
-    return jd_file_open(*file, &dump->header);
+    return atomic_load_explicit(&(*file)->open, memory_order_acquire)
+               ? 0
+               : jd_file_open(*file, &dump->kind);
 }
 
 /* The kernel is asked once for each thread and process. */
@@ -276,37 +297,54 @@ static struct record_author author_in(const struct dump_file *file)
 
 /* ---- Records ---- */
 
-/* Room for a group of BYTES in this process's file. */
-static int reserve(struct jitdump *dump, uint64_t bytes, bool new_function, struct dump_room *room,
-                   struct record_author *author)
+/* Begin a group of BYTES, stamped NOW or later, in this process's file. */
+static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, bool new_function,
+                 struct dump_room *room, struct record_author *author)
 {
     struct dump_file *file;
     int error = own_file(dump, &file);
     if (error)
         return error;
     *author = author_in(file);
-    return jd_tail_reserve(&file->tail, bytes, new_function, room);
+    return jd_writer_begin(&file->writer, now, bytes, new_function, room);
+}
+
+/* A function whose code can't be read is recorded without it, as WITHOUT_BYTES. */
+static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t now,
+                                                const struct jitdump_code *code,
+                                                struct jitdump_code *without_bytes)
+{
+    if (!code->bytes ||
+        jd_code_is_readable(code->bytes, (size_t)code->code_size, dump->kind.counter ? 0 : now))
+        return code;
+    atomic_fetch_add_explicit(&dump->unreadable, 1, memory_order_relaxed);
+    *without_bytes = *code;
+    without_bytes->bytes = NULL;
+    return without_bytes;
 }
 
 /* Write the group of CODE, which is checked and brought in order. */
 static int put_code(struct jitdump *dump, const struct jitdump_code *code,
                     const struct inline_info *inlining, uint64_t *code_index)
 {
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    struct jitdump_code without_bytes;
     struct function_sizes sizes;
     struct record_author author;
     struct dump_room room;
     uint64_t bytes = jd_function_measure(code, inlining, &sizes);
-    if (bytes > UINT32_MAX)
+    if (bytes > JD_GROUP_MAX_BYTES)
         return jd_error_keep(
             &dump->error, -EFBIG,
             "%s: a function's name, code, lines, inlined calls and unwind tables are "
             "over 4 GiB together, which is more than a record can have",
             jitdump_path(dump));
-    int error = reserve(dump, bytes, true, &room, &author);
+    code = readable_part(dump, now, code, &without_bytes);
+    int error = begin(dump, now, bytes, true, &room, &author);
     if (error)
         return error;
     jd_put_function(&room, code, inlining, &sizes, author);
-    error = jd_room_publish(&room);
+    error = jd_writer_end(&room);
     if (error)
         return jd_error_keep(&dump->error, error,
                              "%s: a function's name or a source file's "
@@ -316,24 +354,34 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
     return 0;
 }
 
-static int add_code(struct jitdump *dump, const struct jitdump_code *given, uint64_t *code_index)
+static int put_code_with_inlines(struct jitdump *dump, const struct jitdump_code *code,
+                                 uint64_t *code_index)
 {
-    struct jitdump_code code;
     struct inline_info inlining;
-    int error = read_code(dump, &code, given);
-    if (!error)
-        error = jd_inline_info_check(&code, &dump->error);
+    int error = jd_inline_info_check(code, &dump->error);
     if (error)
         return error;
-    error = jd_inline_info_make(&inlining, &code);
+    error = jd_inline_info_make(&inlining, code);
     if (error)
         jd_error_keep(&dump->error, error,
                       "%s: no memory to bring a function's inlined calls in order",
                       jitdump_path(dump));
     else
-        error = put_code(dump, &code, &inlining, code_index);
+        error = put_code(dump, code, &inlining, code_index);
     jd_inline_info_free(&inlining);
     return error;
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    static const struct inline_info nothing_inlined;
+    struct jitdump_code copy;
+    int error = read_code(dump, &code, &copy);
+    if (error)
+        return error;
+    if (code->inline_count || code->line_inlines)
+        return put_code_with_inlines(dump, code, code_index);
+    return put_code(dump, code, &nothing_inlined, code_index);
 }
 
 static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
@@ -341,11 +389,12 @@ static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_cod
 {
     struct record_author author;
     struct dump_room room;
-    int error = reserve(dump, JR_CODE_MOVE_BYTES, false, &room, &author);
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    int error = begin(dump, now, JR_CODE_MOVE_BYTES, false, &room, &author);
     if (error)
         return error;
     jd_put_move(&room, author, code_index, old_code_addr, new_code_addr, code_size);
-    return jd_room_publish(&room);
+    return jd_writer_end(&room);
 }
 
 static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
@@ -353,11 +402,12 @@ static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_
 {
     struct record_author author;
     struct dump_room room;
-    int error = reserve(dump, JR_CODE_UNLOAD_BYTES, false, &room, &author);
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    int error = begin(dump, now, JR_CODE_UNLOAD_BYTES, false, &room, &author);
     if (error)
         return error;
     jd_put_unload(&room, author, code_index, code_addr, code_size);
-    return jd_room_publish(&room);
+    return jd_writer_end(&room);
 }
 
 /* Count what could not be recorded. */

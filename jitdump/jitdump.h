@@ -61,10 +61,11 @@ struct jitdump;
 #define JITDUMP_TSC 0x2u
 
 struct jitdump_options {
-    size_t size;       /* sizeof(struct jitdump_options): lets the struct grow */
-    const char *dir;   /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
-    uint32_t flags;    /* JITDUMP_ALWAYS | JITDUMP_TSC */
-    uint32_t elf_mach; /* ELF e_machine of the code; 0: this program's */
+    size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
+    const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
+    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC */
+    uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
+    uint64_t max_bytes; /* the most that the file may have; 0: any number; else 512 KiB or more */
 };
 
 /* What jitdump_add_code gives for the code_index of a function that it did not record. */
@@ -106,11 +107,11 @@ struct jitdump_unwind {
 
 /* Everything about one function.  Start from JITDUMP_CODE_INIT. */
 struct jitdump_code {
-    size_t size;        /* sizeof(struct jitdump_code) */
-    const char *name;   /* what perf report shall show; NULL counts as "" */
-    uint64_t code_addr; /* where the code runs */
-    uint64_t code_size; /* in bytes */
-    const void *bytes;  /* code_size bytes of code, readable now; NULL: they can't be read */
+    size_t size;                      /* sizeof(struct jitdump_code) */
+    const char *name;                 /* what perf report shall show; NULL counts as "" */
+    uint64_t code_addr;               /* where the code runs */
+    uint64_t code_size;               /* in bytes */
+    const void *bytes;                /* code_size bytes of code; NULL: there are none to be read */
     const struct jitdump_line *lines; /* line_count rows, or NULL */
     size_t line_count;
     const struct jitdump_unwind *unwind;  /* or NULL */
@@ -125,7 +126,7 @@ struct jitdump_code {
 /* Initialisers that set the size member and nothing else. */
 #define JITDUMP_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(struct jitdump_options), 0, 0, 0                                                    \
+        sizeof(struct jitdump_options), 0, 0, 0, 0                                                 \
     }
 #define JITDUMP_CODE_INIT                                                                          \
     {                                                                                              \
@@ -146,13 +147,13 @@ struct jitdump_code {
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
  * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
  * dump that is still being written: by another handle of this process, or by one of the same pid in
- * another container.  -EINVAL: options->size is not set, or a flag is unknown.  -E2BIG: an option is set
+ * another container.  -EINVAL: options->size is not set, a flag is unknown, or max_bytes is too small.  -E2BIG: an option is set
  * that this version does not know; this and -EINVAL are found even when PERFJIT does not ask for a dump.
  *
  * Threads: not on the same DUMP at once.  Since 0.1.0.  */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
 
-/* Write the closing record, cut the file to its length and free DUMP.
+/* Write the closing record, bring the file into its last form (jitdump/README.md) and free DUMP.
  *
  * Returns 0, or the first error that any call on DUMP met.  DUMP may be NULL.  No other call on DUMP may
  * be under way or follow.  In a child that inherited DUMP and never used it, frees the memory only.
@@ -168,9 +169,13 @@ JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
 /* How many functions, moves and unloads could not be recorded since jitdump_open, whatever the error (full
- * disk, file size limit, a record over 4 GiB, bad arguments, a dump that could not be opened).  0 when DUMP
+ * disk, file size limit, max_bytes, a record over 4 GiB, bad arguments, a dump that could not be opened).  0 when DUMP
  * is NULL.  Since 0.1.0.  */
 JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
+
+/* How many functions were recorded without their bytes since jitdump_open, because jitdump_code.bytes could not be read:
+ * unmapped, or mapped execute-only.  Their names, lines and tables are in the dump.  0 when DUMP is NULL.  Since 0.1.0.  */
+JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
 
 /* The functions behind the inline tests below; not to be called directly.  */
 JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code,
@@ -183,7 +188,8 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
 
 /* Record that from now on the bytes [code_addr, code_addr + code_size) are function NAME.
  *
- * Everything CODE points to is copied before this returns.  Unwind tables, inlined calls, lines and the load
+ * Everything CODE points to is copied before this returns.  If code->bytes can't be read the function is recorded without them, and
+ * counted in jitdump_unreadable().  Unwind tables, inlined calls, lines and the load
  * reach the file as one group, in that order, with no other thread's records in between.  Call it after the
  * code is complete and before it first runs: samples taken earlier have no name.  An address may be used
  * again at any time, with or without jitdump_unload_code; the newest function wins.
@@ -202,11 +208,11 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * Returns 0; -EINVAL when code->size does not reach behind code_size, a pointer is missing where a count is
  * not 0, the unwind header is larger than the whole, an inline has no name or a parent that does not stand in
  * front of it, a row belongs to an inline that does not exist, or it lies outside the function (see above);
- * -E2BIG when a member is set that this version does not know; -EFBIG for a group over 4 GiB; -ENOMEM when
- * there is no memory to bring inlined calls in order; or the error of growing the
- * file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM, -EFBIG at the file size limit, for which no signal is raised; -EBADF
+ * -E2BIG when a member is set that this version does not know; -EFBIG for a group of nearly 4 GiB; -ENOMEM when
+ * there is no memory to bring inlined calls in order, or to put a large function together; or the error of growing the
+ * file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM, -EFBIG at the file size limit, for which no signal is raised, or at max_bytes; -EBADF
  * if the program closed the file's descriptor), or in a child of opening it.  A function that could not be
- * recorded is counted in jitdump_lost() and leaves no trace in the file; later calls try again.
+ * recorded is counted in jitdump_lost() and leaves no trace in the file; calls try again, every 100 ms.
  * Since 0.1.0.  */
 static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
                                    uint64_t *code_index)

@@ -58,9 +58,8 @@
  *     32 u64 code_size
  *     40 u64 code_index
  *
- * 0x504a0002 FILLER, 16 bytes and more: says nothing.  A group that is being written is a filler until it
- * is whole, so that a process killed in the middle leaves a record that every reader steps over.  Its
- * timestamp is 0 if the process was killed even earlier.
+ * 0x504a0002 FILLER, 16 bytes and more: says nothing, whatever is in it, its timestamp included.  A dump that was not closed has
+ * one behind its body, and up to three behind that (jitdump/README.md); a closed one has none.
  *
  * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose CODE_LOAD
  * follows in the same group
@@ -87,7 +86,7 @@
  * Order in a group: [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO] CODE_LOAD.
  *
  * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the variable
- * part that its counts announce.  A prefix of zeros is room that was reserved and never used: the end.
+ * part that its counts announce.  A prefix of zeros is room that was never used: the end.
  */
 #ifndef JITDUMP_FORMAT_H
 #define JITDUMP_FORMAT_H

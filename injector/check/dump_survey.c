@@ -84,7 +84,7 @@ static void walk_records(struct dump_survey *survey, const struct jit_dump *dump
         }
         survey->record_count++;
         survey->records[kind_of(&record)]++;
-        if (record.extent > survey->largest_bytes)
+        if (record.extent > survey->largest_bytes && record.id != JIT_FILLER)
             survey->largest_bytes = record.extent;
         take_time(survey, &record, &before);
     }

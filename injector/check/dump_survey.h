@@ -25,7 +25,7 @@ struct dump_survey {
     uint64_t torn_parts, torn_bytes;
     uint64_t cut_bytes;     /* of a record that the file's end cuts */
     uint64_t unused_bytes;  /* zeros at the end */
-    uint64_t largest_bytes; /* of one record */
+    uint64_t largest_bytes; /* of one record that is no filler */
     /* times, of records that have one */
     uint64_t first_time, last_time; /* the least and the greatest */
     uint64_t backwards;             /* records older than the one before */

@@ -2,6 +2,7 @@
 #include "injector/jit/jit_dump.h"
 
 #include "injector/file_bytes.h"
+#include "injector/jit/dump_mapping.h"
 #include "injector/jit/line_positions.h"
 #include "injector/jit/torn_record.h"
 #include "jitdump/byte_cursor.h"
@@ -42,9 +43,10 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     dump->owner_uid = status.st_uid;
     if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
         return 0;
-    dump->data = file_bytes(fd, &status);
+    dump->data = dump_mapping_make(fd, &status);
     if (!dump->data)
         return refuse(cause, "can't read it: %s", file_bytes_error(errno));
+    dump->size = (size_t)status.st_size;
     dump->mapped = true;
     return 0;
 }

@@ -24,8 +24,7 @@ bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset);
 bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
                           struct jit_record *next, bool *is_read);
 
-/* Whether nothing but zeros stands at OFFSET and behind it: a writer that maps its file (libjitdump does) leaves them when
- * it is killed. */
+/* Whether nothing but zeros stands at OFFSET and behind it: a writer that maps its file leaves them when it is killed. */
 bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset);
 
 /* The walk stands where no record can be.  Set *NEXT to where the next chain begins; returns false if none does. */

@@ -49,8 +49,10 @@ on_disk() {
 @test "perf inject and perfjit inject find every load of runtimes that were killed" {
     require_perf
     cd "$BATS_TEST_TMPDIR"
-    local i killed=0 functions=0
-    for i in $(seq $(((runs + 14) / 20 - 2 * (runs < 100)))); do
+    local i killed=0 functions=0 times=$(((runs + 14) / 20))
+    [ "$runs" -ge 100 ] || times=2
+    [ "$runs" -lt 100 ] || [ "$times" -ge 20 ] || times=20
+    for i in $(seq "$times"); do
         rm -rf run && mkdir run && cd run
         PERFJIT=dump perf record -q -k mono -e cpu-clock -o perf.data \
             "$BUILD/producers/torture" -p "$BUILD/perfjit" -n names kill . 1 "$RANDOM" >../figures

@@ -582,7 +582,7 @@ static int tell(const struct verdict *verdict)
            "%" PRIu64 " loads and %" PRIu64 " moves and unloads returned 0: %" PRIu64 " lost\n"
            "%" PRIu64 " failed: %" PRIu64 " in the dump all the same, %" PRIu64
            " runs counted them wrong\n"
-           "%" PRIu64 " under way became fillers\n"
+           "%" PRIu64 " fillers\n"
            "%" PRIu64 " dumps torn, %" PRIu64 " not as perfjit dump reads them, %" PRIu64
            " processes died\n",
            verdict->runs, verdict->killed, verdict->no_file, verdict->loads, verdict->others,

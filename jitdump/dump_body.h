@@ -1,0 +1,39 @@
+/* The body of a dump: the groups that are there to stay, and behind them one FILLER up to the stage.
+ *
+ *      header | group | group | ... | group | FILLER .......................... | stage (dump_stage.h)
+ *                                           end                                 what the FILLER points to
+ *
+ * Groups are added with pwrite, into the FILLER behind its first eight bytes, together with the prefix of the FILLER that is to
+ * follow them; and then become visible by these eight bytes, the first record's id and size, written in one go.  So a
+ * process killed at any moment has added all of them or none.  The new FILLER may point to another place than the old
+ * one did: what the stage had of the same groups disappears in the same moment.
+ *
+ * No call raises SIGXFSZ, or touches a file that has got the descriptor's number.
+ */
+#ifndef JITDUMP_DUMP_BODY_H
+#define JITDUMP_DUMP_BODY_H
+
+#include "jitdump/held_fd.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dump_body {
+    struct held_fd fd;
+    uint64_t end; /* in the file */
+};
+
+/* The most that a file may have by its process's limit (RLIMIT_FSIZE), which may change at any time. */
+uint64_t jd_file_size_limit(void);
+
+/* Write BYTES at OFFSET.  Returns 0 or a negative errno: -EBADF for a descriptor that is not ours any more. */
+int jd_body_write(const struct dump_body *body, const void *bytes, size_t count, uint64_t offset);
+
+/* Add COUNT bytes of whole groups, followed by a FILLER that reaches to FILLER_END.  For these there must be room in the present FILLER,
+ * and for the new one's prefix.  Returns 0 or a negative errno; then nothing has changed. */
+int jd_body_add(struct dump_body *body, const void *groups, size_t count, uint64_t filler_end);
+
+/* Have the FILLER reach to FILLER_END.  Returns 0 or a negative errno; then nothing has changed. */
+int jd_body_point(const struct dump_body *body, uint64_t filler_end);
+
+#endif

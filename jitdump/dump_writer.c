@@ -1,0 +1,542 @@
+/* See dump_writer.h. */
+#include "jitdump/dump_writer.h"
+#include "jitdump/disk_room.h"
+#include "jitdump/dump_clock.h"
+#include "jitdump/jitdump_format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The gap between body and stage costs nothing on a disk until it is filled.  The first is small, for short programs,
+ * and the others as large as they may be: perf inject reads each record whole into its memory, a FILLER too. */
+#define GAP_MIN_BYTES (UINT64_C(1) << 20)
+#define GAP_MAX_BYTES ((UINT64_C(16) << 20) - (64 << 10))
+
+enum {
+    GAP_LEAST_BYTES = STAGE_MAIN_BYTES + JR_PREFIX_BYTES, /* to empty main in one go */
+    LARGE_BYTES = STAGE_SPILL_BYTES / 2, /* a larger group has no business in the stage */
+};
+
+#define RETRY_NS UINT64_C(100000000)
+
+void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error)
+{
+    memset(writer, 0, sizeof *writer);
+    atomic_init(&writer->lock.held, false);
+    pthread_mutex_init(&writer->body_mutex, NULL);
+    writer->body.fd.number = -1;
+    writer->gap_bytes = GAP_MIN_BYTES;
+    writer->path = path;
+    writer->error = error;
+}
+
+void jd_writer_destroy(struct dump_writer *writer)
+{
+    pthread_mutex_destroy(&writer->body_mutex);
+}
+
+/* ---- Failures ---- */
+
+static void note_failure(struct failure *failure, int error)
+{
+    failure->error = error;
+    failure->retry_at_ns = error ? jd_clock_now(false) + RETRY_NS : 0;
+}
+
+/* Whether it is too early to try again. */
+static bool is_fresh(const struct failure *failure)
+{
+    return failure->error && jd_clock_now(false) < failure->retry_at_ns;
+}
+
+static const char *remedy(const struct dump_writer *writer, int error)
+{
+    switch (-error) {
+    case ENOSPC:
+        return "; free some space, or set JITDUMPDIR to a directory on another file system";
+    case EDQUOT:
+        return "; free some of the quota, or set JITDUMPDIR to a directory on another file system";
+    case EFBIG:
+        return writer->max_bytes && writer->max_bytes <= jd_file_size_limit()
+                   ? "; the program allows it no more (max_bytes)"
+                   : "; raise the file size limit (ulimit -f)";
+    case ENOMEM:
+        return "; raise the memory limit (ulimit -v)";
+    default:
+        return "; set JITDUMPDIR to a directory on another file system";
+    }
+}
+
+static int cannot_grow(const struct dump_writer *writer, int error)
+{
+    if (error == -EBADF)
+        return jd_error_keep(writer->error, error,
+                             "%s: the program closed the file's descriptor, which this library "
+                             "needs; exempt it, or open the dump after closing all descriptors",
+                             writer->path);
+    errno = -error;
+    return jd_error_keep(writer->error, error, "%s: cannot grow: %m%s", writer->path,
+                         remedy(writer, error));
+}
+
+/* ---- A new stage ---- */
+
+static uint64_t page_down(uint64_t bytes)
+{
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    return bytes / page_bytes * page_bytes;
+}
+
+static uint64_t page_up(uint64_t bytes)
+{
+    return page_down(bytes + (uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static uint64_t file_end(const struct dump_writer *writer)
+{
+    return writer->stage.data ? writer->stage.offset + STAGE_BYTES : 0;
+}
+
+/* Where a stage could begin that leaves GAP bytes behind the body, or LEAST at the least; 0: nowhere. */
+static uint64_t place_stage(const struct dump_writer *writer, uint64_t gap, uint64_t least)
+{
+    uint64_t limit = jd_file_size_limit();
+    if (writer->max_bytes && writer->max_bytes < limit)
+        limit = writer->max_bytes;
+    uint64_t offset = page_up(writer->body.end + gap);
+    if (offset < file_end(writer))
+        offset = file_end(writer);
+    if (limit < STAGE_BYTES)
+        return 0;
+    if (offset > page_down(limit - STAGE_BYTES))
+        offset = page_down(limit - STAGE_BYTES);
+    return offset >= file_end(writer) && offset >= writer->body.end + least ? offset : 0;
+}
+
+/* Have the file reach behind a stage at OFFSET, which stays hidden in a FILLER of all that is new. */
+static int extend_file(const struct dump_writer *writer, uint64_t offset)
+{
+    uint64_t end = file_end(writer), new_end = offset + STAGE_BYTES;
+    const uint32_t filler[] = {JIT_FILLER, (uint32_t)(new_end - end), 0, 0};
+    if (!jd_fd_is_ours(&writer->body.fd))
+        return -EBADF;
+    int error = jd_disk_room(writer->body.fd.number, end, offset, new_end);
+    if (!error && end)
+        error = jd_body_write(&writer->body, filler, sizeof filler, end);
+    return error;
+}
+
+static void shorten_file(const struct dump_writer *writer, uint64_t end)
+{
+    if (jd_fd_is_ours(&writer->body.fd))
+        (void)!ftruncate(writer->body.fd.number, (off_t)end);
+}
+
+static int make_stage_at(const struct dump_writer *writer, uint64_t offset,
+                         struct dump_stage *fresh)
+{
+    if (offset == 0)
+        return -EFBIG;
+    int error = extend_file(writer, offset);
+    if (!error)
+        error = jd_stage_map(fresh, writer->body.fd.number, offset);
+    if (error)
+        shorten_file(writer, file_end(writer));
+    return error;
+}
+
+/* Make a stage with a gap of LEAST bytes or more between the body and it.  Where gaps take blocks (FAT), a large one may not
+ * fit. */
+static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_stage *fresh)
+{
+    uint64_t gap = writer->gap_bytes > least ? writer->gap_bytes : least;
+    uint64_t offset = place_stage(writer, gap, least);
+    int error = make_stage_at(writer, offset, fresh);
+    if ((error == -ENOSPC || error == -EDQUOT) && gap > least)
+        error = make_stage_at(writer, place_stage(writer, least, least), fresh);
+    else if (!error)
+        writer->gap_bytes = GAP_MAX_BYTES;
+    return error;
+}
+
+/* Put FRESH in the place of the stage, with what is in it.  The lock is held. */
+static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
+{
+    struct dump_stage old = writer->stage;
+    jd_stage_copy(fresh, &old);
+    int error = jd_body_point(&writer->body, fresh->offset);
+    if (error) {
+        shorten_file(writer, file_end(writer));
+        jd_stage_unmap(fresh);
+        return error;
+    }
+    writer->stage = *fresh;
+    jd_stage_unmap(&old);
+    return 0;
+}
+
+/* A new stage with a gap of LEAST bytes or more, unless that failed lately.  The lock is taken if LOCK. */
+static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
+{
+    struct dump_stage fresh;
+    if (is_fresh(&writer->stage_failure))
+        return writer->stage_failure.error;
+    int error = make_stage(writer, least, &fresh);
+    if (!error) {
+        if (lock)
+            jd_lock(&writer->lock);
+        error = replace_stage(writer, &fresh);
+        if (lock)
+            jd_unlock(&writer->lock);
+    }
+    note_failure(&writer->stage_failure, error == -EFBIG ? 0 : error); /* that costs nothing */
+    return error;
+}
+
+int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const void *header,
+                    size_t header_bytes)
+{
+    uint8_t start[JITHEADER_BYTES + JR_PREFIX_BYTES];
+    struct byte_sink sink = byte_sink_over(start, sizeof start);
+    writer->body = (struct dump_body){*fd, header_bytes};
+    jd_disk_write_in_place(fd->number);
+    int error = make_stage(writer, JR_PREFIX_BYTES, &writer->stage);
+    if (error)
+        return cannot_grow(writer, error);
+    sink_bytes(&sink, header, header_bytes);
+    sink_u32(&sink, JIT_FILLER);
+    sink_u32(&sink, (uint32_t)(writer->stage.offset - header_bytes));
+    sink_u64(&sink, 0);
+    error = jd_body_write(&writer->body, start, sink.size, 0);
+    if (!error)
+        return 0;
+    jd_stage_unmap(&writer->stage);
+    return cannot_grow(writer, error);
+}
+
+/* ---- From the stage into the body ---- */
+
+/* How many of BYTES of records are whole groups that fit in ROOM bytes. */
+static uint32_t groups_within(const uint8_t *records, uint32_t bytes, uint64_t room)
+{
+    uint32_t fitting = 0;
+    for (uint32_t at = 0; at < bytes;) {
+        uint32_t id_and_size[2];
+        memcpy(id_and_size, records + at, sizeof id_and_size);
+        at += id_and_size[1];
+        if (at > room)
+            break;
+        if (id_and_size[0] == JIT_CODE_LOAD || id_and_size[0] == JIT_CODE_MOVE ||
+            id_and_size[0] == JIT_CODE_UNLOAD || id_and_size[0] == JIT_CODE_CLOSE)
+            fitting = at;
+    }
+    return fitting;
+}
+
+/* Add groups of the stage from *FROM up to TO to the body, as many as fit in ROOM bytes with the prefix of a FILLER behind them.
+ * These are hidden then, and with the last one what follows it up to HIDDEN_END. */
+static int add_some(struct dump_writer *writer, uint32_t *from, uint32_t to, uint32_t hidden_end,
+                    uint64_t room)
+{
+    struct dump_stage *stage = &writer->stage;
+    uint32_t bytes = to - *from;
+    if (bytes + JR_PREFIX_BYTES > room) {
+        bytes = groups_within(stage->data + *from, bytes, room - JR_PREFIX_BYTES);
+        hidden_end = *from + bytes;
+    }
+    if (bytes == 0)
+        return writer->stage_failure.error ? writer->stage_failure.error : -EFBIG;
+    int error = jd_body_add(&writer->body, stage->data + *from, bytes, stage->offset + hidden_end);
+    if (!error)
+        *from = hidden_end;
+    return error;
+}
+
+/* Empty and hide main, while the stage spills.  The lock is taken if LOCK, to move the stage. */
+static int empty_main(struct dump_writer *writer, bool lock)
+{
+    struct dump_stage *stage = &writer->stage;
+    int error = 0;
+    if (stage->offset - writer->body.end < GAP_LEAST_BYTES)
+        move_stage(writer, GAP_LEAST_BYTES, lock); /* what matters is whether add_some finds room */
+    while (!error && stage->drained < stage->full_end)
+        error = add_some(writer, &stage->drained, stage->full_end, STAGE_MAIN_BYTES,
+                         stage->offset - writer->body.end);
+    if (!error && stage->drained < STAGE_MAIN_BYTES) { /* it was empty */
+        error = jd_body_point(&writer->body, stage->offset + STAGE_MAIN_BYTES);
+        if (!error)
+            stage->drained = STAGE_MAIN_BYTES;
+    }
+    return error;
+}
+
+/* Main is empty: what is in the spill takes its place.  The lock is held. */
+static int end_spill(struct dump_writer *writer)
+{
+    jd_stage_gather(&writer->stage);
+    int error = jd_body_point(&writer->body, writer->stage.offset);
+    if (!error)
+        jd_stage_gathered(&writer->stage);
+    return error;
+}
+
+static int drain_locked(struct dump_writer *writer)
+{
+    int error = 0;
+    jd_lock(&writer->lock);
+    bool wanted = writer->stage.spilling;
+    if (wanted && is_fresh(&writer->drain_failure)) {
+        wanted = false;
+        error = writer->drain_failure.error;
+    }
+    jd_unlock(&writer->lock);
+    if (!wanted)
+        return error;
+    error = empty_main(writer, true);
+    jd_lock(&writer->lock);
+    if (!error)
+        error = end_spill(writer);
+    note_failure(&writer->drain_failure, error);
+    writer->draining = false;
+    jd_unlock(&writer->lock);
+    return error;
+}
+
+/* Have main empty again, if it is not: then, or when another thread has done it, this returns 0. */
+static int drain(struct dump_writer *writer)
+{
+    /* pwritev is a cancellation point: a thread cancelled there would take the mutex with it. */
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_mutex_lock(&writer->body_mutex);
+    int error = drain_locked(writer);
+    pthread_mutex_unlock(&writer->body_mutex);
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
+}
+
+/* Have all of the stage in the body.  The mutex and the lock are held. */
+static int flush(struct dump_writer *writer)
+{
+    struct dump_stage *stage = &writer->stage;
+    int error = 0;
+    while (!error && (stage->spilling || stage->end > 0)) {
+        if (!stage->spilling)
+            jd_stage_spill(stage);
+        error = empty_main(writer, false);
+        if (!error)
+            error = end_spill(writer);
+    }
+    note_failure(&writer->drain_failure, error);
+    return error;
+}
+
+/* ---- Groups ---- */
+
+static void take_room(struct dump_writer *writer, uint64_t now, uint8_t *at, uint64_t bytes,
+                      bool new_function, struct dump_room *room)
+{
+    room->sink = byte_sink_over(at, (size_t)bytes);
+    /* Another thread that was here first may have read a later time. */
+    room->timestamp = now > writer->last_time ? now : writer->last_time + 1;
+    room->code_index = writer->next_code_index;
+    room->new_function = new_function;
+    room->writer = writer;
+}
+
+/* Wait until there is room for BYTES in the stage.  The lock is held, and if this fails it is not any more. */
+static int wait_for_room(struct dump_writer *writer, uint64_t bytes)
+{
+    while (!jd_stage_holds(&writer->stage, bytes)) {
+        if (!writer->stage.spilling) {
+            jd_stage_spill(&writer->stage);
+            continue;
+        }
+        int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
+        jd_unlock(&writer->lock);
+        if (!error)
+            error = drain(writer);
+        if (error)
+            return cannot_grow(writer, error);
+        jd_lock(&writer->lock);
+    }
+    return 0;
+}
+
+/* A group that goes to the body at once: everybody waits. */
+static int begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes, bool new_function,
+                       struct dump_room *room)
+{
+    room->large = malloc((size_t)bytes);
+    if (!room->large)
+        return jd_error_keep(writer->error, -ENOMEM,
+                             "%s: no memory to put a large function together", writer->path);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &room->cancel_state);
+    pthread_mutex_lock(&writer->body_mutex);
+    jd_lock(&writer->lock);
+    take_room(writer, now, room->large, bytes, new_function, room);
+    return 0;
+}
+
+int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes, bool new_function,
+                    struct dump_room *room)
+{
+    if (bytes > LARGE_BYTES)
+        return begin_large(writer, now, bytes, new_function, room);
+    room->large = NULL;
+    jd_lock(&writer->lock);
+    int error = wait_for_room(writer, bytes);
+    if (!error)
+        take_room(writer, now, writer->stage.data + writer->stage.end, bytes, new_function, room);
+    return error;
+}
+
+static void count_group(struct dump_writer *writer, const struct dump_room *room)
+{
+    writer->last_time = room->timestamp;
+    writer->next_code_index += room->new_function;
+}
+
+static int add_large(struct dump_writer *writer, const struct dump_room *room)
+{
+    uint64_t bytes = room->sink.size;
+    int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
+    if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
+        error = move_stage(writer, bytes + GAP_LEAST_BYTES, false);
+    if (error)
+        return error;
+    jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
+    return jd_body_add(&writer->body, room->large, (size_t)bytes, writer->stage.offset);
+}
+
+static int end_large(struct dump_room *room, bool whole)
+{
+    struct dump_writer *writer = room->writer;
+    int error = whole ? add_large(writer, room) : -EINVAL;
+    if (!error)
+        count_group(writer, room);
+    jd_unlock(&writer->lock);
+    pthread_mutex_unlock(&writer->body_mutex);
+    pthread_setcancelstate(room->cancel_state, &room->cancel_state);
+    free(room->large);
+    return whole && error ? cannot_grow(writer, error) : error;
+}
+
+/* Whether this thread should empty main: one does at a time. */
+static bool takes_over_drain(struct dump_writer *writer)
+{
+    if (!writer->stage.spilling || writer->draining || is_fresh(&writer->drain_failure))
+        return false;
+    return writer->draining = true;
+}
+
+int jd_writer_end(struct dump_room *room)
+{
+    struct dump_writer *writer = room->writer;
+    bool whole = !room->sink.overflow && room->sink.size == room->sink.capacity;
+    if (room->large)
+        return end_large(room, whole);
+    if (whole) {
+        jd_stage_append(&writer->stage, (uint32_t)room->sink.size, room->first_id,
+                        room->first_total_size);
+        count_group(writer, room);
+    }
+    bool drains = takes_over_drain(writer);
+    jd_unlock(&writer->lock);
+    if (drains)
+        drain(writer); /* a failure is for whoever finds no room any more */
+    return whole ? 0 : -EINVAL;
+}
+
+/* ---- The end ---- */
+
+/* All of the stage into the body, for the last time: the body may grow into the stage, behind what it takes. */
+static int flush_for_good(struct dump_writer *writer)
+{
+    struct dump_stage *stage = &writer->stage;
+    int error = 0;
+    if (!stage->spilling)
+        jd_stage_spill(stage);
+    while (!error && stage->drained < stage->full_end)
+        error = add_some(writer, &stage->drained, stage->full_end, STAGE_MAIN_BYTES,
+                         stage->offset + stage->drained - writer->body.end);
+    uint32_t from = STAGE_MAIN_BYTES;
+    while (!error && from < stage->end)
+        error = add_some(writer, &from, stage->end, STAGE_BYTES,
+                         stage->offset + from - writer->body.end);
+    return error;
+}
+
+static void make_close(const struct dump_writer *writer, uint8_t close[JR_CODE_CLOSE_BYTES])
+{
+    const uint64_t now = jd_clock_now(writer->counter), last = writer->last_time;
+    struct byte_sink sink = byte_sink_over(close, JR_CODE_CLOSE_BYTES);
+    sink_u32(&sink, JIT_CODE_CLOSE);
+    sink_u32(&sink, JR_CODE_CLOSE_BYTES);
+    sink_u64(&sink, now > last ? now : last + 1);
+}
+
+/* CLOSE in place of all that follows the body. */
+static int close_body(struct dump_writer *writer)
+{
+    uint8_t close[JR_CODE_CLOSE_BYTES];
+    struct dump_body *body = &writer->body;
+    make_close(writer, close);
+    int error = jd_body_add(body, close, sizeof close, file_end(writer));
+    if (!error && ftruncate(body->fd.number, (off_t)body->end) != 0)
+        error = -errno;
+    return error;
+}
+
+/* The same for what has to stay in the stage. */
+static void close_stage(struct dump_writer *writer)
+{
+    struct dump_stage *stage = &writer->stage;
+    if (jd_stage_holds(stage, JR_CODE_CLOSE_BYTES)) {
+        make_close(writer, stage->data + stage->end);
+        jd_stage_append(stage, JR_CODE_CLOSE_BYTES, JIT_CODE_CLOSE, JR_CODE_CLOSE_BYTES);
+    }
+    shorten_file(writer, stage->offset + stage->end);
+}
+
+static int close_locked(struct dump_writer *writer)
+{
+    int error = flush_for_good(writer);
+    if (!error)
+        error = close_body(writer);
+    else
+        close_stage(writer);
+    if (!error)
+        return 0;
+    if (error == -EBADF)
+        return jd_error_keep(writer->error, error,
+                             "%s: the program closed the file's descriptor: fillers are left in it",
+                             writer->path);
+    errno = -error;
+    return jd_error_keep(writer->error, error, "%s: cannot be cut to its length: %m", writer->path);
+}
+
+int jd_writer_close(struct dump_writer *writer)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_mutex_lock(&writer->body_mutex);
+    jd_lock(&writer->lock);
+    int error = close_locked(writer);
+    jd_writer_abandon(writer);
+    jd_unlock(&writer->lock);
+    pthread_mutex_unlock(&writer->body_mutex);
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
+}
+
+void jd_writer_abandon(struct dump_writer *writer)
+{
+    jd_stage_unmap(&writer->stage);
+}
+
+void jd_writer_disown(struct dump_writer *writer)
+{
+    writer->stage.data = NULL; /* it is not there in a child */
+}

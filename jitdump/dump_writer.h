@@ -1,0 +1,120 @@
+/* How groups of records reach the file: locks, room, and what is done when there is none.
+ *
+ *      header | groups ............. | FILLER .................. | groups, FILLER | groups, FILLER |
+ *              body (dump_body.h)                                  stage (dump_stage.h): main, spill
+ *
+ * A group is stamped and copied into the stage under one lock that is held for no more than that.  When the stage's main part
+ * is full, groups go into its spill, and the thread that filled it adds main's groups to the body, then lets what is in
+ * the spill have main's place.  Others wait for that only if the spill is full as well.  When the body comes near the stage, a new
+ * stage is made further ahead, and the old one becomes part of the gap.  A group that is too large for the stage
+ * goes to the body at once, behind all that was in the stage.
+ *
+ * Groups stand in the order of their timestamps, no two of which are equal, at any moment and after any kill; each
+ * is there once.
+ *
+ * What can't be added to the body stays in the stage, whole and readable.  When the stage is full, groups fail with the
+ * body's error, and it is tried again after RETRY_NS.
+ */
+#ifndef JITDUMP_DUMP_WRITER_H
+#define JITDUMP_DUMP_WRITER_H
+
+#include "jitdump/brief_lock.h"
+#include "jitdump/byte_sink.h"
+#include "jitdump/dump_body.h"
+#include "jitdump/dump_stage.h"
+#include "jitdump/first_error.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An error that is not to be met again at once. */
+struct failure {
+    int error; /* 0: none */
+    uint64_t retry_at_ns;
+};
+
+struct dump_writer {
+    /* What all threads write stays off the line of what they read, and what is written under the lock off the line of those
+     * who wait for it. */
+    char apart_from_others[64];
+    struct brief_lock lock; /* guards the stage and all up to body_mutex */
+    char apart_from_waiters[64];
+    struct dump_stage stage;
+    uint64_t last_time; /* of a group */
+    uint64_t next_code_index;
+    bool draining;                /* a thread is about to empty main, or does */
+    struct failure drain_failure; /* of the last try to */
+    pthread_mutex_t body_mutex;   /* taken before the lock; guards the body and its file */
+    struct dump_body body;
+    struct failure stage_failure; /* of the last try to make a new stage */
+    uint64_t gap_bytes;           /* between body and stage, when the next one is made */
+    uint64_t max_bytes;           /* of the file; 0: any */
+    bool counter;                 /* stamp records with the CPU's counter */
+    const char *path;
+    struct first_error *error; /* takes the text of each failure below */
+};
+
+/* A group's place, between begin and end. */
+struct dump_room {
+    struct byte_sink sink; /* over the whole group */
+    uint64_t timestamp;
+    uint64_t code_index;
+    uint32_t first_id;
+    uint32_t first_total_size;
+    bool new_function;
+    struct dump_writer *writer;
+    uint8_t *large;   /* where a group that is too large for the stage is put together; else NULL */
+    int cancel_state; /* of a large one */
+};
+
+/* The largest group, and the smallest file that a bound can allow. */
+#define JD_GROUP_MAX_BYTES (UINT32_MAX - (UINT64_C(32) << 20))
+enum { JD_FILE_LEAST_BYTES = 512 << 10 };
+_Static_assert((int)STAGE_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and some body");
+
+/* PATH and ERROR must outlive WRITER. */
+void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error);
+
+/* Begin with HEADER_BYTES of HEADER in the empty file FD.  Room for the first groups is taken at once.  Returns 0 or a
+ * negative errno; then the file is of no use. */
+int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const void *header,
+                    size_t header_bytes);
+
+/* Take room for a group of BYTES, with NOW for its time or what follows the last group's, and a code index if it is for a NEW_FUNCTION.  If this returns 0, jd_writer_end must
+ * follow soon: others wait.  Otherwise it is a negative errno. */
+int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes, bool new_function,
+                    struct dump_room *room);
+
+/* Put the prefix of a record.  The fields follow through room->sink. */
+static inline void jd_room_begin_record(struct dump_room *room, uint32_t id, uint64_t total_size)
+{
+    if (room->sink.size == 0) {
+        sink_room(&room->sink, 8); /* jd_writer_end */
+        room->first_id = id;
+        room->first_total_size = (uint32_t)total_size;
+    } else {
+        sink_u32(&room->sink, id);
+        sink_u32(&room->sink, (uint32_t)total_size);
+    }
+    sink_u64(&room->sink, room->timestamp);
+}
+
+/* Make the group valid, if what was put is exactly as long as what was announced, and let go of ROOM.
+ * Otherwise it leaves no trace, and this returns -EINVAL. */
+int jd_writer_end(struct dump_room *room);
+
+/* Add all that is left to the body, write CLOSE and cut the file to its length.  No group can be begun any more.  What can't be
+ * added stays where it is.  The descriptor stays open.  Returns 0 or a negative errno. */
+int jd_writer_close(struct dump_writer *writer);
+
+/* Let go of the stage, whatever becomes of the file. */
+void jd_writer_abandon(struct dump_writer *writer);
+
+/* In a forked child: free what was inherited, leaving the file alone.  Lock and mutex may be held for ever
+ * and are not touched. */
+void jd_writer_disown(struct dump_writer *writer);
+
+void jd_writer_destroy(struct dump_writer *writer);
+
+#endif

@@ -1,0 +1,89 @@
+/* A dump that is read while its process goes on: each pass sees the same, and all that had returned before. */
+#include "tests/unit/jitdump_test.h"
+
+#include "injector/jit/jit_dump.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { READS = 80, FUNCTIONS_A_READ = 1500 };
+
+static atomic_bool stop;
+static atomic_uint added, allowed;
+
+static void *add_for_ever(void *argument)
+{
+    static const uint8_t bytes[300] = {0x90};
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = "f";
+    code.code_addr = 0x10000;
+    code.bytes = bytes;
+    while (!atomic_load(&stop)) {
+        if (atomic_load(&added) == atomic_load(&allowed)) /* the file must not outgrow the reader */
+            continue;
+        code.code_size = 1 + atomic_load(&added) % sizeof bytes;
+        CHECK(jitdump_add_code(argument, &code, NULL) == 0);
+        atomic_fetch_add(&added, 1);
+    }
+    return NULL;
+}
+
+/* The loads of DUMP, which follow one another by their indices, in the order of their times. */
+static unsigned count_loads(const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    enum jit_dump_end end;
+    uint64_t time = 0;
+    unsigned loads = 0;
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE) {
+        CHECK(!record.broken);
+        if (record.id == JIT_FILLER)
+            continue;
+        CHECK(record.id == JIT_CODE_LOAD && record.load.code_index == loads);
+        CHECK(record.timestamp > time);
+        time = record.timestamp;
+        loads++;
+    }
+    CHECK(end == JIT_DUMP_WHOLE);
+    return loads;
+}
+
+static void read_once(void)
+{
+    struct jit_dump dump;
+    char cause[256];
+    unsigned before = atomic_load(&added);
+    atomic_fetch_add(&allowed, FUNCTIONS_A_READ);
+    assert_int_equal(jit_dump_open(&dump, path, cause, sizeof cause), 0);
+    unsigned after = atomic_load(&added), loads = count_loads(&dump);
+    assert_in_range(loads, before, after + 1);
+    for (volatile unsigned spin = 0; spin < 20000;)
+        spin = spin + 1;
+    assert_int_equal(count_loads(&dump), loads);
+    jit_dump_close(&dump);
+}
+
+static void test_read_while_written(void **state)
+{
+    struct jitdump *dump;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(try_open(&dump), 0);
+    assert_int_equal(pthread_create(&thread, NULL, add_for_ever, dump), 0);
+    for (int i = 0; i < READS; i++)
+        read_once();
+    atomic_store(&stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    read_once();
+    assert_true(atomic_load(&added) > FUNCTIONS_A_READ);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_read_while_written, make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

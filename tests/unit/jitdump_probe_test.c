@@ -1,0 +1,176 @@
+/* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault. */
+#include "tests/unit/jitdump_test.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+enum { PAGE_BYTES = 4096, PAGES = 4, CODE_BYTES = 200 };
+
+static struct jitdump *dump;
+static uint8_t *pages;
+
+static int set_up(void **state)
+{
+    if (make_dir(state))
+        return -1;
+    pages =
+        mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return -1;
+    memset(pages, 0x90, PAGES * PAGE_BYTES);
+    return try_open(&dump);
+}
+
+static int tear_down(void **state)
+{
+    munmap(pages, PAGES * PAGE_BYTES);
+    return remove_dir(state);
+}
+
+static void add(const void *bytes, size_t code_bytes)
+{
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = "f";
+    code.code_addr = 0x10000;
+    code.code_size = code_bytes;
+    code.bytes = bytes;
+    assert_int_equal(jitdump_add_code(dump, &code, NULL), 0);
+}
+
+static void protect(size_t page, int protection)
+{
+    assert_int_equal(mprotect(pages + page * PAGE_BYTES, PAGE_BYTES, protection), 0);
+}
+
+/* The code of function NUMBER is FIRST_BYTE in all of its bytes. */
+static void assert_code(size_t number, size_t code_bytes, uint8_t first_byte)
+{
+    struct dump_bytes bytes = read_dump(path);
+    size_t offset = JITHEADER_BYTES;
+    struct record record = {0};
+    for (size_t loads = 0; loads <= number; loads += record.id == JIT_CODE_LOAD)
+        assert_true(next_record(&bytes, &offset, &record));
+    assert_int_equal(record.total_size, JR_CODE_LOAD_BYTES + 2 + code_bytes);
+    for (size_t i = 0; i < code_bytes; i++)
+        assert_int_equal(bytes.data[record.offset + JR_CODE_LOAD_BYTES + 2 + i], first_byte);
+    free(bytes.data);
+}
+
+static void assert_unreadable(uint64_t count)
+{
+    assert_int_equal(jitdump_unreadable(dump), count);
+    assert_int_equal(jitdump_lost(dump), 0);
+    assert_string_equal(jitdump_error(dump), "");
+}
+
+static void test_no_access(void **state)
+{
+    (void)state;
+    add(pages, CODE_BYTES);
+    assert_unreadable(0);
+    protect(0, PROT_NONE);
+    add(pages, CODE_BYTES);
+    assert_unreadable(1);
+    protect(0, PROT_READ);
+    add(pages, CODE_BYTES);
+    assert_unreadable(1);
+    assert_int_equal(jitdump_close(dump), 0);
+    assert_code(0, CODE_BYTES, 0x90);
+    assert_code(1, CODE_BYTES, 0);
+    assert_code(2, CODE_BYTES, 0x90);
+}
+
+/* Is PAGES' first page readable?  Asked in another way than the library does. */
+static bool is_readable(void)
+{
+    uint8_t byte;
+    struct iovec here = {&byte, 1}, there = {pages, 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+/* With memory protection keys, code can be execute-only; without, x86 code is always readable. */
+static void test_execute_only(void **state)
+{
+    (void)state;
+    protect(0, PROT_EXEC);
+    bool readable = is_readable();
+    add(pages, CODE_BYTES);
+    assert_unreadable(!readable);
+    assert_int_equal(jitdump_close(dump), 0);
+    assert_code(0, CODE_BYTES, readable ? 0x90 : 0);
+}
+
+static void test_unmapped(void **state)
+{
+    (void)state;
+    add(pages + PAGE_BYTES, CODE_BYTES);
+    munmap(pages + PAGE_BYTES, PAGE_BYTES);
+    add(pages + PAGE_BYTES, CODE_BYTES);
+    assert_unreadable(1);
+    add(NULL, CODE_BYTES); /* said to be none: not counted */
+    add((const void *)16, CODE_BYTES);
+    add((const void *)(UINTPTR_MAX - 100), CODE_BYTES);
+    assert_unreadable(3);
+    assert_int_equal(jitdump_close(dump), 0);
+    assert_code(1, CODE_BYTES, 0);
+}
+
+/* One page in the middle, the first, the last; code that ends with a page, and such that ends one byte behind. */
+static void test_some_pages(void **state)
+{
+    (void)state;
+    protect(2, PROT_NONE);
+    add(pages, PAGES * PAGE_BYTES);
+    add(pages, 2 * PAGE_BYTES + 1);
+    add(pages + 2 * PAGE_BYTES + 4095, 2);
+    assert_unreadable(3);
+    add(pages, 2 * PAGE_BYTES);
+    add(pages + 3 * PAGE_BYTES, PAGE_BYTES);
+    add(pages + 2 * PAGE_BYTES - 1, 1);
+    add(pages + 2 * PAGE_BYTES, 0);
+    assert_unreadable(3);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* Larger than the stage: composed elsewhere, checked all the same. */
+static void test_large(void **state)
+{
+    enum { LARGE_BYTES = 1 << 20 };
+    uint8_t *large = mmap(NULL, LARGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    add(large, LARGE_BYTES);
+    assert_unreadable(0);
+    assert_int_equal(mprotect(large + LARGE_BYTES - PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    add(large, LARGE_BYTES);
+    assert_unreadable(1);
+    munmap(large, LARGE_BYTES);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* What was readable in one call may not be in the next, however soon that comes. */
+static void test_changes_between_calls(void **state)
+{
+    enum { ROUNDS = 20000 };
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        add(pages, CODE_BYTES);
+        add(pages, CODE_BYTES);
+        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_NONE);
+        add(pages, CODE_BYTES);
+        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_READ);
+    }
+    assert_unreadable(ROUNDS);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_no_access),  TEST(test_execute_only), TEST(test_unmapped),
+        TEST(test_some_pages), TEST(test_large),        TEST(test_changes_between_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,483 @@
+/* libjitdump's way into the file: stage, body, and what a kill or a failure leaves at each step of it. */
+#include "tests/unit/jitdump_inventory.h"
+
+#include "jitdump/dump_writer.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+static struct jitdump *open_dump(void)
+{
+    struct jitdump *dump;
+    CHECK(try_open(&dump) == 0);
+    return dump;
+}
+
+/* ---- The system's calls, which this file stands in for ---- */
+
+enum mishap { NONE, KILL_BEFORE, KILL_AFTER, KILL_HALF_WAY, FAIL, INTERRUPT, SHORTEN };
+
+static struct {
+    enum mishap mishap;
+    unsigned at; /* of which call; KILL_... */
+    int error;   /* FAIL */
+    unsigned calls;
+    unsigned across_pages; /* writes of 8 bytes, which a kill could tear */
+} writes;
+
+static ssize_t really_write(int fd, const struct iovec *pieces, int count, off_t offset)
+{
+    return syscall(SYS_pwritev, fd, pieces, count, offset, offset >> 32);
+}
+
+static ssize_t write_up_to(int fd, const struct iovec *pieces, off_t offset, size_t bytes)
+{
+    while (pieces->iov_len == 0)
+        pieces++;
+    struct iovec first = *pieces;
+    first.iov_len = first.iov_len < bytes ? first.iov_len : bytes;
+    return really_write(fd, &first, 1, offset);
+}
+
+static _Noreturn void die(void)
+{
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
+}
+
+ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
+{
+    unsigned call = ++writes.calls;
+    writes.across_pages +=
+        count == 1 && pieces[0].iov_len == 8 && offset % 4096 > 4096 - (off_t)sizeof(uint64_t);
+    if (writes.mishap == FAIL || (writes.mishap == INTERRUPT && call % 2)) {
+        errno = writes.mishap == FAIL ? writes.error : EINTR;
+        return -1;
+    }
+    if (writes.mishap == SHORTEN)
+        return write_up_to(fd, pieces, offset, call % 3 ? 4096 : 1);
+    if (writes.mishap == KILL_BEFORE && call == writes.at)
+        die();
+    if (writes.mishap == KILL_HALF_WAY &&
+        call == writes.at) { /* the kernel stops at a page's end */
+        write_up_to(fd, pieces, offset, (size_t)(4096 - offset % 4096));
+        die();
+    }
+    ssize_t result = really_write(fd, pieces, count, offset);
+    if (writes.mishap == KILL_AFTER && call == writes.at)
+        die();
+    return result;
+}
+
+static int forget_mishaps(void **state)
+{
+    memset(&writes, 0, sizeof writes);
+    return make_dir(state);
+}
+
+/* ---- What a dump has that was not closed ---- */
+
+/* The first ADDED functions of thread 0, and no other; behind them FILLERs up to the end. */
+static void check_first(const char *file_path, size_t added)
+{
+    struct inventory *inventory = take_inventory(file_path);
+    struct dump_bytes dump = read_dump(file_path);
+    size_t offset = JITHEADER_BYTES;
+    struct record record;
+    CHECK(inventory->functions == added);
+    for (size_t i = 0; i < added; i++)
+        CHECK(inventory->seen[0][i]);
+    CHECK(inventory->fillers <= FILLERS_MAX);
+    while (next_record(&dump, &offset, &record))
+        ;
+    CHECK(offset == dump.size); /* no zeros */
+    free(dump.data);
+    free(inventory);
+}
+
+static void add_first(struct jitdump *dump, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        CHECK(add_function(dump, 0, i, NULL) == 0);
+}
+
+/* Whoever reads while the process goes on. */
+static void test_readable_at_any_time(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    for (unsigned i = 0; i < 9000; i++) {
+        add_first(dump, i, i + 1);
+        if (i % 97 == 0)
+            check_first(path, i + 1);
+    }
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 9000, 1);
+}
+
+/* ---- Kills ---- */
+
+static atomic_uint *returned; /* shared with the child */
+
+enum { KILLED_FUNCTIONS = 7000 }; /* several stages full, and a stage that moves */
+
+static void child_adds(struct jitdump *dump)
+{
+    writes.calls = 0;
+    dump = open_dump();
+    for (unsigned i = 0; i < KILLED_FUNCTIONS; i++) {
+        CHECK(add_function(dump, 0, i, NULL) == 0);
+        atomic_store(returned, i + 1);
+    }
+    CHECK(jitdump_close(dump) == 0);
+}
+
+/* What returned is there; of the one under way the whole or nothing. */
+static void check_killed(const char *file_path, unsigned added)
+{
+    struct inventory *inventory = take_inventory(file_path);
+    CHECK(inventory->functions == added || inventory->functions == added + 1);
+    for (size_t i = 0; i < added; i++)
+        CHECK(inventory->seen[0][i]);
+    CHECK(inventory->fillers <= FILLERS_MAX && inventory->others <= 1); /* CLOSE */
+    free(inventory);
+}
+
+/* Kill a child at each of its writes; returns how many it makes. */
+static unsigned kill_at_each_write(enum mishap mishap)
+{
+    unsigned opened = 0;
+    for (unsigned at = 1;; at++) {
+        char child_path[128];
+        writes.mishap = mishap;
+        writes.at = at;
+        atomic_store(returned, 0);
+        pid_t child = start_child(child_adds, NULL);
+        int result = wait_for(child);
+        snprintf(child_path, sizeof child_path, "%s/jit-%d.dump", dir, (int)child);
+        if (result == 0) {
+            check_inventory(child_path, KILLED_FUNCTIONS, 1);
+            return at - 1 - opened;
+        }
+        assert_int_equal(result, 128 + SIGKILL);
+        if (atomic_load(returned) > 0)
+            check_killed(child_path, atomic_load(returned));
+        else
+            opened++;
+        unlink(child_path);
+    }
+}
+
+static void test_killed_at_each_write(void **state)
+{
+    (void)state;
+    returned = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(returned != MAP_FAILED);
+    unsigned before = kill_at_each_write(KILL_BEFORE);
+    assert_true(before > 20);
+    assert_int_equal(kill_at_each_write(KILL_AFTER), before);
+    assert_int_equal(kill_at_each_write(KILL_HALF_WAY), before);
+    munmap(returned, 4096);
+}
+
+/* ---- Groups of all sizes ---- */
+
+static uint8_t byte_of(size_t code_bytes)
+{
+    return (uint8_t)(code_bytes * 31 + 7);
+}
+
+static void add_sized(struct jitdump *dump, size_t code_bytes)
+{
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    uint8_t *bytes = malloc(code_bytes + 1);
+    CHECK(bytes != NULL);
+    memset(bytes, byte_of(code_bytes), code_bytes);
+    code.name = "f";
+    code.code_addr = 0x10000;
+    code.code_size = code_bytes;
+    code.bytes = bytes;
+    CHECK(jitdump_add_code(dump, &code, NULL) == 0);
+    free(bytes);
+}
+
+enum { SIZED_FIXED_BYTES = JR_CODE_LOAD_BYTES + 2 };
+
+static void check_sized(const struct dump_bytes *bytes, size_t *offset, size_t code_bytes)
+{
+    struct record record;
+    do
+        CHECK(next_record(bytes, offset, &record));
+    while (record.id == JIT_FILLER);
+    CHECK(record.id == JIT_CODE_LOAD && record.total_size == SIZED_FIXED_BYTES + code_bytes);
+    cursor_skip(&record.body, SIZED_FIXED_BYTES - JR_PREFIX_BYTES);
+    CHECK(is_filled(&record.body, code_bytes, byte_of(code_bytes)));
+}
+
+static const size_t stage_sizes[] = {STAGE_SPILL_BYTES / 2, STAGE_SPILL_BYTES, STAGE_MAIN_BYTES,
+                                     STAGE_BYTES,           1 << 20,           17 << 20};
+
+static void check_stage_sizes(void)
+{
+    struct dump_bytes bytes = read_dump(path);
+    size_t offset = JITHEADER_BYTES;
+    for (size_t i = 0; i < sizeof stage_sizes / sizeof stage_sizes[0]; i++)
+        for (size_t size = stage_sizes[i] - 20; size < stage_sizes[i] + 4; size++) {
+            check_sized(&bytes, &offset, size % 77);
+            check_sized(&bytes, &offset, size - SIZED_FIXED_BYTES);
+        }
+    free(bytes.data);
+}
+
+/* Groups that just fit, and just don't, into each part of the stage, and small ones between them. */
+static void test_sizes_around_the_stage(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    for (size_t i = 0; i < sizeof stage_sizes / sizeof stage_sizes[0]; i++)
+        for (size_t size = stage_sizes[i] - 20; size < stage_sizes[i] + 4; size++) {
+            add_sized(dump, size % 77);
+            add_sized(dump, size - SIZED_FIXED_BYTES);
+        }
+    check_stage_sizes();
+    assert_int_equal(jitdump_close(dump), 0);
+    check_stage_sizes();
+    assert_int_equal(count_records(path, JIT_FILLER), 0);
+}
+
+/* The body's end comes to stand at each place of a page, so that id and size of the record there lie in two pages. */
+static void test_publishing_across_pages(void **state)
+{
+    enum { STEPS = 24, PAGE_BYTES = 4096 };
+    struct jitdump *dump = open_dump();
+    size_t end = JITHEADER_BYTES, sizes[STEPS];
+    (void)state;
+    for (size_t i = 0; i < STEPS; i++) {
+        size_t wanted_end = (end + 3 * STAGE_SPILL_BYTES) / PAGE_BYTES * PAGE_BYTES - 12 + i;
+        sizes[i] = wanted_end - end - SIZED_FIXED_BYTES;
+        add_sized(dump, sizes[i]);
+        end = wanted_end;
+    }
+    for (int closed = 0; closed < 2; closed++) {
+        struct dump_bytes bytes = read_dump(path);
+        size_t offset = JITHEADER_BYTES;
+        for (size_t i = 0; i < STEPS; i++)
+            check_sized(&bytes, &offset, sizes[i]);
+        assert_int_equal(offset, end);
+        free(bytes.data);
+        if (!closed)
+            assert_int_equal(jitdump_close(dump), 0);
+    }
+    assert_true(writes.calls > STEPS);
+    assert_int_equal(writes.across_pages, 0);
+}
+
+/* ---- Failures ---- */
+
+static unsigned add_until(struct jitdump *dump, unsigned from, int error)
+{
+    for (unsigned i = from; i < FUNCTIONS_MAX; i++) {
+        int result = add_function(dump, 0, i, NULL);
+        CHECK(result == 0 || result == error);
+        if (result)
+            return i;
+    }
+    CHECK(false); /* it never fails */
+    return 0;
+}
+
+/* The disk fails in the middle: what is in the stage stays readable, and failing calls cost nothing. */
+static void test_failing_writes(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    add_first(dump, 0, 2000);
+    writes.mishap = FAIL;
+    writes.error = EIO;
+    unsigned added = add_until(dump, 2000, -EIO);
+    assert_true(added > 2000);
+    check_first(path, added);
+    writes.calls = 0;
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(add_function(dump, 0, added, NULL), -EIO);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t tenths = (now.tv_sec - start.tv_sec) * 10 + (now.tv_nsec - start.tv_nsec) / 100000000;
+    assert_in_range(writes.calls, 0, 1 + tenths);
+    assert_int_equal(jitdump_lost(dump), 1001);
+    assert_non_null(strstr(jitdump_error(dump), "cannot grow"));
+    check_first(path, added);
+    writes.mishap = NONE;
+    usleep(120000);
+    add_first(dump, added, added + 3000);
+    assert_int_equal(jitdump_lost(dump), 1001);
+    assert_int_equal(jitdump_close(dump), -EIO);
+    check_inventory(path, added + 3000, 1);
+}
+
+/* What no call met is no error. */
+static void test_failure_that_nobody_notices(void **state)
+{
+    struct jitdump *dump = open_dump();
+    unsigned calls, i = 0;
+    (void)state;
+    writes.mishap = FAIL;
+    writes.error = ENOSPC;
+    for (calls = writes.calls; writes.calls == calls; i++)
+        add_first(dump, i, i + 1);
+    add_first(dump, i, i + 1);
+    writes.mishap = NONE;
+    usleep(120000);
+    add_first(dump, i + 1, 5000);
+    assert_int_equal(jitdump_lost(dump), 0);
+    assert_string_equal(jitdump_error(dump), "");
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 5000, 1);
+}
+
+/* The end can't be written either: everything is there, with CLOSE behind it. */
+static void test_failing_close(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    add_first(dump, 0, 3000);
+    writes.mishap = FAIL;
+    writes.error = ENOSPC;
+    assert_int_equal(jitdump_close(dump), -ENOSPC);
+    check_unclosed(path, 3000, 1, FILLERS_MAX);
+}
+
+static void assert_unharmed_by(enum mishap mishap)
+{
+    struct jitdump *dump = open_dump();
+    writes.mishap = mishap;
+    add_first(dump, 0, 6000);
+    add_sized(dump, 0);
+    assert_int_equal(jitdump_close(dump), 0);
+    struct inventory *inventory = take_inventory(path);
+    assert_int_equal(inventory->functions, 6000);
+    assert_int_equal(inventory->fillers, 0);
+    free(inventory);
+    writes.mishap = NONE;
+}
+
+static void test_interrupted_and_short_writes(void **state)
+{
+    (void)state;
+    assert_unharmed_by(INTERRUPT);
+    assert_unharmed_by(SHORTEN);
+}
+
+/* A limit below what the file has already. */
+static void child_meets_lower_limit(struct jitdump *dump)
+{
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    rlim_t before = limit.rlim_cur;
+    signal(SIGXFSZ, SIG_DFL); /* would end this process with another status */
+    dump = open_dump();
+    add_first(dump, 0, 2000);
+    limit.rlim_cur = 5000;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    unsigned added = add_until(dump, 2000, -EFBIG);
+    check_first(path, added);
+    limit.rlim_cur = before;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    usleep(120000);
+    add_first(dump, added, added + 1000);
+    CHECK(jitdump_close(dump) == -EFBIG);
+    check_inventory(path, added + 1000, 1);
+}
+
+static void test_limit_that_falls(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_child(child_meets_lower_limit, NULL), 0);
+}
+
+/* ---- A bound of the size ---- */
+
+static void assert_bounded(uint64_t max_bytes)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    struct stat status;
+    options.max_bytes = max_bytes;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    unsigned added = add_until(dump, 0, -EFBIG);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "max_bytes"));
+    assert_int_equal(stat(path, &status), 0);
+    assert_in_range(status.st_size, 1, max_bytes);
+    check_first(path, added);
+    assert_int_equal(jitdump_close(dump), -EFBIG);
+    check_inventory(path, added, 1);
+    assert_int_equal(stat(path, &status), 0);
+    assert_in_range(status.st_size, max_bytes - STAGE_BYTES, max_bytes);
+}
+
+static void test_max_bytes(void **state)
+{
+    (void)state;
+    assert_bounded(JD_FILE_LEAST_BYTES);
+    assert_bounded(JD_FILE_LEAST_BYTES + 12345);
+    assert_bounded(3 << 20);
+}
+
+/* A function that alone is too large does not keep the others out. */
+static void test_max_bytes_and_a_large_function(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    struct jitdump *dump;
+    (void)state;
+    options.max_bytes = 2 << 20;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    add_first(dump, 0, 100);
+    code.code_size = 2 << 20;
+    assert_int_equal(jitdump_add_code(dump, &code, NULL), -EFBIG);
+    add_first(dump, 100, 2000);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_int_equal(jitdump_close(dump), -EFBIG);
+    check_inventory(path, 2000, 1);
+}
+
+static void test_max_bytes_too_small(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    (void)state;
+    options.max_bytes = JD_FILE_LEAST_BYTES - 1;
+    assert_int_equal(jitdump_open(&dump, &options), -EINVAL);
+    assert_non_null(strstr(jitdump_error(dump), "max_bytes"));
+    assert_int_equal(jitdump_close(dump), -EINVAL);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, forget_mishaps, remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_readable_at_any_time),
+        TEST(test_killed_at_each_write),
+        TEST(test_sizes_around_the_stage),
+        TEST(test_publishing_across_pages),
+        TEST(test_failing_writes),
+        TEST(test_failure_that_nobody_notices),
+        TEST(test_failing_close),
+        TEST(test_interrupted_and_short_writes),
+        TEST(test_limit_that_falls),
+        TEST(test_max_bytes),
+        TEST(test_max_bytes_and_a_large_function),
+        TEST(test_max_bytes_too_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
