@@ -98,7 +98,8 @@ const uint8_t *dump_mapping_make(int fd, struct stat *status)
         const void *bytes = file_bytes(fd, status);
         if (!bytes)
             return NULL;
-        uint8_t *data = (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
+        uint8_t *data =
+            (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
         if (i == TRIES || !is_being_written(fd) || freeze(data, fd, size))
             return data;
         munmap(data, size);

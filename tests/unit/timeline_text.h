@@ -51,7 +51,7 @@ static inline void assert_plays(const char *times, const char *changes, const ch
 {
     struct timeline timeline;
     struct findings findings = {0};
-    uint64_t sample_times[64], numbers[64];
+    uint64_t sample_times[64], numbers[64] = {0};
     char text[2048] = "";
     size_t sample_count = parse_times(times, sample_times);
     assert_int_equal(

@@ -110,7 +110,7 @@ static void test_chroot(void **state)
 
 static void test_umask(void **state)
 {
-    static const mode_t masks[] = {0, 022, 077, 0177};
+    static const mode_t masks[] = {0, 022, 077, 0177, 0777};
     (void)state;
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         mode_t before = umask(masks[i]);
