@@ -116,9 +116,8 @@ static size_t symbol_bytes(const struct elf_writer *writer)
 
 static int make_tables(struct elf_writer *writer)
 {
-    size_t count = writer->image->function_count, names = 1;
-    for (size_t i = 0; i < count; i++)
-        names += function_at(writer, i)->name_bytes + (size_t)1;
+    size_t count = writer->image->function_count;
+    size_t names = (size_t)writer->image->names_bytes + 1;
     writer->symbols_bytes = (count + 1) * symbol_bytes(writer);
     writer->symbols = calloc(1, writer->symbols_bytes);
     writer->strings = malloc(names);

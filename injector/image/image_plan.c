@@ -105,23 +105,27 @@ static struct jit_image *add_image(struct image_plan *plan, uint32_t process_ind
     return image;
 }
 
+/* FUNCTION is in IMAGE, number NUMBER.  text_end is an address until the image is placed. */
+static void put_into(struct jit_image *image, uint32_t number, struct jit_function *function)
+{
+    uint64_t end = function->addr + function->size;
+    if (end > image->text_end)
+        image->text_end = end;
+    image->names_bytes += function->name_bytes + (uint64_t)1;
+    function->image = number;
+}
+
 /* A page for the headers in front of the page of the lowest function.  An image that is CLOSE to another one gets no more
  * than an ELF header in front of it: libdw takes all from there to the text's end for one module, and modules that are on
  * one stack must not overlap. */
 static void place(struct jit_image *image, const struct jit_function *functions, bool close)
 {
     const struct jit_function *lowest = &functions[image->functions[0]];
-    uint64_t end = 0;
-    for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *function = &functions[image->functions[i]];
-        if (function->addr + function->size > end)
-            end = function->addr + function->size;
-    }
     bool hole = image->function_count == 1 && !lowest->code && lowest->size > MAX_CLOSE_HOLE_BYTES;
     image->base = close && !hole ? lowest->addr - IMAGE_ELF_HEADER_BYTES
                                  : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
     image->text_start = lowest->addr - image->base;
-    image->text_end = end - image->base;
+    image->text_end -= image->base;
 }
 
 struct generation {
@@ -151,21 +155,35 @@ static int open_images(struct image_plan *plan, struct generation *generations, 
 }
 
 /* Deal the COUNT neighbours at ORDER out to images by their generation; each image's stay sorted by address. */
-static void deal_out(struct jit_function *functions, uint32_t *order, size_t count,
-                     struct generation *generations, uint32_t *dealt)
+static void deal_out(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                     size_t count, struct generation *generations, uint32_t *dealt)
 {
     for (size_t i = 0; i < count; i++) {
         struct jit_function *function = &functions[order[i]];
         struct generation *generation = &generations[function->generation];
         dealt[generation->next++] = order[i];
-        function->image = generation->image;
+        put_into(&plan->images[generation->image], generation->image, function);
     }
     memcpy(order, dealt, count * sizeof *dealt);
 }
 
-static int add_neighbourhood(struct image_plan *plan, struct jit_function *functions,
-                             uint32_t *order, size_t count, uint32_t generation_count,
-                             uint32_t process_index, bool close)
+/* Most neighbourhoods are of one generation. */
+static int add_one_image(struct image_plan *plan, struct jit_function *functions,
+                         const uint32_t *order, size_t count, uint32_t process_index, bool close)
+{
+    struct jit_image *image = add_image(plan, process_index);
+    if (!image)
+        return -1;
+    image->functions = order;
+    image->function_count = count;
+    for (size_t i = 0; i < count; i++)
+        put_into(image, (uint32_t)(plan->image_count - 1), &functions[order[i]]);
+    place(image, functions, close || count == 1);
+    return 0;
+}
+
+static int add_generations(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                           size_t count, uint32_t generation_count, uint32_t process_index)
 {
     struct generation *generations = calloc(generation_count, sizeof *generations);
     uint32_t *dealt = malloc(count * sizeof *dealt);
@@ -176,9 +194,9 @@ static int add_neighbourhood(struct image_plan *plan, struct jit_function *funct
     if (generations && dealt)
         result = open_images(plan, generations, generation_count, order, process_index);
     if (!result)
-        deal_out(functions, order, count, generations, dealt);
+        deal_out(plan, functions, order, count, generations, dealt);
     for (size_t i = first_image; !result && i < plan->image_count; i++)
-        place(&plan->images[i], functions, close || plan->images[i].function_count == 1);
+        place(&plan->images[i], functions, plan->images[i].function_count == 1);
     free(generations);
     free(dealt);
     return result;
@@ -211,7 +229,7 @@ static int add_apart(struct image_plan *plan, struct jit_function *functions, ui
         taken = run_without_sharing(functions, order + at, count - at, &reach);
         for (size_t i = 0; i < taken; i++)
             functions[order[at + i]].generation = 0;
-        if (add_neighbourhood(plan, functions, order + at, taken, 1, process_index, at > 0))
+        if (add_one_image(plan, functions, order + at, taken, process_index, at > 0))
             return -1;
     }
     return 0;
@@ -244,8 +262,9 @@ int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_
         taken = neighbourhood(functions, order + at, count - at, layout, &generations);
         bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
         if (apart ? add_apart(plan, functions, order + at, taken, process_index)
-                  : add_neighbourhood(plan, functions, order + at, taken, generations,
-                                      process_index, false))
+            : generations == 1
+                ? add_one_image(plan, functions, order + at, taken, process_index, false)
+                : add_generations(plan, functions, order + at, taken, generations, process_index))
             return failure(findings, "out of memory");
     }
     return 0;

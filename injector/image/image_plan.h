@@ -44,7 +44,8 @@ struct jit_image {
     uint64_t eh_frame_bytes;   /* of .eh_frame behind it */
     const uint32_t *functions; /* indices into the process's functions, by address */
     size_t function_count;
-    bool compress_debug; /* write its debug info compressed; false unless it is set */
+    uint64_t names_bytes; /* of their names, NULs included */
+    bool compress_debug;  /* write its debug info compressed; false unless it is set */
     uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */
 };
 
