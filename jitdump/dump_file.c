@@ -200,8 +200,10 @@ static int start(struct dump_file *file, const struct held_fd *fd, const struct 
         return error;
     uint64_t before = jd_clock_now(kind->counter);
     error = map_marker(file, file->writer.error);
+    /* A call that found no open file yet, in a forked child, has read the clock already; no record is older than the marker. */
+    file->writer.last_time = jd_clock_now(kind->counter);
     if (!error)
-        error = put_time(file, before, jd_clock_now(kind->counter));
+        error = put_time(file, before, file->writer.last_time);
     if (error) {
         jd_writer_abandon(&file->writer);
         unmap_marker(file);

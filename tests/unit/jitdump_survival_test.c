@@ -90,10 +90,12 @@ static void child_adds_two(struct jitdump *dump)
     struct byte_cursor header = file_header(&bytes);
     cursor_skip(&header, 20);
     CHECK(cursor_u32(&header) == (uint32_t)getpid());
+    uint64_t opened = cursor_u64(&header);
     struct record record;
     size_t offset = JITHEADER_BYTES;
     while (next_record(&bytes, &offset, &record) && record.id != JIT_CODE_LOAD)
         ;
+    CHECK(record.timestamp > opened); /* although the call began before its file was there */
     CHECK(cursor_u32(&record.body) == (uint32_t)getpid());
     CHECK(cursor_u32(&record.body) == (uint32_t)getpid()); /* the child's only thread */
     free(bytes.data);
