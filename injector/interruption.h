@@ -9,6 +9,8 @@
 
 #include "injector/findings.h"
 
+#include <pthread.h>
+
 /* From now on no signal that a file causes ends the process. */
 void interruption_watch_files(void);
 
@@ -17,6 +19,10 @@ void interruption_hold_signals(void);
 
 /* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */
 int interruption_check(struct findings *findings);
+
+/* pthread_create for a thread that signals are not for: they go to the one that looks whether some have come.  But for SIGBUS, of the
+ * very thread that finds a file cut short.  Returns 0 or an errno. */
+int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context);
 
 /* After the clean-up: end by the signal that came, if one did. */
 void interruption_pass_on(void);

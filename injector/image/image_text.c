@@ -1,9 +1,10 @@
 /* See image_text.h. */
 #include "injector/image/image_text.h"
 
+#include "injector/interruption.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -99,23 +100,11 @@ static void *write_in_thread(void *context)
     return NULL;
 }
 
-/* Signals are for the thread that looks whether some have come. */
-static int start_thread(struct image_text *text)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS); /* of this very thread, when a dump is cut short */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&text->thread, NULL, write_in_thread, text);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 void image_text_begin(struct image_text *text, const struct jit_image *image,
                       const struct jit_process *process, int fd, struct progress *progress)
 {
     *text = (struct image_text){.image = image, .process = process, .fd = fd, .progress = progress};
-    text->threaded = start_thread(text) == 0;
+    text->threaded = interruption_thread(&text->thread, write_in_thread, text) == 0;
     if (!text->threaded)
         write_in_thread(text);
 }

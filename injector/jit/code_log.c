@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/jit/code_name.h"
+#include "injector/jit/dump_ahead.h"
 #include "injector/jit/line_info.h"
 #include "injector/jit/unwind_info.h"
 
@@ -383,6 +384,28 @@ static void expect_rest(struct log_reader *reader, uint64_t offset)
                                sizeof *log->events);
 }
 
+/* Returns 0, or -1 without memory. */
+static int read_records(struct log_reader *reader)
+{
+    struct progress *progress = &reader->findings->progress;
+    struct jit_dump_walk walk = jit_dump_begin(reader->dump);
+    struct jit_record record;
+    enum jit_dump_end end;
+    progress_begin(progress, "reading", reader->dump->path, reader->dump->size);
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
+        if (end == JIT_DUMP_TORN)
+            tell_end(reader, &record, end);
+        else if (add_record(reader, &record))
+            return -1;
+        if (walk.number == RECORDS_TO_JUDGE_BY)
+            expect_rest(reader, walk.offset);
+        progress_step(progress, record.id == JIT_CODE_LOAD, record.extent);
+    }
+    progress_end(progress);
+    tell_end(reader, &record, end);
+    return look_at_indices(reader);
+}
+
 int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
                  const struct jit_clock *clock, struct findings *findings)
 {
@@ -394,23 +417,12 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
                                 .first_function = log->function_count,
                                 .first_index = log->function_count};
     size_t first_function = log->function_count;
-    struct jit_dump_walk walk = jit_dump_begin(dump);
-    struct jit_record record;
-    enum jit_dump_end end;
+    struct dump_ahead ahead;
     tell_header(&reader);
-    progress_begin(&findings->progress, "reading", dump->path, dump->size);
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
-        if (end == JIT_DUMP_TORN)
-            tell_end(&reader, &record, end);
-        else if (add_record(&reader, &record))
-            return failure(findings, "out of memory");
-        if (walk.number == RECORDS_TO_JUDGE_BY)
-            expect_rest(&reader, walk.offset);
-        progress_step(&findings->progress, record.id == JIT_CODE_LOAD, record.extent);
-    }
-    progress_end(&findings->progress);
-    tell_end(&reader, &record, end);
-    if (look_at_indices(&reader) || unwind_info_assign(log, dump, findings) ||
+    dump_ahead_begin(&ahead, dump);
+    int result = read_records(&reader);
+    dump_ahead_end(&ahead);
+    if (result || unwind_info_assign(log, dump, findings) ||
         line_info_assign(log, dump, first_function, findings))
         return failure(findings, "out of memory");
     return 0;
