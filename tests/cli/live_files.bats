@@ -55,7 +55,8 @@ while_changing() {
     "$BUILD/producers/restless_file" "$file" "$2" &
     restless=$!
     statuses=(0 0 0 0)
-    for ((i = 0; i < tries; i++)); do
+    # At least once something must have been hit.
+    for ((i = 0; i < tries || (statuses[1] + statuses[3] == 0 && i < 20 * tries); i++)); do
         for build in "$BUILD/sanitized" "$BUILD"; do
             rm -rf out.data out.data.dso out.dump
             status=0
