@@ -54,35 +54,6 @@ int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dum
     return 0;
 }
 
-/* DUMP, read already or not, and PATH are the process's then, and *DUMP and *PATH are emptied. */
-static int take_dump(struct jit_process *process, bool is_read, struct jit_dump *dump, char **path,
-                     const struct jit_clock *clock, struct findings *findings)
-{
-    if ((!is_read &&
-         code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings)) ||
-        jit_process_add_dump(process, dump, *path))
-        return failure(findings, "out of memory");
-    dump->data = NULL;
-    *path = NULL;
-    return 0;
-}
-
-static int take_given(struct jit_processes *processes, struct given_dumps *given,
-                      struct findings *findings)
-{
-    for (size_t i = 0; i < given->count; i++) {
-        struct given_dump *item = &given->items[i];
-        if (!item->usable)
-            continue;
-        struct jit_process *process = jit_process_of_life(processes, item->life);
-        if (!process)
-            return failure(findings, "out of memory");
-        if (take_dump(process, false, &item->dump, &item->path, &item->clock, findings))
-            return -1;
-    }
-    return 0;
-}
-
 /* A log that was made already can be taken over if there is none yet. */
 static bool take_log(struct jit_process *process, struct dump_claim *claim,
                      struct findings *findings)
@@ -96,18 +67,43 @@ static bool take_log(struct jit_process *process, struct dump_claim *claim,
     return true;
 }
 
+/* DUMP belongs to LIFE; it and PATH are the process's then, and *DUMP and *PATH are emptied.  CLAIM: that it is of, and may have been
+ * read for, or NULL. */
+static int take_dump(struct jit_processes *processes, uint32_t life, struct dump_claim *claim,
+                     struct jit_dump *dump, char **path, const struct jit_clock *clock,
+                     struct findings *findings)
+{
+    struct jit_process *process = jit_process_of_life(processes, life);
+    bool is_read = process && claim && take_log(process, claim, findings);
+    if (!process ||
+        (!is_read &&
+         code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings)) ||
+        jit_process_add_dump(process, dump, *path))
+        return failure(findings, "out of memory");
+    dump->data = NULL;
+    *path = NULL;
+    return 0;
+}
+
+static int take_given(struct jit_processes *processes, struct given_dumps *given,
+                      struct findings *findings)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        struct given_dump *item = &given->items[i];
+        if (item->usable && take_dump(processes, item->life, NULL, &item->dump, &item->path,
+                                      &item->clock, findings))
+            return -1;
+    }
+    return 0;
+}
+
 static int take_claims(struct jit_processes *processes, struct dump_claims *claims,
                        struct findings *findings)
 {
     for (size_t i = 0; i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
-        if (claim->state != CLAIM_FOUND)
-            continue;
-        struct jit_process *process = jit_process_of_life(processes, claim->life);
-        if (!process)
-            return failure(findings, "out of memory");
-        bool is_read = take_log(process, claim, findings);
-        if (take_dump(process, is_read, &claim->dump, &claim->place.path, &claim->clock, findings))
+        if (claim->state == CLAIM_FOUND && take_dump(processes, claim->life, claim, &claim->dump,
+                                                     &claim->place.path, &claim->clock, findings))
             return -1;
     }
     return 0;
