@@ -153,7 +153,7 @@ static void fill_load(uint64_t load[LOAD_BYTES / 8], size_t code_bytes, size_t n
     load[6] = number;
 }
 
-static void put_stdio(struct sink *sink, size_t code_bytes, size_t calls)
+static void put_buffered(struct sink *sink, size_t code_bytes, size_t calls, bool flush)
 {
     uint64_t load[LOAD_BYTES / 8];
     for (size_t i = 0; i < calls; i++) {
@@ -162,22 +162,20 @@ static void put_stdio(struct sink *sink, size_t code_bytes, size_t calls)
         fwrite_unlocked(load, 1, sizeof load, sink->file);
         fwrite_unlocked(function_name, 1, sizeof function_name, sink->file);
         fwrite_unlocked(code_bytes_of_all, 1, code_bytes, sink->file);
+        if (flush)
+            fflush_unlocked(sink->file);
         pthread_mutex_unlock(&sink->mutex);
     }
 }
 
+static void put_stdio(struct sink *sink, size_t code_bytes, size_t calls)
+{
+    put_buffered(sink, code_bytes, calls, false);
+}
+
 static void put_flushed(struct sink *sink, size_t code_bytes, size_t calls)
 {
-    uint64_t load[LOAD_BYTES / 8];
-    for (size_t i = 0; i < calls; i++) {
-        pthread_mutex_lock(&sink->mutex);
-        fill_load(load, code_bytes, i);
-        fwrite_unlocked(load, 1, sizeof load, sink->file);
-        fwrite_unlocked(function_name, 1, sizeof function_name, sink->file);
-        fwrite_unlocked(code_bytes_of_all, 1, code_bytes, sink->file);
-        fflush_unlocked(sink->file);
-        pthread_mutex_unlock(&sink->mutex);
-    }
+    put_buffered(sink, code_bytes, calls, true);
 }
 
 static void write_all(int fd, const void *bytes, size_t count)

@@ -5,6 +5,7 @@
 #include "jitdump/byte_cursor.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/jitdump_format.h"
+#include "tests/unit/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -68,17 +68,6 @@ static inline int try_open(struct jitdump **dump)
 
 /* ---- Children ---- */
 
-enum { NOT_PERMITTED = 77 };
-
-/* In children, where cmocka's assertions can't report. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
 static inline pid_t start_child(void (*body)(struct jitdump *), struct jitdump *dump)
 {
     fflush(NULL);
@@ -90,14 +79,6 @@ static inline pid_t start_child(void (*body)(struct jitdump *), struct jitdump *
         _exit(0);
     }
     return child;
-}
-
-static inline int wait_for(pid_t child)
-{
-    int status = -1;
-    if (waitpid(child, &status, 0) != child)
-        return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static inline int run_in_child(void (*body)(struct jitdump *), struct jitdump *dump)
