@@ -35,6 +35,17 @@ static inline void array_in_large_pages(void *items, size_t bytes)
                 MADV_HUGEPAGE);
 }
 
+/* The same for arrays that will be made, BYTES in all: free memory of the heap that they will get. */
+static inline void arrays_expect(size_t bytes)
+{
+    enum { MAX_BYTES = 31 << 20 }; /* a larger block is none of the heap (main.c) */
+    size_t expected = bytes < MAX_BYTES ? bytes : MAX_BYTES;
+    void *room = malloc(expected);
+    if (room)
+        array_in_large_pages(room, expected);
+    free(room);
+}
+
 /* The same for WANTED items in all, if one knows about how many there will be: nothing is copied on the way. */
 static inline void *array_expect(void *items, size_t wanted, size_t *capacity, size_t item_bytes)
 {

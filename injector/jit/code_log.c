@@ -368,7 +368,10 @@ static void tell_header(const struct log_reader *reader)
                      dump->path, dump->version, dump->flags, dump->elf_mach, dump->header_bytes);
 }
 
-enum { RECORDS_TO_JUDGE_BY = 4096 };
+enum {
+    RECORDS_TO_JUDGE_BY = 4096,
+    BYTES_TO_COME = 250, /* for each function in all, up to the output */
+};
 
 /* Room for what the rest of the dump will hold, if it goes on as it began; some more, since an estimate that is a little too
  * small costs twice the memory. */
@@ -378,6 +381,7 @@ static void expect_rest(struct log_reader *reader, uint64_t offset)
     size_t read = log->function_count - reader->first_index, before = log->function_count - read;
     uint64_t expected =
         (uint64_t)((double)read * 1.1 * (double)reader->dump->used_bytes / (double)offset);
+    arrays_expect(expected * BYTES_TO_COME);
     log->functions = array_expect(log->functions, before + expected, &log->function_capacity,
                                   sizeof *log->functions);
     log->events = array_expect(log->events, log->event_count + expected, &log->event_capacity,

@@ -185,10 +185,20 @@ static int give_event(struct tree *tree, uint32_t from_index, const struct code_
     return 0;
 }
 
+static bool has_children(const struct process_lives *lives, uint32_t life)
+{
+    for (size_t i = 0; i < lives->count; i++)
+        if (lives->items[i].parent == life)
+            return true;
+    return false;
+}
+
 /* Give the records of process INDEX that are its children's to them. */
 static int share_out(struct tree *tree, uint32_t index)
 {
     size_t kept = 0;
+    if (!has_children(&tree->processes->lives, tree->processes->items[index].life))
+        return 0;
     for (size_t i = 0; i < tree->processes->items[index].log.event_count; i++) {
         struct jit_process *process = &tree->processes->items[index];
         struct code_event event = process->log.events[i];
