@@ -19,12 +19,15 @@ enum {
 
 #define NO_GAP UINT32_MAX
 
-/* A stable order of functions by address: the sort below runs on pairs, to stay in the cache. */
+/* What of a function decides on its place: the functions themselves are far larger than a cache. */
 struct placed {
-    uint64_t addr;
+    uint64_t addr, end;
     uint32_t function;
+    uint32_t generation;
+    bool same_memory;
 };
 
+/* By address, and stable. */
 static int compare_placed(const void *left, const void *right)
 {
     const struct placed *a = left, *b = right;
@@ -33,62 +36,64 @@ static int compare_placed(const void *left, const void *right)
     return a->function < b->function ? -1 : a->function > b->function;
 }
 
-/* The visible functions of PROCESS by address.  Returns their number, or SIZE_MAX without memory. */
-static size_t sort_by_address(const struct jit_process *process, uint32_t **order)
+/* The visible functions of PROCESS by address, *COUNT of them.  NULL without memory. */
+static struct placed *sort_by_address(const struct jit_process *process, size_t *count)
 {
     const struct code_log *log = &process->log;
     struct placed *placed = malloc((log->function_count + 1) * sizeof *placed);
-    size_t count = 0;
-    *order = malloc((log->function_count + 1) * sizeof **order);
-    if (!placed || !*order) {
-        free(placed);
-        return SIZE_MAX;
+    *count = 0;
+    if (!placed)
+        return NULL;
+    for (size_t i = 0; i < log->function_count; i++) {
+        const struct jit_function *function = &log->functions[i];
+        if (function->visible)
+            placed[(*count)++] =
+                (struct placed){function->addr, function->addr + function->size, (uint32_t)i,
+                                function->generation, function->same_memory};
     }
-    for (size_t i = 0; i < log->function_count; i++)
-        if (log->functions[i].visible)
-            placed[count++] = (struct placed){log->functions[i].addr, (uint32_t)i};
-    if (!array_in_order(placed, count, sizeof *placed, compare_placed))
-        qsort(placed, count, sizeof *placed, compare_placed);
-    for (size_t i = 0; i < count; i++)
-        (*order)[i] = placed[i].function;
-    free(placed);
-    return count;
+    if (!array_in_order(placed, *count, sizeof *placed, compare_placed))
+        qsort(placed, *count, sizeof *placed, compare_placed);
+    return placed;
 }
 
-/* Set gap_after: from a function's end to the next one's start, where no other function lies or reaches in. */
-static void measure_gaps(struct jit_function *functions, const uint32_t *order, size_t count)
+/* Set gap_after: from a function's end to the next one's start, where no other function lies or reaches in; and ORDER. */
+static void measure_gaps(struct jit_function *functions, const struct placed *placed, size_t count,
+                         uint32_t *order)
 {
     uint64_t reach = 0; /* of all functions so far */
     for (size_t i = 0; i < count; i++) {
-        struct jit_function *function = &functions[order[i]];
-        uint64_t end = function->addr + function->size;
-        uint64_t next = i + 1 < count ? functions[order[i + 1]].addr : UINT64_MAX;
-        uint64_t limit = function->same_memory ? NEIGHBOURHOOD_GAP_BYTES : CODE_GAP_BYTES;
-        bool alone = reach <= end && next >= end && next - end <= limit;
-        function->gap_after = alone ? (uint32_t)(next - end) : NO_GAP;
-        reach = end > reach ? end : reach;
+        const struct placed *it = &placed[i];
+        uint64_t next = i + 1 < count ? placed[i + 1].addr : UINT64_MAX;
+        uint64_t limit = it->same_memory ? NEIGHBOURHOOD_GAP_BYTES : CODE_GAP_BYTES;
+        bool alone = reach <= it->end && next >= it->end && next - it->end <= limit;
+        functions[it->function].gap_after = alone ? (uint32_t)(next - it->end) : NO_GAP;
+        reach = it->end > reach ? it->end : reach;
+        order[i] = it->function;
     }
 }
 
-/* How many of the COUNT functions at ORDER make one neighbourhood with the first; *GENERATIONS receives one more
- * than the highest generation among them. */
-static size_t neighbourhood(const struct jit_function *functions, const uint32_t *order,
-                            size_t count, enum image_layout layout, uint32_t *generations)
+bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end)
 {
-    uint64_t start = functions[order[0]].addr, reach = start;
+    bool far = addr > reach && addr - reach > NEIGHBOURHOOD_GAP_BYTES;
+    return !far && end - start <= NEIGHBOURHOOD_SPAN_BYTES;
+}
+
+/* How many of the COUNT functions at PLACED make one neighbourhood with the first; *GENERATIONS receives one more
+ * than the highest generation among them. */
+static size_t neighbourhood(const struct placed *placed, size_t count, enum image_layout layout,
+                            uint32_t *generations)
+{
+    uint64_t start = placed[0].addr, reach = start;
     size_t taken = 0;
     *generations = 0;
     for (; taken < count; taken++) {
-        const struct jit_function *function = &functions[order[taken]];
-        uint64_t end = function->addr + function->size;
+        const struct placed *it = &placed[taken];
         if (taken &&
-            (layout == LAYOUT_FUNCTION ||
-             (function->addr > reach && function->addr - reach > NEIGHBOURHOOD_GAP_BYTES) ||
-             end - start > NEIGHBOURHOOD_SPAN_BYTES))
+            (layout == LAYOUT_FUNCTION || !image_plan_goes_on(start, reach, it->addr, it->end)))
             break;
-        reach = end > reach ? end : reach;
-        if (function->generation >= *generations)
-            *generations = function->generation + 1;
+        reach = it->end > reach ? it->end : reach;
+        if (it->generation >= *generations)
+            *generations = it->generation + 1;
     }
     return taken;
 }
@@ -115,15 +120,20 @@ static void put_into(struct jit_image *image, uint32_t number, struct jit_functi
     function->image = number;
 }
 
-/* A page for the headers in front of the page of the lowest function.  An image that is CLOSE to another one gets no more
+uint64_t image_plan_base(uint64_t addr)
+{
+    return addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+}
+
+/* An image that is CLOSE to another one gets no more
  * than an ELF header in front of it: libdw takes all from there to the text's end for one module, and modules that are on
  * one stack must not overlap. */
 static void place(struct jit_image *image, const struct jit_function *functions, bool close)
 {
     const struct jit_function *lowest = &functions[image->functions[0]];
     bool hole = image->function_count == 1 && !lowest->code && lowest->size > MAX_CLOSE_HOLE_BYTES;
-    image->base = close && !hole ? lowest->addr - IMAGE_ELF_HEADER_BYTES
-                                 : lowest->addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    image->base =
+        close && !hole ? lowest->addr - IMAGE_ELF_HEADER_BYTES : image_plan_base(lowest->addr);
     image->text_start = lowest->addr - image->base;
     image->text_end -= image->base;
 }
@@ -246,28 +256,39 @@ static int keep_order(struct image_plan *plan, uint32_t *order)
     return 0;
 }
 
-int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
-                   enum image_layout layout, struct findings *findings)
+/* The COUNT functions at PLACED, whose numbers stand at ORDER, are in no image yet. */
+static int add_images(struct image_plan *plan, struct jit_function *functions,
+                      const struct placed *placed, uint32_t *order, size_t count,
+                      uint32_t process_index, enum image_layout layout)
 {
-    struct jit_function *functions = process->log.functions;
-    uint32_t *order = NULL;
-    size_t count = sort_by_address(process, &order);
-    if (count == SIZE_MAX || keep_order(plan, order)) {
-        free(order);
-        return failure(findings, "out of memory");
-    }
-    measure_gaps(functions, order, count);
+    measure_gaps(functions, placed, count, order);
     for (size_t at = 0, taken; at < count; at += taken) {
         uint32_t generations;
-        taken = neighbourhood(functions, order + at, count - at, layout, &generations);
+        taken = neighbourhood(placed + at, count - at, layout, &generations);
         bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
         if (apart ? add_apart(plan, functions, order + at, taken, process_index)
             : generations == 1
                 ? add_one_image(plan, functions, order + at, taken, process_index, false)
                 : add_generations(plan, functions, order + at, taken, generations, process_index))
-            return failure(findings, "out of memory");
+            return -1;
     }
     return 0;
+}
+
+int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+                   enum image_layout layout, struct findings *findings)
+{
+    size_t count;
+    struct placed *placed = sort_by_address(process, &count);
+    uint32_t *order = malloc((count + 1) * sizeof *order);
+    int result = placed && order ? keep_order(plan, order) : -1;
+    if (result)
+        free(order);
+    else
+        result =
+            add_images(plan, process->log.functions, placed, order, count, process_index, layout);
+    free(placed);
+    return result ? failure(findings, "out of memory") : 0;
 }
 
 void image_plan_free(struct image_plan *plan)
