@@ -42,6 +42,7 @@ struct inject_options {
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
     struct recording in;
+    struct image_draft draft;
     struct image_plan plan;
     struct thread_list threads; /* if perf will unwind */
     struct added_maps added;
@@ -239,9 +240,10 @@ static int write_images(struct injection *run, bool compress_debug, struct findi
         image->compress_debug = compress_debug;
         if (interruption_check(findings) ||
             elf_image_write(image, &run->in.processes.items[image->process], i, run->dsos.fd,
-                            findings))
+                            &run->draft, findings))
             return -1;
     }
+    image_draft_end(&run->draft);
     progress_end(&findings->progress);
     return 0;
 }
@@ -327,12 +329,15 @@ static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
     interruption_watch_files();
-    if (recording_open(&run->in, options->input, &options->request, findings) ||
-        recording_play(&run->in, findings) || plan_images(run, options->layout, findings))
+    if (recording_open(&run->in, options->input, &options->request, findings))
         return -1;
     interruption_hold_signals();
     if (output_file_open(&run->output, options->output, findings) ||
-        dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings) ||
+        dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
+        return -1;
+    if (options->layout == LAYOUT_IMAGE)
+        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
+    if (recording_play(&run->in, findings) || plan_images(run, options->layout, findings) ||
         write_images(run, options->compress_debug, findings) || merge(run, findings) ||
         commit(run, findings))
         return -1;
@@ -341,6 +346,7 @@ static int inject(struct injection *run, const struct inject_options *options,
 
 static void release(struct injection *run)
 {
+    image_draft_end(&run->draft);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     free(run->dropped);

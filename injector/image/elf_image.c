@@ -1,8 +1,10 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
+#include "injector/array.h"
 #include "injector/image/debug_image.h"
 #include "injector/image/image_text.h"
+#include "injector/image/text_stream.h"
 #include "injector/image/unwind_table.h"
 #include "injector/interruption.h"
 
@@ -14,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum section {
     SECTION_NULL,
@@ -40,13 +41,14 @@ static const char *const section_names[SECTIONS] = {
     [SECTION_SHSTRTAB] = ".shstrtab",
 };
 
-/* The tables' segments come into play only if there are tables. */
+/* What is loaded stands in front: perf 6.1 goes through the segments anew for each symbol, up to the one that it lies in.  Of that the
+ * text is the last (elf_image.h).  The tables' segments come into play only if there are tables. */
 enum segment {
     SEGMENT_HEADERS,
-    SEGMENT_NOTE,
     SEGMENT_TABLES,
-    SEGMENT_EH_FRAME,
     SEGMENT_TEXT,
+    SEGMENT_EH_FRAME,
+    SEGMENT_NOTE,
     SEGMENTS
 };
 
@@ -77,6 +79,7 @@ struct elf_writer {
     GElf_Word section_count;           /* added so far */
     uint8_t *tables;                   /* .eh_frame_hdr and .eh_frame, or NULL */
     struct debug_image debug;
+    XXH128_hash_t code; /* the digest of the functions' code */
     uint8_t note[NOTE_BYTES];
     uint64_t phdrs_start;
     uint64_t note_start;
@@ -119,10 +122,13 @@ static int make_tables(struct elf_writer *writer)
     size_t count = writer->image->function_count;
     size_t names = (size_t)writer->image->names_bytes + 1;
     writer->symbols_bytes = (count + 1) * symbol_bytes(writer);
-    writer->symbols = calloc(1, writer->symbols_bytes);
+    writer->symbols = malloc(writer->symbols_bytes);
     writer->strings = malloc(names);
     if (!writer->symbols || !writer->strings || names > UINT32_MAX)
         return -1;
+    array_in_large_pages(writer->symbols, writer->symbols_bytes);
+    array_in_large_pages(writer->strings, names);
+    memset(writer->symbols, 0, symbol_bytes(writer));
     writer->strings[0] = '\0';
     writer->strings_bytes = 1;
     return 0;
@@ -155,10 +161,22 @@ static void set_symbol(struct elf_writer *writer, size_t at, size_t name, uint64
                                                          .st_size = (Elf32_Word)size};
 }
 
+/* Names stand far apart in the dump: without a hint each is waited for. */
+static void fetch_name(const struct elf_writer *writer, size_t i)
+{
+    if (i >= writer->image->function_count)
+        return;
+    const struct jit_function *function = function_at(writer, i);
+    __builtin_prefetch(function->name);
+    __builtin_prefetch(function->name + function->name_bytes);
+}
+
 static void fill_tables(struct elf_writer *writer)
 {
+    enum { AHEAD = 16 };
     for (size_t i = 0; i < writer->image->function_count; i++) {
         const struct jit_function *function = function_at(writer, i);
+        fetch_name(writer, i + AHEAD);
         char *name = writer->strings + writer->strings_bytes;
         memcpy(name, function->name, function->name_bytes);
         name[function->name_bytes] = '\0';
@@ -177,8 +195,9 @@ static int fill_build_id(struct elf_writer *writer)
     if (!state)
         return -1;
     XXH3_128bits_reset(state);
-    const uint64_t place[2] = {writer->image->base, writer->process->pid};
-    XXH3_128bits_update(state, place, sizeof place);
+    const uint64_t whole[4] = {writer->image->base, writer->process->pid, writer->code.low64,
+                               writer->code.high64};
+    XXH3_128bits_update(state, whole, sizeof whole);
     XXH3_128bits_update(state, writer->symbols, writer->symbols_bytes);
     XXH3_128bits_update(state, writer->strings, writer->strings_bytes);
     if (writer->tables)
@@ -188,11 +207,6 @@ static int fill_build_id(struct elf_writer *writer)
         if (writer->debug.sections[i])
             XXH3_128bits_update(state, writer->debug.sections[i]->data,
                                 writer->debug.sections[i]->size);
-    for (size_t i = 0; i < writer->image->function_count; i++) {
-        const struct jit_function *function = function_at(writer, i);
-        if (function->code)
-            XXH3_128bits_update(state, function->code, (size_t)function->size);
-    }
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
     XXH3_freeState(state);
@@ -396,12 +410,12 @@ static int add_segments(struct elf_writer *writer)
     uint64_t headers_bytes = image->text_start < PAGE_BYTES ? image->text_start : PAGE_BYTES;
     const GElf_Phdr segments[SEGMENTS] = {
         [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, headers_bytes, PAGE_BYTES),
-        [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, writer->note_start, NOTE_BYTES, 4),
         [SEGMENT_TABLES] = segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, PAGE_BYTES),
-        [SEGMENT_EH_FRAME] =
-            segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
         [SEGMENT_TEXT] = segment_at(PT_LOAD, PF_R | PF_X, image->text_start,
                                     image->text_end - image->text_start, PAGE_BYTES),
+        [SEGMENT_EH_FRAME] =
+            segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
+        [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, writer->note_start, NOTE_BYTES, 4),
     };
     int count = 0;
     if (!gelf_newphdr(writer->elf, writer->tables ? SEGMENTS : SEGMENTS - 2))
@@ -458,10 +472,11 @@ static int write_contents(const struct elf_writer *writer, int fd)
 {
     const struct jit_image *image = writer->image;
     size_t tables_bytes = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
-    if (image_piece_write(fd, writer->note_start, writer->note, NOTE_BYTES))
-        return -1;
-    return writer->tables ? image_piece_write(fd, image->tables_start, writer->tables, tables_bytes)
-                          : 0;
+    return text_stream_write(fd, writer->note_start, writer->note, NOTE_BYTES) ||
+                   (writer->tables &&
+                    text_stream_write(fd, image->tables_start, writer->tables, tables_bytes))
+               ? -1
+               : 0;
 }
 
 void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
@@ -476,17 +491,10 @@ void image_file_name(const struct jit_image *image, const struct jit_process *pr
 
 static int fill(struct elf_writer *writer, struct findings *findings)
 {
-    fill_tables(writer);
     if (fill_build_id(writer))
         return failure(findings, "out of memory");
     fill_note(writer);
     return 0;
-}
-
-static int create(int dir_fd, const char *name, struct findings *findings)
-{
-    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return fd < 0 ? failure(findings, "%s: can't make it: %s", name, strerror(errno)) : fd;
 }
 
 static int cannot_write(const char *name, struct findings *findings)
@@ -501,49 +509,59 @@ static int cannot_write(const char *name, struct findings *findings)
 static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
                        struct findings *findings)
 {
+    struct progress silent = {0};
     char name[IMAGE_FILE_NAME_BYTES];
+    fill_tables(writer);
+    if (image_text_write(writer->image, writer->process, -1, &silent, &writer->code))
+        return failure(findings, "out of memory");
     if (fill(writer, findings))
         return -1;
     image_file_name(writer->image, writer->process, index, name);
-    int fd = create(dir_fd, name, findings);
+    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return -1;
+        return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
-    int result = write_elf(writer, fd) ||
-                         image_text_write(writer->image, writer->process, fd, writer->progress) ||
-                         write_contents(writer, fd)
-                     ? cannot_write(name, findings)
-                     : 0;
+    int result =
+        write_elf(writer, fd) ||
+                image_text_write(writer->image, writer->process, fd, writer->progress, NULL) ||
+                write_contents(writer, fd)
+            ? cannot_write(name, findings)
+            : 0;
     close(fd);
     return result;
 }
 
-/* The build-id, and so the name, is only known when the code is on its way already. */
-static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
-                       struct findings *findings)
+/* The rest of a file whose code is there already, under the name PART. */
+static int complete(struct elf_writer *writer, size_t index, int dir_fd, int fd, const char *part,
+                    struct findings *findings)
 {
-    char part[IMAGE_FILE_NAME_BYTES], name[IMAGE_FILE_NAME_BYTES];
-    struct image_text text;
-    snprintf(part, sizeof part, "jit-%" PRIu32 "-%zu-part.so", writer->process->pid, index);
-    int fd = create(dir_fd, part, findings);
-    if (fd < 0)
+    char name[IMAGE_FILE_NAME_BYTES];
+    if (fill(writer, findings))
         return -1;
-    image_text_begin(&text, writer->image, writer->process, fd, writer->progress);
-    int result = fill(writer, findings);
-    if (image_text_end(&text))
-        result = cannot_write(part, findings);
     errno = 0;
-    if (!result && (write_elf(writer, fd) || write_contents(writer, fd)))
-        result = cannot_write(part, findings);
-    close(fd);
+    if (write_elf(writer, fd) || write_contents(writer, fd))
+        return cannot_write(part, findings);
     image_file_name(writer->image, writer->process, index, name);
-    if (!result && renameat(dir_fd, part, dir_fd, name))
-        result = cannot_write(name, findings);
+    return renameat(dir_fd, part, dir_fd, name) ? cannot_write(name, findings) : 0;
+}
+
+/* The build-id, and so the name, is only known when the code is there. */
+static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
+                       struct image_draft *draft, struct findings *findings)
+{
+    struct image_text text;
+    image_text_begin(&text, writer->image, writer->process, dir_fd, draft, writer->progress);
+    fill_tables(writer);
+    int fd = image_text_end(&text, &writer->code);
+    if (fd < 0)
+        return cannot_write(text.name, findings);
+    int result = complete(writer, index, dir_fd, fd, text.name, findings);
+    close(fd);
     return result;
 }
 
 int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
-                    int dir_fd, struct findings *findings)
+                    int dir_fd, struct image_draft *draft, struct findings *findings)
 {
     struct elf_writer writer = {
         .image = image, .process = process, .progress = &findings->progress};
@@ -555,10 +573,9 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
         debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
                          writer.dump->big_endian))
         result = failure(findings, "out of memory");
-    else if (image_text_is_large(image))
-        result = write_large(&writer, index, dir_fd, findings);
     else
-        result = write_small(&writer, index, dir_fd, findings);
+        result = image_text_is_large(image) ? write_large(&writer, index, dir_fd, draft, findings)
+                                            : write_small(&writer, index, dir_fd, findings);
     free(writer.symbols);
     free(writer.strings);
     free(writer.tables);

@@ -56,6 +56,15 @@ struct image_plan {
     size_t order_count, order_capacity;
 };
 
+/* Of these many bytes of code on, a thread that copies it pays: to make one takes as long as to copy some 100 KiB. */
+enum { IMAGE_LARGE_BYTES = 2 << 20 };
+
+/* Whether a function at [ADDR, END) is a neighbour of those, with lower addresses, that start at START and reach up to REACH. */
+bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end);
+
+/* The base of an image whose lowest function is at ADDR: a page for the headers in front of the function's page. */
+uint64_t image_plan_base(uint64_t addr);
+
 /* Add the images of PROCESS, number PROCESS_INDEX, whose timeline has been played, and set its functions' image
  * and gap_after.  Returns 0, or -1 with the failure text set. */
 int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,

@@ -1,21 +1,22 @@
 /* The code of an image, on its way from the mapped dumps to the file.
  *
  * That is most of the bytes, and copying them is the kernel's work: of a large image a second thread has it done while the
- * symbols and the build-id are made.
+ * symbols are made, or has done it long before (image_draft.h).
  */
 #ifndef PERFJIT_IMAGE_TEXT_H
 #define PERFJIT_IMAGE_TEXT_H
 
-#include "injector/image/image_plan.h"
-
-#include <pthread.h>
+#include "injector/image/image_draft.h"
 
 struct image_text {
     const struct jit_image *image;
     const struct jit_process *process;
     struct progress *progress;
-    int fd;
-    int error; /* errno, or 0 */
+    struct image_draft *draft; /* it may be the draft's; else NULL */
+    int dir_fd, fd;
+    char name[IMAGE_TEXT_NAME_BYTES]; /* of the file, for the time being */
+    int error;                        /* errno, or 0 */
+    XXH128_hash_t digest;
     bool threaded;
     pthread_t thread;
 };
@@ -23,19 +24,19 @@ struct image_text {
 /* Whether a thread for IMAGE's code pays. */
 bool image_text_is_large(const struct jit_image *image);
 
-/* Have the code written into FD by a thread, or if there can be none write it now.  IMAGE's functions and the dumps must stay
- * as they are, and PROGRESS is the thread's, until image_text_end. */
+/* Have the code written by a thread, or if there can be none write it now, into a new file in the directory DIR_FD: DRAFT, which may
+ * be NULL, if it is of IMAGE.  IMAGE's functions and the dumps must stay as they are, and PROGRESS is the thread's, until
+ * image_text_end. */
 void image_text_begin(struct image_text *text, const struct jit_image *image,
-                      const struct jit_process *process, int fd, struct progress *progress);
+                      const struct jit_process *process, int dir_fd, struct image_draft *draft,
+                      struct progress *progress);
 
-/* Wait for the end.  Returns 0, or -1 with errno. */
-int image_text_end(struct image_text *text);
+/* Wait for the end.  Returns the file's descriptor, which is the caller's, or -1 with errno; *DIGEST receives the code's, for the
+ * build-id. */
+int image_text_end(struct image_text *text, XXH128_hash_t *digest);
 
-/* The same without a thread. */
+/* Write the code into FD, or with -1 nowhere: then it is only about the digest.  DIGEST may be NULL.  Returns 0, or -1 with errno. */
 int image_text_write(const struct jit_image *image, const struct jit_process *process, int fd,
-                     struct progress *progress);
-
-/* Put COUNT bytes at OFFSET of FD.  Returns 0, or -1 with errno. */
-int image_piece_write(int fd, uint64_t offset, const void *bytes, size_t count);
+                     struct progress *progress, XXH128_hash_t *digest);
 
 #endif

@@ -1,10 +1,11 @@
-# 15000 functions in one arena: the layout that is this project's reason to be.
+# 15000 functions in one arena: the layout that is this project's reason to be.  They are large enough that a thread copies
+# them while the timeline is played (image/image_draft.h).
 load helper
 
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 15000 -s 1.5 -t truth
+    PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 15000 -b 160 -s 1.5 -t truth
     perfjit inject -i many.data -o image.data 2>image.err
     perfjit inject -i many.data -o function.data --layout function 2>function.err
     samples image.data >image.samples

@@ -1,7 +1,8 @@
 /* many_functions: a JIT that makes many small functions, tells libjitdump about each, and calls them in turn.
  *
- *     PERFJIT=dump many_functions [-n FUNCTIONS] [-s SECONDS] [-t TRUTH]
+ *     PERFJIT=dump many_functions [-n FUNCTIONS] [-b BYTES] [-s SECONDS] [-t TRUTH]
  *
+ * BYTES: each function is so long, most of it never run.
  * All functions are complete and logged before the arena becomes executable, as in a runtime with W^X memory: the
  * mapping that perf records is newer than the code.  TRUTH receives, independently of libjitdump, which function is
  * where, in the form of tinyjit --truth.
@@ -22,6 +23,7 @@ typedef void function_code(void);
 
 struct options {
     size_t functions;
+    size_t function_bytes; /* 0: what it takes */
     double seconds;
     const char *truth;
 };
@@ -42,6 +44,11 @@ static uint64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static size_t slot_bytes(const struct options *options)
+{
+    return options->function_bytes > SLOT_BYTES ? options->function_bytes : SLOT_BYTES;
 }
 
 /* A function that counts down from ROUNDS.  Returns its size. */
@@ -98,17 +105,18 @@ static void make_functions(const struct options *options, const struct arena *ar
         fprintf(truth, "# pid %d, arena %" PRIxPTR " to %" PRIxPTR "\n", (int)getpid(),
                 (uintptr_t)arena->base, (uintptr_t)(arena->base + arena->bytes));
     for (size_t i = 0; i < options->functions; i++) {
-        uint8_t *at = arena->base + i * SLOT_BYTES;
+        uint8_t *at = arena->base + i * slot_bytes(options);
         size_t bytes = emit_loop(at, 2000 + (uint32_t)i);
-        log_function(dump, truth, at, bytes, i);
+        log_function(dump, truth, at,
+                     bytes > options->function_bytes ? bytes : options->function_bytes, i);
     }
     if (jitdump_close(dump) || (truth && fclose(truth)))
         fail("many_functions");
 }
 
-static struct arena open_arena(size_t functions)
+static struct arena open_arena(const struct options *options)
 {
-    struct arena arena = {.bytes = functions * SLOT_BYTES};
+    struct arena arena = {.bytes = options->functions * slot_bytes(options)};
     void *base =
         mmap(NULL, arena.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -121,7 +129,7 @@ static void call_in_turn(const struct options *options, const struct arena *aren
 {
     uint64_t end_ns = now_ns() + (uint64_t)(options->seconds * 1e9);
     for (size_t i = 0, calls = 0;; i = (i + 1) % options->functions, calls++) {
-        ((function_code *)(uintptr_t)(arena->base + i * SLOT_BYTES))();
+        ((function_code *)(uintptr_t)(arena->base + i * slot_bytes(options)))();
         if (calls % ROUNDS_BETWEEN_LOOKS == 0 && now_ns() >= end_ns)
             return;
     }
@@ -130,9 +138,11 @@ static void call_in_turn(const struct options *options, const struct arena *aren
 static struct options parse(int argc, char **argv)
 {
     struct options options = {.functions = 15000, .seconds = 1.5};
-    for (int option; (option = getopt(argc, argv, "n:s:t:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:b:s:t:")) != -1;) {
         if (option == 'n')
             options.functions = strtoul(optarg, NULL, 10);
+        else if (option == 'b')
+            options.function_bytes = strtoul(optarg, NULL, 10);
         else if (option == 's')
             options.seconds = strtod(optarg, NULL);
         else if (option == 't')
@@ -141,7 +151,8 @@ static struct options parse(int argc, char **argv)
             exit(2);
     }
     if (optind < argc || options.functions == 0 || options.functions > 60000) {
-        fprintf(stderr, "usage: many_functions [-n FUNCTIONS] [-s SECONDS] [-t TRUTH]\n");
+        fprintf(stderr,
+                "usage: many_functions [-n FUNCTIONS] [-b BYTES] [-s SECONDS] [-t TRUTH]\n");
         exit(2);
     }
     return options;
@@ -150,7 +161,7 @@ static struct options parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
-    struct arena arena = open_arena(options.functions);
+    struct arena arena = open_arena(&options);
     make_functions(&options, &arena);
     if (mprotect(arena.base, arena.bytes, PROT_READ | PROT_EXEC))
         fail("mprotect");

@@ -1,0 +1,215 @@
+/* See image_draft.h. */
+#include "injector/image/image_draft.h"
+
+#include "injector/array.h"
+#include "injector/image/text_stream.h"
+#include "injector/interruption.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- What is in it ---- */
+
+static int compare_code(const void *left, const void *right)
+{
+    const struct drafted_code *a = left, *b = right;
+    return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they have of code, or 0 if two of them
+ * share addresses. */
+static size_t neighbourhood(const struct image_draft *draft, size_t first, uint64_t *bytes)
+{
+    const struct drafted_code *code = &draft->code[first];
+    uint64_t reach = code->addr;
+    size_t taken = 0;
+    bool shared = false;
+    for (*bytes = 0; first + taken < draft->code_count; taken++) {
+        const struct drafted_code *next = &code[taken];
+        uint64_t end = next->addr + next->size;
+        if (taken && !image_plan_goes_on(code->addr, reach, next->addr, end))
+            break;
+        shared |= next->addr < reach;
+        reach = end > reach ? end : reach;
+        *bytes += next->code ? next->size : 0;
+    }
+    if (shared)
+        *bytes = 0;
+    return taken;
+}
+
+/* The neighbourhood with the most code.  Returns -1 if none is large. */
+static int choose(struct image_draft *draft)
+{
+    uint64_t most = IMAGE_LARGE_BYTES - 1, bytes;
+    for (size_t at = 0, taken; at < draft->code_count; at += taken) {
+        taken = neighbourhood(draft, at, &bytes);
+        if (bytes <= most)
+            continue;
+        most = bytes;
+        draft->first = at;
+        draft->count = taken;
+    }
+    if (draft->count == 0)
+        return -1;
+    const struct drafted_code *first = &draft->code[draft->first];
+    const struct drafted_code *last = first + draft->count - 1;
+    draft->base = image_plan_base(first->addr);
+    draft->text_start = first->addr - draft->base;
+    draft->text_end = last->addr + last->size - draft->base;
+    return 0;
+}
+
+/* Nothing is shown of what was done before anybody waited for it, but it counts. */
+static void tell(struct image_draft *draft, size_t *told, size_t done)
+{
+    struct progress *progress = atomic_load_explicit(&draft->progress, memory_order_acquire);
+    if (!progress)
+        return;
+    for (; *told < done; ++*told)
+        progress_step(progress, 1, draft->code[draft->first + *told].size);
+}
+
+static int put_code(struct image_draft *draft, struct text_stream *stream)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < draft->count; i++) {
+        const struct drafted_code *piece = &draft->code[draft->first + i];
+        tell(draft, &told, i);
+        if (atomic_load_explicit(&draft->unwanted, memory_order_relaxed))
+            return -1;
+        if (piece->code &&
+            text_stream_put(stream, piece->addr - draft->base, piece->code, (size_t)piece->size))
+            return -1;
+    }
+    return 0;
+}
+
+static int write_code(struct image_draft *draft)
+{
+    struct text_stream stream;
+    if (text_stream_begin(&stream, draft->fd))
+        return -1;
+    return text_stream_end(&stream, put_code(draft, &stream), &draft->digest);
+}
+
+static void *write_draft(void *context)
+{
+    struct image_draft *draft = context;
+    if (!array_in_order(draft->code, draft->code_count, sizeof *draft->code, compare_code))
+        qsort(draft->code, draft->code_count, sizeof *draft->code, compare_code);
+    draft->failed = choose(draft) || write_code(draft);
+    return NULL;
+}
+
+/* ---- Whose it is ---- */
+
+static const struct jit_process *largest(const struct jit_processes *processes)
+{
+    const struct jit_process *found = NULL;
+    for (size_t i = 0; i < processes->count; i++)
+        if (!found || processes->items[i].log.function_count > found->log.function_count)
+            found = &processes->items[i];
+    return found;
+}
+
+/* Returns 0, or -1: without memory, or if there is too little for a thread. */
+static int collect(struct image_draft *draft, const struct code_log *log)
+{
+    uint64_t bytes = 0;
+    draft->code = malloc((log->function_count + 1) * sizeof *draft->code);
+    if (!draft->code)
+        return -1;
+    array_in_large_pages(draft->code, log->function_count * sizeof *draft->code);
+    for (size_t i = 0; i < log->function_count; i++) {
+        const struct jit_function *function = &log->functions[i];
+        if (function->size == 0)
+            continue;
+        draft->code[draft->code_count++] =
+            (struct drafted_code){function->addr, function->size, function->code};
+        bytes += function->code ? function->size : 0;
+    }
+    return bytes < IMAGE_LARGE_BYTES ? -1 : 0;
+}
+
+static int create(struct image_draft *draft, int dir_fd)
+{
+    draft->dir_fd = dir_fd;
+    snprintf(draft->name, sizeof draft->name, "jit-%" PRIu32 "-0-draft.so", draft->process->pid);
+    draft->fd =
+        openat(dir_fd, draft->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return draft->fd < 0 ? -1 : 0;
+}
+
+void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes, int dir_fd)
+{
+    const struct jit_process *process = largest(processes);
+    *draft = (struct image_draft){.process = process};
+    if (process && process->log.move_count == 0 && process->log.unload_count == 0 &&
+        sysconf(_SC_NPROCESSORS_ONLN) > 1 && collect(draft, &process->log) == 0 &&
+        create(draft, dir_fd) == 0) {
+        draft->logged = process->log.function_count;
+        if (interruption_thread(&draft->thread, write_draft, draft) == 0)
+            return;
+        close(draft->fd);
+        unlinkat(dir_fd, draft->name, 0);
+    }
+    free(draft->code);
+    draft->process = NULL;
+}
+
+/* ---- What becomes of it ---- */
+
+static void discard(struct image_draft *draft)
+{
+    close(draft->fd);
+    unlinkat(draft->dir_fd, draft->name, 0);
+    draft->process = NULL;
+}
+
+/* PROGRESS is the thread's until it ends. */
+static void wait_for(struct image_draft *draft, struct progress *progress)
+{
+    atomic_store_explicit(&draft->progress, progress, memory_order_release);
+    if (draft->code)
+        pthread_join(draft->thread, NULL);
+    free(draft->code);
+    draft->code = NULL;
+}
+
+bool image_draft_is_of(const struct image_draft *draft, const struct jit_process *process)
+{
+    return draft->process == process;
+}
+
+int image_draft_take(struct image_draft *draft, const struct jit_image *image,
+                     char name[IMAGE_TEXT_NAME_BYTES], struct progress *progress,
+                     XXH128_hash_t *digest)
+{
+    wait_for(draft, progress);
+    if (draft->failed || draft->process->log.function_count != draft->logged) {
+        discard(draft);
+        return -1;
+    }
+    /* No function has come or gone or moved since, so as many at the same place are the same. */
+    if (image->base != draft->base || image->text_start != draft->text_start ||
+        image->text_end != draft->text_end || image->function_count != draft->count)
+        return -1;
+    memcpy(name, draft->name, sizeof draft->name);
+    *digest = draft->digest;
+    draft->process = NULL;
+    return draft->fd;
+}
+
+void image_draft_end(struct image_draft *draft)
+{
+    if (!draft->process)
+        return;
+    atomic_store(&draft->unwanted, true);
+    wait_for(draft, NULL);
+    discard(draft);
+}
