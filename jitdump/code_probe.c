@@ -1,5 +1,6 @@
 /* See code_probe.h. */
 #include "jitdump/code_probe.h"
+#include "jitdump/dump_clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -7,8 +8,9 @@
 #include <unistd.h>
 
 enum {
-    UNCHANGED_NS = 300,
-    ASK_AGAIN_NS = 10000, /* so long an answer lasts, however close the calls are */
+    UNCHANGED_MIN_NS = 300,
+    UNCHANGED_MAX_NS = 600, /* on a machine where the question takes half of that, or more */
+    ASK_AGAIN_NS = 10000,   /* so long an answer lasts, however close the calls are */
     SIGNAL_SET_BYTES = (_NSIG - 1) / 8,
     NO_SUCH_HOW = -1,
 };
@@ -17,16 +19,26 @@ enum {
 struct answer {
     uintptr_t start, end; /* readable pages */
     uint64_t asked_ns;
-    uint64_t used_ns; /* when it last was of use */
+    uint64_t used_ns;  /* when it last was of use */
+    uint64_t lasts_ns; /* so long it is good if it is not used */
 };
 
 static __thread struct answer last_answer;
+static __thread uint64_t quickest_ns; /* a question about one page, with the clock; 0: none yet */
+
+/* How long what can be read stays as it is: to change it takes some times as long as to ask about it, ten times as a rule. */
+static uint64_t unchanged_ns(void)
+{
+    uint64_t limit = 2 * quickest_ns;
+    limit = limit > UNCHANGED_MIN_NS ? limit : UNCHANGED_MIN_NS;
+    return limit < UNCHANGED_MAX_NS ? limit : UNCHANGED_MAX_NS;
+}
 
 static bool is_known(uintptr_t start, uintptr_t end, uint64_t now_ns)
 {
     struct answer *answer = &last_answer;
     if (start < answer->start || end > answer->end || now_ns == 0 ||
-        now_ns - answer->used_ns >= UNCHANGED_NS || now_ns - answer->asked_ns >= ASK_AGAIN_NS)
+        now_ns - answer->used_ns >= answer->lasts_ns || now_ns - answer->asked_ns >= ASK_AGAIN_NS)
         return false;
     answer->used_ns = now_ns;
     return true;
@@ -38,6 +50,17 @@ static bool page_is_readable(uintptr_t at, uintptr_t page_end)
         at = page_end - SIGNAL_SET_BYTES;
     return syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, at, NULL, SIGNAL_SET_BYTES) == 0 ||
            errno != EFAULT;
+}
+
+/* What the question took is not the caller's time: where it is slow, one question would lead to the next. */
+static void remember(uintptr_t start, uintptr_t end, uint64_t now_ns)
+{
+    if (now_ns == 0)
+        return;
+    uint64_t answered_ns = jd_clock_now(false);
+    if (quickest_ns == 0 || answered_ns - now_ns < quickest_ns)
+        quickest_ns = answered_ns - now_ns;
+    last_answer = (struct answer){start, end, now_ns, answered_ns, unchanged_ns()};
 }
 
 bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns)
@@ -52,7 +75,6 @@ bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns)
     for (uintptr_t page = first_page; page < end; page += page_bytes)
         if (!page_is_readable(page < start ? start : page, page + page_bytes))
             return false;
-    last_answer = (struct answer){first_page, (end + page_bytes - 1) / page_bytes * page_bytes,
-                                  now_ns, now_ns};
+    remember(first_page, (end + page_bytes - 1) / page_bytes * page_bytes, now_ns);
     return true;
 }

@@ -3,8 +3,9 @@
  * The kernel is asked, once for each page: rt_sigprocmask copies 8 bytes from there before it looks at what is to be done with
  * them, which is nothing that exists; -EFAULT says that they can't be read.  That is the cheapest call that tells (110 ns,
  * Linux 6.18 in a virtual machine; MADV_POPULATE_READ 320 ns, process_vm_readv 730 ns), and still as much as the rest of a
- * record.  So a thread does not ask again for the pages that it has just asked for, if less than UNCHANGED_NS lie between the
- * beginnings of two calls: in that time it can't have unmapped or protected them itself (which takes 1100 ns and more, there).
+ * record.  So a thread does not ask again for the pages that it has just asked for, if less than 300 ns lie between the
+ * answer, or the beginning of the last call, and this call: in that time it can't have unmapped or protected them itself (which takes
+ * 1100 ns and more, there).  Where the question takes longer all does, and the time may be twice the question's, up to 600 ns.
  * Another thread could have; but to do that to code that is being recorded is an error that no question prevents, since the
  * copy follows the answer.
  *

@@ -1,6 +1,9 @@
 /* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault. */
+#include "jitdump/code_probe.h"
+#include "jitdump/dump_clock.h"
 #include "tests/unit/jitdump_test.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -166,11 +169,66 @@ static void test_changes_between_calls(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+/* ---- How often the kernel is asked: an answer that is used again does not see what was done to the page since ---- */
+
+static uint64_t clock_ns(void)
+{
+    return jd_clock_now(false);
+}
+
+/* Whether an answer, asked for ASKED_AGO_NS before it came, is used again GAP_NS after it came. */
+static bool is_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
+{
+    protect(0, PROT_READ);
+    assert_true(jd_code_is_readable(pages, CODE_BYTES, clock_ns() - asked_ago_ns));
+    uint64_t answered_ns = clock_ns();
+    protect(0, PROT_NONE);
+    return jd_code_is_readable(pages, CODE_BYTES, answered_ns + gap_ns);
+}
+
+/* The kernel may put the thread aside between the answer and the next look at the clock: in some of many tries it doesn't. */
+static bool is_ever_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
+{
+    bool used = false;
+    for (int i = 0; i < 1000 && !used; i++)
+        used = is_used_again(asked_ago_ns, gap_ns);
+    return used;
+}
+
+/* Each with what its own thread knows. */
+static void *ask_in_turn(void *context)
+{
+    bool *results = context;
+    results[0] = is_ever_used_again(0, 10);
+    results[1] = is_ever_used_again(5000, 10); /* the question took long, not the caller */
+    results[2] = is_ever_used_again(0, 600);
+    results[3] = is_ever_used_again(10000, 0);
+    return NULL;
+}
+
+static void test_answers_last_some_time(void **state)
+{
+    bool results[4];
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, ask_in_turn, results), 0);
+    pthread_join(thread, NULL);
+    assert_true(results[0]);
+    assert_true(results[1]);
+    assert_false(results[2]);
+    assert_false(results[3]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_access),  TEST(test_execute_only), TEST(test_unmapped),
-        TEST(test_some_pages), TEST(test_large),        TEST(test_changes_between_calls),
+        TEST(test_no_access),
+        TEST(test_execute_only),
+        TEST(test_unmapped),
+        TEST(test_some_pages),
+        TEST(test_large),
+        TEST(test_changes_between_calls),
+        TEST(test_answers_last_some_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
