@@ -7,7 +7,8 @@
  * answer, or the beginning of the last call, and this call: in that time it can't have unmapped or protected them itself (which takes
  * 1100 ns and more, there).  Where the question takes longer all does, and the time may be twice the question's, up to 600 ns.
  * Another thread could have; but to do that to code that is being recorded is an error that no question prevents, since the
- * copy follows the answer.
+ * copy follows the answer.  A protection key can be changed without a system call: who takes away its own right to read and records
+ * the same page within that time is ended by a fault.
  *
  * Other calls would do as well; but none is allowed in as many sandboxes.  valgrind notes each question (unknown 'how').
  */

@@ -214,7 +214,8 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
     for (size_t i = 0; i < run->in.processes.count; i++) {
         struct jit_process *process = &run->in.processes.items[i];
         size_t first_image = run->plan.image_count;
-        if (image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
+        if (interruption_check(findings) ||
+            image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
             place_tables(run, first_image, process, findings) ||
             added_maps_add(&run->added, &run->in.timelines[i], process, (uint32_t)i, &run->plan,
                            stacks ? &run->threads : NULL, findings))

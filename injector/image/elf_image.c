@@ -53,7 +53,6 @@ enum segment {
 };
 
 enum {
-    PAGE_BYTES = 4096,
     NOTE_HEADER_BYTES = 16, /* namesz, descsz, type, "GNU\0" */
     NOTE_BYTES = NOTE_HEADER_BYTES + IMAGE_BUILD_ID_BYTES,
     SHSTRTAB_BYTES = 192,
@@ -238,7 +237,7 @@ static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignm
 static void place_headers(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
-    bool page = image->text_start >= PAGE_BYTES;
+    bool page = image_has_header_page(image);
     writer->end = page ? IMAGE_ELF_HEADER_BYTES : image->text_end;
     writer->phdrs_start = place(writer, SEGMENTS * sizeof(Elf64_Phdr), 8);
     writer->note_start = place(writer, NOTE_BYTES, 4);
@@ -407,12 +406,13 @@ static int add_segments(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
     uint64_t tables_bytes = image->hdr_bytes + image->eh_frame_bytes;
-    uint64_t headers_bytes = image->text_start < PAGE_BYTES ? image->text_start : PAGE_BYTES;
+    uint64_t headers_bytes = image_has_header_page(image) ? IMAGE_PAGE_BYTES : image->text_start;
     const GElf_Phdr segments[SEGMENTS] = {
-        [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, headers_bytes, PAGE_BYTES),
-        [SEGMENT_TABLES] = segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, PAGE_BYTES),
+        [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, headers_bytes, IMAGE_PAGE_BYTES),
+        [SEGMENT_TABLES] =
+            segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, IMAGE_PAGE_BYTES),
         [SEGMENT_TEXT] = segment_at(PT_LOAD, PF_R | PF_X, image->text_start,
-                                    image->text_end - image->text_start, PAGE_BYTES),
+                                    image->text_end - image->text_start, IMAGE_PAGE_BYTES),
         [SEGMENT_EH_FRAME] =
             segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
         [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, writer->note_start, NOTE_BYTES, 4),

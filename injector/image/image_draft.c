@@ -20,14 +20,15 @@ static int compare_code(const void *left, const void *right)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they have of code, or 0 if two of them
- * share addresses. */
-static size_t neighbourhood(const struct image_draft *draft, size_t first, uint64_t *bytes)
+/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they have of code, or 0 if one of them
+ * shares addresses with another, or with those in front of them, which reach up to *BEFORE; moved on. */
+static size_t neighbourhood(const struct image_draft *draft, size_t first, uint64_t *before,
+                            uint64_t *bytes)
 {
     const struct drafted_code *code = &draft->code[first];
     uint64_t reach = code->addr;
     size_t taken = 0;
-    bool shared = false;
+    bool shared = code->addr < *before;
     for (*bytes = 0; first + taken < draft->code_count; taken++) {
         const struct drafted_code *next = &code[taken];
         uint64_t end = next->addr + next->size;
@@ -39,16 +40,17 @@ static size_t neighbourhood(const struct image_draft *draft, size_t first, uint6
     }
     if (shared)
         *bytes = 0;
+    *before = reach > *before ? reach : *before;
     return taken;
 }
 
 /* The neighbourhood with the most code.  Returns -1 if none is large. */
 static int choose(struct image_draft *draft)
 {
-    uint64_t most = IMAGE_LARGE_BYTES - 1, bytes;
+    uint64_t most = IMAGE_LARGE_BYTES - 1, before = 0, bytes;
     for (size_t at = 0, taken; at < draft->code_count; at += taken) {
-        taken = neighbourhood(draft, at, &bytes);
-        if (bytes <= most)
+        taken = neighbourhood(draft, at, &before, &bytes);
+        if (bytes <= most || taken == 1) /* one alone has another base */
             continue;
         most = bytes;
         draft->first = at;
@@ -70,8 +72,10 @@ static void tell(struct image_draft *draft, size_t *told, size_t done)
     struct progress *progress = atomic_load_explicit(&draft->progress, memory_order_acquire);
     if (!progress)
         return;
-    for (; *told < done; ++*told)
-        progress_step(progress, 1, draft->code[draft->first + *told].size);
+    for (; *told < done; ++*told) {
+        const struct drafted_code *piece = &draft->code[draft->first + *told];
+        progress_step(progress, 1, piece->code ? piece->size : 0);
+    }
 }
 
 static int put_code(struct image_draft *draft, struct text_stream *stream)
@@ -102,7 +106,8 @@ static void *write_draft(void *context)
     struct image_draft *draft = context;
     if (!array_in_order(draft->code, draft->code_count, sizeof *draft->code, compare_code))
         qsort(draft->code, draft->code_count, sizeof *draft->code, compare_code);
-    draft->failed = choose(draft) || write_code(draft);
+    if (choose(draft) || write_code(draft))
+        atomic_store_explicit(&draft->failed, true, memory_order_release);
     return NULL;
 }
 
@@ -181,8 +186,25 @@ static void wait_for(struct image_draft *draft, struct progress *progress)
     draft->code = NULL;
 }
 
-bool image_draft_is_of(const struct image_draft *draft, const struct jit_process *process)
+/* Then no other image can be it: its space is better used for the images. */
+static bool shares_addresses(const struct image_draft *draft, const struct jit_image *image)
 {
+    return image->base + image->text_start < draft->base + draft->text_end &&
+           draft->base + draft->text_start < image->base + image->text_end;
+}
+
+static bool has_failed(const struct image_draft *draft)
+{
+    return atomic_load_explicit(&draft->failed, memory_order_acquire) ||
+           draft->process->log.function_count != draft->logged;
+}
+
+bool image_draft_is_of(struct image_draft *draft, const struct jit_process *process)
+{
+    if (draft->process != process)
+        return false;
+    if (has_failed(draft))
+        image_draft_end(draft);
     return draft->process == process;
 }
 
@@ -191,14 +213,17 @@ int image_draft_take(struct image_draft *draft, const struct jit_image *image,
                      XXH128_hash_t *digest)
 {
     wait_for(draft, progress);
-    if (draft->failed || draft->process->log.function_count != draft->logged) {
+    if (has_failed(draft)) {
         discard(draft);
         return -1;
     }
     /* No function has come or gone or moved since, so as many at the same place are the same. */
     if (image->base != draft->base || image->text_start != draft->text_start ||
-        image->text_end != draft->text_end || image->function_count != draft->count)
+        image->text_end != draft->text_end || image->function_count != draft->count) {
+        if (shares_addresses(draft, image))
+            discard(draft);
         return -1;
+    }
     memcpy(name, draft->name, sizeof draft->name);
     *digest = draft->digest;
     draft->process = NULL;

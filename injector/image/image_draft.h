@@ -35,7 +35,8 @@ struct image_draft {
     XXH128_hash_t digest;
     int dir_fd, fd;
     char name[IMAGE_TEXT_NAME_BYTES];
-    bool failed;
+    atomic_bool
+        failed; /* it can't be written, or functions share addresses: often known long before the end */
     _Atomic(struct progress *) progress; /* of whoever waits for the thread; NULL: nobody does */
     atomic_bool unwanted;                /* the thread may stop */
     pthread_t thread;
@@ -46,11 +47,11 @@ struct image_draft {
 void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes,
                        int dir_fd);
 
-/* Whether there is a draft, of PROCESS. */
-bool image_draft_is_of(const struct image_draft *draft, const struct jit_process *process);
+/* Whether there is a draft, of PROCESS, that has not failed yet. */
+bool image_draft_is_of(struct image_draft *draft, const struct jit_process *process);
 
 /* If the draft is the code of IMAGE, of its process: returns its descriptor, which is the caller's from now on, as the file NAME is;
- * *DIGEST receives that of the code.  Else -1.  Waits for the thread, and shows its PROGRESS. */
+ * *DIGEST receives that of the code.  Else -1, and a draft that no other image can take is removed.  Waits for the thread, and shows its PROGRESS. */
 int image_draft_take(struct image_draft *draft, const struct jit_image *image,
                      char name[IMAGE_TEXT_NAME_BYTES], struct progress *progress,
                      XXH128_hash_t *digest);

@@ -11,7 +11,6 @@
 #define NEIGHBOURHOOD_SPAN_BYTES (UINT64_C(1) << 30)
 
 enum {
-    PAGE_BYTES = 4096,
     /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger function that is
      * logged without its bytes gets a page for them in front of it, and stays a hole. */
     MAX_CLOSE_HOLE_BYTES = 1 << 20,
@@ -122,7 +121,7 @@ static void put_into(struct jit_image *image, uint32_t number, struct jit_functi
 
 uint64_t image_plan_base(uint64_t addr)
 {
-    return addr / PAGE_BYTES * PAGE_BYTES - PAGE_BYTES;
+    return addr / IMAGE_PAGE_BYTES * IMAGE_PAGE_BYTES - IMAGE_PAGE_BYTES;
 }
 
 /* An image that is CLOSE to another one gets no more

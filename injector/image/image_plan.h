@@ -30,6 +30,7 @@ enum image_layout {
 enum {
     IMAGE_BUILD_ID_BYTES = 16,
     IMAGE_ELF_HEADER_BYTES = 64, /* of ELF64; more than ELF32 needs */
+    IMAGE_PAGE_BYTES = 4096,
     IMAGE_TRAILER_BYTES =
         512, /* room for the rest of the headers behind the text of a function that is alone */
 };
@@ -55,6 +56,12 @@ struct image_plan {
     uint32_t **orders; /* per process: its visible functions by image, then by address */
     size_t order_count, order_capacity;
 };
+
+/* Whether all of IMAGE's headers stand in front of its text; else there is only the ELF header, and the others stand behind it. */
+static inline bool image_has_header_page(const struct jit_image *image)
+{
+    return image->text_start >= IMAGE_PAGE_BYTES;
+}
 
 /* Of these many bytes of code on, a thread that copies it pays: to make one takes as long as to copy some 100 KiB. */
 enum { IMAGE_LARGE_BYTES = 2 << 20 };

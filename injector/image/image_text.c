@@ -34,7 +34,8 @@ int image_text_write(const struct jit_image *image, const struct jit_process *pr
 
 bool image_text_is_large(const struct jit_image *image)
 {
-    return image->text_end - image->text_start >= IMAGE_LARGE_BYTES;
+    /* In front of headers that stand behind the text libelf writes zeros: there the text must come last. */
+    return image_has_header_page(image) && image->text_end - image->text_start >= IMAGE_LARGE_BYTES;
 }
 
 /* ---- In a file of its own ---- */

@@ -21,11 +21,11 @@ struct image_text {
     pthread_t thread;
 };
 
-/* Whether a thread for IMAGE's code pays. */
+/* Whether IMAGE's code can be written before the rest of the file, and a thread for it pays. */
 bool image_text_is_large(const struct jit_image *image);
 
-/* Have the code written by a thread, or if there can be none write it now, into a new file in the directory DIR_FD: DRAFT, which may
- * be NULL, if it is of IMAGE.  IMAGE's functions and the dumps must stay as they are, and PROGRESS is the thread's, until
+/* Have the code of IMAGE, which is large, written by a thread into a new file in the directory DIR_FD; or take it from DRAFT, which may be
+ * NULL.  Without a thread it is written in image_text_end.  IMAGE's functions and the dumps must stay as they are, and PROGRESS is the thread's, until
  * image_text_end. */
 void image_text_begin(struct image_text *text, const struct jit_image *image,
                       const struct jit_process *process, int dir_fd, struct image_draft *draft,

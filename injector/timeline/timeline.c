@@ -2,6 +2,7 @@
 #include "injector/timeline/timeline.h"
 
 #include "injector/array.h"
+#include "injector/interruption.h"
 #include "injector/timeline/player.h"
 
 #include <inttypes.h>
@@ -482,11 +483,14 @@ static int take_step(struct player *player, enum step step, struct play_progress
 
 static int play(struct player *player)
 {
+    enum { EVENTS_BETWEEN_LOOKS = 256 };
     struct play_progress progress = {0};
     enum step step;
     uint64_t time_ns;
     while ((step = next_step(player, &progress, &time_ns)) != STEP_END) {
         size_t passed = player->samples_passed;
+        if (progress.event % EVENTS_BETWEEN_LOOKS == 0 && interruption_check(player->findings))
+            return -1;
         if (step == STEP_EVENT && player->process->next.time_ns &&
             time_ns > player->process->next.time_ns)
             break; /* written by the pid's next life, or stamped by another clock */
@@ -578,6 +582,8 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
     *timeline = (struct timeline){0};
     int result = player_take_over(&player) || play(&player) || merge_early(&player) ? -1 : 0;
     free_player(&player);
+    if (interruption_check(findings))
+        return -1;
     return result ? failure(findings, "out of memory") : 0;
 }
 

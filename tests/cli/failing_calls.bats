@@ -5,10 +5,10 @@ load helper
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    mkdir dumps
+    mkdir dumps large
     PERFJIT=dump JITDUMPDIR=$PWD/dumps record perf.data "$BUILD/producers/every_record" 0.2
     perfjit inject -q -i perf.data -o wanted.data
-    PERFJIT=dump JITDUMPDIR=$PWD/dumps record large.data "$BUILD/producers/many_functions" -n 15000 -b 160 -s 0.3
+    PERFJIT=dump JITDUMPDIR=$PWD/large record large.data "$BUILD/producers/many_functions" -n 15000 -b 160 -s 0.3
 }
 
 setup() {

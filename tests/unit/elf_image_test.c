@@ -457,6 +457,52 @@ static void test_large_image_is_as_a_small_one(void **state)
     free(code);
 }
 
+/* Its headers stand behind its code. */
+static void test_large_function_that_is_alone(void **state)
+{
+    struct written written;
+    (void)state;
+    uint8_t *code = add_large_functions();
+    function(1)->visible = false;
+    function(0)->size = 2 * LARGE_FUNCTION_BYTES;
+    write_image(&written);
+    assert_true(written.image->text_start < PAGE);
+    assert_code(&written);
+    assert_symbols(&written);
+    assert_build_id(&written);
+    release(&written);
+    free(code);
+}
+
+/* The same of a run behind another image that is alive with it. */
+static void test_large_images_apart(void **state)
+{
+    struct image_plan plan = {0};
+    struct findings findings = {0};
+    (void)state;
+    uint8_t *code = add_large_functions();
+    uint32_t again[2] = {add_visible(ADDR - 64, 32), add_visible(ADDR - 48, 32)};
+    function(again[1])->generation = 1;
+    int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_APART, &findings), 0);
+    for (size_t i = 0; i < plan.image_count; i++) {
+        char name[IMAGE_FILE_NAME_BYTES], path[PATH_MAX];
+        struct written written = {.image = &plan.images[i]};
+        assert_int_equal(elf_image_write(written.image, &built.process, i, dir_fd, NULL, &findings),
+                         0);
+        image_file_name(written.image, &built.process, i, name);
+        snprintf(path, sizeof path, "%s/%s", scratch, name);
+        written.bytes = read_whole(path, &written.size);
+        assert_code(&written);
+        free(written.bytes);
+    }
+    assert_true(plan.images[plan.image_count - 1].text_start < PAGE);
+    assert_true(plan.images[plan.image_count - 1].function_count == 2);
+    image_plan_free(&plan);
+    close(dir_fd);
+    free(code);
+}
+
 static void test_large_image_that_can_not_be_written_is_a_failure(void **state)
 {
     struct rlimit before, small = {1 << 20, RLIM_INFINITY};
@@ -552,6 +598,8 @@ int main(void)
         IMAGE_TEST(test_build_id_tells_images_apart),
         IMAGE_TEST(test_never_writes_over_a_file),
         IMAGE_TEST(test_large_image_is_as_a_small_one),
+        IMAGE_TEST(test_large_function_that_is_alone),
+        IMAGE_TEST(test_large_images_apart),
         IMAGE_TEST(test_large_image_that_can_not_be_written_is_a_failure),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

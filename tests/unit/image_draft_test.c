@@ -106,6 +106,18 @@ static void read_file(struct file *file, int dir_fd)
     close(fd);
 }
 
+/* Each function's code, or nothing, is where its image has it. */
+static void assert_code(const struct file *file, const struct jit_image *image)
+{
+    for (size_t i = 0; i < image->function_count; i++) {
+        const struct jit_function *here = function(image->functions[i]);
+        uint64_t offset = here->addr - image->base;
+        assert_true(offset + here->size <= file->size);
+        if (here->code)
+            assert_memory_equal(file->bytes + offset, here->code, here->size);
+    }
+}
+
 /* Write image number INDEX of the plan, perhaps from DRAFT, and read it. */
 static void write_image(struct file *file, size_t index, int dir_fd, struct image_draft *draft)
 {
@@ -118,6 +130,7 @@ static void write_image(struct file *file, size_t index, int dir_fd, struct imag
         fail_msg("%s", findings.failure);
     image_file_name(image, &built.process, index, file->name);
     read_file(file, dir_fd);
+    assert_code(file, image);
     image_plan_free(&plan);
 }
 
@@ -191,6 +204,17 @@ static void test_one_large_function(void **state)
     assert_same_file(0, dir_fd, &draft, true);
 }
 
+/* Its headers stand behind its code (image_plan.c, place). */
+static void test_none_of_a_function_that_is_alone(void **state)
+{
+    struct image_draft draft;
+    int dir_fd = new_directory();
+    (void)state;
+    add(ADDR, code, FUNCTIONS * (uint64_t)FUNCTION_BYTES);
+    start(&draft, dir_fd);
+    assert_same_file(0, dir_fd, &draft, false);
+}
+
 static void test_larger_of_two_neighbourhoods(void **state)
 {
     struct image_draft draft;
@@ -230,6 +254,43 @@ static void test_function_that_no_sample_could_hit(void **state)
     start(&draft, dir_fd);
     function(17)->visible = false;
     assert_same_file(0, dir_fd, &draft, false);
+}
+
+/* A neighbourhood ends where it gets too long, even if two functions share addresses there.  The child's and the parent's, which are in
+ * one dump, make as many in the same place as the parent's alone. */
+static void test_other_functions_in_the_same_place(void **state)
+{
+    struct image_draft draft;
+    int dir_fd = new_directory();
+    const uint64_t step = UINT64_C(16) << 20, first = 0x40000000, next = first + 63 * step;
+    const uint64_t large_bytes = FUNCTIONS * (uint64_t)FUNCTION_BYTES - 100;
+    (void)state;
+    for (uint64_t addr = first; addr <= next; addr += step)
+        function(add(addr, code, 64))->visible = false; /* the child's */
+    uint64_t last = first + (UINT64_C(1) << 30) - 1000;
+    function(add(last - step / 2, code, 64))->visible = false;
+    add(last, code + 77, 32);
+    function(add(last, code, large_bytes))->visible = false;
+    add(last + large_bytes, code, 100);
+    start(&draft, dir_fd);
+    assert_same_file(0, dir_fd, &draft, false);
+}
+
+/* A draft that no image can take any more leaves its space to them. */
+static void test_is_removed_as_soon_as_it_is_in_vain(void **state)
+{
+    struct image_draft draft;
+    struct file file;
+    int dir_fd = new_directory();
+    (void)state;
+    add_all();
+    start(&draft, dir_fd);
+    function(17)->visible = false;
+    write_image(&file, 0, dir_fd, &draft);
+    assert_null(draft.process);
+    assert_int_equal(count_files(dir_fd), 1);
+    free(file.bytes);
+    close(dir_fd);
 }
 
 /* A child inherits functions while its timeline is played. */
@@ -364,10 +425,13 @@ int main(void)
         DRAFT_TEST(test_functions_in_any_order),
         DRAFT_TEST(test_holes_and_functions_without_code),
         DRAFT_TEST(test_one_large_function),
+        DRAFT_TEST(test_none_of_a_function_that_is_alone),
         DRAFT_TEST(test_larger_of_two_neighbourhoods),
         DRAFT_TEST(test_waits_for_its_image),
         DRAFT_TEST(test_function_that_no_sample_could_hit),
         DRAFT_TEST(test_function_that_was_added_later),
+        DRAFT_TEST(test_other_functions_in_the_same_place),
+        DRAFT_TEST(test_is_removed_as_soon_as_it_is_in_vain),
         DRAFT_TEST(test_addresses_used_twice),
         DRAFT_TEST(test_none_of_little_code),
         DRAFT_TEST(test_none_where_code_moves_or_goes),

@@ -1,6 +1,7 @@
 /* What happens to a run from outside: signals, and files that are cut while they are mapped. */
 #include "injector/interruption.h"
-#include "tests/unit/scratch.h"
+#include "injector/timeline/timeline.h"
+#include "tests/unit/process_builder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -49,6 +50,24 @@ static int ended_while_it_wrote(struct findings *findings)
     return FAILED;
 }
 
+/* A timeline of many events takes seconds. */
+static int ended_while_it_played(struct findings *findings)
+{
+    static struct process_builder built;
+    struct timeline timeline;
+    process_begin(&built);
+    build_load(&built, 1, 0x10000, 16);
+    interruption_hold_signals();
+    if (timeline_play(&timeline, &built.process, NULL, 0, findings))
+        return FAILED;
+    raise(SIGTERM);
+    if (timeline_play(&timeline, &built.process, NULL, 0, findings) != -1 ||
+        !strstr(findings->failure, "interrupted") || timeline.change_count)
+        return FAILED;
+    interruption_pass_on();
+    return FAILED;
+}
+
 static int ignores_hangups(struct findings *findings)
 {
     signal(SIGHUP, SIG_IGN);
@@ -89,6 +108,7 @@ static void test_signals(void **state)
     assert_int_equal(status_of(nothing_happens), 0);
     assert_int_equal(status_of(ended_before_it_wrote), 128 + SIGTERM);
     assert_int_equal(status_of(ended_while_it_wrote), 128 + SIGTERM);
+    assert_int_equal(status_of(ended_while_it_played), 128 + SIGTERM);
     assert_int_equal(status_of(ignores_hangups), 0);
 }
 

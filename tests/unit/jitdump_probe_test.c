@@ -195,6 +195,16 @@ static bool is_ever_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
     return used;
 }
 
+/* To look at a slow clock (hpet) takes longer than an answer lasts. */
+static bool clock_is_quick(void)
+{
+    enum { LOOKS = 100 };
+    uint64_t start_ns = clock_ns();
+    for (int i = 0; i < LOOKS; i++)
+        clock_ns();
+    return clock_ns() - start_ns < LOOKS * 100;
+}
+
 /* Each with what its own thread knows. */
 static void *ask_in_turn(void *context)
 {
@@ -213,8 +223,8 @@ static void test_answers_last_some_time(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, ask_in_turn, results), 0);
     pthread_join(thread, NULL);
-    assert_true(results[0]);
-    assert_true(results[1]);
+    assert_true(results[0] || !clock_is_quick());
+    assert_true(results[1] || !clock_is_quick());
     assert_false(results[2]);
     assert_false(results[3]);
 }
