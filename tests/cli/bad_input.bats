@@ -254,7 +254,7 @@ all=$(seq 0 19 | xargs)
 @test "a profile cut short in its records: 3, counted once; the names before it are there" {
     local at data
     read -ra data <<<"$(od -An -tu8 -w16 -j40 -N16 "$sound")" # where the records are, and how many bytes
-    at=$((data[0] + data[1] * 3 / 4))
+    at=$((data[0] + data[1] - 150)) # among the last samples: on a busy machine there are not many
     for more in 0 4 16; do
         head -c $((at + more)) "$sound" >cut.data
         injected 3 "1 x perf.data cut short" "cut.data: " " 1 parts of the input skipped" -- -i cut.data
