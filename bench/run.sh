@@ -145,6 +145,15 @@ report_size() { # FUNCTIONS
     rm -rf "$HOME/.debug" "$dir"/jitted-*
 }
 
+# read_script NAME ROUNDS PERF: that perf's script of a recording, and of what both made of it.
+read_script() {
+    local name=$1 count=$2 perf=$3 dir=$work/$1
+    perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
+    measure script "$name" "$count" perf-inject "$perf script -i $dir/perf-inject.data" \
+        perfjit-image "$perf script -i $dir/kept" recording "$perf script -i $dir/perf.data"
+    rm -rf "$HOME/.debug"
+}
+
 # profile NAME COMMAND...: a real runtime's; inject and perf script, in which perf looks up inlined calls.
 profile() {
     local name=$1 dir=$work/$1
@@ -156,25 +165,19 @@ profile() {
         perfjit-image "$build/perfjit inject -q -i $dir/perf.data -o $work/run/image" \
         perfjit-function "$build/perfjit inject -q --layout function -i $dir/perf.data -o $work/run/function" \
         floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)"
-    perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
-    measure script "$name" "$rounds" perf-inject "perf script -i $dir/perf-inject.data" \
-        perfjit-image "perf script -i $dir/kept" recording "perf script -i $dir/perf.data"
-    rm -rf "$HOME/.debug"
+    read_script "$name" "$rounds" perf
 }
 
 # The newest perf looks up inlined calls in chains of frame pointers, too, which perf 6.1 does not.  In a node with debug information
 # both look for hours, whatever JIT code there is.
 newest_script() {
-    local name=node-stripped dir=$work/node-stripped
-    say "$name"
+    local dir=$work/node-stripped
+    say node-stripped
     mkdir -p "$dir"
     strip -g -o "$dir/node" "$(readlink -f "$(command -v node)")"
     record "$dir" -F 500 -g "$dir/node" --perf-prof --interpreted-frames-native-stack "$here/node_load.js"
     "$build/perfjit" inject -q -i "$dir/perf.data" -o "$dir/kept"
-    perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
-    measure script "$name" 3 perf-inject "$new_perf script -i $dir/perf-inject.data" \
-        perfjit-image "$new_perf script -i $dir/kept" recording "$new_perf script -i $dir/perf.data"
-    rm -rf "$HOME/.debug" "$dir"
+    read_script node-stripped 3 "$new_perf"
 }
 
 # ---- The ratios: more is better ----

@@ -279,9 +279,7 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
         *file = adopt_file(dump, *file);
     if (!*file)
         return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
-    return atomic_load_explicit(&(*file)->open, memory_order_acquire)
-               ? 0
-               : jd_file_open(*file, &dump->kind);
+    return jd_file_open(*file, &dump->kind);
 }
 
 /* The kernel is asked once for each thread and process. */

@@ -58,6 +58,11 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
     return dir->fd < 0 ? failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
 }
 
+int dso_dir_create(int dir_fd, const char *name)
+{
+    return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 /* ---- Names ---- */
 
 static int compare_names(const void *left, const void *right)

@@ -31,6 +31,9 @@ struct dso_dir {
 /* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the failure text set. */
 int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct findings *findings);
 
+/* A new file NAME in the directory DIR_FD, which is that of a dso_dir.  Returns its descriptor, or -1 with errno. */
+int dso_dir_create(int dir_fd, const char *name);
+
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
 

@@ -3,13 +3,13 @@
 
 #include "injector/array.h"
 #include "injector/image/debug_image.h"
+#include "injector/image/dso_dir.h"
 #include "injector/image/image_text.h"
 #include "injector/image/text_stream.h"
 #include "injector/image/unwind_table.h"
 #include "injector/interruption.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
@@ -517,7 +517,7 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
     if (fill(writer, findings))
         return -1;
     image_file_name(writer->image, writer->process, index, name);
-    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd = dso_dir_create(dir_fd, name);
     if (fd < 0)
         return failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;

@@ -2,10 +2,10 @@
 #include "injector/image/image_draft.h"
 
 #include "injector/array.h"
+#include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
 #include "injector/interruption.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,9 +145,15 @@ static int create(struct image_draft *draft, int dir_fd)
 {
     draft->dir_fd = dir_fd;
     snprintf(draft->name, sizeof draft->name, "jit-%" PRIu32 "-0-draft.so", draft->process->pid);
-    draft->fd =
-        openat(dir_fd, draft->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    draft->fd = dso_dir_create(dir_fd, draft->name);
     return draft->fd < 0 ? -1 : 0;
+}
+
+static void discard(struct image_draft *draft)
+{
+    close(draft->fd);
+    unlinkat(draft->dir_fd, draft->name, 0);
+    draft->process = NULL;
 }
 
 void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes, int dir_fd)
@@ -160,21 +166,13 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
         draft->logged = process->log.function_count;
         if (interruption_thread(&draft->thread, write_draft, draft) == 0)
             return;
-        close(draft->fd);
-        unlinkat(dir_fd, draft->name, 0);
+        discard(draft);
     }
     free(draft->code);
     draft->process = NULL;
 }
 
 /* ---- What becomes of it ---- */
-
-static void discard(struct image_draft *draft)
-{
-    close(draft->fd);
-    unlinkat(draft->dir_fd, draft->name, 0);
-    draft->process = NULL;
-}
 
 /* PROGRESS is the thread's until it ends. */
 static void wait_for(struct image_draft *draft, struct progress *progress)

@@ -1,11 +1,11 @@
 /* See image_text.h. */
 #include "injector/image/image_text.h"
 
+#include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
 #include "injector/interruption.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -43,8 +43,7 @@ bool image_text_is_large(const struct jit_image *image)
 static int open_file(struct image_text *text)
 {
     snprintf(text->name, sizeof text->name, "jit-%" PRIu32 "-0-part.so", text->process->pid);
-    return openat(text->dir_fd, text->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                  0666);
+    return dso_dir_create(text->dir_fd, text->name);
 }
 
 static void *write_file(void *context)

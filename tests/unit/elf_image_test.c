@@ -49,24 +49,31 @@ static uint32_t add_visible(uint64_t addr, uint64_t size)
     return index;
 }
 
-static void write_image(struct written *written)
+/* Write WRITTEN's image into a directory of its own, and read it. */
+static void write_planned(struct written *written)
 {
     static int number;
     char directory[64], name[IMAGE_FILE_NAME_BYTES];
     struct findings findings = {0};
-    *written = (struct written){0};
     snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
     assert_int_equal(mkdir(directory, 0700), 0);
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(image_plan_add(&written->plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
-    assert_int_equal(written->plan.image_count, 1);
-    written->image = written->plan.images;
     if (elf_image_write(written->image, &built.process, 7, dir_fd, NULL, &findings))
         fail_msg("%s", findings.failure);
     close(dir_fd);
     image_file_name(written->image, &built.process, 7, name);
     snprintf(written->path, sizeof written->path, "%s/%s", directory, name);
     written->bytes = read_whole(written->path, &written->size);
+}
+
+static void write_image(struct written *written)
+{
+    struct findings findings = {0};
+    *written = (struct written){0};
+    assert_int_equal(image_plan_add(&written->plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(written->plan.image_count, 1);
+    written->image = written->plan.images;
+    write_planned(written);
     elf_version(EV_CURRENT);
     written->elf = elf_memory((char *)written->bytes, written->size);
     assert_non_null(written->elf);
@@ -481,25 +488,18 @@ static void test_large_images_apart(void **state)
     struct findings findings = {0};
     (void)state;
     uint8_t *code = add_large_functions();
-    uint32_t again[2] = {add_visible(ADDR - 64, 32), add_visible(ADDR - 48, 32)};
-    function(again[1])->generation = 1;
-    int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY);
+    add_visible(ADDR - 64, 32);
+    function(add_visible(ADDR - 48, 32))->generation = 1;
     assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_APART, &findings), 0);
     for (size_t i = 0; i < plan.image_count; i++) {
-        char name[IMAGE_FILE_NAME_BYTES], path[PATH_MAX];
         struct written written = {.image = &plan.images[i]};
-        assert_int_equal(elf_image_write(written.image, &built.process, i, dir_fd, NULL, &findings),
-                         0);
-        image_file_name(written.image, &built.process, i, name);
-        snprintf(path, sizeof path, "%s/%s", scratch, name);
-        written.bytes = read_whole(path, &written.size);
+        write_planned(&written);
         assert_code(&written);
         free(written.bytes);
     }
     assert_true(plan.images[plan.image_count - 1].text_start < PAGE);
     assert_true(plan.images[plan.image_count - 1].function_count == 2);
     image_plan_free(&plan);
-    close(dir_fd);
     free(code);
 }
 

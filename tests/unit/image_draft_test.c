@@ -154,6 +154,15 @@ static void assert_same_file(size_t index, int dir_fd, struct image_draft *draft
     close(dir_fd);
 }
 
+/* The same of a draft of what was added, image number 0. */
+static void assert_drafted(bool taken)
+{
+    struct image_draft draft;
+    int dir_fd = new_directory();
+    start(&draft, dir_fd);
+    assert_same_file(0, dir_fd, &draft, taken);
+}
+
 static void test_image_takes_it(void **state)
 {
     struct image_draft draft;
@@ -167,19 +176,14 @@ static void test_image_takes_it(void **state)
 
 static void test_functions_in_any_order(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     (void)state;
     for (uint32_t i = FUNCTIONS; i-- > 0;)
         add(ADDR + i * (uint64_t)STEP, code + i * (size_t)FUNCTION_BYTES, FUNCTION_BYTES);
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, true);
+    assert_drafted(true);
 }
 
 static void test_holes_and_functions_without_code(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     (void)state;
     add(ADDR - 64, NULL, 32);
     add_all();
@@ -188,43 +192,33 @@ static void test_holes_and_functions_without_code(void **state)
     add(ADDR + (FUNCTIONS + 200) * (uint64_t)STEP, NULL, FUNCTION_BYTES);
     uint32_t nothing = add(ADDR + (FUNCTIONS + 300) * (uint64_t)STEP, code, 0); /* in no image */
     function(nothing)->visible = false;
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, true);
+    assert_drafted(true);
 }
 
 /* A function larger than any buffer. */
 static void test_one_large_function(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     (void)state;
     add(ADDR - 64, code, 32);
     add(ADDR, code, FUNCTIONS * (uint64_t)FUNCTION_BYTES);
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, true);
+    assert_drafted(true);
 }
 
 /* Its headers stand behind its code (image_plan.c, place). */
 static void test_none_of_a_function_that_is_alone(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     (void)state;
     add(ADDR, code, FUNCTIONS * (uint64_t)FUNCTION_BYTES);
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, false);
+    assert_drafted(false);
 }
 
 static void test_larger_of_two_neighbourhoods(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     (void)state;
     add(FAR_ADDR, code, 5000);
     add_all();
     add(FAR_ADDR + 8192, code, 5000);
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, true);
+    assert_drafted(true);
 }
 
 /* An image of the same process that the draft is not of, and then the one that it is of. */
@@ -260,8 +254,6 @@ static void test_function_that_no_sample_could_hit(void **state)
  * one dump, make as many in the same place as the parent's alone. */
 static void test_other_functions_in_the_same_place(void **state)
 {
-    struct image_draft draft;
-    int dir_fd = new_directory();
     const uint64_t step = UINT64_C(16) << 20, first = 0x40000000, next = first + 63 * step;
     const uint64_t large_bytes = FUNCTIONS * (uint64_t)FUNCTION_BYTES - 100;
     (void)state;
@@ -272,8 +264,7 @@ static void test_other_functions_in_the_same_place(void **state)
     add(last, code + 77, 32);
     function(add(last, code, large_bytes))->visible = false;
     add(last + large_bytes, code, 100);
-    start(&draft, dir_fd);
-    assert_same_file(0, dir_fd, &draft, false);
+    assert_drafted(false);
 }
 
 /* A draft that no image can take any more leaves its space to them. */
