@@ -18,7 +18,7 @@
 #ifndef PERFJIT_LINE_POSITIONS_H
 #define PERFJIT_LINE_POSITIONS_H
 
-#include "injector/jit/jit_dump.h"
+#include "injector/jit/jit_record.h"
 #include "injector/jit/line_table.h"
 #include "jitdump/byte_cursor.h"
 
