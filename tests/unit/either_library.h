@@ -4,7 +4,6 @@
 
 #include "jitdump/jitdump.h"
 #include "perfmap/perfmap.h"
-#include "tests/unit/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,43 +98,25 @@ static inline int close_map(void *handle)
 }
 
 static struct library libraries[] = {
-    {"dump", "%s/jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
+    {"dump", "jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
      error_of_dump, close_dump},
-    {"map", "%s/perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
+    {"map", "perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
      close_map},
 };
 
 /* The library that a test is about; each is run with both. */
 static const struct library *library;
 
-/* ---- A directory for each test ---- */
+#define LIBRARY_HANDLE void
+#define LIBRARY_FILE library->file
+#include "tests/unit/library_dir.h"
 
-static char dir[64], path[128];
 static char program[512]; /* this one */
 
-static inline void path_of(char to[128], const char *in, pid_t pid)
-{
-    snprintf(to, 128, library->file, in, (int)pid);
-}
-
-static inline int make_dir(void **state)
+static inline int make_dir_for(void **state)
 {
     library = *state;
-    snprintf(dir, sizeof dir, "/tmp/process_cases.XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    path_of(path, dir, getpid());
-    unsetenv("PERFJIT");
-    unsetenv("JITDUMPDIR");
-    return 0;
-}
-
-static inline int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    return make_dir(state);
 }
 
 /* Whether FILE_PATH has NAME in it, as a function's. */
@@ -161,32 +142,6 @@ static inline mode_t mode_of(const char *file_path)
 
 /* ---- Children ---- */
 
-static inline pid_t start_child(void (*body)(void *), void *handle)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        path_of(path, dir, getpid());
-        body(handle);
-        _exit(0);
-    }
-    return child;
-}
-
-/* What this machine or user can't do fails where nobody would notice. */
-static inline void assert_child_may(void (*body)(void *), const char *reason)
-{
-    const char *ci = getenv("CI");
-    int result = wait_for(start_child(body, NULL));
-    if (result == NOT_PERMITTED) {
-        fprintf(stderr, "skipped: %s\n", reason);
-        assert_false(ci && strcmp(ci, "true") == 0);
-        skip();
-    }
-    assert_int_equal(result, 0);
-}
-
 static inline void *opened(void)
 {
     void *handle;
@@ -204,7 +159,7 @@ static inline void child_adds(void *handle)
 /* A test of one library, and of either. */
 #define WITH(number, function)                                                                     \
     {                                                                                              \
-#function, function, make_dir, remove_dir, &libraries[number]                              \
+#function, function, make_dir_for, remove_dir, &libraries[number]                              \
     }
 #define WITH_BOTH(function) WITH(0, function), WITH(1, function)
 

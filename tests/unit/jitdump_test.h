@@ -5,7 +5,10 @@
 #include "jitdump/byte_cursor.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/jitdump_format.h"
-#include "tests/unit/child.h"
+
+#define LIBRARY_HANDLE struct jitdump
+#define LIBRARY_FILE "jit-%d.dump"
+#include "tests/unit/library_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,35 +25,7 @@
 
 #include <cmocka.h>
 
-/* ---- A directory for each test ---- */
-
-static char dir[64];
-static char path[128]; /* of this process's dump */
-
-static inline void set_path(pid_t pid)
-{
-    snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)pid);
-}
-
-static inline int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/jitdump_test.XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    set_path(getpid());
-    unsetenv("PERFJIT");
-    unsetenv("JITDUMPDIR");
-    return 0;
-}
-
-static inline int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
+/* ---- Opening ---- */
 
 static inline struct jitdump_options options_in_dir(void)
 {
@@ -64,45 +39,6 @@ static inline int try_open(struct jitdump **dump)
 {
     struct jitdump_options options = options_in_dir();
     return jitdump_open(dump, &options);
-}
-
-/* ---- Children ---- */
-
-static inline pid_t start_child(void (*body)(struct jitdump *), struct jitdump *dump)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(120); /* a deadlock must not hang the tests */
-        set_path(getpid());
-        body(dump);
-        _exit(0);
-    }
-    return child;
-}
-
-static inline int run_in_child(void (*body)(struct jitdump *), struct jitdump *dump)
-{
-    return wait_for(start_child(body, dump));
-}
-
-/* What this machine or user can't do is not tested here, and fails where nobody would notice. */
-static inline void skip_or_fail(const char *reason)
-{
-    const char *ci = getenv("CI");
-    fprintf(stderr, "skipped: %s\n", reason);
-    if (ci && strcmp(ci, "true") == 0)
-        fail_msg("CI=true: must not be skipped");
-    skip();
-}
-
-/* Run BODY in a child, which may end with NOT_PERMITTED. */
-static inline void assert_child_may(void (*body)(struct jitdump *), const char *reason)
-{
-    int result = run_in_child(body, NULL);
-    if (result == NOT_PERMITTED)
-        skip_or_fail(reason);
-    assert_int_equal(result, 0);
 }
 
 /* ---- Reading a dump ---- */

@@ -3,7 +3,10 @@
 #define PERFMAP_TEST_H
 
 #include "perfmap/perfmap.h"
-#include "tests/unit/child.h"
+
+#define LIBRARY_HANDLE struct perfmap
+#define LIBRARY_FILE "perf-%d.map"
+#include "tests/unit/library_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,53 +22,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-/* ---- A directory for each test, and what lies in it ---- */
-
-static char dir[64];
-static char path[128]; /* of this process's map */
-
-static inline void set_path(pid_t pid)
-{
-    snprintf(path, sizeof path, "%s/perf-%d.map", dir, (int)pid);
-}
-
-static inline int make_dir(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/perfmap_test.XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    set_path(getpid());
-    unsetenv("PERFJIT");
-    return 0;
-}
-
-static inline int remove_dir(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
-static inline pid_t start_child(void (*body)(struct perfmap *), struct perfmap *map)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60); /* a deadlock must not hang the tests */
-        set_path(getpid());
-        body(map);
-        _exit(0);
-    }
-    return child;
-}
-
-static inline int run_in_child(void (*body)(struct perfmap *), struct perfmap *map)
-{
-    return wait_for(start_child(body, map));
-}
 
 static inline struct perfmap_options options_in_dir(void)
 {

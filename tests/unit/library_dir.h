@@ -1,0 +1,96 @@
+/* A directory for each test of a library, and children that write their own file there.
+ *
+ * Who includes this says what it is about:
+ *     LIBRARY_HANDLE  what the library's handles point to
+ *     LIBRARY_FILE    the name of a process's file, as a format of its pid
+ */
+#ifndef PERFJIT_TEST_LIBRARY_DIR_H
+#define PERFJIT_TEST_LIBRARY_DIR_H
+
+#include "tests/unit/child.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+static char path[128]; /* of this process's file */
+
+/* Where process PID puts its file in IN. */
+static inline void path_of(char to[128], const char *in, pid_t pid)
+{
+    char name[32];
+    snprintf(name, sizeof name, LIBRARY_FILE, (int)pid);
+    snprintf(to, 128, "%s/%s", in, name);
+}
+
+static inline void set_path(pid_t pid)
+{
+    path_of(path, dir, pid);
+}
+
+static inline int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/library_test.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    set_path(getpid());
+    unsetenv("PERFJIT");
+    unsetenv("JITDUMPDIR");
+    return 0;
+}
+
+static inline int remove_dir(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static inline pid_t start_child(void (*body)(LIBRARY_HANDLE *), LIBRARY_HANDLE *handle)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(120); /* a deadlock must not hang the tests */
+        set_path(getpid());
+        body(handle);
+        _exit(0);
+    }
+    return child;
+}
+
+static inline int run_in_child(void (*body)(LIBRARY_HANDLE *), LIBRARY_HANDLE *handle)
+{
+    return wait_for(start_child(body, handle));
+}
+
+/* What this machine or user can't do is not tested here, and fails where nobody would notice. */
+static inline void skip_or_fail(const char *reason)
+{
+    const char *ci = getenv("CI");
+    fprintf(stderr, "skipped: %s\n", reason);
+    if (ci && strcmp(ci, "true") == 0)
+        fail_msg("CI=true: must not be skipped");
+    skip();
+}
+
+/* Run BODY in a child, which may end with NOT_PERMITTED. */
+static inline void assert_child_may(void (*body)(LIBRARY_HANDLE *), const char *reason)
+{
+    int result = run_in_child(body, NULL);
+    if (result == NOT_PERMITTED)
+        skip_or_fail(reason);
+    assert_int_equal(result, 0);
+}
+
+#endif
