@@ -137,4 +137,14 @@ static inline void open_built_dump(const struct dump_builder *dump, struct jit_d
     open_cut_dump(dump, dump->sink.size, opened);
 }
 
+/* Open what was built, which holds one record, and read that. */
+static inline void read_only_record(const struct dump_builder *built, struct jit_dump *dump,
+                                    struct jit_record *record)
+{
+    open_built_dump(built, dump);
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    assert_int_equal(jit_dump_next(&walk, record), JIT_DUMP_MORE);
+    assert_int_equal(jit_dump_next(&walk, &(struct jit_record){0}), JIT_DUMP_WHOLE);
+}
+
 #endif

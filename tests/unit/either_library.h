@@ -98,8 +98,8 @@ static inline int close_map(void *handle)
 }
 
 static struct library libraries[] = {
-    {"dump", "jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
-     error_of_dump, close_dump},
+    {"dump", "jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump, error_of_dump,
+     close_dump},
     {"map", "perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
      close_map},
 };
@@ -108,7 +108,7 @@ static struct library libraries[] = {
 static const struct library *library;
 
 #define LIBRARY_HANDLE void
-#define LIBRARY_FILE library->file
+#define LIBRARY_FILE   library->file
 #include "tests/unit/library_dir.h"
 
 static char program[512]; /* this one */
@@ -159,7 +159,7 @@ static inline void child_adds(void *handle)
 /* A test of one library, and of either. */
 #define WITH(number, function)                                                                     \
     {                                                                                              \
-#function, function, make_dir_for, remove_dir, &libraries[number]                              \
+#function, function, make_dir_for, remove_dir, &libraries[number]                          \
     }
 #define WITH_BOTH(function) WITH(0, function), WITH(1, function)
 
