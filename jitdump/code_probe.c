@@ -10,20 +10,11 @@
 enum {
     UNCHANGED_MIN_NS = 300,
     UNCHANGED_MAX_NS = 600, /* on a machine where the question takes half of that, or more */
-    ASK_AGAIN_NS = 10000,   /* so long an answer lasts, however close the calls are */
     SIGNAL_SET_BYTES = (_NSIG - 1) / 8,
     NO_SUCH_HOW = -1,
 };
 
-/* What this thread was told last. */
-struct answer {
-    uintptr_t start, end; /* readable pages */
-    uint64_t asked_ns;
-    uint64_t used_ns;  /* when it last was of use */
-    uint64_t lasts_ns; /* so long it is good if it is not used */
-};
-
-static __thread struct answer last_answer;
+__thread struct code_answer jd_code_answer;
 static __thread uint64_t quickest_ns; /* a question about one page, with the clock; 0: none yet */
 
 /* How long what can be read stays as it is: to change it takes some times as long as to ask about it, ten times as a rule. */
@@ -32,16 +23,6 @@ static uint64_t unchanged_ns(void)
     uint64_t limit = 2 * quickest_ns;
     limit = limit > UNCHANGED_MIN_NS ? limit : UNCHANGED_MIN_NS;
     return limit < UNCHANGED_MAX_NS ? limit : UNCHANGED_MAX_NS;
-}
-
-static bool is_known(uintptr_t start, uintptr_t end, uint64_t now_ns)
-{
-    struct answer *answer = &last_answer;
-    if (start < answer->start || end > answer->end || now_ns == 0 ||
-        now_ns - answer->used_ns >= answer->lasts_ns || now_ns - answer->asked_ns >= ASK_AGAIN_NS)
-        return false;
-    answer->used_ns = now_ns;
-    return true;
 }
 
 static bool page_is_readable(uintptr_t at, uintptr_t page_end)
@@ -60,13 +41,13 @@ static void remember(uintptr_t start, uintptr_t end, uint64_t now_ns)
     uint64_t answered_ns = jd_clock_now(false);
     if (quickest_ns == 0 || answered_ns - now_ns < quickest_ns)
         quickest_ns = answered_ns - now_ns;
-    last_answer = (struct answer){start, end, now_ns, answered_ns, unchanged_ns()};
+    jd_code_answer = (struct code_answer){start, end, now_ns, answered_ns, unchanged_ns()};
 }
 
-bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns)
+bool jd_code_ask(const void *bytes, size_t size, uint64_t now_ns)
 {
     uintptr_t start = (uintptr_t)bytes, end = start + size;
-    if (size == 0 || is_known(start, end, now_ns))
+    if (size == 0)
         return true;
     if (end < start)
         return false;

@@ -19,8 +19,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What this thread was told last. */
+struct code_answer {
+    uintptr_t start, end; /* readable pages */
+    uint64_t asked_ns;
+    uint64_t used_ns;  /* when it last was of use */
+    uint64_t lasts_ns; /* so long it is good if it is not used */
+};
+
+enum { ASK_AGAIN_NS = 10000 /* so long an answer lasts, however close the calls are */ };
+
+extern __thread struct code_answer jd_code_answer;
+
+static inline bool jd_code_is_known(uintptr_t start, uintptr_t end, uint64_t now_ns)
+{
+    struct code_answer *answer = &jd_code_answer;
+    if (start < answer->start || end > answer->end || end < start || now_ns == 0 ||
+        now_ns - answer->used_ns >= answer->lasts_ns || now_ns - answer->asked_ns >= ASK_AGAIN_NS)
+        return false;
+    answer->used_ns = now_ns;
+    return true;
+}
+
+/* As jd_code_is_readable, of the kernel. */
+bool jd_code_ask(const void *bytes, size_t size, uint64_t now_ns);
+
 /* Whether SIZE bytes at BYTES can be read.  NOW_NS is the time at which this call of the library began; 0: not known, and
  * then the kernel is asked in any case. */
-bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns);
+static inline bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns)
+{
+    uintptr_t start = (uintptr_t)bytes;
+    return jd_code_is_known(start, start + size, now_ns) || jd_code_ask(bytes, size, now_ns);
+}
 
 #endif

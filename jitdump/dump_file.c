@@ -230,11 +230,9 @@ static int open_locked(struct dump_file *file, const struct dump_kind *kind)
     return 0;
 }
 
-int jd_file_open(struct dump_file *file, const struct dump_kind *kind)
+int jd_file_create(struct dump_file *file, const struct dump_kind *kind)
 {
     int error = 0, cancel_state;
-    if (atomic_load_explicit(&file->open, memory_order_acquire))
-        return 0;
     /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&file->writer.body_mutex);

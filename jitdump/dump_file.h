@@ -36,7 +36,14 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 
 /* Create the file with its header and marker, unless that is done already.  Threads: any number at once.
  * Returns 0 or a negative errno, and leaves nothing in the directory then. */
-int jd_file_open(struct dump_file *file, const struct dump_kind *kind);
+int jd_file_create(struct dump_file *file, const struct dump_kind *kind);
+
+/* The same, for each record: mostly it is there. */
+static inline int jd_file_open(struct dump_file *file, const struct dump_kind *kind)
+{
+    bool open = atomic_load_explicit(&file->open, memory_order_acquire);
+    return open ? 0 : jd_file_create(file, kind);
+}
 
 /* In a forked child: let go of what came with the fork.  The parent's file is left alone.  Does nothing
  * the second time. */

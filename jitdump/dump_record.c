@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* More than any record may have, and small enough to be added up without a care. */
-static const uint64_t TOO_LARGE = (uint64_t)1 << 40;
-
 /* ---- Measuring ---- */
 
 /* A source file's name and its length, which is kept from row to row: most rows name the file of the row
@@ -26,47 +23,33 @@ static void row_file_set(struct row_file *file, const char *given)
     file->bytes = strlen(file->text) + 1;
 }
 
-static uint64_t debug_info_bytes(const struct jitdump_code *code)
+uint64_t jd_debug_info_bytes(const struct jitdump_code *code)
 {
     struct row_file file = {NULL, NULL, 0};
     uint64_t bytes = JR_CODE_DEBUG_INFO_BYTES;
-    if (code->line_count == 0)
-        return 0;
-    for (size_t i = 0; i < code->line_count && bytes < TOO_LARGE; i++) {
+    /* 4 GiB of rows that the record can't count need not be looked at. */
+    if (code->line_count > UINT32_MAX / JR_DEBUG_ENTRY_BYTES)
+        return JD_TOO_LARGE;
+    for (size_t i = 0; i < code->line_count && bytes < JD_TOO_LARGE; i++) {
         row_file_set(&file, code->lines[i].file);
         bytes += JR_DEBUG_ENTRY_BYTES + file.bytes;
     }
     return bytes;
 }
 
-static uint64_t unwinding_info_bytes(const struct jitdump_unwind *unwind)
+uint64_t jd_unwinding_info_bytes(const struct jitdump_unwind *unwind)
 {
-    if (!unwind || unwind->unwinding_size == 0)
+    if (unwind->unwinding_size == 0)
         return 0;
     if (unwind->unwinding_size > UINT32_MAX)
-        return TOO_LARGE;
+        return JD_TOO_LARGE;
     return JR_CODE_UNWINDING_INFO_BYTES + unwind->unwinding_size;
-}
-
-uint64_t jd_function_measure(const struct jitdump_code *code, const struct inline_info *inlining,
-                             struct function_sizes *sizes)
-{
-    sizes->name = strlen(code->name ? code->name : "") + 1;
-    sizes->unwinding_info = unwinding_info_bytes(code->unwind);
-    sizes->load = JR_CODE_LOAD_BYTES + sizes->name + code->code_size;
-    if (code->code_size > UINT32_MAX)
-        return TOO_LARGE;
-    /* 4 GiB of rows that the record can't count need not be looked at. */
-    if (code->line_count > UINT32_MAX / JR_DEBUG_ENTRY_BYTES)
-        return TOO_LARGE;
-    sizes->debug_info = debug_info_bytes(code);
-    return sizes->unwinding_info + inlining->total_size + sizes->debug_info + sizes->load;
 }
 
 /* ---- Putting ---- */
 
-static void put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *unwind,
-                               uint64_t total_size)
+void jd_put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *unwind,
+                           uint64_t total_size)
 {
     jd_room_begin_record(room, JIT_CODE_UNWINDING_INFO, total_size);
     sink_u64(&room->sink, unwind->unwinding_size);
@@ -77,8 +60,7 @@ static void put_unwinding_info(struct dump_room *room, const struct jitdump_unwi
 
 /* Each row carries its file's name in full.  The short form for "as in the row before", the name \xff, is
  * in no specification, and perf 6.1 shows a file of that very name. */
-static void put_debug_info(struct dump_room *room, const struct jitdump_code *code,
-                           uint64_t total_size)
+void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code, uint64_t total_size)
 {
     struct row_file file = {NULL, NULL, 0};
     jd_room_begin_record(room, JIT_CODE_DEBUG_INFO, total_size);
@@ -98,45 +80,6 @@ static void put_author(struct dump_room *room, struct record_author author)
 {
     sink_u32(&room->sink, author.pid);
     sink_u32(&room->sink, author.tid);
-}
-
-/* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and they
- * must be there even if nobody could read them: as zeros.
- *
- * The fixed part is put together here first: into an array of constant size the compiler does that in ten instructions. */
-static void put_load(struct dump_room *room, const struct jitdump_code *code,
-                     const struct function_sizes *sizes, struct record_author author)
-{
-    uint8_t bytes[JR_CODE_LOAD_BYTES - JR_PREFIX_BYTES];
-    struct byte_sink fixed = byte_sink_over(bytes, sizeof bytes);
-    sink_u32(&fixed, author.pid);
-    sink_u32(&fixed, author.tid);
-    sink_u64(&fixed, code->code_addr); /* vma, which perf ignores */
-    sink_u64(&fixed, code->code_addr);
-    sink_u64(&fixed, code->code_size);
-    sink_u64(&fixed, room->code_index);
-    jd_room_begin_record(room, JIT_CODE_LOAD, sizes->load);
-    sink_bytes(&room->sink, bytes, sizeof bytes);
-    sink_bytes(&room->sink, code->name ? code->name : "", sizes->name);
-    if (code->bytes)
-        sink_bytes(&room->sink, code->bytes, (size_t)code->code_size);
-    else
-        sink_zeros(&room->sink, (size_t)code->code_size);
-}
-
-void jd_put_function(struct dump_room *room, const struct jitdump_code *code,
-                     const struct inline_info *inlining, const struct function_sizes *sizes,
-                     struct record_author author)
-{
-    if (sizes->unwinding_info)
-        put_unwinding_info(room, code->unwind, sizes->unwinding_info);
-    if (inlining->total_size) {
-        jd_room_begin_record(room, JIT_CODE_INLINE_INFO, inlining->total_size);
-        jd_put_inline_info(&room->sink, inlining, code);
-    }
-    if (sizes->debug_info)
-        put_debug_info(room, code, sizes->debug_info);
-    put_load(room, code, sizes, author);
 }
 
 void jd_put_move(struct dump_room *room, struct record_author author, uint64_t code_index,

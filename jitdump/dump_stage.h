@@ -29,6 +29,7 @@ enum {
     STAGE_MAIN_BYTES = 256 << 10,
     STAGE_SPILL_BYTES = 64 << 10, /* not more than the main part, which takes over what is in it */
     STAGE_BYTES = STAGE_MAIN_BYTES + STAGE_SPILL_BYTES,
+    STAGE_GROUP_MAX_BYTES = STAGE_SPILL_BYTES / 2, /* a larger one has no business here */
 };
 
 struct dump_stage {

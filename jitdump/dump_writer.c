@@ -13,10 +13,7 @@
 #define GAP_MIN_BYTES (UINT64_C(1) << 20)
 #define GAP_MAX_BYTES ((UINT64_C(16) << 20) - (64 << 10))
 
-enum {
-    GAP_LEAST_BYTES = STAGE_MAIN_BYTES + JR_PREFIX_BYTES, /* to empty main in one go */
-    LARGE_BYTES = STAGE_SPILL_BYTES / 2, /* a larger group has no business in the stage */
-};
+enum { GAP_LEAST_BYTES = STAGE_MAIN_BYTES + JR_PREFIX_BYTES /* to empty main in one go */ };
 
 #define RETRY_NS UINT64_C(100000000)
 
@@ -334,19 +331,7 @@ static int flush(struct dump_writer *writer)
 
 /* ---- Groups ---- */
 
-static void take_room(struct dump_writer *writer, uint64_t now, uint8_t *at, uint64_t bytes,
-                      bool new_function, struct dump_room *room)
-{
-    room->sink = byte_sink_over(at, (size_t)bytes);
-    /* Another thread that was here first may have read a later time. */
-    room->timestamp = now > writer->last_time ? now : writer->last_time + 1;
-    room->code_index = writer->next_code_index;
-    room->new_function = new_function;
-    room->writer = writer;
-}
-
-/* Wait until there is room for BYTES in the stage.  The lock is held, and if this fails it is not any more. */
-static int wait_for_room(struct dump_writer *writer, uint64_t bytes)
+int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
 {
     while (!jd_stage_holds(&writer->stage, bytes)) {
         if (!writer->stage.spilling) {
@@ -364,9 +349,8 @@ static int wait_for_room(struct dump_writer *writer, uint64_t bytes)
     return 0;
 }
 
-/* A group that goes to the body at once: everybody waits. */
-static int begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes, bool new_function,
-                       struct dump_room *room)
+int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
+                          bool new_function, struct dump_room *room)
 {
     room->large = malloc((size_t)bytes);
     if (!room->large)
@@ -375,27 +359,8 @@ static int begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &room->cancel_state);
     pthread_mutex_lock(&writer->body_mutex);
     jd_lock(&writer->lock);
-    take_room(writer, now, room->large, bytes, new_function, room);
+    jd_writer_take(writer, now, room->large, bytes, new_function, room);
     return 0;
-}
-
-int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes, bool new_function,
-                    struct dump_room *room)
-{
-    if (bytes > LARGE_BYTES)
-        return begin_large(writer, now, bytes, new_function, room);
-    room->large = NULL;
-    jd_lock(&writer->lock);
-    int error = wait_for_room(writer, bytes);
-    if (!error)
-        take_room(writer, now, writer->stage.data + writer->stage.end, bytes, new_function, room);
-    return error;
-}
-
-static void count_group(struct dump_writer *writer, const struct dump_room *room)
-{
-    writer->last_time = room->timestamp;
-    writer->next_code_index += room->new_function;
 }
 
 static int add_large(struct dump_writer *writer, const struct dump_room *room)
@@ -410,12 +375,12 @@ static int add_large(struct dump_writer *writer, const struct dump_room *room)
     return jd_body_add(&writer->body, room->large, (size_t)bytes, writer->stage.offset);
 }
 
-static int end_large(struct dump_room *room, bool whole)
+int jd_writer_end_large(struct dump_room *room, bool whole)
 {
     struct dump_writer *writer = room->writer;
     int error = whole ? add_large(writer, room) : -EINVAL;
     if (!error)
-        count_group(writer, room);
+        jd_writer_count(room);
     jd_unlock(&writer->lock);
     pthread_mutex_unlock(&writer->body_mutex);
     pthread_setcancelstate(room->cancel_state, &room->cancel_state);
@@ -423,30 +388,14 @@ static int end_large(struct dump_room *room, bool whole)
     return whole && error ? cannot_grow(writer, error) : error;
 }
 
-/* Whether this thread should empty main: one does at a time. */
-static bool takes_over_drain(struct dump_writer *writer)
+void jd_writer_unlock_spilling(struct dump_writer *writer)
 {
-    if (!writer->stage.spilling || writer->draining || is_fresh(&writer->drain_failure))
-        return false;
-    return writer->draining = true;
-}
-
-int jd_writer_end(struct dump_room *room)
-{
-    struct dump_writer *writer = room->writer;
-    bool whole = !room->sink.overflow && room->sink.size == room->sink.capacity;
-    if (room->large)
-        return end_large(room, whole);
-    if (whole) {
-        jd_stage_append(&writer->stage, (uint32_t)room->sink.size, room->first_id,
-                        room->first_total_size);
-        count_group(writer, room);
-    }
-    bool drains = takes_over_drain(writer);
+    bool drains = !writer->draining && !is_fresh(&writer->drain_failure);
+    if (drains)
+        writer->draining = true;
     jd_unlock(&writer->lock);
     if (drains)
         drain(writer); /* a failure is for whoever finds no room any more */
-    return whole ? 0 : -EINVAL;
 }
 
 /* ---- The end ---- */

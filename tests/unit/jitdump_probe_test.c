@@ -235,6 +235,18 @@ static void test_answers_last_some_time(void **state)
     assert_false(results[3]);
 }
 
+/* Code that would end at a lower address than it begins is not in the pages that were just asked for. */
+static void test_code_at_the_end_of_addresses(void **state)
+{
+    const void *last = (const void *)(UINTPTR_MAX - CODE_BYTES / 2);
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        assert_true(jd_code_is_readable(pages, CODE_BYTES, clock_ns()));
+        assert_false(jd_code_is_readable(last, CODE_BYTES, clock_ns()));
+    }
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +257,7 @@ int main(void)
         TEST(test_large),
         TEST(test_changes_between_calls),
         TEST(test_answers_last_some_time),
+        TEST(test_code_at_the_end_of_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
