@@ -91,6 +91,12 @@ static bool freeze(uint8_t *data, int fd, size_t size)
            memcmp(&before, &after, sizeof before) == 0;
 }
 
+/* A file that is cut within its last page gives zeros there instead of SIGBUS, so that nobody would notice. */
+static void keep_last_page(uint8_t *data, int fd, size_t size)
+{
+    copy_pages(data, fd, size - 1, size);
+}
+
 const uint8_t *dump_mapping_make(int fd, struct stat *status)
 {
     for (int i = 0;; i++) {
@@ -100,8 +106,10 @@ const uint8_t *dump_mapping_make(int fd, struct stat *status)
             return NULL;
         uint8_t *data =
             (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
-        if (i == TRIES || !is_being_written(fd) || freeze(data, fd, size))
+        if (i == TRIES || !is_being_written(fd) || freeze(data, fd, size)) {
+            keep_last_page(data, fd, size);
             return data;
+        }
         munmap(data, size);
         if (size_of(fd) > size && fstat(fd, status))
             return NULL;

@@ -32,6 +32,18 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct cause cause, cons
     return -1;
 }
 
+/* Where a hole at the end of FD begins: what a runtime reserved and never used need not be looked at.  SIZE if there is none, or if the
+ * file system can't tell. */
+static size_t hole_at_end(int fd, size_t size)
+{
+    off_t data = 0, hole = 0;
+    if (lseek(fd, (off_t)size - 1, SEEK_DATA) >= 0 || errno != ENXIO)
+        return size;
+    while ((data = lseek(fd, hole, SEEK_DATA)) >= 0 && (hole = lseek(fd, data, SEEK_HOLE)) >= 0)
+        continue;
+    return hole >= 0 && (size_t)hole < size ? (size_t)hole : size;
+}
+
 static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
 {
     struct stat status;
@@ -47,6 +59,7 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     if (!dump->data)
         return refuse(cause, "can't read it: %s", file_bytes_error(errno));
     dump->size = (size_t)status.st_size;
+    dump->used_bytes = hole_at_end(fd, dump->size);
     dump->mapped = true;
     return 0;
 }
@@ -148,7 +161,6 @@ static int read_header(struct jit_dump *dump, struct cause cause)
 {
     if (dump->size < JITHEADER_BYTES)
         return refuse(cause, "only %zu bytes long, less than a jitdump header", dump->size);
-    dump->used_bytes = dump->size;
     while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)
         dump->used_bytes--;
     struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, false);
@@ -191,7 +203,7 @@ int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t c
 int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, size_t size,
                   char *cause, size_t cause_bytes)
 {
-    *dump = (struct jit_dump){.path = path, .data = data, .size = size};
+    *dump = (struct jit_dump){.path = path, .data = data, .size = size, .used_bytes = size};
     return read_header(dump, (struct cause){cause, cause_bytes});
 }
 

@@ -1,4 +1,5 @@
-/* A dump that is read while its process goes on: each pass sees the same, and all that had returned before. */
+/* A dump that is read while its process goes on: each pass sees the same, and all that had returned before.  And one that is cut while
+ * it is read. */
 #include "tests/unit/jitdump_test.h"
 
 #include "injector/jit/jit_dump.h"
@@ -80,10 +81,37 @@ static void test_read_while_written(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* Where a whole page is cut away there is SIGBUS, by which the command notices; within a page there would be zeros. */
+static void test_a_cut_within_the_last_page_changes_nothing(void **state)
+{
+    static const uint8_t bytes[5000] = {0x90};
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    struct jitdump *written;
+    struct jit_dump dump;
+    char cause[256];
+    (void)state;
+    code.name = "f";
+    code.code_addr = 0x10000;
+    code.bytes = bytes;
+    code.code_size = sizeof bytes;
+    assert_int_equal(try_open(&written), 0);
+    assert_int_equal(jitdump_add_code_on(written, &code, NULL), 0);
+    assert_int_equal(jitdump_close(written), 0);
+    assert_int_equal(jit_dump_open(&dump, path, cause, sizeof cause), 0);
+    struct dump_bytes before = read_dump(path);
+    assert_int_equal(dump.size, before.size);
+    assert_int_equal(truncate(path, (off_t)before.size - 10), 0);
+    assert_memory_equal(dump.data, before.data, before.size);
+    free(before.data);
+    jit_dump_close(&dump);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read_while_written, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_cut_within_the_last_page_changes_nothing, make_dir,
+                                        remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

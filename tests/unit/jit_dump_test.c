@@ -158,6 +158,27 @@ static void test_tail_of_zeros_was_never_used(void **state)
     }
 }
 
+/* To look at each byte of it would take minutes. */
+static void test_hole_at_the_end_is_not_read(void **state)
+{
+    char cause[256];
+    struct jit_dump dump;
+    struct jit_record record;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 1);
+    write_scratch(built.bytes, built.sink.size);
+    assert_int_equal(truncate(scratch_file, (off_t)1 << 38), 0);
+    alarm(60);
+    assert_int_equal(jit_dump_open(&dump, scratch_file, cause, sizeof cause), 0);
+    struct jit_dump_walk walk = jit_dump_begin(&dump);
+    assert_int_equal(jit_dump_next(&walk, &record), JIT_DUMP_MORE);
+    assert_memory_equal(record.load.code, "code", 4);
+    assert_int_equal(jit_dump_next(&walk, &record), JIT_DUMP_WHOLE);
+    alarm(0);
+    jit_dump_close(&dump);
+}
+
 static void test_record_past_the_end_of_the_file_is_a_cut(void **state)
 {
     size_t count;
@@ -248,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_addresses_are_as_wide_as_the_machine),
         cmocka_unit_test(test_dump_without_records_is_whole),
         cmocka_unit_test(test_tail_of_zeros_was_never_used),
+        cmocka_unit_test(test_hole_at_the_end_is_not_read),
         cmocka_unit_test(test_record_past_the_end_of_the_file_is_a_cut),
         cmocka_unit_test(test_record_shorter_than_its_prefix_is_a_cut),
         cmocka_unit_test(test_cut_at_every_byte_gives_the_whole_records),
