@@ -7,7 +7,7 @@ out=$build/demo
 rm -rf "$out" && mkdir -p "$out" && cd "$out"
 
 run() {
-    echo "\$ $*"
+    echo "\$ $*" >&2
     "$@"
 }
 

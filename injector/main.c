@@ -32,7 +32,7 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].what);
-    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command.\n");
+    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version the version.\n");
 }
 
 /* Large arrays that grow are copied less, and memory that is free again is used again, instead of given back and asked for

@@ -203,7 +203,7 @@ struct jitdump_frame {
     size_t epilogue_count;
 };
 
-/* For initialisers in C: the two members each from a list. */
+/* For initialisers in C: the two members each from a list.  In a function, a frame with JITDUMP_EPILOGUES can't be static. */
 #ifndef __cplusplus
 #define JITDUMP_SAVED(...)                                                                         \
     .saved = {__VA_ARGS__}, .saved_count = (uint32_t)sizeof((uint8_t[]){__VA_ARGS__})

@@ -99,7 +99,8 @@ static const char *remedy_for_creating(int error)
     case EEXIST:
         return "; somebody put it there this moment: find out who";
     case ENOENT:
-        return "; the directory does not exist: create it, or set JITDUMPDIR to one that does";
+        return "; the directory does not exist, or no file can be made in it: create it, or set "
+               "JITDUMPDIR to another";
     case EACCES:
     case EROFS:
         return "; set JITDUMPDIR to a directory that you may write to";

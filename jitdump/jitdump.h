@@ -213,6 +213,8 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM, -EFBIG at the file size limit, for which no signal is raised, or at max_bytes; -EBADF
  * if the program closed the file's descriptor), or in a child of opening it.  A function that could not be
  * recorded is counted in jitdump_lost() and leaves no trace in the file; calls try again, every 100 ms.
+ *
+ * Which addresses code can have is not judged here: perfjit leaves out, and tells, what lies where no process has memory.
  * Since 0.1.0.  */
 static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
                                    uint64_t *code_index)

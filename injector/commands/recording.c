@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static error_t add_path(char ***paths, size_t *count, size_t *capacity, char *path)
 {
@@ -44,12 +45,21 @@ void recording_request_free(struct recording_request *request)
     free(request->perf_maps);
 }
 
+/* A wrong root would be no root: dumps would be looked for on this machine. */
+static int check_root(const char *root, struct findings *findings)
+{
+    struct stat status;
+    if (!root || (stat(root, &status) == 0 && S_ISDIR(status.st_mode)))
+        return 0;
+    return failure(findings, "--root %s: not a directory that can be looked into", root);
+}
+
 int recording_open(struct recording *recording, const char *path,
                    const struct recording_request *request, struct findings *findings)
 {
     const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
                                                request->perf_map_count, request->root};
-    if (perf_input_open(&recording->input, path, findings) ||
+    if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings) ||
         profile_read(&recording->profile, &recording->input.file, findings) ||
         jit_processes_read(&recording->processes, &recording->profile, request->dumps,
                            request->dump_count, &perf_maps, request->root, request->any_owner,

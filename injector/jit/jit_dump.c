@@ -194,7 +194,8 @@ int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t c
     /* O_NONBLOCK: the path comes from the profile, and may name a FIFO by now. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return refuse(why, "%s", strerror(errno));
+        return refuse(why, "%s%s", strerror(errno),
+                      errno == EACCES ? "; run perfjit as somebody who may read it" : "");
     int result = map_dump(dump, fd, why);
     close(fd);
     return result ? result : read_header(dump, why);

@@ -220,12 +220,37 @@ static const struct reason reasons[] = {
     {FINDING_MAP_LINES, "; there is no other map, and no dump"},
 };
 
+/* Whether PATH is a file that perfjit or perf inject made for a recording. */
+static bool is_image_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    unsigned pid, number, build_id;
+    int end = 0;
+    if (sscanf(name, "jit-%u-%u-%8x.so%n", &pid, &number, &build_id, &end) < 3)
+        sscanf(name, "jitted-%u-%u.so%n", &pid, &number, &end);
+    return end > 0 && name[end] == '\0';
+}
+
+static const char *first_image(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->map_count; i++)
+        if (is_image_name(profile->maps[i].map.filename))
+            return profile->maps[i].map.filename;
+    return NULL;
+}
+
 /* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
+    const char *image = first_image(profile);
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (findings->count[reasons[i].kind])
             return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
+    if (image)
+        return failure(findings,
+                       "%s: has been injected already: it names %s; give perfjit the recording as "
+                       "perf record wrote it",
+                       profile->file->path, image);
     return failure(findings,
                    "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump, and "
                    "none that has executable memory left a perf map that names code there "

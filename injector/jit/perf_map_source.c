@@ -322,6 +322,8 @@ static int parse_given(const char *text, uint32_t *pid, const char **path,
     if (*text >= '0' && *text <= '9' && *end == ':' && number <= UINT32_MAX) {
         *pid = (uint32_t)number;
         *path = end + 1;
+        if (!**path)
+            return failure(findings, "--perf-map %s names no file: --perf-map PID:FILE", text);
     } else if (!perf_map_name_pid(text, pid)) {
         return failure(findings,
                        "%s: not named perf-<pid>.map; say whose it is with --perf-map PID:FILE",

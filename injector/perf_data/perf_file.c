@@ -53,7 +53,7 @@ static int open_and_map(struct perf_file *file, struct findings *findings)
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return failure(findings, "%s: can't open it: %s%s", file->path, strerror(errno),
-                       errno == ENOENT ? "; name the recording with -i FILE" : "");
+                       errno == ENOENT ? "; name another: perfjit inject -i FILE, perfjit check FILE" : "");
     int result = map_file(file, fd, findings);
     close(fd);
     return result;

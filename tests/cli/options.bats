@@ -137,11 +137,37 @@ has_names() {
     cmp given.data perf.jit.data
 }
 
-@test "the output can be injected again: status and names stay" {
+@test "a recording that was injected already, by perfjit or by perf: 1, and it is said" {
     perfjit inject -o once.data
     run --separate-stderr perfjit inject -i once.data -o twice.data
     exits 1
-    says "no jitdump found"
+    says "once.data: has been injected already" "once.data.dso/jit-" "as perf record wrote it"
+    perf inject --jit -i perf.data -o theirs.data
+    run --separate-stderr perfjit inject -i theirs.data -o twice.data
+    exits 1
+    says "theirs.data: has been injected already" "/jitted-"
+    [ ! -e twice.data ]
+}
+
+@test "--root: what is no directory is not taken for this machine's root: 1" {
+    touch file
+    for root in missing file; do
+        for command in "inject -o out.data" check; do
+            run --separate-stderr perfjit $command --root "$root"
+            exits 1
+            says "--root $root: not a directory"
+        done
+    done
+    [ ! -e out.data ]
+}
+
+@test "a recording that is not there: what to do, in words that each command takes" {
+    run --separate-stderr perfjit check missing.data
+    exits 1
+    says "missing.data: can't open it" "perfjit check FILE"
+    run --separate-stderr perfjit inject -i missing.data
+    exits 1
+    says "missing.data: can't open it" "perfjit inject -i FILE"
 }
 
 # ---- Progress ----

@@ -98,3 +98,10 @@ set_trap() {
         done
     done
 }
+
+@test "a dump that the user may not read: it is said who can" {
+    install -m 600 /dev/null secret.dump
+    run --separate-stderr as_user build/perfjit dump secret.dump
+    exits 1
+    says "secret.dump: Permission denied; run perfjit as somebody who may read it"
+}

@@ -284,6 +284,7 @@ refused() {
 
 @test "--perf-map: not there, no pid, a pid that was not recorded, two for one process: 1" {
     options="--perf-map /nowhere/perf-$pid.map" refused "/nowhere/perf-$pid.map: No such file or directory"
+    options="--perf-map 12:" refused "--perf-map 12: names no file"
     options="--perf-map anon.truth" refused "anon.truth: not named perf-<pid>.map" "--perf-map PID:FILE"
     options="--perf-map 1:maps/perf-$pid.map" refused "process 1 of maps/perf-$pid.map is not in this recording"
     options="--perf-map maps/perf-$pid.map --perf-map $pid:maps/perf-$pid.map" refused "has another map given"
