@@ -270,7 +270,7 @@ keep)
     say "wrote bench/ratios.txt"
     ;;
 full)
-    stat -f -c 'file_system %T' "$work" >>"$facts"
+    echo "file_system $(findmnt -no FSTYPE -T "$work")" >>"$facts"
     mkdir -p "$raw"
     cp "$times" "$facts" "$work/writer" "$work/ratios" "$raw"
     . "$here/table.sh" >"$here/results.md"
