@@ -33,15 +33,18 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct cause cause, cons
 }
 
 /* Where a hole at the end of FD begins: what a runtime reserved and never used need not be looked at.  SIZE if there is none, or if the
- * file system can't tell. */
+ * file system can't tell; or if the file was cut since SIZE bytes of it were mapped, as libjitdump cuts it when it ends. */
 static size_t hole_at_end(int fd, size_t size)
 {
+    struct stat status;
     off_t data = 0, hole = 0;
     if (lseek(fd, (off_t)size - 1, SEEK_DATA) >= 0 || errno != ENXIO)
         return size;
     while ((data = lseek(fd, hole, SEEK_DATA)) >= 0 && (hole = lseek(fd, data, SEEK_HOLE)) >= 0)
         continue;
-    return hole >= 0 && (size_t)hole < size ? (size_t)hole : size;
+    if (hole < 0 || fstat(fd, &status) || (size_t)status.st_size < size)
+        return size;
+    return (size_t)hole;
 }
 
 static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
