@@ -44,7 +44,7 @@ static size_t hole_at_end(int fd, size_t size)
         continue;
     if (hole < 0 || fstat(fd, &status) || (size_t)status.st_size < size)
         return size;
-    return (size_t)hole;
+    return (size_t)hole < size ? (size_t)hole : size; /* it may have grown, too */
 }
 
 static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
