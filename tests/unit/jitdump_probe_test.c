@@ -233,6 +233,7 @@ static void test_answers_last_some_time(void **state)
     assert_true(results[1] || !clock_is_quick());
     assert_false(results[2]);
     assert_false(results[3]);
+    assert_int_equal(jitdump_close(dump), 0);
 }
 
 /* Code that would end at a lower address than it begins is not in the pages that were just asked for. */
