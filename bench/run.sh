@@ -108,17 +108,18 @@ inject_size() { # FUNCTIONS
     say "$n functions"
     record "$dir" "$build/bench/functions" -n "$n"
     local image="$build/perfjit inject -q -i $dir/perf.data -o $work/run/image"
-    local -a commands=(perfjit-image "$image"
-        floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)")
+    measure inject "$n" "$rounds" perfjit-image "$image" \
+        floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)"
+    # Beside those that make a file for each function it has turns of its own: they take long, and the disk is busy for seconds
+    # after 100 000 files have been removed.
+    local -a slow=()
     [ "$n" -gt "$function_max" ] ||
-        commands+=(perfjit-function "$build/perfjit inject -q --layout function -i $dir/perf.data -o $work/run/function")
-    measure inject "$n" "$rounds" "${commands[@]}"
+        slow+=(perfjit-function "$build/perfjit inject -q --layout function -i $dir/perf.data -o $work/run/function")
     if [ "$n" -le "$perf_max" ]; then
-        # Once more beside perf, which takes so long that a turn of it is two of the others.
-        local -a slow=(perf-inject "perf inject --jit -i $dir/perf.data -o $work/run/perf" perfjit-image "$image")
+        slow+=(perf-inject "perf inject --jit -i $dir/perf.data -o $work/run/perf")
         [ -z "$new_perf" ] || slow+=(new-perf-inject "$new_perf inject --jit -i $dir/perf.data -o $work/run/new")
-        measure inject "$n" "$(((rounds + 1) / 2))" "${slow[@]}"
     fi
+    [ ${#slow[@]} = 0 ] || measure inject "$n" "$(((rounds + 1) / 2))" "${slow[@]}" perfjit-beside "$image"
     bytes=$("$build/bench/peak_memory" "$build/perfjit" inject -q -i "$dir/perf.data" -o "$dir/kept")
     echo "peak_anonymous_$n $bytes" >>"$facts"
     echo "files_$n $(find "$dir/kept.dso" -type f | wc -l)" >>"$facts"
@@ -186,9 +187,13 @@ put_ratio() { # NAME VALUE
     [ -z "$2" ] || echo "$1 $2"
 }
 
-against() { # WHAT FUNCTIONS TOOL OTHER: how many times faster TOOL is, on the clock and in CPU time
-    put_ratio "$1_$2_$3_vs_$4" "$(ratio "$(median "$1" "$4" "$2" 4)" "$(median "$1" "$3" "$2" 4)")"
-    put_ratio "$1_$2_$3_vs_$4_cpu" "$(ratio "$(median "$1" "$4" "$2" 5)" "$(median "$1" "$3" "$2" 5)")"
+# against WHAT FUNCTIONS TOOL OTHER: how many times faster TOOL is, on the clock and in CPU time; if it had turns of its own beside the
+# slow ones, in these.
+against() {
+    local tool=$3
+    if [ "$4" != floor ] && [ -n "$(median "$1" perfjit-beside "$2" 4)" ]; then tool=${3/image/beside}; fi
+    put_ratio "$1_$2_$3_vs_$4" "$(ratio "$(median "$1" "$4" "$2" 4)" "$(median "$1" "$tool" "$2" 4)")"
+    put_ratio "$1_$2_$3_vs_$4_cpu" "$(ratio "$(median "$1" "$4" "$2" 5)" "$(median "$1" "$tool" "$2" 5)")"
 }
 
 writer_ratio() { # BYTES THREADS OTHER
