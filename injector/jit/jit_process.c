@@ -242,10 +242,10 @@ static const char *first_image(const struct profile *profile)
 /* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    const char *image = first_image(profile);
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (findings->count[reasons[i].kind])
             return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
+    const char *image = first_image(profile);
     if (image)
         return failure(findings,
                        "%s: has been injected already: it names %s; give perfjit the recording as "
