@@ -1,10 +1,10 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
-#include "injector/array.h"
 #include "injector/image/debug_image.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/image_text.h"
+#include "injector/image/symbol_table.h"
 #include "injector/image/text_stream.h"
 #include "injector/image/unwind_table.h"
 #include "injector/interruption.h"
@@ -41,8 +41,9 @@ static const char *const section_names[SECTIONS] = {
     [SECTION_SHSTRTAB] = ".shstrtab",
 };
 
-/* What is loaded stands in front: perf 6.1 goes through the segments anew for each symbol, up to the one that it lies in.  Of that the
- * text is the last (elf_image.h).  The tables' segments come into play only if there are tables. */
+/* What is loaded stands in front, and is one segment if it can be: perf 6.1 goes through the segments anew for each symbol, up to
+ * the one that it lies in.  Of what is loaded the text is the last (elf_image.h).  The tables' segments come into play only if there
+ * are tables. */
 enum segment {
     SEGMENT_HEADERS,
     SEGMENT_TABLES,
@@ -67,10 +68,7 @@ struct elf_writer {
     const struct jit_dump *dump; /* of the first function: says machine and byte order */
     Elf *elf;
     int class;
-    void *symbols; /* in the program's own byte order, as libelf wants them */
-    size_t symbols_bytes;
-    char *strings;
-    size_t strings_bytes;
+    struct symbol_table symbols;
     char section_strings[SHSTRTAB_BYTES];
     size_t section_strings_bytes;
     GElf_Word section_name[SECTIONS];  /* offsets into section_strings */
@@ -111,28 +109,6 @@ static void fill_section_names(struct elf_writer *writer)
     writer->section_strings_bytes = at;
 }
 
-static size_t symbol_bytes(const struct elf_writer *writer)
-{
-    return writer->class == ELFCLASS64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-}
-
-static int make_tables(struct elf_writer *writer)
-{
-    size_t count = writer->image->function_count;
-    size_t names = (size_t)writer->image->names_bytes + 1;
-    writer->symbols_bytes = (count + 1) * symbol_bytes(writer);
-    writer->symbols = malloc(writer->symbols_bytes);
-    writer->strings = malloc(names);
-    if (!writer->symbols || !writer->strings || names > UINT32_MAX)
-        return -1;
-    array_in_large_pages(writer->symbols, writer->symbols_bytes);
-    array_in_large_pages(writer->strings, names);
-    memset(writer->symbols, 0, symbol_bytes(writer));
-    writer->strings[0] = '\0';
-    writer->strings_bytes = 1;
-    return 0;
-}
-
 static int make_unwind_tables(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
@@ -140,49 +116,6 @@ static int make_unwind_tables(struct elf_writer *writer)
         return 0;
     writer->tables = malloc((size_t)(image->hdr_bytes + image->eh_frame_bytes));
     return !writer->tables || unwind_table_fill(image, writer->process, writer->tables) ? -1 : 0;
-}
-
-static void set_symbol(struct elf_writer *writer, size_t at, size_t name, uint64_t value,
-                       uint64_t size)
-{
-    unsigned char info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
-    if (writer->class == ELFCLASS64)
-        ((Elf64_Sym *)writer->symbols)[at] = (Elf64_Sym){.st_name = (Elf64_Word)name,
-                                                         .st_info = info,
-                                                         .st_shndx = SECTION_TEXT,
-                                                         .st_value = value,
-                                                         .st_size = size};
-    else
-        ((Elf32_Sym *)writer->symbols)[at] = (Elf32_Sym){.st_name = (Elf32_Word)name,
-                                                         .st_info = info,
-                                                         .st_shndx = SECTION_TEXT,
-                                                         .st_value = (Elf32_Addr)value,
-                                                         .st_size = (Elf32_Word)size};
-}
-
-/* Names stand far apart in the dump: without a hint each is waited for. */
-static void fetch_name(const struct elf_writer *writer, size_t i)
-{
-    if (i >= writer->image->function_count)
-        return;
-    const struct jit_function *function = function_at(writer, i);
-    __builtin_prefetch(function->name);
-    __builtin_prefetch(function->name + function->name_bytes);
-}
-
-static void fill_tables(struct elf_writer *writer)
-{
-    enum { AHEAD = 16 };
-    for (size_t i = 0; i < writer->image->function_count; i++) {
-        const struct jit_function *function = function_at(writer, i);
-        fetch_name(writer, i + AHEAD);
-        char *name = writer->strings + writer->strings_bytes;
-        memcpy(name, function->name, function->name_bytes);
-        name[function->name_bytes] = '\0';
-        set_symbol(writer, i + 1, writer->strings_bytes, function->addr - writer->image->base,
-                   function->size);
-        writer->strings_bytes += function->name_bytes + (size_t)1;
-    }
 }
 
 /* The build-id covers all that a reader can tell two images apart by, the place in the process included: perf
@@ -197,8 +130,8 @@ static int fill_build_id(struct elf_writer *writer)
     const uint64_t whole[4] = {writer->image->base, writer->process->pid, writer->code.low64,
                                writer->code.high64};
     XXH3_128bits_update(state, whole, sizeof whole);
-    XXH3_128bits_update(state, writer->symbols, writer->symbols_bytes);
-    XXH3_128bits_update(state, writer->strings, writer->strings_bytes);
+    XXH3_128bits_update(state, writer->symbols.symbols, writer->symbols.symbols_bytes);
+    XXH3_128bits_update(state, writer->symbols.strings, writer->symbols.strings_bytes);
     if (writer->tables)
         XXH3_128bits_update(state, writer->tables,
                             (size_t)(writer->image->hdr_bytes + writer->image->eh_frame_bytes));
@@ -359,13 +292,13 @@ static int add_symtab(struct elf_writer *writer)
     size_t entries = writer->image->function_count + 1;
     return add_section(writer, SECTION_SYMTAB,
                        (GElf_Shdr){.sh_type = SHT_SYMTAB,
-                                   .sh_offset = place(writer, writer->symbols_bytes, 8),
-                                   .sh_size = writer->symbols_bytes,
+                                   .sh_offset = place(writer, writer->symbols.symbols_bytes, 8),
+                                   .sh_size = writer->symbols.symbols_bytes,
                                    .sh_link = writer->section_count + 2, /* .strtab comes next */
                                    .sh_info = (GElf_Word)entries,        /* all are local */
-                                   .sh_entsize = symbol_bytes(writer),
+                                   .sh_entsize = writer->symbols.symbol_bytes,
                                    .sh_addralign = 8},
-                       writer->symbols);
+                       writer->symbols.symbols);
 }
 
 static int add_strings(struct elf_writer *writer, enum section section, const char *strings,
@@ -383,7 +316,8 @@ static int add_sections(struct elf_writer *writer)
 {
     return add_note(writer) || add_text(writer) || add_tables(writer) || add_debug(writer) ||
            add_symtab(writer) ||
-           add_strings(writer, SECTION_STRTAB, writer->strings, writer->strings_bytes) ||
+           add_strings(writer, SECTION_STRTAB, writer->symbols.strings,
+                       writer->symbols.strings_bytes) ||
            add_strings(writer, SECTION_SHSTRTAB, writer->section_strings,
                        writer->section_strings_bytes);
 }
@@ -402,28 +336,44 @@ static GElf_Phdr segment_at(GElf_Word type, GElf_Word flags, uint64_t start, uin
                        .p_align = alignment};
 }
 
+/* Headers and text are one segment where nothing has to stand between them. */
+static bool is_in_one_segment(const struct elf_writer *writer)
+{
+    return !writer->tables && image_has_header_page(writer->image);
+}
+
+static bool has_segment(const struct elf_writer *writer, enum segment segment)
+{
+    if (segment == SEGMENT_HEADERS)
+        return !is_in_one_segment(writer);
+    return writer->tables || (segment != SEGMENT_TABLES && segment != SEGMENT_EH_FRAME);
+}
+
 static int add_segments(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
     uint64_t tables_bytes = image->hdr_bytes + image->eh_frame_bytes;
     uint64_t headers_bytes = image_has_header_page(image) ? IMAGE_PAGE_BYTES : image->text_start;
+    uint64_t text_start = is_in_one_segment(writer) ? 0 : image->text_start;
     const GElf_Phdr segments[SEGMENTS] = {
         [SEGMENT_HEADERS] = segment_at(PT_LOAD, PF_R, 0, headers_bytes, IMAGE_PAGE_BYTES),
         [SEGMENT_TABLES] =
             segment_at(PT_LOAD, PF_R, image->tables_start, tables_bytes, IMAGE_PAGE_BYTES),
-        [SEGMENT_TEXT] = segment_at(PT_LOAD, PF_R | PF_X, image->text_start,
-                                    image->text_end - image->text_start, IMAGE_PAGE_BYTES),
+        [SEGMENT_TEXT] = segment_at(PT_LOAD, PF_R | PF_X, text_start, image->text_end - text_start,
+                                    IMAGE_PAGE_BYTES),
         [SEGMENT_EH_FRAME] =
             segment_at(PT_GNU_EH_FRAME, PF_R, image->tables_start, image->hdr_bytes, 8),
         [SEGMENT_NOTE] = segment_at(PT_NOTE, PF_R, writer->note_start, NOTE_BYTES, 4),
     };
-    int count = 0;
-    if (!gelf_newphdr(writer->elf, writer->tables ? SEGMENTS : SEGMENTS - 2))
+    size_t count = 0;
+    for (int i = 0; i < SEGMENTS; i++)
+        count += has_segment(writer, (enum segment)i);
+    if (!gelf_newphdr(writer->elf, count))
         return -1;
+    int at = 0;
     for (int i = 0; i < SEGMENTS; i++) {
         GElf_Phdr phdr = segments[i];
-        bool absent = !writer->tables && (i == SEGMENT_TABLES || i == SEGMENT_EH_FRAME);
-        if (!absent && !gelf_update_phdr(writer->elf, count++, &phdr))
+        if (has_segment(writer, (enum segment)i) && !gelf_update_phdr(writer->elf, at++, &phdr))
             return -1;
     }
     return 0;
@@ -511,7 +461,7 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
 {
     struct progress silent = {0};
     char name[IMAGE_FILE_NAME_BYTES];
-    fill_tables(writer);
+    symbol_table_fill(&writer->symbols, writer->image, writer->process, SECTION_TEXT);
     if (image_text_write(writer->image, writer->process, -1, &silent, &writer->code))
         return failure(findings, "out of memory");
     if (fill(writer, findings))
@@ -551,7 +501,7 @@ static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
 {
     struct image_text text;
     image_text_begin(&text, writer->image, writer->process, dir_fd, draft, writer->progress);
-    fill_tables(writer);
+    symbol_table_fill(&writer->symbols, writer->image, writer->process, SECTION_TEXT);
     int fd = image_text_end(&text, &writer->code);
     if (fd < 0)
         return cannot_write(text.name, findings);
@@ -569,15 +519,14 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
-    if (make_tables(&writer) || make_unwind_tables(&writer) ||
+    if (symbol_table_make(&writer.symbols, image, writer.class) || make_unwind_tables(&writer) ||
         debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
                          writer.dump->big_endian))
         result = failure(findings, "out of memory");
     else
         result = image_text_is_large(image) ? write_large(&writer, index, dir_fd, draft, findings)
                                             : write_small(&writer, index, dir_fd, findings);
-    free(writer.symbols);
-    free(writer.strings);
+    symbol_table_free(&writer.symbols);
     free(writer.tables);
     debug_image_free(&writer.debug);
     return result;

@@ -6,11 +6,11 @@
  *     text_end    (of a function that is alone: program headers and note, because they must not stand in front of it)
  *     tables      .eh_frame_hdr, .eh_frame, if the process logged any: where it had nothing executable
  *                 .debug_*, perhaps compressed, if source lines or inlined calls of some functions are known
- *                 .symtab: a local FUNC symbol per function, with its size
- *                 .strtab, .shstrtab, section headers
+ *                 .symtab, .strtab: a symbol for each function (symbol_table.h)
+ *                 .shstrtab, section headers
  *
  * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is the text's, because
- * libdw takes its end for the module's, and the tables may stand behind other libraries.  docs/decisions.md has more.
+ * libdw takes its end for the module's, and the tables may stand behind other libraries.  Without tables it is one and the same.  docs/decisions.md has more.
  */
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H
