@@ -110,6 +110,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
          false},
     [FINDING_MAP_NOT_OURS] = {"perf map that need not be the process's own",
                               "left out; if it is, name it with --perf-map FILE", true},
+    [FINDING_MAP_STALE] = {"perf map of an earlier process with the same pid",
+                           "left out: nothing that was recorded is in it", false},
     [FINDING_MAP_UNUSABLE] = {"perf map that can't be read", "its functions stay [unknown]", true},
     [FINDING_MAP_LINES] = {"perf map with broken lines",
                            "these were skipped; the runtime died while it wrote, or several "

@@ -46,6 +46,7 @@ enum finding_kind {
     FINDING_FEATURE_BROKEN, /* a section of perf.data about the whole recording that is not all there */
     FINDING_KCORE_LEFT,     /* the copy of the kernel's code in a recording made with --kcore */
     FINDING_MAP_NOT_OURS,  /* /tmp/perf-<pid>.map that need not be the process's own */
+    FINDING_MAP_STALE,     /* a perf map that an earlier process with the same pid left behind */
     FINDING_MAP_UNUSABLE,  /* a perf map that can't be read */
     FINDING_MAP_LINES,     /* a perf map with lines that can't be read */
     FINDING_MAP_ELSEWHERE, /* a perf map of addresses where its process has no code */

@@ -152,27 +152,40 @@ int perf_map_file_read(struct perfmap_table **table, const char *path, struct fi
 
 /* ---- Whose it is ---- */
 
-/* Why the map with STATUS is not that of the process that began at BEGAN_NS; false if nothing speaks against it.  LIVE: the
- * process, or NULL. */
-static bool is_foreign(const struct perf_map_search *search, const struct stat *status,
-                       const struct live_process *live, uint64_t began_ns, char *cause)
+static bool is_this_machines(const struct perf_map_search *search)
 {
-    int64_t owner = (int64_t)status->st_uid;
+    return search->root || recording_host_is_here(&search->host);
+}
+
+/* Whether the map with STATUS was left by an earlier process with the pid of the one that began at BEGAN_NS; then CAUSE is set.  LIVE: the
+ * process, or NULL. */
+static bool is_stale(const struct perf_map_search *search, const struct stat *status,
+                     const struct live_process *live, uint64_t began_ns, char *cause)
+{
     uint64_t began_wall_ns = live ? live->started_wall_ns : 0;
     if (began_ns && search->host.has_wall_clock)
         began_wall_ns = recording_host_wall_ns(&search->host, began_ns);
+    if (!is_this_machines(search) || stat_ns(status->st_mtim) + CLOCK_SLACK_NS >= began_wall_ns)
+        return false;
+    snprintf(cause, CAUSE_BYTES,
+             "is older, by %" PRIu64 " s, than the process: it was left by an earlier one with "
+             "the same pid",
+             (began_wall_ns - stat_ns(status->st_mtim)) / NS_PER_S);
+    return true;
+}
+
+/* Why the map with STATUS need not be LIVE's, or that of a process that is no more; false if nothing speaks against it. */
+static bool is_foreign(const struct perf_map_search *search, const struct stat *status,
+                       const struct live_process *live, char *cause)
+{
+    int64_t owner = (int64_t)status->st_uid;
     if (owner != 0 && owner != (int64_t)geteuid() && owner != search->owner &&
         owner != file_owner_sudo_user() && !(live && owner == (int64_t)live->uid))
         snprintf(cause, CAUSE_BYTES, "belongs to user %" PRId64 ", who need not be the process's",
                  owner);
-    else if (!search->root && !recording_host_is_here(&search->host))
+    else if (!is_this_machines(search))
         snprintf(cause, CAUSE_BYTES, "the recording was made on another machine, '%s'",
                  search->host.name);
-    else if (stat_ns(status->st_mtim) + CLOCK_SLACK_NS < began_wall_ns)
-        snprintf(cause, CAUSE_BYTES,
-                 "is older, by %" PRIu64 " s, than the process: it was left by an earlier one with "
-                 "the same pid",
-                 (began_wall_ns - stat_ns(status->st_mtim)) / NS_PER_S);
     else
         return false;
     return true;
@@ -194,7 +207,9 @@ static int take(struct perfmap_table **table, const char *path,
         finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
         return 1;
     }
-    if (is_foreign(search, &status, live, began_ns, cause))
+    if (is_stale(search, &status, live, began_ns, cause))
+        finding(findings, FINDING_MAP_STALE, "%s: %s", path, cause);
+    else if (is_foreign(search, &status, live, cause))
         finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
     else if (parse(table, fd, &status, cause))
         finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);

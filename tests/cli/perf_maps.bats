@@ -308,6 +308,17 @@ refused() {
     refused "$map: is older, by" "--perf-map FILE"
 }
 
+@test "older than the process, which has a dump: left out, and nothing is lost" {
+    map=$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
+    cp "maps/${map##*/}" "$map"
+    touch -d '-1 hour' "$map"
+    run --separate-stderr perfjit inject -i both.data -o "$out"
+    exits 0
+    says "1 x perf map of an earlier process with the same pid" "$map: is older, by"
+    samples_and_chains "$out" >"$BATS_TEST_TMPDIR/after"
+    same "$BATS_TEST_TMPDIR/after" both.before
+}
+
 @test "older, but nothing tells when the process began (no -k): used" {
     node_map=$(grep -oE '/tmp/perf-.*' node.err)
     map=$node_map

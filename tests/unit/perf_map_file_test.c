@@ -72,7 +72,7 @@ static void assert_found(void)
 static void assert_refused(enum finding_kind kind, const char *words)
 {
     assert_null(table);
-    assert_int_equal(findings_lost(&findings), 1);
+    assert_int_equal(findings_lost(&findings), finding_is_lost(kind));
     assert_int_equal(findings.count[kind], 1);
     assert_non_null(strstr(findings.first[kind], map_path));
     if (!strstr(findings.first[kind], words))
@@ -187,7 +187,21 @@ static void test_older_than_the_process(void **state)
     assert_non_null(table);
     assert_int_equal(findings_lost(&findings), 0);
     find(search.host.perf_ns + 3600 * NS_PER_S);
-    assert_refused(FINDING_MAP_NOT_OURS, "is older, by 3");
+    assert_refused(FINDING_MAP_STALE, "is older, by 3");
+}
+
+/* That is certain, and a stranger's map only suspicious. */
+static void test_older_and_a_strangers(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    write_map("1000 10 f\n");
+    assert_int_equal(chown(map_path, STRANGER, STRANGER), 0);
+    search.host.has_wall_clock = true;
+    search.host.wall_ns = UINT64_C(1) << 62;
+    find(1);
+    assert_refused(FINDING_MAP_STALE, "is older, by ");
 }
 
 static void test_without_a_wall_clock_age_says_nothing(void **state)
@@ -199,7 +213,7 @@ static void test_without_a_wall_clock_age_says_nothing(void **state)
     assert_non_null(table);
 }
 
-/* In /tmp itself, where another machine's pids mean nothing. */
+/* In /tmp itself, where another machine's pids and clock mean nothing. */
 static void test_recorded_elsewhere(void **state)
 {
     char below_root[64];
@@ -210,7 +224,9 @@ static void test_recorded_elsewhere(void **state)
     write_map("1000 10 f\n");
     assert_found();
     strcpy(search.host.name, "elsewhere.invalid");
-    find(0);
+    search.host.has_wall_clock = true;
+    search.host.wall_ns = UINT64_C(1) << 62;
+    find(1);
     assert_refused(FINDING_MAP_NOT_OURS, "another machine, 'elsewhere.invalid'");
     remove(map_path);
     memcpy(map_path, below_root, sizeof below_root);
@@ -247,6 +263,7 @@ int main(void)
         TEST(test_too_large),
         TEST(test_of_a_stranger),
         TEST(test_older_than_the_process),
+        TEST(test_older_and_a_strangers),
         TEST(test_without_a_wall_clock_age_says_nothing),
         TEST(test_recorded_elsewhere),
         TEST(test_by_hand),
