@@ -3,6 +3,7 @@
 
 #include "injector/check/dump_report.h"
 #include "injector/jit/code_name.h"
+#include "injector/jit/injected_image.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -129,9 +130,9 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
-/* The last line: what all of it comes to. */
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL. */
 static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings)
+                           const struct findings *findings, const char *image)
 {
     uint64_t lost = findings_lost(findings);
     if (census->unknown)
@@ -141,23 +142,31 @@ static void report_verdict(struct report *report, const struct sample_census *ce
         report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
     if (census->unknown || census->not_told || lost)
         return;
-    report_line(report, census->named ? "sound: every sample in JIT code has a name"
-                                      : "no sample is in JIT code");
+    if (census->named)
+        report_line(report, "sound: every sample in JIT code has a name");
+    else if (!image)
+        report_line(report, "no sample is in JIT code");
+    else
+        report_line(report, "injected already, with %s: its JIT code counts among the libraries",
+                    image);
 }
 
 void profile_report(struct report *report, const struct census_question *question,
                     const struct sample_census *census, const struct findings *findings)
 {
     const char *path = question->profile->file->path;
+    const char *image = injected_image(question->profile);
     bool sound = !census->unknown && !census->not_told && !findings_lost(findings);
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);
+    if (image)
+        report_text(report, "injected", NULL, image);
     report_samples(report, census);
     report_processes(report, question);
     report_unknown(report, question, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings);
+    report_verdict(report, census, findings, image);
     report_close(report);
 }

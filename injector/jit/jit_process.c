@@ -4,6 +4,7 @@
 #include "injector/array.h"
 #include "injector/jit/given_dump.h"
 #include "injector/jit/heritage.h"
+#include "injector/jit/injected_image.h"
 #include "injector/jit/perf_map_source.h"
 #include "perfmap/perfmap.h"
 
@@ -221,32 +222,13 @@ static const struct reason reasons[] = {
     {FINDING_MAP_LINES, "; there is no other map, and no dump"},
 };
 
-/* Whether PATH is a file that perfjit or perf inject made for a recording. */
-static bool is_image_name(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    unsigned pid, number, build_id;
-    int end = 0;
-    if (sscanf(name, "jit-%u-%u-%8x.so%n", &pid, &number, &build_id, &end) < 3)
-        sscanf(name, "jitted-%u-%u.so%n", &pid, &number, &end);
-    return end > 0 && name[end] == '\0';
-}
-
-static const char *first_image(const struct profile *profile)
-{
-    for (size_t i = 0; i < profile->map_count; i++)
-        if (is_image_name(profile->maps[i].map.filename))
-            return profile->maps[i].map.filename;
-    return NULL;
-}
-
 /* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (findings->count[reasons[i].kind])
             return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
-    const char *image = first_image(profile);
+    const char *image = injected_image(profile);
     if (image)
         return failure(findings,
                        "%s: has been injected already: it names %s; give perfjit the recording as "

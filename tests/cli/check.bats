@@ -87,6 +87,24 @@ set_times() {
     grep -qx '  sound: every sample in JIT code has a name' text
 }
 
+@test "a recording that was injected: its JIT code counts among the libraries, and it says so" {
+    perfjit inject -q -i many.data -o ours.data
+    perf inject --jit -i many.data -o theirs.data
+    checked 0 many.data
+    local all
+    all=$(jq '.profile.samples | .jit_named + .in_files' json)
+    is '.profile | has("injected") | not'
+    for data in ours theirs; do
+        checked 0 $data.data
+        is '.profile.injected | test("/jit(ted)?-[0-9]+-[^/]*[.]so$")'
+        is '.profile.samples | .jit_named == 0 and .jit_unknown == 0'
+        grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
+    done
+    rm -f "${dump%/*}/jitted-$number"-*.so
+    checked 0 ours.data
+    is ".profile.samples.in_files == $all"
+}
+
 @test "perf.data is the default" {
     mv many.data perf.data
     checked 0
