@@ -2,17 +2,27 @@
 #include "injector/jit/injected_image.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
+
+/* Whether NAME is PATTERN, in which # stands for decimal digits and % for hexadecimal ones.  (sscanf keeps memory if the string changes
+ * under it, as that of a file may.) */
+static bool matches(const char *name, const char *pattern)
+{
+    for (; *pattern; pattern++) {
+        size_t length = *pattern == '#'   ? strspn(name, "0123456789")
+                        : *pattern == '%' ? strspn(name, "0123456789abcdef")
+                                          : *name == *pattern;
+        if (length == 0)
+            return false;
+        name += length;
+    }
+    return *name == '\0';
+}
 
 static bool is_image_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    unsigned pid, number, build_id;
-    int end = 0;
-    if (sscanf(name, "jit-%u-%u-%8x.so%n", &pid, &number, &build_id, &end) < 3)
-        sscanf(name, "jitted-%u-%u.so%n", &pid, &number, &end);
-    return end > 0 && name[end] == '\0';
+    return matches(name, "jit-#-#-%.so") || matches(name, "jitted-#-#.so");
 }
 
 const char *injected_image(const struct profile *profile)
