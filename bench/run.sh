@@ -146,12 +146,15 @@ report_size() { # FUNCTIONS
     rm -rf "$HOME/.debug" "$dir"/jitted-*
 }
 
-# read_script NAME ROUNDS PERF: that perf's script of a recording, and of what both made of it.
+# read_script NAME ROUNDS PERF: that perf's script of a recording, and of what both made of it, with inlined calls and without.
 read_script() {
-    local name=$1 count=$2 perf=$3 dir=$work/$1
+    local name=$1 count=$2 perf=$3 dir=$work/$1 option
     perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
-    measure script "$name" "$count" perf-inject "$perf script -i $dir/perf-inject.data" \
-        perfjit-image "$perf script -i $dir/kept" recording "$perf script -i $dir/perf.data"
+    for option in "" -no-inline; do
+        local script="$perf script ${option:+-$option} -i $dir"
+        measure "script$option" "$name" "$count" perf-inject "$script/perf-inject.data" \
+            perfjit-image "$script/kept" recording "$script/perf.data"
+    done
     rm -rf "$HOME/.debug"
 }
 
@@ -212,6 +215,7 @@ all_ratios() {
         against inject "$n" perfjit-image floor
         against report "$n" perfjit-image perf-inject
         against script "$n" perfjit-image perf-inject
+        against script-no-inline "$n" perfjit-image perf-inject
     done
     for bytes in 64 256 4096; do
         for threads in 1 2 4; do

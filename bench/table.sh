@@ -98,9 +98,9 @@ looks up inlined calls in chains of frame pointers (perf 6.1 does so only in sta
 |---|---|---|---|---|
 END
 for n in $sizes tinyjit node node-stripped; do
-    for what in report script; do
+    for what in report script script-no-inline; do
         [ -n "$(median $what perfjit-image "$n" 4)" ] || continue
-        printf '| perf %s, %s |%s %s × (%s ×) |\n' "$what" "$n" "$(cells $what "$n" perf-inject perfjit-image recording)" \
+        printf '| perf %s, %s |%s %s × (%s ×) |\n' "${what/-no-inline/ --no-inline}" "$n" "$(cells $what "$n" perf-inject perfjit-image recording)" \
             "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject")" "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject_cpu")"
     done
 done
