@@ -12,8 +12,7 @@
 #include <stddef.h>
 
 struct symbol_table {
-    void *
-        symbols; /* Elf64_Sym or Elf32_Sym, in the program's own byte order, as libelf wants them; the first is empty */
+    void *symbols; /* Elf64_Sym or Elf32_Sym in the program's own byte order; the first is empty */
     size_t symbols_bytes;
     size_t symbol_bytes; /* of each */
     char *strings;
