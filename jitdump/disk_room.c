@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <stdbool.h>
+#include <linux/magic.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -60,6 +61,20 @@ int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to)
     if (error && ftruncate(fd, (off_t)file_end) != 0)
         return error;
     return error;
+}
+
+/* With 1 MiB at a time, Linux 6.18: 66 instead of 92 ns for 363 bytes on ext4, below an overlay as well, and until they are on the disk 194
+ * instead of 220.  xfs 41 instead of 37, btrfs 344 instead of 356, tmpfs 156 instead of 139. */
+bool jd_disk_reserves_cheaply(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) == 0 &&
+           (status.f_type == EXT4_SUPER_MAGIC || status.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+void jd_disk_reserve(int fd, uint64_t from, uint64_t to)
+{
+    (void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
 }
 
 void jd_disk_write_in_place(int fd)

@@ -6,6 +6,7 @@
 #ifndef JITDUMP_DISK_ROOM_H
 #define JITDUMP_DISK_ROOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Make the file FD, whose end is at FILE_END, reach TO, with zeros on blocks of its own in [FROM, TO).  Between FILE_END and FROM
@@ -14,6 +15,13 @@
  * Returns 0 or a negative errno: -ENOSPC, -EDQUOT, -EIO, or -EFBIG beyond RLIMIT_FSIZE, for which no
  * SIGXFSZ is raised.  The file is as long as before then, if the disk lets it be.  */
 int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to);
+
+/* Whether new blocks of the file FD cost less if they are reserved in one go right before a large write takes them: on ext4, which
+ * else looks for each block of 4 KiB by itself. */
+bool jd_disk_reserves_cheaply(int fd);
+
+/* Reserve blocks for [FROM, TO), which are about to be written.  If that fails, it is for the write to say so. */
+void jd_disk_reserve(int fd, uint64_t from, uint64_t to);
 
 /* Have the new, empty file FD written in place, also by a file system (btrfs) that takes a new block for each change and has none
  * when the disk is full.  Others do not know of that, and need not. */

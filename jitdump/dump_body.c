@@ -1,6 +1,7 @@
 /* See dump_body.h. */
 #include "jitdump/dump_body.h"
 #include "jitdump/byte_sink.h"
+#include "jitdump/disk_room.h"
 #include "jitdump/dump_stage.h"
 #include "jitdump/jitdump_format.h"
 
@@ -10,7 +11,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { ID_AND_SIZE_BYTES = 8 };
+enum {
+    ID_AND_SIZE_BYTES = 8,
+    RESERVE_MIN_BYTES = 64 << 10, /* a smaller write is not worth a call */
+};
 
 uint64_t jd_file_size_limit(void)
 {
@@ -115,6 +119,8 @@ int jd_body_add(struct dump_body *body, const void *groups, size_t count, uint64
         {(char *)(uintptr_t)groups + ID_AND_SIZE_BYTES, count - ID_AND_SIZE_BYTES},
         {filler, sizeof filler}};
     int error = check(body, body->end + count + sizeof filler);
+    if (!error && body->reserves && count >= RESERVE_MIN_BYTES)
+        jd_disk_reserve(body->fd.number, body->end, body->end + count + sizeof filler);
     if (!error)
         error = write_pieces(body, pieces, 2, body->end + ID_AND_SIZE_BYTES);
     if (!error)

@@ -15,12 +15,14 @@
 
 #include "jitdump/held_fd.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct dump_body {
     struct held_fd fd;
-    uint64_t end; /* in the file */
+    uint64_t end;  /* in the file */
+    bool reserves; /* blocks for large writes (jd_disk_reserves_cheaply) */
 };
 
 /* The most that a file may have by its process's limit (RLIMIT_FSIZE), which may change at any time. */

@@ -8,49 +8,54 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels say EINVAL */
 #endif
 
-int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset)
+int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes)
 {
-    void *data = mmap(NULL, STAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
     if (data == MAP_FAILED)
         return -errno;
     /* A child has no business in its parent's file; and what was never there need not be found and
      * unmapped when a fork comes upon another thread that is just changing stages. */
-    madvise(data, STAGE_BYTES, MADV_DONTFORK);
-    madvise(data, STAGE_BYTES, MADV_POPULATE_WRITE); /* cheaper than a fault for each page */
-    *stage = (struct dump_stage){.data = data, .offset = offset, .stop = STAGE_MAIN_BYTES};
-    jd_stage_put_filler(stage, 0, STAGE_BYTES);
+    madvise(data, bytes, MADV_DONTFORK);
+    madvise(data, bytes, MADV_POPULATE_WRITE); /* cheaper than a fault for each page */
+    uint32_t main_bytes = bytes - bytes / STAGE_SPILL_DIVISOR;
+    *stage = (struct dump_stage){.data = data,
+                                 .offset = offset,
+                                 .bytes = bytes,
+                                 .main_bytes = main_bytes,
+                                 .stop = main_bytes};
+    jd_stage_put_filler(stage, 0, bytes);
     return 0;
 }
 
 void jd_stage_unmap(struct dump_stage *stage)
 {
     if (stage->data)
-        munmap(stage->data, STAGE_BYTES);
+        munmap(stage->data, stage->bytes);
     stage->data = NULL;
 }
 
 void jd_stage_spill(struct dump_stage *stage)
 {
-    jd_stage_put_filler(stage, STAGE_MAIN_BYTES, STAGE_BYTES);
-    jd_stage_put_filler(stage, stage->end, STAGE_MAIN_BYTES);
+    jd_stage_put_filler(stage, stage->main_bytes, stage->bytes);
+    jd_stage_put_filler(stage, stage->end, stage->main_bytes);
     stage->drained = 0;
     stage->full_end = stage->end;
-    stage->end = STAGE_MAIN_BYTES;
-    stage->stop = STAGE_BYTES;
+    stage->end = stage->main_bytes;
+    stage->stop = stage->bytes;
     stage->spilling = true;
 }
 
 void jd_stage_gather(struct dump_stage *stage)
 {
-    uint32_t bytes = stage->end - STAGE_MAIN_BYTES;
-    memcpy(stage->data, stage->data + STAGE_MAIN_BYTES, bytes);
-    jd_stage_put_filler(stage, bytes, STAGE_BYTES);
+    uint32_t bytes = stage->end - stage->main_bytes;
+    memcpy(stage->data, stage->data + stage->main_bytes, bytes);
+    jd_stage_put_filler(stage, bytes, stage->bytes);
 }
 
 void jd_stage_gathered(struct dump_stage *stage)
 {
-    stage->end -= STAGE_MAIN_BYTES;
-    stage->stop = STAGE_MAIN_BYTES;
+    stage->end -= stage->main_bytes;
+    stage->stop = stage->main_bytes;
     stage->spilling = false;
 }
 
@@ -62,8 +67,8 @@ void jd_stage_copy(struct dump_stage *to, const struct dump_stage *from)
         to->end = bytes;
         jd_stage_spill(to);
     }
-    uint32_t start = from->spilling ? STAGE_MAIN_BYTES : 0;
+    uint32_t start = from->spilling ? from->main_bytes : 0;
     memcpy(to->data + to->end, from->data + start, from->end - start);
     to->end += from->end - start;
-    jd_stage_put_filler(to, to->end, STAGE_BYTES);
+    jd_stage_put_filler(to, to->end, to->bytes);
 }

@@ -1,11 +1,11 @@
 /* The stage: the part of a dump's end that is mapped, and into which groups of records go first.
  *
- *      main, STAGE_MAIN_BYTES              spill, STAGE_SPILL_BYTES
+ *      main                                spill
  *      | group | group | FILLER ................................... |    as a rule
  *
  *      | group | group | group | FILLER .. | group | FILLER ....... |    while main is emptied into the body
  *      0       drained         full_end    |       end              |
- *                                          STAGE_MAIN_BYTES         STAGE_BYTES: the end of the file
+ *                                          main_bytes               bytes: the end of the file
  *
  * The mapping is shared, so what is stored there is in the file, also when the process is killed the next moment; and it
  * is small and used again and again, so that its pages are there and in the cache: a page that a store meets for
@@ -26,15 +26,18 @@
 #include <string.h>
 
 enum {
-    STAGE_MAIN_BYTES = 256 << 10,
-    STAGE_SPILL_BYTES = 64 << 10, /* not more than the main part, which takes over what is in it */
-    STAGE_BYTES = STAGE_MAIN_BYTES + STAGE_SPILL_BYTES,
-    STAGE_GROUP_MAX_BYTES = STAGE_SPILL_BYTES / 2, /* a larger one has no business here */
+    STAGE_FIRST_BYTES = 320 << 10, /* a short program's dump takes little of the disk */
+    STAGE_LATER_BYTES = 1280 << 10,
+    STAGE_SPILL_DIVISOR = 5, /* the spill is a fifth of a stage; main takes over what is in it */
+    /* Half of the smallest spill: a larger group has no business here. */
+    STAGE_GROUP_MAX_BYTES = STAGE_FIRST_BYTES / STAGE_SPILL_DIVISOR / 2,
 };
 
 struct dump_stage {
-    uint8_t *data;     /* STAGE_BYTES; NULL: none */
-    uint64_t offset;   /* in the file; a multiple of the page */
+    uint8_t *data;   /* NULL: none */
+    uint64_t offset; /* in the file; a multiple of the page */
+    uint32_t bytes;
+    uint32_t main_bytes;
     uint32_t end;      /* where the next group goes; in the spill if spilling */
     uint32_t stop;     /* the end of the part that end is in */
     bool spilling;     /* main takes no more groups: it is to be emptied */
@@ -56,8 +59,8 @@ static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total
     *(volatile u64_anywhere *)at = word;
 }
 
-/* The bytes of FD from OFFSET on, as an empty stage.  Their blocks must be there.  Returns 0 or a negative errno. */
-int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset);
+/* BYTES of FD from OFFSET on, as an empty stage.  Their blocks must be there.  Returns 0 or a negative errno. */
+int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes);
 
 void jd_stage_unmap(struct dump_stage *stage);
 
@@ -78,7 +81,7 @@ static inline void jd_stage_put_filler(struct dump_stage *stage, uint32_t from, 
 static inline void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uint32_t id,
                                    uint32_t total_size)
 {
-    jd_stage_put_filler(stage, stage->end + bytes, STAGE_BYTES);
+    jd_stage_put_filler(stage, stage->end + bytes, stage->bytes);
     jd_store_id_and_size(stage->data + stage->end, id, total_size);
     stage->end += bytes;
 }
@@ -91,7 +94,7 @@ void jd_stage_spill(struct dump_stage *stage);
 void jd_stage_gather(struct dump_stage *stage);
 void jd_stage_gathered(struct dump_stage *stage);
 
-/* Put into the empty TO what is visible in FROM. */
+/* Put into the empty TO, which is no smaller, what is visible in FROM. */
 void jd_stage_copy(struct dump_stage *to, const struct dump_stage *from);
 
 #endif

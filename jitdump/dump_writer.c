@@ -13,8 +13,6 @@
 #define GAP_MIN_BYTES (UINT64_C(1) << 20)
 #define GAP_MAX_BYTES ((UINT64_C(16) << 20) - (64 << 10))
 
-enum { GAP_LEAST_BYTES = STAGE_MAIN_BYTES + JR_PREFIX_BYTES /* to empty main in one go */ };
-
 #define RETRY_NS UINT64_C(100000000)
 
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error)
@@ -24,6 +22,7 @@ void jd_writer_init(struct dump_writer *writer, const char *path, struct first_e
     pthread_mutex_init(&writer->body_mutex, NULL);
     writer->body.fd.number = -1;
     writer->gap_bytes = GAP_MIN_BYTES;
+    writer->stage_bytes = STAGE_FIRST_BYTES;
     writer->path = path;
     writer->error = error;
 }
@@ -92,11 +91,25 @@ static uint64_t page_up(uint64_t bytes)
 
 static uint64_t file_end(const struct dump_writer *writer)
 {
-    return writer->stage.data ? writer->stage.offset + STAGE_BYTES : 0;
+    return writer->stage.data ? writer->stage.offset + writer->stage.bytes : 0;
 }
 
-/* Where a stage could begin that leaves GAP bytes behind the body, or LEAST at the least; 0: nowhere. */
-static uint64_t place_stage(const struct dump_writer *writer, uint64_t gap, uint64_t least)
+/* What the gap must have for main to be emptied in one go. */
+static uint64_t gap_least_bytes(const struct dump_writer *writer)
+{
+    return writer->stage.main_bytes + JR_PREFIX_BYTES;
+}
+
+/* Where a stage could be made. */
+struct stage_place {
+    uint64_t offset; /* 0: nowhere */
+    uint32_t bytes;
+};
+
+/* A place that leaves GAP bytes behind the body, or what the file's limit allows, but LEAST.  Where no other stage could follow it
+ * ends at the limit. */
+static struct stage_place place_stage(const struct dump_writer *writer, uint64_t gap,
+                                      uint64_t least, uint32_t bytes)
 {
     uint64_t limit = jd_file_size_limit();
     if (writer->max_bytes && writer->max_bytes < limit)
@@ -104,21 +117,24 @@ static uint64_t place_stage(const struct dump_writer *writer, uint64_t gap, uint
     uint64_t offset = page_up(writer->body.end + gap);
     if (offset < file_end(writer))
         offset = file_end(writer);
-    if (limit < STAGE_BYTES)
-        return 0;
-    if (offset > page_down(limit - STAGE_BYTES))
-        offset = page_down(limit - STAGE_BYTES);
-    return offset >= file_end(writer) && offset >= writer->body.end + least ? offset : 0;
+    if (limit < bytes)
+        return (struct stage_place){0};
+    uint64_t last = page_down(limit - bytes);
+    if (offset > last || last - offset < bytes)
+        offset = last;
+    if (offset < file_end(writer) || offset < writer->body.end + least)
+        offset = 0;
+    return (struct stage_place){offset, bytes};
 }
 
-/* Have the file reach behind a stage at OFFSET, which stays hidden in a FILLER of all that is new. */
-static int extend_file(const struct dump_writer *writer, uint64_t offset)
+/* Have the file reach behind a stage at PLACE, which stays hidden in a FILLER of all that is new. */
+static int extend_file(const struct dump_writer *writer, struct stage_place place)
 {
-    uint64_t end = file_end(writer), new_end = offset + STAGE_BYTES;
+    uint64_t end = file_end(writer), new_end = place.offset + place.bytes;
     const uint32_t filler[] = {JIT_FILLER, (uint32_t)(new_end - end), 0, 0};
     if (!jd_fd_is_ours(&writer->body.fd))
         return -EBADF;
-    int error = jd_disk_room(writer->body.fd.number, end, offset, new_end);
+    int error = jd_disk_room(writer->body.fd.number, end, place.offset, new_end);
     if (!error && end)
         error = jd_body_write(&writer->body, filler, sizeof filler, end);
     return error;
@@ -130,30 +146,35 @@ static void shorten_file(const struct dump_writer *writer, uint64_t end)
         (void)!ftruncate(writer->body.fd.number, (off_t)end);
 }
 
-static int make_stage_at(const struct dump_writer *writer, uint64_t offset,
+static int make_stage_at(const struct dump_writer *writer, struct stage_place place,
                          struct dump_stage *fresh)
 {
-    if (offset == 0)
+    if (place.offset == 0)
         return -EFBIG;
-    int error = extend_file(writer, offset);
+    int error = extend_file(writer, place);
     if (!error)
-        error = jd_stage_map(fresh, writer->body.fd.number, offset);
+        error = jd_stage_map(fresh, writer->body.fd.number, place.offset, place.bytes);
     if (error)
         shorten_file(writer, file_end(writer));
     return error;
 }
 
-/* Make a stage with a gap of LEAST bytes or more between the body and it.  Where gaps take blocks (FAT), a large one may not
- * fit. */
+/* Make a stage with a gap of LEAST bytes or more between the body and it.  A large stage may not fit, nor, where gaps take blocks
+ * (FAT), a large gap: then one of the size of the present one, which is always enough for what is in that. */
 static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_stage *fresh)
 {
     uint64_t gap = writer->gap_bytes > least ? writer->gap_bytes : least;
-    uint64_t offset = place_stage(writer, gap, least);
-    int error = make_stage_at(writer, offset, fresh);
-    if ((error == -ENOSPC || error == -EDQUOT) && gap > least)
-        error = make_stage_at(writer, place_stage(writer, least, least), fresh);
-    else if (!error)
+    uint32_t bytes = writer->stage.data ? writer->stage.bytes : writer->stage_bytes;
+    struct stage_place place = place_stage(writer, gap, gap, writer->stage_bytes);
+    if (place.offset == 0) /* near the file's limit */
+        place = place_stage(writer, gap, least, bytes);
+    int error = make_stage_at(writer, place, fresh);
+    if ((error == -ENOSPC || error == -EDQUOT) && (gap > least || place.bytes > bytes)) {
+        error = make_stage_at(writer, place_stage(writer, least, least, bytes), fresh);
+    } else if (!error) {
         writer->gap_bytes = GAP_MAX_BYTES;
+        writer->stage_bytes = STAGE_LATER_BYTES;
+    }
     return error;
 }
 
@@ -196,7 +217,7 @@ int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const 
 {
     uint8_t start[JITHEADER_BYTES + JR_PREFIX_BYTES];
     struct byte_sink sink = byte_sink_over(start, sizeof start);
-    writer->body = (struct dump_body){*fd, header_bytes};
+    writer->body = (struct dump_body){*fd, header_bytes, jd_disk_reserves_cheaply(fd->number)};
     jd_disk_write_in_place(fd->number);
     int error = make_stage(writer, JR_PREFIX_BYTES, &writer->stage);
     if (error)
@@ -255,15 +276,16 @@ static int empty_main(struct dump_writer *writer, bool lock)
 {
     struct dump_stage *stage = &writer->stage;
     int error = 0;
-    if (stage->offset - writer->body.end < GAP_LEAST_BYTES)
-        move_stage(writer, GAP_LEAST_BYTES, lock); /* what matters is whether add_some finds room */
+    if (stage->drained < stage->full_end &&
+        stage->offset - writer->body.end < gap_least_bytes(writer))
+        move_stage(writer, gap_least_bytes(writer), lock); /* if not, add_some may find room */
     while (!error && stage->drained < stage->full_end)
-        error = add_some(writer, &stage->drained, stage->full_end, STAGE_MAIN_BYTES,
+        error = add_some(writer, &stage->drained, stage->full_end, stage->main_bytes,
                          stage->offset - writer->body.end);
-    if (!error && stage->drained < STAGE_MAIN_BYTES) { /* it was empty */
-        error = jd_body_point(&writer->body, stage->offset + STAGE_MAIN_BYTES);
+    if (!error && stage->drained < stage->main_bytes) { /* it was empty */
+        error = jd_body_point(&writer->body, stage->offset + stage->main_bytes);
         if (!error)
-            stage->drained = STAGE_MAIN_BYTES;
+            stage->drained = stage->main_bytes;
     }
     return error;
 }
@@ -368,7 +390,7 @@ static int add_large(struct dump_writer *writer, const struct dump_room *room)
     uint64_t bytes = room->sink.size;
     int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
     if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
-        error = move_stage(writer, bytes + GAP_LEAST_BYTES, false);
+        error = move_stage(writer, bytes + gap_least_bytes(writer), false);
     if (error)
         return error;
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
@@ -408,11 +430,11 @@ static int flush_for_good(struct dump_writer *writer)
     if (!stage->spilling)
         jd_stage_spill(stage);
     while (!error && stage->drained < stage->full_end)
-        error = add_some(writer, &stage->drained, stage->full_end, STAGE_MAIN_BYTES,
+        error = add_some(writer, &stage->drained, stage->full_end, stage->main_bytes,
                          stage->offset + stage->drained - writer->body.end);
-    uint32_t from = STAGE_MAIN_BYTES;
+    uint32_t from = stage->main_bytes;
     while (!error && from < stage->end)
-        error = add_some(writer, &from, stage->end, STAGE_BYTES,
+        error = add_some(writer, &from, stage->end, stage->bytes,
                          stage->offset + from - writer->body.end);
     return error;
 }

@@ -50,6 +50,7 @@ struct dump_writer {
     struct dump_body body;
     struct failure stage_failure; /* of the last try to make a new stage */
     uint64_t gap_bytes;           /* between body and stage, when the next one is made */
+    uint32_t stage_bytes;         /* of the next one, where there is room */
     uint64_t max_bytes;           /* of the file; 0: any */
     bool counter;                 /* stamp records with the CPU's counter */
     const char *path;
@@ -72,7 +73,7 @@ struct dump_room {
 /* The largest group, and the smallest file that a bound can allow. */
 #define JD_GROUP_MAX_BYTES (UINT32_MAX - (UINT64_C(32) << 20))
 enum { JD_FILE_LEAST_BYTES = 512 << 10 };
-_Static_assert((int)STAGE_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and some body");
+_Static_assert((int)STAGE_FIRST_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and some body");
 
 /* PATH and ERROR must outlive WRITER. */
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error);

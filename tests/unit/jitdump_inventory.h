@@ -134,4 +134,49 @@ static inline void check_inventory(const char *file_path, size_t functions, size
     check_unclosed(file_path, functions, others, 0);
 }
 
+/* ---- Functions of thread 0, one after the other ---- */
+
+static inline struct jitdump *open_dump(void)
+{
+    struct jitdump *dump;
+    CHECK(try_open(&dump) == 0);
+    return dump;
+}
+
+/* The first ADDED functions of thread 0, and no other; behind them FILLERs up to the end. */
+static inline void check_first(const char *file_path, size_t added)
+{
+    struct inventory *inventory = take_inventory(file_path);
+    struct dump_bytes dump = read_dump(file_path);
+    size_t offset = JITHEADER_BYTES;
+    struct record record;
+    CHECK(inventory->functions == added);
+    for (size_t i = 0; i < added; i++)
+        CHECK(inventory->seen[0][i]);
+    CHECK(inventory->fillers <= FILLERS_MAX);
+    while (next_record(&dump, &offset, &record))
+        ;
+    CHECK(offset == dump.size); /* no zeros */
+    free(dump.data);
+    free(inventory);
+}
+
+static inline void add_first(struct jitdump *dump, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        CHECK(add_function(dump, 0, i, NULL) == 0);
+}
+
+static inline unsigned add_until(struct jitdump *dump, unsigned from, int error)
+{
+    for (unsigned i = from; i < FUNCTIONS_MAX; i++) {
+        int result = add_function(dump, 0, i, NULL);
+        CHECK(result == 0 || result == error);
+        if (result)
+            return i;
+    }
+    CHECK(false); /* it never fails */
+    return 0;
+}
+
 #endif

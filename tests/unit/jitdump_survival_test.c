@@ -10,13 +10,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-static struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    CHECK(try_open(&dump) == 0);
-    return dump;
-}
-
 /* ---- Threads ---- */
 
 struct adder {
