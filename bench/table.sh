@@ -37,6 +37,12 @@ writer_worst() {
         if (!n++ || (which == "max" ? v > worst : v < worst)) worst = v } END { if (n) printf "%.3g", worst }' "$work/ratios"
 }
 
+# libjitdump's median as a multiple of the least that stdio took, in CPU time.
+writer_against_best() {
+    awk '$2 == 256 { if ($1 == "jitdump") ours[$3] = $5; if ($1 == "stdio") best[$3] = $6 }
+        END { for (t in ours) if (ours[t] / best[t] > worst) worst = ours[t] / best[t]; if (worst) printf "%.3g", worst }' "$work/writer"
+}
+
 # Time per function at the largest size as a multiple of that at the smallest, by field 4 (clock) or 5 (CPU).
 growth() {
     local first=${sizes%% *} last=${sizes##* } a b
@@ -108,7 +114,8 @@ cat <<END
 
 ## libjitdump
 
-Nanoseconds a call (CPU time in brackets), opening and closing the file included. stdio: a buffer of 2 MiB under a lock, lost when the process is
+Nanoseconds a call (CPU time in brackets), opening and closing the file included; medians of nine processes, since what stdio takes depends on the
+process: its best (CPU time) stands beside it. stdio: a buffer of 2 MiB under a lock, lost when the process is
 killed. What survives a kill: libjitdump; stdio flushed after each record; three write calls a record.
 The floor writes the same bytes with calls of 64 KiB.
 
@@ -116,6 +123,7 @@ The floor writes the same bytes with calls of 64 KiB.
 |---|---|---|---|---|---|---|---|
 END
 awk '{ key = $2 " | " $3; if (!(key in seen)) { order[++n] = key; seen[key] } cell[key, $1] = sprintf("%.0f (%.0f)", $4, $5)
+       if ($1 == "stdio") cell[key, $1] = sprintf("%.0f (%.0f, at best %.0f)", $4, $5, $6)
        if ($1 == "off") cell[key, $1] = sprintf("%.1f (%.1f)", $4, $5) }
     END { for (i = 1; i <= n; i++) { k = order[i]
         printf "| %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
@@ -142,6 +150,7 @@ bound "newest perf's script of node, which looks up inlined calls, times faster"
 bound "perf 6.1's, which looks up none, times faster" "$(ratio_of script_node_perfjit-image_vs_perf-inject)" ">=" 3
 bound "libjitdump, 256 bytes of code, 1 to 4 threads, times stdio, worst" "$(writer_worst '^writer_256_._vs_stdio$' max)" "<=" 1.25
 bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_stdio_cpu$' max)" "<=" 1.25
+bound "the same, against stdio's best process" "$(writer_against_best)" "<=" 1.25
 bound "the same, times faster than what survives a kill, worst" "$(writer_worst '^writer_256_._vs_(flush|writes)$' min)" ">=" 4
 bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_(flush|writes)_cpu$' min)" ">=" 4
 bound "switched off, ns of CPU time a call, worst" "$(awk '$1 == "off" && $5 > w { w = $5 } END { print w }' "$work/writer")" "<=" 2
