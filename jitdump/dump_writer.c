@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* The gap between body and stage costs nothing on a disk until it is filled.  The first is small, for short programs,
- * and the others as large as they may be: perf inject reads each record whole into its memory, a FILLER too. */
+ * and the others as large as they may be (near the file's limit by a stage more): perf inject reads each record whole into its
+ * memory, a FILLER too. */
 #define GAP_MIN_BYTES (UINT64_C(1) << 20)
 #define GAP_MAX_BYTES ((UINT64_C(16) << 20) - (64 << 10))
 
@@ -94,6 +95,12 @@ static uint64_t file_end(const struct dump_writer *writer)
     return writer->stage.data ? writer->stage.offset + writer->stage.bytes : 0;
 }
 
+/* Where the next stage could begin: behind room for the FILLER that hides it while it is made. */
+static uint64_t first_place(const struct dump_writer *writer)
+{
+    return writer->stage.data ? page_up(file_end(writer) + JR_PREFIX_BYTES) : 0;
+}
+
 /* What the gap must have for main to be emptied in one go. */
 static uint64_t gap_least_bytes(const struct dump_writer *writer)
 {
@@ -114,15 +121,15 @@ static struct stage_place place_stage(const struct dump_writer *writer, uint64_t
     uint64_t limit = jd_file_size_limit();
     if (writer->max_bytes && writer->max_bytes < limit)
         limit = writer->max_bytes;
-    uint64_t offset = page_up(writer->body.end + gap);
-    if (offset < file_end(writer))
-        offset = file_end(writer);
+    uint64_t first = first_place(writer), offset = page_up(writer->body.end + gap);
+    if (offset < first)
+        offset = first;
     if (limit < bytes)
         return (struct stage_place){0};
     uint64_t last = page_down(limit - bytes);
-    if (offset > last || last - offset < bytes)
+    if (offset > last || last - offset < page_up(bytes + JR_PREFIX_BYTES))
         offset = last;
-    if (offset < file_end(writer) || offset < writer->body.end + least)
+    if (offset < first || offset < writer->body.end + least)
         offset = 0;
     return (struct stage_place){offset, bytes};
 }
@@ -159,8 +166,9 @@ static int make_stage_at(const struct dump_writer *writer, struct stage_place pl
     return error;
 }
 
-/* Make a stage with a gap of LEAST bytes or more between the body and it.  A large stage may not fit, nor, where gaps take blocks
- * (FAT), a large gap: then one of the size of the present one, which is always enough for what is in that. */
+/* Make a stage with a gap of LEAST bytes or more between the body and it.  For a large one there may be no room, on the disk or in
+ * memory, nor, where gaps take blocks (FAT), for a large gap: then one of the size of the present one, which is always enough for
+ * what is in that. */
 static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_stage *fresh)
 {
     uint64_t gap = writer->gap_bytes > least ? writer->gap_bytes : least;
@@ -169,7 +177,7 @@ static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_st
     if (place.offset == 0) /* near the file's limit */
         place = place_stage(writer, gap, least, bytes);
     int error = make_stage_at(writer, place, fresh);
-    if ((error == -ENOSPC || error == -EDQUOT) && (gap > least || place.bytes > bytes)) {
+    if (error && error != -EBADF && (gap > least || place.bytes > bytes)) {
         error = make_stage_at(writer, place_stage(writer, least, least, bytes), fresh);
     } else if (!error) {
         writer->gap_bytes = GAP_MAX_BYTES;
@@ -309,6 +317,7 @@ static int drain_locked(struct dump_writer *writer)
         wanted = false;
         error = writer->drain_failure.error;
     }
+    writer->draining = wanted;
     jd_unlock(&writer->lock);
     if (!wanted)
         return error;
@@ -422,11 +431,16 @@ void jd_writer_unlock_spilling(struct dump_writer *writer)
 
 /* ---- The end ---- */
 
-/* All of the stage into the body, for the last time: the body may grow into the stage, behind what it takes. */
+/* All of the stage into the body, for the last time: the body may grow into the stage, behind what it takes.  Only for one group
+ * there must be room in front of that. */
 static int flush_for_good(struct dump_writer *writer)
 {
     struct dump_stage *stage = &writer->stage;
     int error = 0;
+    uint64_t hidden = stage->spilling ? stage->drained : 0;
+    if (stage->offset + hidden - writer->body.end < STAGE_GROUP_MAX_BYTES + JR_PREFIX_BYTES &&
+        (stage->spilling || stage->end > 0))
+        move_stage(writer, gap_least_bytes(writer), false); /* if not, add_some may find room */
     if (!stage->spilling)
         jd_stage_spill(stage);
     while (!error && stage->drained < stage->full_end)
@@ -448,13 +462,15 @@ static void make_close(const struct dump_writer *writer, uint8_t close[JR_CODE_C
     sink_u64(&sink, now > last ? now : last + 1);
 }
 
-/* CLOSE in place of all that follows the body. */
+/* CLOSE in place of all that follows the body, the empty stage too: it may reach into that. */
 static int close_body(struct dump_writer *writer)
 {
     uint8_t close[JR_CODE_CLOSE_BYTES];
     struct dump_body *body = &writer->body;
     make_close(writer, close);
-    int error = jd_body_add(body, close, sizeof close, file_end(writer));
+    int error = jd_body_point(body, file_end(writer));
+    if (!error)
+        error = jd_body_add(body, close, sizeof close, file_end(writer));
     if (!error && ftruncate(body->fd.number, (off_t)body->end) != 0)
         error = -errno;
     return error;

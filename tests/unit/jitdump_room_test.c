@@ -5,17 +5,19 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
 /* ---- The system's calls, which this file stands in for ---- */
 
 static struct {
-    long type;        /* of the file system; 0: what it is */
-    off_t free_bytes; /* no more is allocated at once; 0: any */
+    long type;            /* of the file system; 0: what it is */
+    off_t free_bytes;     /* no more is allocated at once; 0: any */
+    size_t address_space; /* no more of the file is mapped at once; 0: any */
     int reserve_error;
-    unsigned refused;  /* allocations of more than free_bytes */
-    unsigned granted;  /* others */
+    unsigned refused;  /* allocations and mappings of more than that */
+    unsigned granted;  /* other allocations */
     unsigned reserved; /* tries to reserve, with FALLOC_FL_KEEP_SIZE */
 } disk;
 
@@ -32,6 +34,16 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
         disk.granted++;
     }
     return errno ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
+void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+    if (fd >= 0 && disk.address_space && length > disk.address_space) {
+        disk.refused++;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, addr, length, prot, flags, fd, offset);
 }
 
 int fstatfs(int fd, struct statfs *status)
@@ -132,6 +144,10 @@ static void test_no_room_for_a_large_stage(void **state)
     add_and_check(MANY_FUNCTIONS);
     assert_true(disk.refused > 0);
     assert_true(disk.granted > 1);
+    memset(&disk, 0, sizeof disk);
+    disk.address_space = STAGE_LATER_BYTES - 1;
+    add_and_check(MANY_FUNCTIONS);
+    assert_true(disk.refused > 0);
 }
 
 /* Blocks are reserved ahead of large writes where that saves time, and only there; if they can't be, the write tells. */

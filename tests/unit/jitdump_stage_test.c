@@ -23,6 +23,7 @@ static struct {
     unsigned across_pages; /* writes of 8 bytes, which a kill could tear */
 } writes;
 
+static off_t free_bytes;  /* on the disk, for one stage; 0: any number */
 static int seconds_ahead; /* of the clock: so nobody has to wait until what failed is tried again */
 
 static ssize_t really_write(int fd, const struct iovec *pieces, int count, off_t offset)
@@ -71,6 +72,15 @@ ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
     return result;
 }
 
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    if (free_bytes && length > free_bytes) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     int result = (int)syscall(SYS_clock_gettime, clock, now);
@@ -81,6 +91,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 static int forget_mishaps(void **state)
 {
     memset(&writes, 0, sizeof writes);
+    free_bytes = 0;
     seconds_ahead = 0;
     return make_dir(state);
 }
@@ -101,73 +112,7 @@ static void test_readable_at_any_time(void **state)
     check_inventory(path, 9000, 1);
 }
 
-/* ---- Kills ---- */
-
-static atomic_uint *returned; /* shared with the child */
-
-/* Several stages full, a stage that moves, and several of the larger one full. */
-enum { KILLED_FUNCTIONS = 14000 };
-
-static void child_adds(struct jitdump *dump)
-{
-    writes.calls = 0;
-    dump = open_dump();
-    for (unsigned i = 0; i < KILLED_FUNCTIONS; i++) {
-        CHECK(add_function(dump, 0, i, NULL) == 0);
-        atomic_store(returned, i + 1);
-    }
-    CHECK(jitdump_close(dump) == 0);
-}
-
-/* What returned is there; of the one under way the whole or nothing. */
-static void check_killed(const char *file_path, unsigned added)
-{
-    struct inventory *inventory = take_inventory(file_path);
-    CHECK(inventory->functions == added || inventory->functions == added + 1);
-    for (size_t i = 0; i < added; i++)
-        CHECK(inventory->seen[0][i]);
-    CHECK(inventory->fillers <= FILLERS_MAX && inventory->others <= 1); /* CLOSE */
-    free(inventory);
-}
-
-/* Kill a child at each of its writes; returns how many it makes. */
-static unsigned kill_at_each_write(enum mishap mishap)
-{
-    unsigned opened = 0;
-    for (unsigned at = 1;; at++) {
-        char child_path[128];
-        writes.mishap = mishap;
-        writes.at = at;
-        atomic_store(returned, 0);
-        pid_t child = start_child(child_adds, NULL);
-        int result = wait_for(child);
-        snprintf(child_path, sizeof child_path, "%s/jit-%d.dump", dir, (int)child);
-        if (result == 0) {
-            check_inventory(child_path, KILLED_FUNCTIONS, 1);
-            return at - 1 - opened;
-        }
-        assert_int_equal(result, 128 + SIGKILL);
-        if (atomic_load(returned) > 0)
-            check_killed(child_path, atomic_load(returned));
-        else
-            opened++;
-        unlink(child_path);
-    }
-}
-
-static void test_killed_at_each_write(void **state)
-{
-    (void)state;
-    returned = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(returned != MAP_FAILED);
-    unsigned before = kill_at_each_write(KILL_BEFORE);
-    assert_true(before > 20);
-    assert_int_equal(kill_at_each_write(KILL_AFTER), before);
-    assert_int_equal(kill_at_each_write(KILL_HALF_WAY), before);
-    munmap(returned, 4096);
-}
-
-/* ---- Groups of all sizes ---- */
+/* ---- Functions of a given size ---- */
 
 static uint8_t byte_of(size_t code_bytes)
 {
@@ -189,6 +134,115 @@ static void add_sized(struct jitdump *dump, size_t code_bytes)
 }
 
 enum { SIZED_FIXED_BYTES = JR_CODE_LOAD_BYTES + 2 };
+
+/* ---- Kills ---- */
+
+/* What a child does before it closes its dump. */
+struct plan {
+    unsigned functions;
+    unsigned least_writes;
+    size_t left_bytes;  /* after a large group, in front of the stage; 0: there is no large group */
+    uint64_t max_bytes; /* of the file; 0: any */
+    off_t free_bytes;
+};
+
+/* Where the first stage begins: GAP_MIN_BYTES behind the header, at a page. */
+enum { FIRST_STAGE_OFFSET = (1 << 20) + 4096 };
+
+static const struct plan plans[] = {
+    /* Several stages full, a stage that moves, and several of the larger one full. */
+    {14000, 20, 0, 0, 0},
+    /* The same, but no room for a larger one: the next one stands right behind the first. */
+    {5000, 10, 0, 0, STAGE_FIRST_BYTES},
+    /* A second stage just behind the first one is allowed; or one page less, so that the first stands at the end. */
+    {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES + 4096, 0},
+    {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES, 0},
+    /* In front of the stage there is no room for the first group in it, or for CLOSE. */
+    {100, 5, 1000, 0, 0},
+    {0, 5, 24, 0, 0},
+};
+
+static const struct plan *plan;
+
+/* Shared with the child. */
+static struct {
+    atomic_bool opened;
+    atomic_uint returned;
+} * progress;
+
+static void child_adds(struct jitdump *dump)
+{
+    struct jitdump_options options = options_in_dir();
+    struct stat status;
+    options.max_bytes = plan->max_bytes;
+    free_bytes = plan->free_bytes;
+    writes.calls = 0;
+    CHECK(jitdump_open(&dump, &options) == 0);
+    atomic_store(&progress->opened, true);
+    if (plan->left_bytes) {
+        CHECK(stat(path, &status) == 0 && status.st_size == FIRST_STAGE_OFFSET + STAGE_FIRST_BYTES);
+        add_sized(dump,
+                  FIRST_STAGE_OFFSET - JITHEADER_BYTES - plan->left_bytes - SIZED_FIXED_BYTES);
+    }
+    for (unsigned i = 0; i < plan->functions; i++) {
+        CHECK(add_function(dump, 0, i, NULL) == 0);
+        atomic_store(&progress->returned, i + 1);
+    }
+    CHECK(jitdump_close(dump) == 0);
+}
+
+/* What returned is there; of the one under way the whole or nothing. */
+static void check_killed(const char *file_path, unsigned added)
+{
+    struct inventory *inventory = take_inventory(file_path);
+    CHECK(inventory->functions == added || inventory->functions == added + 1);
+    for (size_t i = 0; i < added; i++)
+        CHECK(inventory->seen[0][i]);
+    CHECK(inventory->fillers <= FILLERS_MAX && inventory->others <= 2); /* large, CLOSE */
+    free(inventory);
+}
+
+/* Kill a child at each of its writes; returns how many it makes once its dump is open. */
+static unsigned kill_at_each_write(enum mishap mishap)
+{
+    unsigned before_open = 0;
+    for (unsigned at = 1;; at++) {
+        char child_path[128];
+        writes.mishap = mishap;
+        writes.at = at;
+        atomic_store(&progress->opened, false);
+        atomic_store(&progress->returned, 0);
+        pid_t child = start_child(child_adds, NULL);
+        int result = wait_for(child);
+        snprintf(child_path, sizeof child_path, "%s/jit-%d.dump", dir, (int)child);
+        if (result == 0) {
+            check_inventory(child_path, plan->functions, plan->left_bytes ? 2 : 1);
+            return at - 1 - before_open;
+        }
+        assert_int_equal(result, 128 + SIGKILL);
+        if (atomic_load(&progress->opened))
+            check_killed(child_path, atomic_load(&progress->returned));
+        else
+            before_open++;
+        unlink(child_path);
+    }
+}
+
+static void test_killed_at_each_write(void **state)
+{
+    (void)state;
+    progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(progress != MAP_FAILED);
+    for (plan = plans; plan < plans + sizeof plans / sizeof plans[0]; plan++) {
+        unsigned before = kill_at_each_write(KILL_BEFORE);
+        assert_in_range(before, plan->least_writes, 200);
+        assert_int_equal(kill_at_each_write(KILL_AFTER), before);
+        assert_int_equal(kill_at_each_write(KILL_HALF_WAY), before);
+    }
+    munmap(progress, 4096);
+}
+
+/* ---- Groups of all sizes ---- */
 
 static void check_sized(const struct dump_bytes *bytes, size_t *offset, size_t code_bytes)
 {
@@ -280,7 +334,7 @@ static void test_each_write_fails_once(void **state)
         writes.error = EIO;
         writes.calls = 0;
         if (try_open(&dump) == 0) {
-            for (unsigned i = 0; i < KILLED_FUNCTIONS; i++) {
+            for (unsigned i = 0; i < plans[0].functions; i++) {
                 add_first(dump, i, i + 1);
                 seconds_ahead = writes.calls >= at; /* it is tried again at once */
             }
@@ -288,7 +342,7 @@ static void test_each_write_fails_once(void **state)
             writes.mishap = NONE;
             assert_int_equal(jitdump_lost(dump), 0);
             assert_int_equal(jitdump_close(dump), 0);
-            check_inventory(path, KILLED_FUNCTIONS, 1);
+            check_inventory(path, plans[0].functions, 1);
             if (!met)
                 break;
             failed++;
