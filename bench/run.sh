@@ -34,7 +34,7 @@ new_root=${NEW_PERF_ROOT:-$build/new-perf-root}
 new_perf="$new_root/usr/lib64/ld-linux-x86-64.so.2 --library-path $new_root/usr/lib/x86_64-linux-gnu $new_root/usr/bin/perf"
 [ -x "$new_root/usr/bin/perf" ] && [ "$mode" = full ] || new_perf=
 
-# Dumps are written to disks, so full measures with one.  A disk that others use as well is no judge of a change, so quick
+# Dumps are written to disks, so full measures with one.  Who has just removed many files there waits five minutes (clean.sh).  A disk that others use as well is no judge of a change, so quick
 # doesn't, unless memory is mounted noexec.
 memory_dir() {
     local try
@@ -59,17 +59,19 @@ say() {
     echo "bench: $*" >&2
 }
 
-# measure WHAT FUNCTIONS ROUNDS TOOL COMMAND [TOOL COMMAND]...: they take turns.  $work/$tool.out is removed before each.
+# measure WHAT FUNCTIONS ROUNDS TOOL COMMAND [TOOL COMMAND]...: they take turns.  What injecting left is put aside before each; reading
+# needs it.
 measure() {
     local what=$1 functions=$2 count=$3 round
     shift 3
     local -a arguments=()
+    [ "$what" != inject ] || arguments=(--prepare "$here/clean.sh $work")
     while [ $# -gt 0 ]; do
         arguments+=(--command-name "$1" "$2")
         shift 2
     done
     for ((round = 0; round < count; round++)); do
-        hyperfine -N -r 1 --style none --prepare "$here/clean.sh $work" --export-json "$work/round.json" \
+        hyperfine -N -r 1 --style none --export-json "$work/round.json" \
             "${arguments[@]}" >/dev/null 2>"$work/hyperfine.err" || {
             cat "$work/hyperfine.err" >&2
             return 1
@@ -143,7 +145,7 @@ report_size() { # FUNCTIONS
     perf inject --jit -i "$dir/perf.data" -o "$dir/perf-inject.data"
     measure report "$n" "$rounds" perf-inject "perf report --stdio -i $dir/perf-inject.data" \
         perfjit-image "perf report --stdio -i $dir/kept" recording "perf report --stdio -i $dir/perf.data"
-    rm -rf "$HOME/.debug" "$dir"/jitted-*
+    "$here/clean.sh" "$work"
 }
 
 # read_script NAME ROUNDS PERF: that perf's script of a recording, and of what both made of it, with inlined calls and without.
@@ -155,7 +157,7 @@ read_script() {
         measure "script$option" "$name" "$count" perf-inject "$script/perf-inject.data" \
             perfjit-image "$script/kept" recording "$script/perf.data"
     done
-    rm -rf "$HOME/.debug"
+    "$here/clean.sh" "$work"
 }
 
 # profile NAME COMMAND...: a real runtime's; inject and perf script, in which perf looks up inlined calls.
