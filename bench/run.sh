@@ -34,8 +34,8 @@ new_root=${NEW_PERF_ROOT:-$build/new-perf-root}
 new_perf="$new_root/usr/lib64/ld-linux-x86-64.so.2 --library-path $new_root/usr/lib/x86_64-linux-gnu $new_root/usr/bin/perf"
 [ -x "$new_root/usr/bin/perf" ] && [ "$mode" = full ] || new_perf=
 
-# Dumps are written to disks, so full measures with one.  Who has just removed many files there waits five minutes (clean.sh).  A disk that others use as well is no judge of a change, so quick
-# doesn't, unless memory is mounted noexec.
+# Dumps are written to disks, so full measures with one.  If many files have just been removed from it, wait five minutes first
+# (clean.sh says why).  A disk that others use as well is no judge of a change, so quick doesn't, unless memory is mounted noexec.
 memory_dir() {
     local try
     try=$(mktemp /dev/shm/bench.XXXXXX) || return
@@ -59,8 +59,8 @@ say() {
     echo "bench: $*" >&2
 }
 
-# measure WHAT FUNCTIONS ROUNDS TOOL COMMAND [TOOL COMMAND]...: they take turns.  What injecting left is put aside before each; reading
-# needs it.
+# measure WHAT FUNCTIONS ROUNDS TOOL COMMAND [TOOL COMMAND]...: they take turns.  Before each one that injects, what the one before made is
+# put aside; those that read need it.
 measure() {
     local what=$1 functions=$2 count=$3 round
     shift 3
