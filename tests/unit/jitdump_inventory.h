@@ -167,6 +167,7 @@ static inline void add_first(struct jitdump *dump, unsigned from, unsigned to)
         CHECK(add_function(dump, 0, i, NULL) == 0);
 }
 
+/* Add functions, beginning with the one numbered FROM, until one fails with ERROR; returns its number. */
 static inline unsigned add_until(struct jitdump *dump, unsigned from, int error)
 {
     for (unsigned i = from; i < FUNCTIONS_MAX; i++) {

@@ -305,19 +305,6 @@ static void test_killed_producer(void **state)
 
 /* ---- No room ---- */
 
-/* Add functions of thread 0 until one fails with ERROR; returns how many did not. */
-static unsigned fill_up(struct jitdump *dump, int error)
-{
-    for (unsigned i = 0; i < FUNCTIONS_MAX; i++) {
-        int result = add_function(dump, 0, i, NULL);
-        CHECK(result == 0 || result == error);
-        if (result)
-            return i;
-    }
-    CHECK(false); /* it never fails */
-    return 0;
-}
-
 /* What failed is not tried again for 100 ms. */
 static void wait_for_retry(void)
 {
@@ -346,7 +333,7 @@ static void child_fills_disk(struct jitdump *dump)
     int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     CHECK(fd >= 0 && posix_fallocate(fd, 0, 3 << 20) == 0 && close(fd) == 0);
     dump = open_dump();
-    unsigned added = fill_up(dump, -ENOSPC);
+    unsigned added = add_until(dump, 0, -ENOSPC);
     CHECK(added > 1000); /* a megabyte, to the last page */
     CHECK(strstr(jitdump_error(dump), path) && strstr(jitdump_error(dump), "No space left"));
     CHECK(strstr(jitdump_error(dump), "free some space"));
@@ -377,7 +364,7 @@ static void child_meets_size_limit(struct jitdump *dump)
     limit.rlim_cur = 1000000;
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     dump = open_dump();
-    unsigned added = fill_up(dump, -EFBIG);
+    unsigned added = add_until(dump, 0, -EFBIG);
     CHECK(added > 1000);
     CHECK(strstr(jitdump_error(dump), path) && strstr(jitdump_error(dump), "ulimit -f"));
     struct stat status;
@@ -428,7 +415,7 @@ static void test_failing_disk(void **state)
     struct jitdump *dump = open_dump();
     (void)state;
     fallocate_error = EIO;
-    unsigned added = fill_up(dump, -EIO);
+    unsigned added = add_until(dump, 0, -EIO);
     fallocate_error = 0;
     assert_true(added > 0);
     assert_non_null(strstr(jitdump_error(dump), "cannot grow"));
@@ -450,7 +437,7 @@ static void test_descriptor_closed_behind_our_back(void **state)
     int other = open(other_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(write(other, "precious", 8), 8);
     assert_int_equal(dup3(other, number, O_CLOEXEC), number);
-    unsigned added = fill_up(dump, -EBADF);
+    unsigned added = add_until(dump, 0, -EBADF);
     assert_non_null(strstr(jitdump_error(dump), "closed the file's descriptor"));
     assert_int_equal(jitdump_close(dump), -EBADF);
     assert_int_equal(fstat(number, &status), 0);
