@@ -279,7 +279,8 @@ static int add_some(struct dump_writer *writer, uint32_t *from, uint32_t to, uin
     return error;
 }
 
-/* Empty and hide main, while the stage spills.  The lock is taken if LOCK, to move the stage. */
+/* Empty and hide main, while the stage spills: it does only if there are groups in main.  The lock is taken if LOCK, to move the
+ * stage. */
 static int empty_main(struct dump_writer *writer, bool lock)
 {
     struct dump_stage *stage = &writer->stage;
@@ -290,11 +291,6 @@ static int empty_main(struct dump_writer *writer, bool lock)
     while (!error && stage->drained < stage->full_end)
         error = add_some(writer, &stage->drained, stage->full_end, stage->main_bytes,
                          stage->offset - writer->body.end);
-    if (!error && stage->drained < stage->main_bytes) { /* it was empty */
-        error = jd_body_point(&writer->body, stage->offset + stage->main_bytes);
-        if (!error)
-            stage->drained = stage->main_bytes;
-    }
     return error;
 }
 
