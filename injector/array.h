@@ -9,18 +9,42 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define ARRAY_GUARDED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARRAY_GUARDED 1
+#endif
+#endif
+
+/* Under AddressSanitizer the room behind the last item that was asked for is nobody's: else an index that belongs to another
+ * array would be found out only behind the capacity. */
+#ifdef ARRAY_GUARDED
+#include <sanitizer/asan_interface.h>
+#define array_close(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
+#define array_open(start, bytes)  ASAN_UNPOISON_MEMORY_REGION(start, bytes)
+#else
+#define array_close(start, bytes) ((void)(start), (void)(bytes))
+#define array_open(start, bytes)  ((void)(start), (void)(bytes))
+#endif
+
 /* Make room for item COUNT in ITEMS (of *CAPACITY items of ITEM_BYTES).  Returns the array, perhaps moved, or
  * NULL without memory; ITEMS is still valid then. */
 static inline void *array_room(void *items, size_t count, size_t *capacity, size_t item_bytes)
 {
-    if (count < *capacity)
+    if (count < *capacity) {
+        array_open((unsigned char *)items + count * item_bytes, item_bytes);
         return items;
+    }
     size_t wanted = *capacity ? *capacity * 2 : 64;
     if (wanted > SIZE_MAX / 2 / item_bytes)
         return NULL;
     void *moved = realloc(items, wanted * item_bytes);
-    if (moved)
-        *capacity = wanted;
+    if (!moved)
+        return NULL;
+    *capacity = wanted;
+    array_close((unsigned char *)moved + (count + 1) * item_bytes,
+                (wanted - count - 1) * item_bytes);
     return moved;
 }
 

@@ -146,9 +146,11 @@ static int play_event(struct dump_survey *survey, struct address_map *live,
                        settle(survey, live, log, move->function)
                    ? -1
                    : 0;
-    default:
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
         return leave(live, log->unloads[event->index].addr, log->unloads[event->index].size);
     }
+    return -1;
 }
 
 static int play_events(struct dump_survey *survey, const struct code_log *log)

@@ -244,17 +244,20 @@ static int count_unknown(struct taker *taker, const struct sample *sample, enum 
     return 0;
 }
 
-/* The addresses of the function that EVENT says is there from now on; false: it does not say that. */
-static bool event_function(const struct code_log *log, const struct code_event *event,
-                           struct address_range *range)
+/* The function that EVENT says is there from now on, or NULL: it says that none is. */
+static const struct jit_function *event_function(const struct code_log *log,
+                                                 const struct code_event *event)
 {
-    if (event->kind != CODE_EVENT_LOAD && event->kind != CODE_EVENT_MOVE)
-        return false;
-    uint32_t index =
-        event->kind == CODE_EVENT_LOAD ? event->index : log->moves[event->index].function;
-    const struct jit_function *function = &log->functions[index];
-    *range = (struct address_range){function->addr, function->addr + function->size, 0};
-    return true;
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return &log->functions[event->index];
+    case CODE_EVENT_MOVE:
+        return &log->functions[log->moves[event->index].function];
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return NULL;
+    }
+    return NULL;
 }
 
 static bool covers(const struct address_map *map, uint64_t addr)
@@ -270,7 +273,6 @@ static int find_logged(const struct code_log *log, const struct sample *samples,
                        bool later, bool *found)
 {
     struct address_map spoken = {0};
-    struct address_range range;
     int result = 0;
     size_t done = 0;
     for (size_t s = 0; !result && s < count; s++) {
@@ -281,8 +283,10 @@ static int find_logged(const struct code_log *log, const struct sample *samples,
             if (later ? event->time_ns <= samples[at].time_ns
                       : event->time_ns > samples[at].time_ns)
                 break;
-            if (event_function(log, event, &range))
-                result = address_map_set(&spoken, range.start, range.end, 0);
+            const struct jit_function *function = event_function(log, event);
+            if (function)
+                result =
+                    address_map_set(&spoken, function->addr, function->addr + function->size, 0);
         }
         found[at] = covers(&spoken, samples[at].ip);
     }

@@ -57,19 +57,33 @@ int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_in
     return copy_fdes(copy, function, *copy_index);
 }
 
-static int copy_move(struct code_copy *copy, const struct code_move *moved, uint32_t function)
+/* Copy function INDEX as one of dump DUMP; *COPY_INDEX is its number there. */
+static int copy_owned(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
+{
+    if (code_copy_function(copy, index, copy_index))
+        return -1;
+    copy->to->functions[*copy_index].dump = dump;
+    return 0;
+}
+
+static int copy_move(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
 {
     struct code_log *to = copy->to;
+    const struct code_move *moved = &copy->from->moves[index];
+    uint32_t function;
     struct code_move *moves =
         array_room(to->moves, to->move_count, &to->move_capacity, sizeof *moves);
     if (!moves)
         return -1;
     to->moves = moves;
+    if (copy_owned(copy, moved->function, dump, &function))
+        return -1;
+    *copy_index = (uint32_t)to->move_count;
     moves[to->move_count++] = (struct code_move){moved->old_addr, function};
     return 0;
 }
 
-static int copy_unload(struct code_copy *copy, const struct code_unload *gone, uint32_t dump)
+static int copy_unload(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
 {
     struct code_log *to = copy->to;
     struct code_unload *unloads =
@@ -77,30 +91,34 @@ static int copy_unload(struct code_copy *copy, const struct code_unload *gone, u
     if (!unloads)
         return -1;
     to->unloads = unloads;
-    unloads[to->unload_count] = *gone;
+    *copy_index = (uint32_t)to->unload_count;
+    unloads[to->unload_count] = copy->from->unloads[index];
     unloads[to->unload_count++].dump = dump;
     return 0;
+}
+
+/* Copy what EVENT speaks of; *COPY_INDEX is its number there, in the array that EVENT's kind has. */
+static int copy_subject(struct code_copy *copy, const struct code_event *event, uint32_t dump,
+                        uint32_t *copy_index)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return copy_owned(copy, event->index, dump, copy_index);
+    case CODE_EVENT_MOVE:
+        return copy_move(copy, event->index, dump, copy_index);
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return copy_unload(copy, event->index, dump, copy_index);
+    }
+    return -1;
 }
 
 int code_copy_event(struct code_copy *copy, const struct code_event *event, uint32_t dump)
 {
     struct code_log *to = copy->to;
     struct code_event copied = *event;
-    if (event->kind == CODE_EVENT_UNLOAD) {
-        copied.index = (uint32_t)to->unload_count;
-        if (copy_unload(copy, &copy->from->unloads[event->index], dump))
-            return -1;
-    } else {
-        bool is_move = event->kind == CODE_EVENT_MOVE;
-        const struct code_move *moved = is_move ? &copy->from->moves[event->index] : NULL;
-        uint32_t function;
-        if (code_copy_function(copy, moved ? moved->function : event->index, &function))
-            return -1;
-        to->functions[function].dump = dump;
-        copied.index = moved ? (uint32_t)to->move_count : function;
-        if (moved && copy_move(copy, moved, function))
-            return -1;
-    }
+    if (copy_subject(copy, event, dump, &copied.index))
+        return -1;
     struct code_event *events =
         array_room(to->events, to->event_count, &to->event_capacity, sizeof *events);
     if (!events)

@@ -52,7 +52,7 @@ enum code_event_kind {
 
 struct code_event {
     uint64_t time_ns; /* on the profile's clock */
-    uint32_t kind;
+    enum code_event_kind kind; /* a switch has no default: the compiler tells what it forgot */
     uint32_t index; /* LOAD: of the function; MOVE, UNLOAD, END: into the moves or unloads */
 };
 

@@ -117,17 +117,29 @@ static void close_tree(struct tree *tree)
 
 /* ---- Records of children in a shared dump ---- */
 
-/* The pid and the dump of the record that EVENT came from. */
-static uint32_t pid_of(const struct code_log *log, const struct code_event *event, uint32_t *dump)
+/* Whose a record is: its pid, and the dump that it stands in. */
+struct origin {
+    uint32_t pid, dump;
+};
+
+static struct origin origin_of_function(const struct code_log *log, uint32_t index)
 {
-    if (event->kind == CODE_EVENT_UNLOAD) {
-        *dump = log->unloads[event->index].dump;
-        return log->unloads[event->index].pid;
+    return (struct origin){log->functions[index].pid, log->functions[index].dump};
+}
+
+/* The origin of the record that EVENT came from; of an END, of the load that it ends. */
+static struct origin origin_of(const struct code_log *log, const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return origin_of_function(log, event->index);
+    case CODE_EVENT_MOVE:
+        return origin_of_function(log, log->moves[event->index].function);
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return (struct origin){log->unloads[event->index].pid, log->unloads[event->index].dump};
     }
-    uint32_t function =
-        event->kind == CODE_EVENT_MOVE ? log->moves[event->index].function : event->index;
-    *dump = log->functions[function].dump;
-    return log->functions[function].pid;
+    return (struct origin){0, NO_DUMP};
 }
 
 /* The life that EVENT of process INDEX belongs to: its own, or that of a descendant whose pid the record has.  A
@@ -136,11 +148,12 @@ static uint32_t life_of_event(const struct tree *tree, const struct jit_process 
                               const struct code_event *event)
 {
     const struct process_lives *lives = &tree->processes->lives;
-    uint32_t dump, pid = pid_of(&process->log, event, &dump);
-    if (pid == process->pid || dump >= process->dump_count ||
-        process->dumps[dump].pid != process->pid)
+    const struct origin origin = origin_of(&process->log, event);
+    if (origin.pid == process->pid || origin.dump >= process->dump_count ||
+        process->dumps[origin.dump].pid != process->pid)
         return process->life;
-    uint32_t life = process_life_at(lives, pid, (struct life_moment){event->time_ns, UINT64_MAX});
+    uint32_t life =
+        process_life_at(lives, origin.pid, (struct life_moment){event->time_ns, UINT64_MAX});
     if (life == NO_LIFE || lives->items[life].begin.time_ns > event->time_ns ||
         !process_life_descends(lives, life, process->life))
         return process->life;
@@ -162,23 +175,29 @@ static uint32_t borrow_dump(struct jit_process *to, const struct jit_process *fr
 /* The function of EVENT has no event in LOG any more. */
 static void disown(struct code_log *log, const struct code_event *event)
 {
-    if (event->kind == CODE_EVENT_LOAD)
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
         log->functions[event->index].dump = NO_DUMP;
-    else if (event->kind == CODE_EVENT_MOVE)
+        return;
+    case CODE_EVENT_MOVE:
         log->functions[log->moves[event->index].function].dump = NO_DUMP;
+        return;
+    case CODE_EVENT_UNLOAD: /* they speak of functions, and have none */
+    case CODE_EVENT_END:
+        return;
+    }
 }
 
 static int give_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
                       uint32_t life)
 {
-    uint32_t to_index = process_of(tree, life), dump;
+    uint32_t to_index = process_of(tree, life);
     if (to_index == NO_PROCESS)
         return -1;
     struct jit_process *from = &tree->processes->items[from_index];
     struct jit_process *to = &tree->processes->items[to_index];
     struct code_copy copy = {.from = &from->log, .to = &to->log};
-    pid_of(&from->log, event, &dump);
-    dump = borrow_dump(to, from, dump);
+    uint32_t dump = borrow_dump(to, from, origin_of(&from->log, event).dump);
     if (dump == NO_DUMP || code_copy_event(&copy, event, dump))
         return -1;
     disown(&from->log, event);

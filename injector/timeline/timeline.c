@@ -390,9 +390,12 @@ static int play_code_event(struct player *player, const struct code_event *event
         return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
         return move(player, &log->moves[event->index]);
-    default:
-        return unload(player, &log->unloads[event->index], event->kind == CODE_EVENT_UNLOAD);
+    case CODE_EVENT_UNLOAD:
+        return unload(player, &log->unloads[event->index], true);
+    case CODE_EVENT_END:
+        return unload(player, &log->unloads[event->index], false);
     }
+    return -1;
 }
 
 /* ---- Forks and the end ---- */

@@ -1,6 +1,6 @@
 /* A recording and a dump that is given by hand, through everything that perfjit inject does but writing ELF files.
  *
- * The input: u16 size of the dump, the dump, the perf.data. */
+ * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are made from. */
 #include "injector/image/added_map.h"
 #include "injector/image/unwind_table.h"
 #include "injector/jit/perf_map_source.h"
@@ -8,6 +8,7 @@
 #include "injector/perf_data/perf_rewrite.h"
 #include "injector/timeline/timeline.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/process_script.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -129,17 +130,27 @@ static void release(struct run *run)
     findings_free(&run->findings);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+static void run_all(const uint8_t *dump, size_t dump_bytes, const uint8_t *recording, size_t size)
 {
     static struct run run;
+    run = (struct run){.findings = {.quiet = true}};
+    if (perf_input_view(&run.input, "fuzz.data", recording, size, &run.findings) == 0)
+        inject(&run, dump_path(dump, dump_bytes));
+    release(&run);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static struct process_script script;
     size_t dump_bytes = size < 2 ? 0 : bytes[0] | (size_t)bytes[1] << 8;
     if (size < 2 || dump_bytes > size - 2)
         return 0;
-    run = (struct run){.findings = {.quiet = true}};
-    const uint8_t *recording = bytes + 2 + dump_bytes;
-    if (perf_input_view(&run.input, "fuzz.data", recording, size - 2 - dump_bytes, &run.findings) ==
-        0)
-        inject(&run, dump_path(bytes + 2, dump_bytes));
-    release(&run);
+    if (dump_bytes) {
+        run_all(bytes + 2, dump_bytes, bytes + 2 + dump_bytes, size - 2 - dump_bytes);
+    } else {
+        process_script_play(&script, bytes + 2, size - 2);
+        run_all(script.dump.bytes, script.dump.sink.size, script.profile.bytes,
+                script.profile.sink.size);
+    }
     return 0;
 }

@@ -5,13 +5,14 @@
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
  *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind them
  *     DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream, compressed, cut
- *     DIR/injection     such a recording with a dump of its process
+ *     DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
  */
 #include "injector/jit/jit_dump.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
+#include "tests/fuzz/process_script.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/line_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -324,6 +325,45 @@ static void put_injection(bool with_tables, bool stacks)
     put_seed("injection", first, sink.size, built.bytes, built.sink.size);
 }
 
+static void put_step(struct byte_sink *sink, uint32_t what, uint8_t whose, uint8_t where,
+                     uint8_t how)
+{
+    sink_u8(sink, (uint8_t)what);
+    sink_u8(sink, whose);
+    sink_u8(sink, where);
+    sink_u8(sink, how);
+}
+
+/* Scripts (process_script.h): LOADS loads, as many moves and unloads, a second header, and this again; children of which
+ * one was forked before and one behind the header, and that are logged in the same dump. */
+static void put_script(uint8_t loads, bool with_tables)
+{
+    uint8_t script[2 + 4 * SCRIPT_STEPS];
+    struct byte_sink sink = byte_sink_over(script, sizeof script);
+    const uint32_t later = 1 << 4;
+    sink_u16(&sink, 0);
+    for (uint8_t round = 0; round < 2; round++) {
+        put_step(&sink, later | SCRIPT_MAP, round, 0, 15 << 2);
+        for (uint8_t i = 0; i < loads; i++) {
+            if (with_tables)
+                put_step(&sink, SCRIPT_TABLES, 0, 0, i);
+            put_step(&sink, later | SCRIPT_LOAD, round & i, i, i);
+            put_step(&sink, later | SCRIPT_SAMPLE, round & i, i, 0);
+            put_step(&sink, SCRIPT_MOVE, round & i, i, (uint8_t)(i + 16));
+            put_step(&sink, later | SCRIPT_UNLOAD, round & i, (uint8_t)(i + 16), i);
+            put_step(&sink, later | SCRIPT_LOAD, 0, i, (uint8_t)(i + 1));
+        }
+        put_step(&sink, later | SCRIPT_FORK, (uint8_t)(round + 1), 0, 0);
+        put_step(&sink, later | SCRIPT_HEADER, 0, 0, 0);
+    }
+    put_step(&sink, later | SCRIPT_LOAD, 1, 3, 9);
+    put_step(&sink, later | SCRIPT_EXEC, 2, 0, 0);
+    put_step(&sink, later | SCRIPT_EXIT, 1, 0, 0);
+    if (sink.overflow)
+        errx(EXIT_FAILURE, "a script is too large");
+    put_seed("injection", script, sink.size, "", 0);
+}
+
 /* ---- Perf maps ---- */
 
 static void put_perf_maps(void)
@@ -353,6 +393,10 @@ int main(int argc, char **argv)
     put_compressed();
     for (int kind = 0; kind < 4; kind++)
         put_injection(kind & 1, kind & 2);
+    for (uint8_t loads = 1; loads <= 16; loads *= 4) {
+        put_script(loads, false);
+        put_script(loads, true);
+    }
     put_perf_maps();
     return 0;
 }

@@ -142,7 +142,7 @@ static inline void model_event(const struct family *family, const struct process
 {
     const struct code_log *log = &builder->process.log;
     uint32_t base = builder == family->child ? CHILD : FUNCTION, loaded = event->index;
-    if (event->kind == CODE_EVENT_UNLOAD) {
+    if (event->kind == CODE_EVENT_UNLOAD || event->kind == CODE_EVENT_END) {
         const struct code_unload *gone = &log->unloads[event->index];
         uint64_t stop = gone->addr + (gone->size ? gone->size : CELL_BYTES);
         end_residence(model, living(family, model, gone->addr, stop, gone->code_index));
