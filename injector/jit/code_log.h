@@ -30,9 +30,10 @@ struct jit_function {
         gap_after; /* bytes to the next function, if nothing lies between that could be sampled and named */
     bool
         same_memory; /* so it is however far the next one is: one mapping holds both, and its map names no more */
-    bool reused;  /* another visible function had some of its addresses before */
-    bool visible; /* a sample could have hit it */
-    bool fresh;   /* the timeline is at the moment that it was loaded in */
+    bool reused;   /* another visible function had some of its addresses before */
+    bool visible;  /* a sample could have hit it */
+    bool fresh;    /* the timeline is at the moment that it was loaded in */
+    bool foretold; /* logged, by its stamp, before the life began that it is in */
     /* What is known of its source, or NULL. */
     const struct code_lines *lines;
 };
@@ -51,7 +52,7 @@ enum code_event_kind {
 };
 
 struct code_event {
-    uint64_t time_ns; /* on the profile's clock */
+    uint64_t time_ns;          /* on the profile's clock */
     enum code_event_kind kind; /* a switch has no default: the compiler tells what it forgot */
     uint32_t index; /* LOAD: of the function; MOVE, UNLOAD, END: into the moves or unloads */
 };

@@ -5,8 +5,10 @@
  *
  *   memory by its name        the arena.  A JIT's memory has no other content to be mapped.
  *   a file                    the arena if it is the file that was there, with the same offset at the same address: a runtime that
- *                             maps its memory twice (W^X) has it in a shared or deleted file.  If nothing was recorded there before, a file in
- *                             /dev/shm or a deleted one is the arena: it was not executable yet when the code was logged.
+ *                             maps its memory twice (W^X) has it in a file.  If nothing was recorded there before, the memory was not
+ *                             executable yet when the code was logged, and is now: the arena, be it the program's own .data.  But
+ *                             code with a stamp from before the process began may be an earlier program's: of that only a file in
+ *                             /dev/shm and a deleted one are the arena.
  *   any other file            the end of the code.
  */
 #include "injector/jit/heritage.h"
@@ -39,7 +41,7 @@ static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
            strncmp(a->filename, b->filename, length) == 0;
 }
 
-/* Whether MAP, over live code, is the memory that the code is in; BEFORE, or NULL, is what was mapped there. */
+/* Whether MAP, over live code, can't be but the memory that the code is in; BEFORE, or NULL, is what was mapped there. */
 static bool is_arena(const struct perf_map *map, const struct profile_map *before)
 {
     if (perf_map_is_memory(map))
@@ -135,6 +137,25 @@ static int end_code(struct player *player, uint64_t start, uint64_t end)
     return player_end_moment(player) || address_map_clear(&player->owners, start, end) ? -1 : 0;
 }
 
+/* The end of the code in [START, END) that is foretold: no mapping was recorded there, and one of a file is now. */
+static int end_foretold(struct player *player, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(&player->owners, start, &place);
+    while (range && range->start < end) {
+        uint64_t from = range->start > start ? range->start : start;
+        uint64_t to = range->end < end ? range->end : end;
+        if (!player->process->log.functions[range->value].foretold) {
+            range = address_map_next(&player->owners, &place);
+            continue;
+        }
+        if (end_code(player, from, to))
+            return -1;
+        range = address_map_find(&player->owners, to, &place);
+    }
+    return 0;
+}
+
 /* End the code within MAP at whose addresses MAP is not the memory that the code is in. */
 static int end_strangers(struct player *player, const struct perf_map *map)
 {
@@ -147,7 +168,7 @@ static int end_strangers(struct player *player, const struct perf_map *map)
         stop = stop < end ? stop : end;
         if (covers_live_code(player, start, stop) &&
             !is_arena(map, known ? player->mappings[range->value] : NULL) &&
-            end_code(player, start, stop))
+            (known ? end_code(player, start, stop) : end_foretold(player, start, stop)))
             return -1;
         start = stop;
     }

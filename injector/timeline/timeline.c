@@ -381,14 +381,22 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     return 0;
 }
 
+static void note_foretold(struct player *player, const struct code_event *event, uint32_t function)
+{
+    struct jit_process *process = player->process;
+    process->log.functions[function].foretold = event->time_ns < process->begin.time_ns;
+}
+
 static int play_code_event(struct player *player, const struct code_event *event, uint64_t time_ns)
 {
     const struct code_log *log = &player->process->log;
     begin_event(player, time_ns);
     switch (event->kind) {
     case CODE_EVENT_LOAD:
+        note_foretold(player, event, event->index);
         return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
+        note_foretold(player, event, log->moves[event->index].function);
         return move(player, &log->moves[event->index]);
     case CODE_EVENT_UNLOAD:
         return unload(player, &log->unloads[event->index], true);

@@ -6,7 +6,7 @@
  * compiled one after the other becomes one change each at the same time, which the image plan joins into one
  * record.  A function that was replaced before a sample could hit it does not appear at all.
  *
- * The profile's own mappings take part.  A mapping of a file over JIT code ends that code.  An anonymous one over
+ * The profile's own mappings take part.  A mapping of another file over JIT code ends that code.  An anonymous one over
  * live JIT code is the arena itself, logged again because the runtime flipped its protection or let it grow: such a
  * record would hide the code and is dropped, and if it also covers addresses that no earlier mapping did, those
  * parts are added again.

@@ -160,6 +160,23 @@ remapped() {
     remapped "$PWD/arena.tmp"
 }
 
+# unveiled ARENA: code that was logged before its memory, a file's, became executable keeps its names.
+unveiled() {
+    record perf.data "$lives" -a "$1" truth life code load 5 flip run 30 load 5 flip run 30
+    injected 0
+    right code
+    [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
+    [ "${BASH_REMATCH[1]}" -gt 3 ]
+}
+
+@test "an arena that is the program's own .data, made executable when there is code in it" {
+    unveiled data
+}
+
+@test "an arena that is a file that stays, made executable when there is code in it" {
+    unveiled "kept:$PWD/arena.bin"
+}
+
 # ---- Containers ----
 
 # container NAME STEP...: process_lives as pid 1 of a pid namespace, with the directory NAME/mnt for its /mnt.

@@ -17,7 +17,8 @@
  *
  * -r: write the dump by hand, as many runtimes do: jit-<pid>.dump is opened once, an older one emptied, and children go on writing to
  * their parent's, with their own pid in LOAD.pid (PHP).  Else libjitdump writes.
- * ARENA: anon (default), memfd, or the path of a file, which is deleted at once if it is not in /dev/shm.
+ * ARENA: anon (default), memfd, or the path of a file, which is deleted at once if it is not in /dev/shm.  Or one that is executable
+ * only from the first flip on: data, which is the program's own .data, or kept:PATH, a file that stays.
  */
 #include "jitdump/byte_sink.h"
 #include "jitdump/jitdump.h"
@@ -58,6 +59,7 @@ static struct jitdump *dump;
 static int raw_fd = -1;
 static uint64_t raw_index;
 static uint8_t *arena;
+static _Alignas(1 << 16) uint8_t data_arena[SLOTS * SLOT_BYTES] = {1}; /* not in .bss */
 static size_t next_slot;
 static struct function live[SLOTS];
 static size_t live_count;
@@ -96,6 +98,11 @@ static size_t emit_loop(uint8_t *to, uint32_t rounds)
     return sizeof code;
 }
 
+static bool is_kept(void)
+{
+    return strncmp(arena_kind, "kept:", 5) == 0;
+}
+
 static int arena_fd(void)
 {
     int fd;
@@ -104,7 +111,8 @@ static int arena_fd(void)
     if (strcmp(arena_kind, "memfd") == 0)
         fd = memfd_create("arena", 0);
     else
-        fd = open(arena_kind, O_RDWR | O_CREAT | O_TRUNC, 0700);
+        fd = open(is_kept() ? strchr(arena_kind, ':') + 1 : arena_kind, O_RDWR | O_CREAT | O_TRUNC,
+                  0700);
     if (fd < 0 || ftruncate(fd, SLOTS * SLOT_BYTES))
         fail(arena_kind);
     if (arena_kind[0] == '/' && strncmp(arena_kind, "/dev/shm/", 9) != 0)
@@ -114,9 +122,14 @@ static int arena_fd(void)
 
 static void open_arena(void)
 {
+    if (strcmp(arena_kind, "data") == 0) {
+        arena = data_arena;
+        return;
+    }
     int fd = arena_fd();
-    void *base = mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-                      fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    void *base =
+        mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE | (is_kept() ? 0 : PROT_EXEC),
+             fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         fail("mmap");
     arena = base;

@@ -86,6 +86,7 @@ static void test_growing_arena_ends_the_moment(void **state)
 static void test_map_of_a_file_ends_the_code_below_it(void **state)
 {
     (void)state;
+    build_map(&built, 5, 0x1000, 0x2000, "//anon");
     build_load(&built, 10, 0x1f00, 0x200);
     build_map(&built, 20, 0x2000, 0x1000, "/usr/lib/libx.so");
     build_map(&built, 30, 0x2000, 0x1000, "//anon"); /* nothing live is below this one */
@@ -96,6 +97,7 @@ static void test_map_of_a_file_ends_the_code_below_it(void **state)
 static void test_map_of_a_file_ends_a_moment(void **state)
 {
     (void)state;
+    build_map(&built, 5, 0x2000, 0x1000, "//anon");
     build_load(&built, 10, 0x2000, 0x100);
     build_map(&built, 20, 0x2000, 0x1000, "/usr/lib/libx.so");
     build_load(&built, 30, 0x2000, 0x100);
@@ -191,8 +193,8 @@ static void test_another_file_is_not(void **state)
     assert_plays("15 25", "10:1000-1100=f0", "");
 }
 
-/* The arena was not executable, so not recorded, when the code was logged. */
-static void test_shared_memory_that_comes_late_is_the_arena(void **state)
+/* The arena was not executable, so not recorded, when the code was logged: whatever file it is. */
+static void test_file_that_comes_late_is_the_arena(void **state)
 {
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
@@ -200,8 +202,28 @@ static void test_shared_memory_that_comes_late_is_the_arena(void **state)
     build_load(&built, 30, 0x3000, 0x100);
     build_map(&built, 40, 0x3000, 0x100, "/tmp/arena (deleted)");
     build_load(&built, 50, 0x5000, 0x100);
-    build_map(&built, 60, 0x5000, 0x100, "/tmp/arena");
-    assert_plays("15 35 55 65", "10:1000-1100=f0 30:3000-3100=f1 50:5000-5100=f2", "0 1");
+    build_map(&built, 60, 0x4000, 0x2000, "/usr/bin/program");
+    assert_plays(
+        "15 35 55 65",
+        "10:1000-1100=f0 30:3000-3100=f1 50:5000-5100=f2 60:4000-5000=map2 60:5100-6000=map2",
+        "0 1 2");
+}
+
+/* The code may be that of another program, which the process was before its exec. */
+static void test_file_over_code_from_before_the_process_is_not(void **state)
+{
+    (void)state;
+    built.process.begin.time_ns = 11;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 12, 0x1100, 0x100);
+    build_load(&built, 10, 0x3000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/usr/lib/libx.so");
+    build_map(&built, 21, 0x3000, 0x1000, "/dev/shm/x");
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35",
+                 "12:1000-1100=f0 12:1100-1200=f1 12:3000-3100=f2 20:1000-1100=map0 "
+                 "20:1200-2000=map0 21:3100-4000=map1",
+                 "0 1");
 }
 
 static void test_huge_pages_are_memory(void **state)
@@ -233,7 +255,8 @@ int main(void)
         TIMELINE_TEST(test_the_same_file_again_is_the_arena),
         TIMELINE_TEST(test_another_part_of_the_file_is_not),
         TIMELINE_TEST(test_another_file_is_not),
-        TIMELINE_TEST(test_shared_memory_that_comes_late_is_the_arena),
+        TIMELINE_TEST(test_file_that_comes_late_is_the_arena),
+        TIMELINE_TEST(test_file_over_code_from_before_the_process_is_not),
         TIMELINE_TEST(test_huge_pages_are_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,15 +166,15 @@ static inline uint32_t kind_of(const struct profile_map *map)
     return map->map.filename == library ? FILE_MAP : map->map.filename == shared ? SHARED : MEMORY;
 }
 
-/* A library ends the code below it; the shared file does where other memory was. */
+/* A library ends the code below it, and the shared file does where other memory was; neither where nothing was. */
 static inline void model_map(struct model *model, const struct profile_map *map)
 {
     uint32_t kind = kind_of(map);
     uint64_t stop = map->map.start + map->map.len;
     for (uint64_t addr = map->map.start; addr < stop; addr += CELL_BYTES) {
         size_t cell = cell_of(addr);
-        bool same = model->backing[cell] == SHARED || model->backing[cell] == NOTHING;
-        if (kind == FILE_MAP || (kind == SHARED && !same))
+        uint32_t before = model->backing[cell];
+        if (before != NOTHING && (kind == FILE_MAP || (kind == SHARED && before != SHARED)))
             model->owners[cell] = NOTHING;
         model->backing[cell] = kind;
         model->since[cell] = map->time_ns + 1;
