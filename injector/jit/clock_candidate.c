@@ -3,6 +3,8 @@
  * Distances between clocks are computed modulo 2^64 and looked at as signed numbers. */
 #include "injector/jit/clock_candidate.h"
 
+#include "injector/perf_data/perf_time.h"
+
 #define MS  UINT64_C(1000000)
 #define SEC (1000 * MS)
 
@@ -52,8 +54,10 @@ struct pair {
  * the process lived. */
 static bool header_fits(const struct clock_evidence *evidence, uint64_t header, uint64_t first)
 {
-    return evidence->marker_ns && header <= first + MS && evidence->end_ns >= evidence->marker_ns &&
-           (first <= header || first - header <= evidence->end_ns - evidence->marker_ns + SEC);
+    return evidence->marker_ns && header <= perf_time_after(first, MS) &&
+           evidence->end_ns >= evidence->marker_ns &&
+           (first <= header ||
+            first - header <= perf_time_after(evidence->end_ns - evidence->marker_ns, SEC));
 }
 
 static struct pair header_pair(const struct clock_evidence *evidence, uint64_t header,

@@ -5,6 +5,7 @@
 
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_time.h"
 #include "jitdump/byte_cursor.h"
 
 #include <stdlib.h>
@@ -136,7 +137,8 @@ static uint64_t apart(uint64_t a, uint64_t b)
 
 static bool is_in(struct clock_life life, uint64_t time_ns)
 {
-    return time_ns >= life.begin_ns && (life.end_ns == 0 || time_ns <= life.end_ns);
+    return perf_time_is_real(time_ns) && time_ns >= life.begin_ns &&
+           (life.end_ns == 0 || time_ns <= life.end_ns);
 }
 
 /* A dump that was mapped more than once was made anew in between, after an exec say: the header's time tells which
@@ -187,9 +189,9 @@ void clock_evidence_read(struct clock_evidence *evidence, const struct profile *
         evidence->end_ns = life.end_ns;
         return;
     }
-    if (profile->sample_count &&
-        profile->sample_times_ns[profile->sample_count - 1] > evidence->end_ns)
-        evidence->end_ns = profile->sample_times_ns[profile->sample_count - 1];
+    uint64_t last_ns = profile_last_sample_ns(profile);
+    if (last_ns > evidence->end_ns)
+        evidence->end_ns = last_ns;
 }
 
 /* ---- Samples ---- */

@@ -2,6 +2,7 @@
 #include "injector/jit/dump_place.h"
 
 #include "injector/jit/live_process.h"
+#include "injector/perf_data/perf_time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,11 +44,12 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
     uint64_t seen_ns = life->begin.time_ns;
     for (size_t i = 0; i < count && seen_ns == 0; i++)
         seen_ns = maps[i].time_ns;
-    if (seen_ns == 0 && profile->sample_count)
-        seen_ns = profile->sample_times_ns[profile->sample_count - 1];
+    if (seen_ns == 0)
+        seen_ns = profile_last_sample_ns(profile);
     *namespace_pid = live.namespace_pid;
     int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    return (int64_t)live.started_boot_ns - slept <= (int64_t)seen_ns + TICK_NS;
+    int64_t started = (int64_t)live.started_boot_ns - slept;
+    return started < 0 || (uint64_t)started <= perf_time_after(seen_ns, TICK_NS);
 }
 
 /* ---- Where it may be ---- */

@@ -4,6 +4,7 @@
 #include "injector/jit/dump_name.h"
 
 #include "injector/jit/dump_machine.h"
+#include "injector/perf_data/perf_time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -151,9 +152,10 @@ static bool header_time_agrees(const struct given_dump *given, const struct dump
     uint64_t header_ns = jit_clock_to_perf(&given->clock, given->dump.timestamp);
     uint64_t map_ns = claim->map->time_ns;
     if (header_ns < life->begin.time_ns || header_ns > life->end_ns || map_ns == 0 ||
-        header_ns > map_ns + 3600 * HEADER_SLACK_NS)
+        header_ns > perf_time_after(map_ns, 3600 * HEADER_SLACK_NS))
         return true;
-    return header_ns <= map_ns + HEADER_SLACK_NS && map_ns <= header_ns + HEADER_SLACK_NS;
+    return header_ns <= perf_time_after(map_ns, HEADER_SLACK_NS) &&
+           map_ns <= perf_time_after(header_ns, HEADER_SLACK_NS);
 }
 
 /* It was renamed, and nothing is left at the path that the claim has. */

@@ -2,6 +2,7 @@
 #include "injector/jit/jit_clock.h"
 
 #include "injector/jit/clock_candidate.h"
+#include "injector/perf_data/perf_time.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
                     uint64_t begin_ns)
 {
     const struct clock_evidence *evidence = &facts->evidence;
-    uint64_t slack_ns = 10 * MS + candidate->error_ns;
+    uint64_t slack_ns = perf_time_after(candidate->error_ns, 10 * MS);
     uint64_t first_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.first);
     uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.last);
     /* A recording that does not tell the process's end may have ended before it; the header is of its beginning. */
@@ -105,9 +106,9 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
                        : header <= evidence->stamps.first &&
                              evidence->stamps.first - header < LONG_AFTER_NS;
     bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
-    return first_ns + slack_ns >= begin_ns &&
-           first_ns <= evidence->end_ns + (open ? LONG_AFTER_NS : slack_ns) &&
-           (!evidence->ended || last_ns <= evidence->end_ns + slack_ns);
+    return perf_time_after(first_ns, slack_ns) >= begin_ns &&
+           first_ns <= perf_time_after(evidence->end_ns, open ? LONG_AFTER_NS : slack_ns) &&
+           (!evidence->ended || last_ns <= perf_time_after(evidence->end_ns, slack_ns));
 }
 
 /* The records lie between the marker and the end of the process. */
@@ -335,8 +336,8 @@ static bool is_anothers(const struct chooser *chooser)
     const struct clock_evidence *evidence = &chooser->facts.evidence;
     uint64_t header = evidence->header;
     uint64_t away_ns = chooser->question->in_another_life ? 0 : 2 * SEC;
-    bool outside = header + away_ns < chooser->question->life.begin_ns ||
-                   (evidence->ended && header > evidence->end_ns + away_ns &&
+    bool outside = perf_time_after(header, away_ns) < chooser->question->life.begin_ns ||
+                   (evidence->ended && header > perf_time_after(evidence->end_ns, away_ns) &&
                     header - evidence->end_ns < LONG_AFTER_NS);
     return chooser->question->may_be_anothers && outside && header <= evidence->stamps.first &&
            evidence->stamps.first - header < LONG_AFTER_NS;

@@ -45,7 +45,7 @@ bool perf_map_name_pid(const char *path, uint32_t *pid)
 /* The time of the last thing in PROFILE, on perf's clock. */
 static uint64_t last_ns(const struct profile *profile)
 {
-    uint64_t last = profile->sample_count ? profile->sample_times_ns[profile->sample_count - 1] : 0;
+    uint64_t last = profile_last_sample_ns(profile);
     for (size_t i = 0; i < profile->map_count; i++)
         if (profile->maps[i].time_ns > last)
             last = profile->maps[i].time_ns;

@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_time.h"
 #include "jitdump/byte_cursor.h"
 
 #include <stdlib.h>
@@ -223,6 +224,14 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
     if (profile->sample_count)
         qsort(profile->sample_times_ns, profile->sample_count, sizeof(uint64_t), compare_times);
     return 0;
+}
+
+uint64_t profile_last_sample_ns(const struct profile *profile)
+{
+    size_t count = profile->sample_count;
+    while (count && !perf_time_is_real(profile->sample_times_ns[count - 1]))
+        count--;
+    return count ? profile->sample_times_ns[count - 1] : 0;
 }
 
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,

@@ -59,6 +59,9 @@ struct profile {
  * either case. */
 int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings);
 
+/* When the last sample was taken, 0: none.  Left-over samples (perf_time.h) were taken at no time that is known. */
+uint64_t profile_last_sample_ns(const struct profile *profile);
+
 /* The maps of process PID, by time; *COUNT is set to their number. */
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count);

@@ -240,6 +240,24 @@ branches() {
     says "can't be unpacked: it holds fewer bytes than it says"
 }
 
+# perf record --off-cpu (perf 6.2 and newer) writes what is left at the end with the time ~0 << 32.  Attached, so that nothing
+# else says when the process ended, and by perf's own clock, so that it matters.
+@test "forms: left-over samples of --off-cpu, behind all time" {
+    local producer
+    "$BUILD/producers/unwind_shapes" none "$PWD/dump" 2 &
+    producer=$!
+    sleep 0.3
+    perf record -q -e cpu-clock -F 2000 -o in.data --sample-identifier -p $producer -- sleep 0.8
+    wait $producer
+    "$BUILD/producers/rare_form" off_cpu in.data off.data
+    run --separate-stderr perfjit inject -i off.data -o out.data
+    exits 0
+    perf script -i out.data -F time,ip,sym --no-inline >script.txt
+    [ "$(grep -cE '^ *18446744069\.414584: .* (inner|solo)$' script.txt)" -gt 8 ]
+    perfjit check --json off.data >check.json
+    jq -e '.profile.samples | .jit_named > 100 and .jit_unknown == 0 and (.not_told // 0) == 0' check.json
+}
+
 # ---- Pieces ----
 
 # perf writes into every piece anew which files the process has mapped, the dump among them if it still is.

@@ -6,6 +6,7 @@
  *     branches     as with -b: every sample ends in a branch stack of three
  *     compressed2  IN was recorded with -z: its COMPRESSED records become COMPRESSED2, as perf 6.16 and newer write them
  *     nameless     without the maps of files named *.dump
+ *     off_cpu      as with --off-cpu, perf 6.2 and newer: copies of the last samples at the end, stamped ~0 << 32
  *     damaged2     the same, but the first of them claims more bytes than it has
  *
  * perf itself is the judge of these: perf script --itrace=b prints the branches only if the index is right.
@@ -23,7 +24,8 @@ enum {
     TRACES_MAX = 1 << 16,
     EVERY = 10,
     BRANCHES = 3,
-    BRANCH_BYTES = 24
+    BRANCH_BYTES = 24,
+    LEFT_OVER = 16
 };
 
 enum {
@@ -42,7 +44,7 @@ enum {
 };
 
 struct form {
-    bool traces, branches, compressed2, damage, nameless;
+    bool traces, branches, compressed2, damage, nameless, off_cpu;
 };
 
 struct maker {
@@ -54,6 +56,7 @@ struct maker {
     uint64_t trace_offsets[TRACES_MAX];
     uint64_t trace_count, trace_bytes;
     uint64_t samples, last_ip;
+    const uint8_t *last_samples[LEFT_OVER]; /* the newest at samples % LEFT_OVER - 1 */
 };
 
 static void die(const char *why)
@@ -148,9 +151,21 @@ static void put_sample(struct maker *maker, const uint8_t *record, size_t size)
         struct byte_sink patch = byte_sink_over(maker->out.data + start + 6, 2);
         sink_u16(&patch, (uint16_t)(maker->out.size - start));
     }
-    if (maker->form.traces && maker->samples++ % EVERY == 0)
+    maker->last_samples[maker->samples % LEFT_OVER] = record;
+    if (maker->samples++ % EVERY == 0 && maker->form.traces)
         put_trace(maker, id, ip, pid_tid, time_ns);
     maker->last_ip = ip;
+}
+
+/* What perf's BPF program counted and had not written yet: perf writes it when all is over. */
+static void put_left_over(struct maker *maker)
+{
+    enum { PLAIN_BYTES = 48, TIME_OFFSET = 32 };
+    for (size_t i = 0; i < LEFT_OVER && maker->last_samples[i]; i++) {
+        size_t start = maker->out.size;
+        sink_bytes(&maker->out, maker->last_samples[i], PLAIN_BYTES);
+        patch_u64(maker, start + TIME_OFFSET, ~UINT64_C(0) << 32);
+    }
 }
 
 static void put_compressed2(struct maker *maker, const uint8_t *record, size_t size)
@@ -190,6 +205,8 @@ static void put_records(struct maker *maker)
         else
             sink_bytes(&maker->out, record, size);
     }
+    if (maker->form.off_cpu)
+        put_left_over(maker);
 }
 
 static bool has_feature(const struct maker *maker, unsigned bit)
@@ -256,6 +273,8 @@ static struct form form_of(const char *name)
         return (struct form){.compressed2 = true, .damage = true};
     if (strcmp(name, "nameless") == 0)
         return (struct form){.nameless = true};
+    if (strcmp(name, "off_cpu") == 0)
+        return (struct form){.off_cpu = true};
     die("no such form");
     return (struct form){0};
 }
@@ -284,7 +303,8 @@ int main(int argc, char **argv)
 {
     static struct maker maker;
     if (argc != 4) {
-        fprintf(stderr, "usage: rare_form bts|branches|compressed2|nameless|damaged2 IN OUT\n");
+        fprintf(stderr,
+                "usage: rare_form bts|branches|compressed2|nameless|off_cpu|damaged2 IN OUT\n");
         return 2;
     }
     maker.form = form_of(argv[1]);

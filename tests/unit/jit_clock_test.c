@@ -108,6 +108,37 @@ static void test_attached_recording_of_one_clock(void **state)
     end_world();
 }
 
+/* What perf record --off-cpu has left at the end, which nobody sampled then. */
+#define LEFT_OVER (~UINT64_C(0) << 32)
+#define DAYS      (10 * 86400 * SEC)
+
+static void test_left_over_samples_say_nothing_of_the_end(void **state)
+{
+    (void)state;
+    begin_profile(CLOCK_MONOTONIC);
+    put_map("/tmp/jit-4711.dump", 0);
+    profile_sample(&world.built, 0, DAYS + MARKER);
+    profile_sample(&world.built, 0, LEFT_OVER);
+    begin_dump(DAYS + 5 * SEC, false);
+    put_two(DAYS + 6 * SEC, DAYS + MARKER + SEC);
+    may_read_machine = false;
+    decide();
+    assert_silent();
+    assert_int_equal(profile_last_sample_ns(&world.profile), DAYS + MARKER);
+    end_world();
+}
+
+static void test_a_recording_of_left_over_samples_alone_has_no_last(void **state)
+{
+    (void)state;
+    begin_profile(CLOCK_MONOTONIC);
+    profile_sample(&world.built, 0, LEFT_OVER);
+    begin_dump(5 * SEC, false);
+    open_world();
+    assert_int_equal(profile_last_sample_ns(&world.profile), 0);
+    end_world();
+}
+
 /* ---- An offset ---- */
 
 static void test_offset_by_the_marker(void **state)
@@ -358,6 +389,19 @@ static void test_the_closest_sample_bounds_best(void **state)
     end_world();
 }
 
+static void test_left_over_samples_bound_nothing(void **state)
+{
+    (void)state;
+    wall_clock_header(false);
+    put_load(MARKER + 310 * MS, CODE + 0x300);
+    sample_at(CODE + 0x20f, MARKER + 350 * MS);
+    sample_at(CODE + 0x30f, LEFT_OVER);
+    decide();
+    assert_chosen();
+    assert_says(FINDING_CLOCK_CONVERTED, "(± 59 599 688)");
+    end_world();
+}
+
 static void test_bounds_by_marker_and_exit(void **state)
 {
     (void)state;
@@ -480,6 +524,8 @@ int main(void)
         cmocka_unit_test(test_events_of_different_clocks),
         cmocka_unit_test(test_a_clock_that_has_no_name_here),
         cmocka_unit_test(test_attached_recording_of_one_clock),
+        cmocka_unit_test(test_left_over_samples_say_nothing_of_the_end),
+        cmocka_unit_test(test_a_recording_of_left_over_samples_alone_has_no_last),
         cmocka_unit_test(test_offset_by_the_marker),
         cmocka_unit_test(test_foreign_headers_are_not_so_close),
         cmocka_unit_test(test_other_clocks_than_mono),
@@ -493,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_wall_clock_header_and_the_clocks_now),
         cmocka_unit_test(test_bounds_by_marker_and_samples),
         cmocka_unit_test(test_the_closest_sample_bounds_best),
+        cmocka_unit_test(test_left_over_samples_bound_nothing),
         cmocka_unit_test(test_bounds_by_marker_and_exit),
         cmocka_unit_test(test_only_the_end_of_its_own_process_bounds_a_dump),
         cmocka_unit_test(test_a_process_ends_with_its_last_thread),

@@ -1,0 +1,25 @@
+/* Times on a profile's clock: which are some, and sums of them.
+ *
+ * What perf record --off-cpu (perf 6.2 and newer) has left at the end it writes as samples of the time ~0 << 32, so that
+ * perf shows them behind all else.  Nothing happened then: such a time says neither when the recording ended nor when
+ * code was there.
+ */
+#ifndef PERFJIT_PERF_TIME_H
+#define PERFJIT_PERF_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether a clock can have shown it: none has counted for 292 years. */
+static inline bool perf_time_is_real(uint64_t time_ns)
+{
+    return time_ns <= INT64_MAX;
+}
+
+/* LATER_NS after TIME_NS; all time ends at UINT64_MAX. */
+static inline uint64_t perf_time_after(uint64_t time_ns, uint64_t later_ns)
+{
+    return time_ns > UINT64_MAX - later_ns ? UINT64_MAX : time_ns + later_ns;
+}
+
+#endif
