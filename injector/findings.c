@@ -1,6 +1,8 @@
 /* See findings.h. */
 #include "injector/findings.h"
 
+#include "injector/printable_text.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -152,7 +154,7 @@ void finding(struct findings *findings, enum finding_kind kind, const char *form
         return;
     if (findings->verbose && !findings->quiet) {
         progress_wipe(&findings->progress);
-        fprintf(stderr, "perfjit: %s\n", text);
+        printable_line(stderr, "perfjit: %s", text);
     }
     if (findings->first[kind])
         free(text);
@@ -213,10 +215,11 @@ static void explain_repaired(const struct findings *findings, FILE *stream)
         const char *first = findings->first_repaired[quirk];
         if (!findings->repaired[quirk])
             continue;
-        fprintf(stream, "perfjit: repaired: %" PRIu64 " x %s: %s. perfjit %s. Seen in: %s\n",
-                findings->repaired[quirk], text->id, text->symptom, text->remedy, text->producers);
+        printable_line(stream, "perfjit: repaired: %" PRIu64 " x %s: %s. perfjit %s. Seen in: %s",
+                       findings->repaired[quirk], text->id, text->symptom, text->remedy,
+                       text->producers);
         if (first)
-            fprintf(stream, "perfjit:     first: %s\n", first);
+            printable_line(stream, "perfjit:     first: %s", first);
     }
 }
 
@@ -225,12 +228,12 @@ void findings_print(const struct findings *findings, FILE *stream)
     for (int kind = 0; kind < FINDING_KINDS; kind++) {
         if (!findings->count[kind])
             continue;
-        fprintf(stream, "perfjit: %" PRIu64 " x %s: %s\n", findings->count[kind], texts[kind].what,
-                texts[kind].means);
+        printable_line(stream, "perfjit: %" PRIu64 " x %s: %s", findings->count[kind],
+                       texts[kind].what, texts[kind].means);
         if (findings->first[kind])
-            fprintf(stream, "perfjit:     %s%s\n",
-                    findings->count[kind] > 1 && !findings->verbose ? "first: " : "",
-                    findings->first[kind]);
+            printable_line(stream, "perfjit:     %s%s",
+                           findings->count[kind] > 1 && !findings->verbose ? "first: " : "",
+                           findings->first[kind]);
     }
     if (findings->verbose)
         explain_repaired(findings, stream);

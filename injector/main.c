@@ -2,6 +2,7 @@
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
 #include "injector/commands/inject.h"
+#include "injector/printable_text.h"
 #include "jitdump/jitdump.h"
 
 #include <limits.h>
@@ -32,7 +33,8 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].what);
-    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version the version.\n");
+    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version "
+                    "the version.\n");
 }
 
 /* Large arrays that grow are copied less, and memory that is free again is used again, instead of given back and asked for
@@ -62,7 +64,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (*word)
-        fprintf(stderr, "perfjit: there is no command '%s'\n", word);
+        printable_line(stderr, "perfjit: there is no command '%s'", word);
     print_usage(stderr);
     return 2;
 }

@@ -1,6 +1,8 @@
 /* See progress.h. */
 #include "injector/progress.h"
 
+#include "injector/printable_text.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -44,8 +46,10 @@ static void draw(struct progress *progress, uint64_t now)
     double speed = (double)progress->bytes / seconds;
     uint64_t left =
         progress->total_bytes > progress->bytes ? progress->total_bytes - progress->bytes : 0;
-    fprintf(progress->stream, "\r\033[Kperfjit: %s: %" PRIu64 " functions, %.0f MB/s",
-            progress->what, progress->functions, speed / 1e6);
+    fputs("\r\033[Kperfjit: ", progress->stream);
+    printable_put(progress->stream, progress->what);
+    fprintf(progress->stream, ": %" PRIu64 " functions, %.0f MB/s", progress->functions,
+            speed / 1e6);
     if (speed > 0)
         fprintf(progress->stream, ", %.0f s left", (double)left / speed);
     fflush(progress->stream);

@@ -1,8 +1,8 @@
 /* See report.h. */
 #include "injector/check/report.h"
 
-#include "injector/jit/code_name.h"
 #include "injector/json_text.h"
+#include "injector/printable_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,13 +17,6 @@ enum { INDENT = 2, LABEL_COLUMNS = 38, VALUE_COLUMNS = 10 };
 static void put_json_text(const char *text)
 {
     json_text_put(text, strlen(text));
-}
-
-static void put_plain_text(const char *text)
-{
-    char *safe = code_name_mend(text, strlen(text));
-    fputs(safe ? safe : "(out of memory)", stdout);
-    free(safe);
 }
 
 /* ---- JSON ---- */
@@ -47,7 +40,7 @@ static void begin_group(struct report *report, const char *key, const char *titl
         report->comma = false;
     } else if (title) {
         printf("%*s", report->indent * INDENT, "");
-        put_plain_text(title);
+        printable_put(stdout, title);
         putchar('\n');
     }
     report->indent += title != NULL;
@@ -121,7 +114,7 @@ void report_text(struct report *report, const char *key, const char *label, cons
     } else if (label) {
         put_label(report, label);
         printf("%*s", strlen(text) < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - strlen(text)) : 0, "");
-        put_plain_text(text);
+        printable_put(stdout, text);
         putchar('\n');
     }
 }
@@ -146,7 +139,7 @@ void report_line(struct report *report, const char *format, ...)
     if (length < 0)
         return;
     printf("%*s", report->indent * INDENT, "");
-    put_plain_text(text);
+    printable_put(stdout, text);
     putchar('\n');
     free(text);
 }

@@ -11,6 +11,7 @@
 #include "injector/check/profile_report.h"
 #include "injector/commands/recording.h"
 #include "injector/interruption.h"
+#include "injector/printable_text.h"
 #include "jitdump/byte_cursor.h"
 
 #include <argp.h>
@@ -53,10 +54,10 @@ static int check_dump(struct report *report, const char *path)
     char cause[256];
     int status = EXIT_UNREADABLE;
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
-        fprintf(stderr, "perfjit: %s: %s\n", path, cause);
+        printable_line(stderr, "perfjit: %s: %s", path, cause);
         dump_report_unreadable(report, path, cause);
     } else if (dump_survey_take(&survey, &dump)) {
-        fprintf(stderr, "perfjit: %s: %s\n", path, survey.findings.failure);
+        printable_line(stderr, "perfjit: %s: %s", path, survey.findings.failure);
         dump_survey_free(&survey);
     } else {
         dump_report(report, &dump, &survey);
@@ -119,7 +120,7 @@ static int check_profile(struct report *report, const struct check_options *opti
     struct findings findings = {.quiet = true};
     int status = EXIT_UNREADABLE;
     if (inspect(&run, options, &findings)) {
-        fprintf(stderr, "perfjit: %s\n", findings.failure);
+        printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         const struct census_question question = question_of(&run, options);
         profile_report(report, &question, &run.census, &findings);
@@ -143,9 +144,9 @@ static int repair(struct report *report, const struct check_options *options)
     int status = EXIT_UNREADABLE;
     interruption_hold_signals();
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
-        fprintf(stderr, "perfjit: %s: %s\n", path, cause);
+        printable_line(stderr, "perfjit: %s: %s", path, cause);
     } else if (dump_repair_write(&done, &dump, options->repair, &findings)) {
-        fprintf(stderr, "perfjit: %s\n", findings.failure);
+        printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         repair_report(report, &done, options->repair);
         status = dump_repair_lost(&done) ? EXIT_LOST : EXIT_SOUND;
@@ -190,7 +191,8 @@ static error_t take_argument(struct check_options *options, char *argument,
     if (strcmp(argument, "-") != 0 && is_dump(argument))
         return recording_request_add_dump(&options->request, argument);
     if (options->profile)
-        argp_error(state, "one recording at a time, please: '%s' is a second one", argument);
+        argp_error(state, "one recording at a time, please: '%s' is a second one",
+                   printable_copy(argument));
     options->profile = argument;
     return 0;
 }
@@ -244,7 +246,7 @@ static int settled(int status)
     struct findings findings = {0};
     if (status == EXIT_UNREADABLE || interruption_check(&findings) == 0)
         return status;
-    fprintf(stderr, "perfjit: %s\n", findings.failure);
+    printable_line(stderr, "perfjit: %s", findings.failure);
     return EXIT_UNREADABLE;
 }
 
@@ -265,7 +267,7 @@ static int run_check(const struct check_options *options)
     report_number(&report, "status", NULL, (uint64_t)status);
     report_close(&report);
     if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "perfjit: standard output: can't write it: %s\n", strerror(errno));
+        printable_line(stderr, "perfjit: standard output: can't write it: %s", strerror(errno));
         return EXIT_UNREADABLE;
     }
     return status;
@@ -279,7 +281,7 @@ int check_command(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) == 0)
         status = run_check(&options);
     else
-        fprintf(stderr, "perfjit: out of memory\n"); /* it ends by itself for anything else */
+        printable_line(stderr, "perfjit: out of memory"); /* it ends by itself for anything else */
     recording_request_free(&options.request);
     interruption_pass_on();
     return status;

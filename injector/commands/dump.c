@@ -12,6 +12,7 @@
 #include "injector/interruption.h"
 #include "injector/jit/jit_dump.h"
 #include "injector/json_text.h"
+#include "injector/printable_text.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -345,11 +346,11 @@ static void print_torn(const struct field_writer *writer, const struct jit_recor
 static void tell_cut(const struct jit_dump *dump, const struct jit_record *record)
 {
     fflush(stdout);
-    fprintf(stderr,
-            "perfjit: %s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
-            " bytes long by its prefix, %" PRIu64 " are left\n",
-            dump->path, record->number, record->offset, record->total_size,
-            (uint64_t)dump->size - record->offset);
+    printable_line(stderr,
+                   "perfjit: %s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
+                   " bytes long by its prefix, %" PRIu64 " are left",
+                   dump->path, record->number, record->offset, record->total_size,
+                   (uint64_t)dump->size - record->offset);
 }
 
 /* Print every record of DUMP.  Returns how many were not sound. */
@@ -399,7 +400,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (options->path)
-            argp_error(state, "one file at a time, please: '%s' is a second one", argument);
+            argp_error(state, "one file at a time, please: '%s' is a second one",
+                       printable_copy(argument));
         options->path = argument;
         return 0;
     case ARGP_KEY_END:
@@ -430,26 +432,27 @@ int dump_command(int argc, char **argv)
     argp_err_exit_status = EXIT_WRONG_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL,
                    &options)) { /* it ends by itself for anything but this */
-        fprintf(stderr, "perfjit: out of memory\n");
+        printable_line(stderr, "perfjit: out of memory");
         return EXIT_UNREADABLE;
     }
     interruption_watch_files();
     if (jit_dump_open(&dump, options.path, cause, sizeof cause)) {
-        fprintf(stderr, "perfjit: %s: %s\n", options.path, cause);
+        printable_line(stderr, "perfjit: %s: %s", options.path, cause);
         jit_dump_close(&dump);
         return EXIT_UNREADABLE;
     }
     uint64_t unsound = print_records(&dump, &options);
     jit_dump_close(&dump);
     if (interruption_check(&findings)) {
-        fprintf(stderr, "perfjit: %s: %s\n", options.path, findings.failure);
+        printable_line(stderr, "perfjit: %s: %s", options.path, findings.failure);
         return EXIT_UNREADABLE;
     }
     if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "perfjit: standard output: can't write it: %s\n", strerror(errno));
+        printable_line(stderr, "perfjit: standard output: can't write it: %s", strerror(errno));
         return EXIT_UNREADABLE;
     }
     if (unsound)
-        fprintf(stderr, "perfjit: %s: %" PRIu64 " records are not sound\n", options.path, unsound);
+        printable_line(stderr, "perfjit: %s: %" PRIu64 " records are not sound", options.path,
+                       unsound);
     return unsound ? EXIT_DAMAGED : EXIT_SOUND;
 }

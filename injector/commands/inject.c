@@ -18,6 +18,7 @@
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_data/perf_rewrite.h"
+#include "injector/printable_text.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -129,11 +130,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_LAYOUT:
         if (strcmp(argument, "image") && strcmp(argument, "function"))
-            argp_error(state, "--layout is image or function, not '%s'", argument);
+            argp_error(state, "--layout is image or function, not '%s'", printable_copy(argument));
         options->layout = strcmp(argument, "image") ? LAYOUT_FUNCTION : LAYOUT_IMAGE;
         return 0;
     case ARGP_KEY_ARG:
-        argp_error(state, "unexpected argument '%s'", argument);
+        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
         return EINVAL;
     default:
         return recording_request_take(&options->request, key, argument);
@@ -361,11 +362,12 @@ static void release(struct injection *run)
 
 static void print_perf_map(const struct perf_map_counts *counts)
 {
-    fprintf(stderr,
-            "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in files, %zu "
-            "outside "
-            "executable memory, %zu reach out of it\n",
-            counts->entries, counts->functions, counts->in_files, counts->outside, counts->clipped);
+    printable_line(
+        stderr,
+        "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in files, %zu "
+        "outside "
+        "executable memory, %zu reach out of it",
+        counts->entries, counts->functions, counts->in_files, counts->outside, counts->clipped);
 }
 
 static void print_details(const struct injection *run)
@@ -373,8 +375,8 @@ static void print_details(const struct injection *run)
     for (size_t i = 0; i < run->in.processes.count; i++) {
         const struct jit_process *process = &run->in.processes.items[i];
         for (size_t d = 0; d < process->dump_count; d++)
-            fprintf(stderr, "perfjit: process %" PRIu32 ": read %s\n", process->pid,
-                    process->dump_paths[d]);
+            printable_line(stderr, "perfjit: process %" PRIu32 ": read %s", process->pid,
+                           process->dump_paths[d]);
         if (process->perf_map)
             print_perf_map(&process->perf_map_counts);
     }
@@ -382,8 +384,8 @@ static void print_details(const struct injection *run)
         const struct jit_image *image = &run->plan.images[i];
         char name[IMAGE_FILE_NAME_BYTES];
         image_file_name(image, &run->in.processes.items[image->process], i, name);
-        fprintf(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64 "\n", run->dsos.path,
-                name, image->function_count, image->base + image->text_start);
+        printable_line(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64, run->dsos.path,
+                       name, image->function_count, image->base + image->text_start);
     }
 }
 
@@ -410,11 +412,12 @@ static void print_summary(const struct injection *run, const char *output,
     for (size_t i = 0; i < run->added.count; i++)
         maps += run->added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
-    fprintf(stderr,
-            "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
-            " parts of the input skipped\n",
-            output, functions, note, run->plan.image_count, maps, run->dropped_count,
-            findings_lost(findings));
+    printable_line(
+        stderr,
+        "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
+        " parts of the input skipped",
+        output, functions, note, run->plan.image_count, maps, run->dropped_count,
+        findings_lost(findings));
 }
 
 static int run_inject(const struct inject_options *options, struct findings *findings)
@@ -451,7 +454,7 @@ int inject_command(int argc, char **argv)
     if (!findings.failure[0] && !complete_options(&options, &findings))
         status = check_output(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
     if (findings.failure[0])
-        fprintf(stderr, "perfjit: %s\n", findings.failure);
+        printable_line(stderr, "perfjit: %s", findings.failure);
     findings_free(&findings);
     free(options.output);
     free(options.dso_dir);

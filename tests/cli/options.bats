@@ -126,6 +126,48 @@ has_names() {
     cmp verbose.data quiet.data
 }
 
+# is_printable FILE: lines of UTF-8, and nothing that a terminal obeys.
+is_printable() {
+    ! grep -aqP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' "$1" || complain "raw: $(cat -v "$1")"
+    iconv -f UTF-8 -t UTF-8 "$1" >"$1.converted" || complain "no UTF-8: $(cat -v "$1")"
+}
+
+# Whoever runs a program that is recorded chooses its name and where its dump is.
+@test "names from a recording can't reach the terminal, whatever is said" {
+    local evil=$'esc\e[31m bell\a c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe' dump
+    mkdir "$evil"
+    cp "$BUILD/producers/every_record" $'e\e[2J\a\xff'
+    PERFJIT=dump JITDUMPDIR=$PWD/$evil record evil.data ./e?* 0.2
+    perfjit inject -v -i evil.data -o "out$evil" 2>said
+    grep -qF 'read '"$PWD"'/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jit-' said
+    is_printable said
+    perfjit check evil.data >said
+    is_printable said
+    grep -qF '(e\x1b[2J\x07\xff)' said
+    perfjit check --json evil.data >said
+    is_printable said
+    for dump in "$evil"/jit-*.dump; do
+        truncate -s -5 "$dump"
+        run -3 perfjit dump -v "$dump" >said 2>&1
+        is_printable said
+        run -3 perfjit check "$dump" >said 2>&1
+        is_printable said
+    done
+    rm -r "$evil"
+    for command in "inject -i" "inject -v -i" check; do
+        run perfjit $command evil.data
+        printf '%s\n' "$output" >said
+        grep -qF 'esc\x1b[31m' said
+        is_printable said
+    done
+    for command in inject check dump "dump a" "inject --layout" ''; do
+        run perfjit $command "$evil"
+        [ "$status" -ne 0 ]
+        printf '%s\n' "$output" >said
+        is_printable said
+    done
+}
+
 @test "--jitdump for a dump that the profile names too: read once" {
     local dump
     dump=$(dumps_of perf.data)

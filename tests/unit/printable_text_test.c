@@ -1,0 +1,114 @@
+/* What a person reads: printable UTF-8 as it is, all else escaped; and what a program reads of the same text, as JSON. */
+#include "injector/printable_text.h"
+
+#include "injector/json_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_printed(const char *text, const char *wanted)
+{
+    char *copy = printable_copy(text);
+    assert_non_null(copy);
+    assert_string_equal(copy, wanted);
+    free(copy);
+}
+
+static void test_printable_text_stays(void **state)
+{
+    (void)state;
+    assert_printed("", "");
+    assert_printed("/tmp/jit-1.dump: \"a\\b\" ~", "/tmp/jit-1.dump: \"a\\b\" ~");
+    assert_printed("größer € 中文 \xf0\x9f\x98\x80 \xc2\xa0",
+                   "größer € 中文 \xf0\x9f\x98\x80 \xc2\xa0");
+}
+
+static void test_controls_are_escaped(void **state)
+{
+    (void)state;
+    assert_printed("\x1b[2J\a\t\n\r\x7f", "\\x1b[2J\\x07\\x09\\x0a\\x0d\\x7f");
+    assert_printed("csi \xc2\x9b"
+                   "31m",
+                   "csi \\xc2\\x9b31m");
+}
+
+static void test_text_in_another_order_is_escaped(void **state)
+{
+    (void)state;
+    assert_printed("\xe2\x80\xae", "\\xe2\\x80\\xae"); /* U+202E */
+    assert_printed("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* U+2066 */
+    assert_printed("\xe2\x80\xa8", "\\xe2\\x80\\xa8"); /* U+2028 */
+    assert_printed("\xe2\x80\xb0", "\xe2\x80\xb0");    /* U+2030, per mille */
+}
+
+static void test_what_is_no_utf8_is_escaped(void **state)
+{
+    (void)state;
+    assert_printed("\xff\xfe", "\\xff\\xfe");
+    assert_printed("cut \xe2\x82", "cut \\xe2\\x82");
+    assert_printed("\xc0\xaf", "\\xc0\\xaf");          /* overlong */
+    assert_printed("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* a surrogate */
+}
+
+static void test_a_line_is_one(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    printable_line(stream, "perfjit: %s: %d", "two\nlines", 7);
+    assert_int_equal(fclose(stream), 0);
+    assert_string_equal(text, "perfjit: two\\x0alines: 7\n");
+    free(text);
+}
+
+/* ---- JSON, which goes to standard output ---- */
+
+static FILE *output_before;
+static char *json;
+static size_t json_size;
+
+static void begin_json(void)
+{
+    output_before = stdout;
+    stdout = open_memstream(&json, &json_size);
+    assert_non_null(stdout);
+}
+
+static void assert_json(const char *wanted)
+{
+    fclose(stdout);
+    stdout = output_before;
+    assert_string_equal(json, wanted);
+    free(json);
+}
+
+static void test_json_text(void **state)
+{
+    (void)state;
+    static const char text[] = "a\"\\\x1b\n\xc2\x9b\xe2\x80\xae\xff€\0z";
+    begin_json();
+    json_text_put(text, sizeof text - 1);
+    assert_json("\"a\\\"\\\\\\u001b\\u000a\\u009b\\u202e\\ufffd€\\u0000z\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_printable_text_stays),
+        cmocka_unit_test(test_controls_are_escaped),
+        cmocka_unit_test(test_text_in_another_order_is_escaped),
+        cmocka_unit_test(test_what_is_no_utf8_is_escaped),
+        cmocka_unit_test(test_a_line_is_one),
+        cmocka_unit_test(test_json_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
