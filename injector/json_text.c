@@ -4,6 +4,7 @@
 #include "injector/jit/code_name.h"
 #include "injector/printable_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Put the UTF-8 character of BYTES bytes at TEXT, all of which that is not printable are of the first plane. */
@@ -30,4 +31,9 @@ void json_text_put(const char *text, size_t size)
             fwrite(text + at, 1, bytes, stdout);
     }
     putchar('"');
+}
+
+void json_number_put(uint64_t value)
+{
+    printf(value > UINT64_C(1) << 53 ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
 }

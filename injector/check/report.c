@@ -94,7 +94,7 @@ void report_number(struct report *report, const char *key, const char *label, ui
 {
     if (report->json) {
         begin_member(report, key);
-        printf("%" PRIu64, value);
+        json_number_put(value);
     } else if (label) {
         put_label(report, label);
         printf("%*" PRIu64 "\n", VALUE_COLUMNS, value);

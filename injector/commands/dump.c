@@ -2,8 +2,8 @@
  *
  * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v the entries of a
  *        DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not known is left out.
- * JSON:  one object a line, the header first, with the specification's field names; 64-bit addresses and numbers
- *        as JSON numbers, code and tables left out, null for none.
+ * JSON:  one object a line, the header first, with the specification's field names; code and tables left out, null for
+ *        none.  A number over 2^53 is a string (json_text.h): an address, a time, an index or a size may be one.
  *
  * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2 usage.
  */
@@ -42,13 +42,24 @@ static void put_name(const struct field_writer *writer, const char *name)
 static void put_number(const struct field_writer *writer, const char *name, uint64_t value)
 {
     put_name(writer, name);
-    printf("%" PRIu64, value);
+    if (writer->json)
+        json_number_put(value);
+    else
+        printf("%" PRIu64, value);
+}
+
+static void put_address_value(const struct field_writer *writer, uint64_t value)
+{
+    if (writer->json)
+        json_number_put(value);
+    else
+        printf("0x%" PRIx64, value);
 }
 
 static void put_address(const struct field_writer *writer, const char *name, uint64_t value)
 {
     put_name(writer, name);
-    printf(writer->json ? "%" PRIu64 : "0x%" PRIx64, value);
+    put_address_value(writer, value);
 }
 
 static void put_bytes(const struct field_writer *writer, const char *name, const char *text,
@@ -119,9 +130,10 @@ static void put_entry(const struct field_writer *writer, const struct jit_debug_
                       bool first)
 {
     if (writer->json)
-        printf(first ? "{\"addr\":%" PRIu64 : ",{\"addr\":%" PRIu64, entry->addr);
+        fputs(first ? "{\"addr\":" : ",{\"addr\":", stdout);
     else
-        printf("\n        addr=0x%" PRIx64, entry->addr);
+        fputs("\n        addr=", stdout);
+    put_address_value(writer, entry->addr);
     put_number(writer, "line", entry->line);
     put_number(writer, "discrim", entry->discrim);
     put_text(writer, "name", entry->name);
@@ -288,15 +300,17 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
 static void put_prefix(const struct field_writer *writer, const struct jit_record *record)
 {
     const char *name = jit_record_name(record->id);
-    if (writer->json)
+    if (writer->json) {
         printf("{\"record\":%" PRIu64 ",\"offset\":%" PRIu64 ",\"type\":\"%s\",\"id\":%" PRIu32
-               ",\"total_size\":%" PRIu32 ",\"timestamp\":%" PRIu64,
+               ",\"total_size\":%" PRIu32,
                record->number, record->offset, name ? name : "unknown", record->id,
-               record->total_size, record->timestamp);
-    else
+               record->total_size);
+        put_number(writer, "timestamp", record->timestamp);
+    } else {
         printf("%6" PRIu64 "  0x%08" PRIx64 "  %" PRIu64 ".%09" PRIu64 "  %s total_size=%" PRIu32,
                record->number, record->offset, record->timestamp / 1000000000,
                record->timestamp % 1000000000, name ? name : "unknown", record->total_size);
+    }
     if (!name && !writer->json)
         put_number(writer, "id", record->id);
 }

@@ -126,6 +126,29 @@ inline_info() {
     cmp sound.json converted
 }
 
+# Of a number over 2^53 most readers of JSON lose the last digits.
+@test "JSON: a number over 2^53 is a string, all others are numbers" {
+    {
+        head -c 40 sound.dump
+        printf '\1\0\0\0\x40\0\0\0\1\0\0\0\0\0\x20\0' # a CODE_MOVE at 2^53 + 1
+        printf '\7\0\0\0\7\0\0\0'
+        printf '\0\x10\x40\0\0\0\0\0'          # vma
+        printf '\0\x20\x40\0\0\0\0\0'          # old_code_addr
+        printf '\0\x10\x40\0\0\0\0\0'          # new_code_addr
+        printf '\x20\0\0\0\0\0\0\0'             # code_size
+        printf '\xff\xff\xff\xff\xff\xff\xff\xff' # code_index
+    } >large.dump
+    perfjit dump --json large.dump | tail -1 >large.json
+    # jq itself would round.
+    for field in '"timestamp":"9007199254740993"' '"vma":4198400' '"old_code_addr":4202496' \
+        '"new_code_addr":4198400' '"code_size":32' '"code_index":"18446744073709551615"'; do
+        grep -qF "$field" large.json || complain "$field is missing in: $(cat large.json)"
+    done
+    perfjit dump large.dump | grep -qF 'old_code_addr=0x402000 new_code_addr=0x401000 code_size=32 code_index=18446744073709551615'
+    perfjit check --json large.dump >check.json
+    grep -qF '"first": "9007199254740993"' check.json
+}
+
 @test "text: names cannot break a line or reach the terminal" {
     perfjit dump -v sound.dump >text
     run ! grep -aP '[\x00-\x09\x0b-\x1f\x7f]' text

@@ -100,6 +100,23 @@ static void test_json_text(void **state)
     assert_json("\"a\\\"\\\\\\u001b\\u000a\\u009b\\u202e\\ufffd€\\u0000z\"");
 }
 
+static void test_json_numbers_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t value;
+        const char *wanted;
+    } cases[] = {{0, "0"},
+                 {UINT64_C(9007199254740992), "9007199254740992"},
+                 {UINT64_C(9007199254740993), "\"9007199254740993\""},
+                 {UINT64_MAX, "\"18446744073709551615\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin_json();
+        json_number_put(cases[i].value);
+        assert_json(cases[i].wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_utf8_is_escaped),
         cmocka_unit_test(test_a_line_is_one),
         cmocka_unit_test(test_json_text),
+        cmocka_unit_test(test_json_numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
