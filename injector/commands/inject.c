@@ -67,7 +67,9 @@ enum option_key {
 static const struct argp_option option_table[] = {
     {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
     {"output", 'o', "FILE", 0,
-     "Where to write (default: perf.jit.data beside the input); - is standard output", 0},
+     "Where to write (default: beside the input and named after it, perf.jit.data for perf.data); "
+     "- is standard output",
+     0},
     {"layout", KEY_LAYOUT, "image|function", 0,
      "One ELF file for many functions (default), or one for each, as perf inject does", 0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
@@ -153,11 +155,28 @@ static const struct argp argp = {
     NULL,
     NULL};
 
+/* Whether the LENGTH bytes at NAME, the last part of a path, name no recording: standard input, or a directory by its place. */
+static bool is_nameless(const char *name, size_t length)
+{
+    return length == 0 || (length == 1 && (*name == '-' || *name == '.')) ||
+           (length == 2 && memcmp(name, "..", 2) == 0);
+}
+
+/* Beside the input and named after it: own.data and own both become own.jit.data.  A recording may be a directory, own.data/. */
 static int default_output(struct inject_options *options)
 {
-    const char *slash = strrchr(options->input, '/');
-    int directory = slash ? (int)(slash + 1 - options->input) : 0;
-    return asprintf(&options->output, "%.*sperf.jit.data", directory, options->input) < 0 ? -1 : 0;
+    static const char suffix[] = ".data";
+    const char *input = options->input;
+    size_t end = strlen(input), start, suffix_bytes = sizeof suffix - 1;
+    while (end > 1 && input[end - 1] == '/')
+        end--;
+    for (start = end; start && input[start - 1] != '/'; start--)
+        ;
+    if (is_nameless(input + start, end - start))
+        return asprintf(&options->output, "%.*sperf.jit.data", (int)start, input) < 0 ? -1 : 0;
+    if (end - start > suffix_bytes && memcmp(input + end - suffix_bytes, suffix, suffix_bytes) == 0)
+        end -= suffix_bytes;
+    return asprintf(&options->output, "%.*s.jit.data", (int)end, input) < 0 ? -1 : 0;
 }
 
 /* Fill in what was not given. */

@@ -30,8 +30,51 @@ has_names() {
     mv perf.data sub/recorded.data
     perfjit inject -i sub/recorded.data
     [ "$(find . -maxdepth 2 -mindepth 2 | sort | xargs)" = \
-        "./sub/perf.jit.data ./sub/perf.jit.data.dso ./sub/recorded.data" ]
-    has_names "$PWD/sub/perf.jit.data"
+        "./sub/recorded.data ./sub/recorded.jit.data ./sub/recorded.jit.data.dso" ]
+    has_names "$PWD/sub/recorded.jit.data"
+}
+
+# writes OUT INPUT: what inject -i INPUT writes is OUT and OUT.dso, and nothing else.
+writes() {
+    files . >../before
+    perfjit inject -q -i "$2"
+    has_names "$PWD/$1"
+    rm -r "$1" "$1.dso"
+    files . >../after
+    same ../after ../before
+}
+
+@test "the output is named after the input: two recordings in a directory have an output each" {
+    local recording
+    for recording in own sub/own.data x.dat .data .hidden.data own.data.old; do
+        mkdir -p sub
+        cp perf.data "$recording"
+        case $recording in
+        *?.data) writes "${recording%.data}.jit.data" "$recording" ;;
+        *) writes "$recording.jit.data" "$recording" ;;
+        esac
+    done
+    cp perf.data own.data
+    cp perf.data other.data
+    perfjit inject -q -i own.data
+    perfjit inject -q -i other.data
+    has_names "$PWD/own.jit.data"
+    has_names "$PWD/other.jit.data"
+}
+
+@test "a recording that is a directory, and a stream: where the output goes" {
+    PERFJIT=dump JITDUMPDIR=$PWD record threads.data --threads "$BUILD/producers/every_record" 0.4
+    [ -d threads.data ]
+    writes threads.jit.data threads.data
+    writes threads.jit.data threads.data/
+    writes threads.jit.data ./threads.data//
+    mv threads.data bare
+    writes bare.jit.data bare/
+    mkdir empty
+    mv perf.data empty
+    cd empty
+    perfjit inject -q -i - <perf.data
+    has_names "$PWD/perf.jit.data"
 }
 
 @test "-o names the output, and its directory of ELF files with it" {
