@@ -159,6 +159,8 @@ static void report_lines(struct report *report, const struct dump_survey *survey
                  findings->count[FINDING_LINES_HOMELESS]);
     report_count(report, "biased", "functions with 0x40 too much",
                  findings->repaired[QUIRK_LINES_BIASED]);
+    report_count(report, "cut", "functions with some in front, or always behind",
+                 findings->repaired[QUIRK_LINES_OUTSIDE]);
     report_close(report);
     report_open(report, "inlined", "inlined calls");
     report_number(report, "functions", "functions with some", survey->with_inlines);

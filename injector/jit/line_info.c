@@ -354,20 +354,52 @@ static void repair_bias(struct assigner *assigner)
     }
 }
 
-/* Entries at the function's end say where it ends, and lines 0 that there are none; others outside are lost. */
+/* Where lines of FUNCTION stand outside of it.  Entries at its end say where it ends, and lines 0 that there are none. */
+struct line_overhang {
+    bool in_front, behind;
+    bool all; /* none of its instructions has a line because of that */
+};
+
+static struct line_overhang overhang_of(const struct jit_function *function)
+{
+    const struct code_lines *lines = function->lines;
+    struct line_overhang over = {false, false, false};
+    if (!lines || !lines->entries || lines->positions)
+        return over;
+    int64_t bias = (int64_t)(lines->origin - function->addr);
+    int64_t end = (int64_t)function->size + bias;
+    const struct line_extent *extent = &lines->extent;
+    over.in_front = extent->lowest_line < bias;
+    over.behind = extent->highest_line > end;
+    over.all = over.in_front ? extent->highest_line < bias && extent->highest <= bias
+                             : over.behind && extent->lowest_line >= end;
+    return over;
+}
+
+/* Whether it is this producer's habit to write lines behind the ends of functions. */
+static bool is_used_to_behind(const struct assigner *assigner)
+{
+    size_t behind = 0;
+    for (size_t i = 0; i < assigner->load_count; i++)
+        behind += overhang_of(&assigner->log->functions[assigner->loads[i].function]).behind;
+    return behind >= 4 && behind * 4 >= assigner->bias.functions * 3;
+}
+
+/* What stands in front is the function's start's; what stands behind is lost if it is there by mistake, and a row of the function
+ * is missing for it. */
 static void tell_outside(const struct assigner *assigner)
 {
+    bool habit = is_used_to_behind(assigner);
     for (size_t i = 0; i < assigner->load_count; i++) {
         const struct jit_function *function =
             &assigner->log->functions[assigner->loads[i].function];
-        const struct code_lines *lines = function->lines;
-        if (!lines || !lines->entries || lines->positions)
-            continue;
-        int64_t bias = (int64_t)(lines->origin - function->addr);
-        if (lines->extent.lowest_line < bias ||
-            lines->extent.highest_line > (int64_t)function->size + bias)
+        struct line_overhang over = overhang_of(function);
+        if (over.all || (over.behind && !habit))
             finding(assigner->findings, FINDING_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
-                    lines->name);
+                    function->name);
+        else if (over.in_front || over.behind)
+            repaired(assigner->findings, QUIRK_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
+                     function->name);
     }
 }
 

@@ -52,11 +52,44 @@ int line_table_add_span(struct line_table *table, const struct line_span *span)
 
 /* ---- The records ---- */
 
+/* The rows of a function's entries, cut to it. */
+struct row_cut {
+    uint64_t size;
+    int64_t
+        front_at; /* the highest offset in front of the function, or INT64_MIN: there is no entry there */
+    struct line_row front; /* its row, as one of the function's first byte */
+    bool has_start;        /* the function's first byte has a row of its own */
+    bool goes_on;          /* there is an entry behind the first byte, be it behind the function */
+};
+
+static int take_row(struct line_table *table, struct row_cut *cut, struct line_row row,
+                    int64_t offset)
+{
+    if (offset < 0 && offset >= cut->front_at) {
+        cut->front_at = offset;
+        cut->front = row;
+    }
+    cut->goes_on |= offset > 0;
+    if (offset < 0 || (uint64_t)offset >= cut->size)
+        return 0;
+    cut->has_start |= offset == 0;
+    row.offset = (uint32_t)offset;
+    return line_table_add_row(table, &row);
+}
+
+/* A row holds up to the next one, so that the last in front of the function is the one of its start if anything follows. */
+static int take_front(struct line_table *table, const struct row_cut *cut)
+{
+    bool reaches = cut->front_at != INT64_MIN && cut->goes_on && cut->size;
+    return reaches && !cut->has_start ? line_table_add_row(table, &cut->front) : 0;
+}
+
 static int take_entries(struct line_table *table, const struct code_lines *lines, uint64_t size)
 {
     struct line_entries entries = line_entries_of(lines->entries, lines->big_endian);
     struct line_entry entry;
     struct line_text before = {NULL, 0}, file = {NULL, 0};
+    struct row_cut cut = {.size = size, .front_at = INT64_MIN};
     entries.overwritten = lines->scripts;
     entries.low = lines->low;
     entries.high = lines->high;
@@ -66,12 +99,11 @@ static int take_entries(struct line_table *table, const struct code_lines *lines
             if (lines->scripts && line_name_is_overwritten(file))
                 file = line_scripts_find(lines->scripts, file, lines->name);
         }
-        struct line_row row = {(uint32_t)(entry.addr - lines->origin), file.text ? entry.line : 0,
-                               entry.discrim, file};
-        if (entry.addr - lines->origin < size && line_table_add_row(table, &row))
+        struct line_row row = {0, file.text ? entry.line : 0, entry.discrim, file};
+        if (take_row(table, &cut, row, (int64_t)(entry.addr - lines->origin)))
             return -1;
     }
-    return 0;
+    return take_front(table, &cut);
 }
 
 /* What was checked when the record was read may have turned to zeros since (interruption.h): then a call may say that it is in

@@ -138,6 +138,13 @@ static const struct quirk_text texts[QUIRKS] = {
          "of functions",
          NOT_A_FINDING},
 
+    [QUIRK_LINES_OUTSIDE] =
+        {"lines-outside",
+         "A function's first source line stands in front of it, or, in most functions of a dump, "
+         "lines stand behind the end",
+         "Erlang/OTP (25 to 27: up to 0x32 bytes in front, at the function's func_info)",
+         "cuts the lines to the function: the last one in front is its start's", NOT_A_FINDING},
+
     [QUIRK_TIME_BACKWARDS] = {"time-backwards", "A record is older than the one before it",
                               "perf's jvmti agent, JavaScriptCore, CPython's threads",
                               "sorts the events by time", NOT_A_FINDING},

@@ -46,6 +46,7 @@ enum quirk {
     /* source lines */
     QUIRK_LINES_BIASED,
     QUIRK_FILES_OVERWRITTEN,
+    QUIRK_LINES_OUTSIDE,
     /* the order of records, and what is no record */
     QUIRK_TIME_BACKWARDS,
     QUIRK_AFTER_CLOSE,

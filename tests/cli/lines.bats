@@ -4,7 +4,7 @@
 # where each instruction is from.  lli.* and node.* are of real producers.
 load helper
 
-shapes="lines-first all-before loads-first biased overwritten samply broken"
+shapes="lines-first all-before loads-first biased overwritten in-front samply broken"
 
 setup_file() {
     require_perf || return 0
@@ -174,6 +174,13 @@ check_chains() {
     run --separate-stderr perfjit inject -i overwritten.data -o "$BATS_TEST_TMPDIR/out.data"
     exits 0
     says '12 x lines-biased' '12 x files-overwritten'
+}
+
+@test "first lines in front of their functions: the same" {
+    check_chains in-front
+    run --separate-stderr perfjit inject -i in-front.data -o "$BATS_TEST_TMPDIR/out.data"
+    exits 0
+    says '11 x lines-outside'
 }
 
 @test "samply's record of inlined calls: the same" {

@@ -5,6 +5,7 @@
  *     loads-first    a function's load, then its lines
  *     biased         lines-first, all addresses 0x40 too high, as V8 and LLVM have them
  *     overwritten    biased, the first 16 bytes of files' names overwritten, as V8 in node 20; files are named by the functions
+ *     in-front       lines-first, a function's first line 0x32 bytes in front of it and an end behind the last, as Erlang has them
  *     samply         samply's DEBUG_INFO2 for functions with inlined calls, DEBUG_INFO for the others
  *     broken         lines-first, and behind the sound functions some whose records contradict themselves
  *
@@ -35,6 +36,7 @@ enum {
     MAX_INLINES = 8,
     MAX_SPANS = 16,
     BIAS = 0x40,
+    IN_FRONT = 0x32,
     OVERWRITTEN_BYTES = 16,
     NONE = -1,
     RETURN = 0xc3,
@@ -169,7 +171,7 @@ enum {
 };
 
 static struct byte_sink dump;
-static bool biased, overwritten, samply;
+static bool biased, overwritten, in_front, samply;
 
 /* ---- What is so ---- */
 
@@ -276,7 +278,8 @@ static void put_name(const char *file)
 static void put_entry(const struct function *function, int offset, unsigned line, unsigned column,
                       const char *file)
 {
-    sink_u64(&dump, function->addr + (uint64_t)offset + (biased ? BIAS : 0));
+    uint64_t addr = function->addr + (uint64_t)offset + (biased ? BIAS : 0);
+    sink_u64(&dump, in_front && offset == 0 ? addr - IN_FRONT : addr);
     sink_u32(&dump, line);
     sink_u32(&dump, column);
     put_name(file);
@@ -290,13 +293,16 @@ static void put_debug_info(const struct function *function)
     size_t start = begin_record(JIT_CODE_DEBUG_INFO);
     bool too_many = strcmp(function->name, "too-many-entries") == 0;
     sink_u64(&dump, function->addr);
-    sink_u64(&dump, huge ? HUGE_ROWS : too_many ? 1000 : (uint64_t)function->row_count);
+    uint64_t count = huge ? HUGE_ROWS : too_many ? 1000 : (uint64_t)function->row_count;
+    sink_u64(&dump, count + in_front);
     for (int i = 0; i < function->row_count; i++) {
         const struct row *row = &function->rows[i];
         put_entry(function, row->offset, row->line, row->column, row->file);
     }
     for (int i = 0; huge && i < HUGE_ROWS; i++)
         put_entry(function, i, 1u + (unsigned)i % 1000u, 1u + (unsigned)i % 77u, i % 3 ? A : B);
+    if (in_front)
+        put_entry(function, function->size, 0, 0, "");
     if (strcmp(function->name, "string-without-end") == 0)
         dump.size--;
     end_record(start);
@@ -494,6 +500,7 @@ int main(int argc, char **argv)
     const char *shape = argv[1];
     overwritten = strcmp(shape, "overwritten") == 0;
     biased = overwritten || strcmp(shape, "biased") == 0;
+    in_front = strcmp(shape, "in-front") == 0;
     samply = strcmp(shape, "samply") == 0;
     void *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

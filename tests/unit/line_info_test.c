@@ -170,20 +170,99 @@ static void test_same_file_empty_file_and_line_0(void **state)
 }
 
 /* QEMU and Erlang say with a last entry where the function ends. */
-static void test_entries_at_the_end_say_nothing_and_lines_outside_are_counted(void **state)
+static void test_entries_at_the_end_say_nothing_and_lines_behind_are_counted(void **state)
 {
     static const struct built_row rows[] = {{ADDR, 1, 0, A}, {ADDR + SIZE, 0, 0, ""}};
-    static const struct built_row outside[] = {
-        {ADDR + STEP - 1, 1, 0, A}, {ADDR + STEP, 2, 0, A}, {ADDR + STEP + 0x900, 0, 0, A}};
+    static const struct built_row behind[] = {{ADDR + STEP, 2, 0, A},
+                                              {ADDR + STEP + 0x900, 3, 0, A}};
     (void)state;
     dump_lines(&built, 1, ADDR, rows, 2);
     load(2, ADDR, "f");
-    dump_lines(&built, 3, ADDR + STEP, outside, 3);
+    dump_lines(&built, 3, ADDR + STEP, behind, 2);
     load(4, ADDR + STEP, "g");
     read_log();
     assert_line(0, 1);
     assert_line(1, 2);
     assert_only(FINDING_LINES_OUTSIDE, 1);
+    assert_int_equal(fixture.findings.repaired[QUIRK_LINES_OUTSIDE], 0);
+    release();
+}
+
+/* Function NUMBER, at a STEP of its own, with the entries ROWS, which are those of a function at ADDR. */
+static void add_function(uint32_t number, const struct built_row *rows, uint32_t count)
+{
+    uint64_t addr = ADDR + number * STEP;
+    struct built_row at[4];
+    for (uint32_t i = 0; i < count; i++) {
+        at[i] = rows[i];
+        at[i].addr += number * STEP;
+    }
+    dump_lines(&built, 2 * number, addr, at, count);
+    load(2 * number + 1, addr, "f");
+}
+
+static void test_of_lines_in_front_the_last_is_the_start_s(void **state)
+{
+    static const struct built_row of_start[] = {
+        {ADDR - 5, 3, 0, A}, {ADDR - 0x32, 2, 0, A}, {ADDR + 8, 4, 0, B}};
+    static const struct built_row own[] = {{ADDR - 5, 3, 0, A}, {ADDR, 6, 0, A}};
+    static const struct built_row closed[] = {{ADDR - 5, 7, 0, A}, {ADDR + SIZE, 0, 0, ""}};
+    static const struct built_row nowhere[] = {
+        {ADDR - 9, 3, 0, A}, {ADDR - 5, 0, 0, ""}, {ADDR + 8, 4, 0, A}};
+    (void)state;
+    add_function(0, of_start, 3);
+    add_function(1, own, 2);
+    add_function(2, closed, 2);
+    add_function(3, nowhere, 3);
+    read_log();
+    assert_true(decode(0));
+    assert_int_equal(fixture.table.row_count, 2);
+    assert_row(0, 0, 3, A);
+    assert_row(1, 8, 4, B);
+    assert_line(1, 6);
+    assert_line(2, 7);
+    assert_true(decode(3));
+    assert_int_equal(fixture.table.row_count, 2);
+    assert_row(0, 0, 0, NULL);
+    assert_row(1, 8, 4, A);
+    assert_only_repaired(QUIRK_LINES_OUTSIDE, 4);
+    release();
+}
+
+static void test_lines_of_which_none_reaches_the_function_are_lost(void **state)
+{
+    static const struct built_row in_front[] = {{ADDR - 9, 3, 0, A}, {ADDR - 5, 4, 0, A}};
+    static const struct built_row ends_there[] = {{ADDR - 9, 3, 0, A}, {ADDR, 0, 0, ""}};
+    static const struct built_row behind[] = {{ADDR, 0, 0, ""}, {ADDR + SIZE + 1, 4, 0, A}};
+    (void)state;
+    add_function(0, in_front, 2);
+    add_function(1, ends_there, 2);
+    add_function(2, behind, 2);
+    read_log();
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(decode(i));
+        assert_true(fixture.table.row_count == 0 || fixture.table.rows[0].line == 0);
+    }
+    assert_only(FINDING_LINES_OUTSIDE, 3);
+    assert_int_equal(fixture.findings.repaired[QUIRK_LINES_OUTSIDE], 0);
+    release();
+}
+
+/* A producer that gives each function the lines of a whole module has no function that lost any. */
+static void test_lines_behind_most_functions_are_a_habit(void **state)
+{
+    static const struct built_row rows[] = {{ADDR, 2, 0, A}, {ADDR + SIZE + 9, 3, 0, A}};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++)
+        add_function(i, rows, i == 3 ? 1 : 2);
+    read_log();
+    assert_only(FINDING_LINES_OUTSIDE, 3);
+    release();
+    add_function(4, rows, 2);
+    read_log();
+    for (size_t i = 0; i < 5; i++)
+        assert_line(i, 2);
+    assert_only_repaired(QUIRK_LINES_OUTSIDE, 4);
     release();
 }
 
@@ -435,7 +514,10 @@ int main(void)
         LINE_TEST(test_no_lines_are_kept_if_none_are_wanted),
         LINE_TEST(test_rows_come_in_order_and_the_last_at_an_address_counts),
         LINE_TEST(test_same_file_empty_file_and_line_0),
-        LINE_TEST(test_entries_at_the_end_say_nothing_and_lines_outside_are_counted),
+        LINE_TEST(test_entries_at_the_end_say_nothing_and_lines_behind_are_counted),
+        LINE_TEST(test_of_lines_in_front_the_last_is_the_start_s),
+        LINE_TEST(test_lines_of_which_none_reaches_the_function_are_lost),
+        LINE_TEST(test_lines_behind_most_functions_are_a_habit),
         LINE_TEST(test_big_endian_dump),
         LINE_TEST(test_inlined_calls),
         LINE_TEST(test_calls_behind_the_end_lose_the_calls_and_not_the_lines),

@@ -100,7 +100,8 @@ static inline void assert_only(enum finding_kind kind, uint64_t count)
 
 static inline bool is_of_lines(int quirk)
 {
-    return quirk == QUIRK_LINES_BIASED || quirk == QUIRK_FILES_OVERWRITTEN;
+    return quirk == QUIRK_LINES_BIASED || quirk == QUIRK_FILES_OVERWRITTEN ||
+           quirk == QUIRK_LINES_OUTSIDE;
 }
 
 /* Nothing is lost, and of the quirks of lines only QUIRK was repaired. */
