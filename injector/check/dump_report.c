@@ -87,8 +87,8 @@ static void report_records(struct report *report, const struct dump_survey *surv
     report_count(report, "cut_bytes", "bytes of a record that is cut", survey->cut_bytes);
     report_count(report, "unused_bytes", "zeros at the end", survey->unused_bytes);
     if (!survey->records[RECORD_CLOSE])
-        report_line(report,
-                    "no CODE_CLOSE: the runtime is still running, or did not end by itself");
+        report_line(report, "no CODE_CLOSE: V8 and JSC never write one, others when they end by "
+                            "themselves");
     report_close(report);
 }
 
@@ -120,9 +120,12 @@ static void report_clock(struct report *report, const struct jit_dump *dump,
     if (!cycles && survey->timed)
         report_line(report, "%.3f s from the first record to the last",
                     (double)(survey->last_time - survey->first_time) / 1e9);
-    if (!survey->header_agrees)
-        report_line(report, "the header's time is not that of the records: they may be of another "
-                            "clock");
+    if (survey->header_is_wall)
+        report_line(report, "the header's time is the wall clock's, as V8 and CPython write it: "
+                            "odd, and no loss");
+    else if (!survey->header_agrees)
+        report_line(report, "the header's time is not that of the records: odd, and no loss if the "
+                            "records' times are right; they may be of another clock");
     if (survey->stands_still)
         report_line(report, "LOST: all records have one time");
     report_close(report);

@@ -11,6 +11,13 @@
 /* A runtime opens its dump when it starts; a first function a day later is more likely to be of another clock. */
 #define DAY_NS UINT64_C(86400000000000)
 
+/* Some take the header's time when they have logged already: JSC's is 0.5 to 1 ms after its first record. */
+#define HEADER_LATE_NS UINT64_C(10000000)
+
+/* V8 and CPython write microseconds of the wall clock there: from September 2001 on. */
+#define WALL_FIRST_US UINT64_C(1000000000000000)
+#define WALL_LAST_US  (UINT64_C(4100) * 1000000000000)
+
 enum { MANY_RECORDS = 16 };
 
 /* ---- Records, one after another ---- */
@@ -94,9 +101,11 @@ static void walk_records(struct dump_survey *survey, const struct jit_dump *dump
 static void judge_times(struct dump_survey *survey, const struct jit_dump *dump)
 {
     bool cycles = dump->flags & JITDUMP_FLAG_ARCH_TIMESTAMP;
-    survey->header_agrees =
-        !survey->timed || (dump->timestamp <= survey->first_time &&
-                           (cycles || survey->first_time - dump->timestamp <= DAY_NS));
+    uint64_t header = dump->timestamp, first = survey->first_time;
+    survey->header_agrees = !survey->timed || (header <= first ? cycles || first - header <= DAY_NS
+                                                               : header - first <= HEADER_LATE_NS);
+    survey->header_is_wall =
+        !survey->header_agrees && header >= WALL_FIRST_US && header <= WALL_LAST_US;
     survey->stands_still =
         survey->record_count >= MANY_RECORDS && survey->first_time == survey->last_time;
 }

@@ -30,8 +30,10 @@ struct dump_survey {
     uint64_t first_time, last_time; /* the least and the greatest */
     uint64_t backwards;             /* records older than the one before */
     bool timed;
-    bool header_agrees; /* its time is not after the first record's, nor more than a day before */
-    bool stands_still;  /* there are many records, all of one time */
+    bool
+        header_agrees; /* its time is not well after the first record's, nor more than a day before */
+    bool header_is_wall; /* it does not, because it is the wall clock's, in microseconds */
+    bool stands_still;   /* there are many records, all of one time */
     /* addresses, in the order of times */
     uint64_t overlaps; /* loads and moves over live code */
     uint64_t repeated; /* loads that say again what is there */
