@@ -17,6 +17,9 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_DUMP_MISSING] = {"dump-missing", "its dump is not there",
                             "if the file was moved, name it with --jitdump FILE; if it is in a "
                             "container, say where with --root DIR"},
+    [CAUSE_DUMP_OWNER] = {"dump-owner", "its dump belongs to another user",
+                          "if it is the right one, read it with perfjit inject --force, or name it "
+                          "with --jitdump FILE"},
     [CAUSE_DUMP_REFUSED] = {"dump-refused", "its dump can't be read",
                             "see what is lost above; perfjit check --repair OUT FILE.dump may save "
                             "what is whole"},
@@ -68,6 +71,8 @@ enum sample_cause sample_cause_of_refusal(enum finding_kind why)
     switch (why) {
     case FINDING_DUMP_MISSING:
         return CAUSE_DUMP_MISSING;
+    case FINDING_DUMP_OWNER:
+        return CAUSE_DUMP_OWNER;
     case FINDING_DUMP_NOT_OURS:
         return CAUSE_PID_NAMESPACE;
     case FINDING_CLOCK_USELESS:

@@ -238,7 +238,8 @@ static void a_refused_dump_is_the_reason(void **state)
     } cases[] = {
         {FINDING_DUMP_MISSING, CAUSE_DUMP_MISSING},   {FINDING_DUMP_UNUSABLE, CAUSE_DUMP_REFUSED},
         {FINDING_DUMP_REPLACED, CAUSE_DUMP_REPLACED}, {FINDING_DUMP_AMBIGUOUS, CAUSE_DUMP_REPLACED},
-        {FINDING_DUMP_NOT_OURS, CAUSE_PID_NAMESPACE}, {FINDING_CLOCK_USELESS, CAUSE_WRONG_CLOCK}};
+        {FINDING_DUMP_NOT_OURS, CAUSE_PID_NAMESPACE}, {FINDING_CLOCK_USELESS, CAUSE_WRONG_CLOCK},
+        {FINDING_DUMP_OWNER, CAUSE_DUMP_OWNER}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct refused_dump refused = {0, cases[i].why};
         judge(NULL, &refused, 1);
@@ -247,6 +248,15 @@ static void a_refused_dump_is_the_reason(void **state)
         end(state);
         begin(state);
     }
+}
+
+/* --repair is for a dump that is damaged. */
+static void the_remedy_fits_the_cause(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(sample_cause_remedy(CAUSE_DUMP_REFUSED), "--repair"));
+    assert_null(strstr(sample_cause_remedy(CAUSE_DUMP_OWNER), "--repair"));
+    assert_non_null(strstr(sample_cause_remedy(CAUSE_DUMP_OWNER), "--force"));
 }
 
 /* Of two dumps one was refused: what the other one speaks of has a reason of its own. */
@@ -337,6 +347,7 @@ int main(void)
         test(what_runs_in_no_mapping_is_not_judged),
         test(without_dump_and_map),
         test(a_refused_dump_is_the_reason),
+        test(the_remedy_fits_the_cause),
         test(a_refused_dump_explains_only_what_no_other_speaks_of),
         test(a_perf_map_without_the_address),
         test(a_child_has_what_its_parent_had_at_the_fork),
