@@ -300,8 +300,9 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, const
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
                           "the file there is not the one that it mapped", findings);
     } else if (result == DUMP_PLACE_MISSING) {
-        finding(findings, FINDING_DUMP_MISSING, "%s: No such file or directory",
-                claim->map->map.filename);
+        char text[DUMP_PLACE_TEXT_BYTES];
+        dump_place_missing(text, claims->profile, claim->map, is_foreign(claims, claim), root);
+        finding(findings, FINDING_DUMP_MISSING, "%s: %s", claim->map->map.filename, text);
         claim->state = CLAIM_REFUSED;
         claim->refusal = FINDING_DUMP_MISSING;
     } else {

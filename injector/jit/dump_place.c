@@ -3,6 +3,7 @@
 
 #include "injector/jit/live_process.h"
 #include "injector/perf_data/perf_time.h"
+#include "injector/perf_data/recording_host.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,6 +54,35 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
 }
 
 /* ---- Where it may be ---- */
+
+/* Whether the process that mapped MAP had other mounts than this one has, as far as perf record --namespaces tells. */
+static bool has_other_mounts(const struct profile *profile, const struct profile_map *map)
+{
+    struct stat here;
+    uint64_t inode = profile_mount_namespace_of(profile, map->map.pid, map->time_ns);
+    return inode && stat("/proc/self/ns/mnt", &here) == 0 && here.st_ino != inode;
+}
+
+void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES], const struct profile *profile,
+                        const struct profile_map *map, bool foreign, const char *root)
+{
+    struct recording_host host;
+    recording_host_read(&host, profile->file);
+    const char *what = "No such file or directory";
+    if (root)
+        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s, nor below --root %s", what, root);
+    else if (!recording_host_is_here(&host))
+        snprintf(text, DUMP_PLACE_TEXT_BYTES,
+                 "%s: it was recorded on %s; --root DIR says where that machine's files are", what,
+                 host.name);
+    else if (foreign || has_other_mounts(profile, map))
+        snprintf(
+            text, DUMP_PLACE_TEXT_BYTES,
+            "%s: if the process was in a container, --root DIR says where its root file system is",
+            what);
+    else
+        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s", what);
+}
 
 /* A copy of MAP's path without " (deleted)", behind PREFIX. */
 static char *path_below(const char *prefix, const struct perf_map *map)

@@ -23,6 +23,8 @@ enum dump_place_result {
     DUMP_PLACE_REPLACED, /* what is there is another file */
 };
 
+enum { DUMP_PLACE_TEXT_BYTES = 512 };
+
 struct dump_place {
     char *path; /* owned by the caller */
     bool exact; /* device and inode are those of the mapping */
@@ -36,6 +38,11 @@ struct dump_place {
 int dump_place_find(struct dump_place *place, const struct profile *profile,
                     const struct process_life *life, const struct profile_map *map, bool foreign,
                     const char *root, enum dump_place_result *result);
+
+/* What to say of a file that is not to be found, behind its name, into TEXT: where it may be, if anything tells.  Arguments as
+ * above. */
+void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES], const struct profile *profile,
+                        const struct profile_map *map, bool foreign, const char *root);
 
 /* Whether LIFE goes on and is seen under its pid here, and its pid in its innermost namespace; for the latter
  * *NAMESPACE_PID is set. */

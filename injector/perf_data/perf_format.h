@@ -70,6 +70,7 @@ enum {
     PERF_AUXTRACE_BYTES = 48,
     PERF_NAMESPACE_BYTES = 16,
     PERF_NAMESPACE_PID = 3, /* which of a NAMESPACES record's links */
+    PERF_NAMESPACE_MOUNT = 5,
 };
 
 /* Where the fields of the file header stand. */

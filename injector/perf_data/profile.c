@@ -79,6 +79,9 @@ static int add_namespaces(struct profile *profile, const struct perf_record *rec
     namespace.inode = cursor_u64(&cursor);
     if (cursor.failed || links <= PERF_NAMESPACE_PID)
         return 0;
+    cursor_skip(&cursor, (PERF_NAMESPACE_MOUNT - PERF_NAMESPACE_PID) * PERF_NAMESPACE_BYTES - 8);
+    uint64_t mount_inode = cursor_u64(&cursor);
+    namespace.mount_inode = cursor.failed || links <= PERF_NAMESPACE_MOUNT ? 0 : mount_inode;
     struct profile_namespace *namespaces =
         array_room(profile->namespaces, profile->namespace_count, &profile->namespace_capacity,
                    sizeof *namespaces);
@@ -90,7 +93,8 @@ static int add_namespaces(struct profile *profile, const struct perf_record *rec
     return 0;
 }
 
-uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+static const struct profile_namespace *find_namespaces(const struct profile *profile, uint32_t pid,
+                                                       uint64_t time_ns)
 {
     const struct profile_namespace *best = NULL;
     for (size_t i = 0; i < profile->namespace_count; i++) {
@@ -99,7 +103,19 @@ uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint6
             (!best || namespace->time_ns >= best->time_ns))
             best = namespace;
     }
-    return best ? best->inode : 0;
+    return best;
+}
+
+uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+{
+    const struct profile_namespace *found = find_namespaces(profile, pid, time_ns);
+    return found ? found->inode : 0;
+}
+
+uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+{
+    const struct profile_namespace *found = find_namespaces(profile, pid, time_ns);
+    return found ? found->mount_inode : 0;
 }
 
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid)

@@ -27,11 +27,12 @@ struct profile_task {
     struct perf_record record;
 };
 
-/* In which pid namespace a process was from TIME_NS on. */
+/* In which namespaces a process was from TIME_NS on. */
 struct profile_namespace {
     uint64_t time_ns;
     uint32_t pid;
-    uint64_t inode;
+    uint64_t inode;       /* of the pid namespace */
+    uint64_t mount_inode; /* 0: not told */
 };
 
 /* How the CPU's counter becomes perf's clock: PERF_RECORD_TIME_CONV. */
@@ -72,6 +73,9 @@ const struct perf_record *profile_comm_of(const struct profile *profile, uint32_
 
 /* The inode of the pid namespace that process PID was in at TIME_NS, or 0 if the recording does not tell. */
 uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
+
+/* The same of its mount namespace. */
+uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
 
 /* Whether a sample was taken in process PID.  Reads the profile anew: for the rare question. */
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid);

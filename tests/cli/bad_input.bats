@@ -112,6 +112,30 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$all" ]
 }
 
+# What was just done is no advice.
+@test "a dump named with --jitdump is not there: 3, and it is not said to name it with --jitdump" {
+    injected 3 "1 x dump that can't be used" "gone/jit-7.dump, which was named by hand: No such file or directory" -- \
+        -i "$sound" --jitdump gone/jit-7.dump
+    [[ $stderr != *"--jitdump"* ]] || complain "it said: $stderr"
+    [ "$(named)" = "$all" ]
+}
+
+@test "the dump is missing, and --root can help: of another machine's recording it is said, of this one's not" {
+    [ "$(id -u)" = 0 ] || skip "only root can give a machine another name"
+    # shellcheck disable=SC2016 # for the inner shell
+    PERFJIT=dump JITDUMPDIR=$PWD unshare --uts sh -c 'hostname elsewhere && exec perf record -q --no-bpf-event -k mono -e cpu-clock -F 2000 -o far.data "$0" -n 20 -s 0.2' \
+        "$BUILD/producers/many_functions"
+    mkdir -p box"$PWD"
+    mv jit-*.dump box"$PWD"
+    refused 1 ".dump: No such file or directory: it was recorded on elsewhere; --root DIR says where that machine's files are" -- \
+        inject -i far.data -o out.data
+    injected 0 -- -i far.data --root box
+    refused 1 ".dump: No such file or directory, nor below --root $BATS_TEST_TMPDIR" -- inject -i far.data -o none.data --root "$BATS_TEST_TMPDIR"
+    rm "$named_dump"
+    refused 1 "$named_dump: No such file or directory;" -- inject -i "$sound" -o none.data
+    [[ $stderr != *--root* ]] || complain "it said: $stderr"
+}
+
 @test "one of two dumps is missing: 3, and the other's functions have names" {
     JITDUMPDIR=$PWD PERFJIT=dump record two.data sh -c '"$0" -n 20 -s 0.4 & "$0" -n 20 -s 0.4; wait' \
         "$BUILD/producers/many_functions"

@@ -199,12 +199,25 @@ require_root() {
     export lives
     record perf.data bash -c 'container box life boxed load 5 run 60 flip run 30'
     injected 1
-    says "/mnt/jit-1.dump" "--jitdump FILE"
+    says "/mnt/jit-1.dump" "if the process was in a container, --root DIR says where its root file system is" "--jitdump FILE"
     injected 0 --root box
     right boxed
     rm -r perf.jit.data*
     injected 0 --jitdump box/mnt/jit-1.dump
     right boxed
+}
+
+# Not by its pid, but by what perf record --namespaces tells.
+@test "a dump on mounts of the process's own: --root is named, and helps" {
+    require_root
+    mkdir -p box/mnt
+    # shellcheck disable=SC2016 # for the inner shell
+    record perf.data --namespaces unshare --mount sh -c 'mount --bind box/mnt /mnt && JITDUMPDIR=/mnt exec "$@"' sh \
+        setarch -R "$lives" truth life own load 5 run 60
+    injected 1
+    says "/mnt/jit-" ".dump: No such file or directory: if the process was in a container, --root DIR says where its root file system is"
+    injected 0 --root box
+    right own
 }
 
 @test "two containers at once whose dumps have the same path: each gets its own, and never the other's" {
