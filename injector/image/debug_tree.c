@@ -32,9 +32,15 @@ static void put_string(struct debug_tree *tree, uint32_t number)
     sink_u32(&tree->info, debug_strings_offset(&tree->strings, number));
 }
 
+/* The string that names FILE: the same one for a path and for its URL. */
+static uint32_t add_path(struct debug_tree *tree, struct line_text file)
+{
+    return add_string(tree, source_path_of(&tree->path, file));
+}
+
 static uint32_t add_file(struct debug_tree *tree, struct line_text file)
 {
-    return file.text ? debug_line_file(&tree->lines, add_string(tree, file)) : 0;
+    return file.text ? debug_line_file(&tree->lines, add_path(tree, file)) : 0;
 }
 
 void debug_tree_open(struct debug_tree *tree, uint8_t address_bytes, bool big_endian)
@@ -290,7 +296,7 @@ static uint32_t callee_of(struct debug_tree *tree, const struct line_inline *cal
     struct debug_callee wanted = {.name = add_string(tree, call->name),
                                   .decl_line = call->decl_line};
     if (call->decl_file.text)
-        wanted.decl_file = add_string(tree, call->decl_file) + 1;
+        wanted.decl_file = add_path(tree, call->decl_file) + 1;
     if (grow_callees(tree)) {
         tree->failed = true;
         return 0;
@@ -437,4 +443,5 @@ void debug_tree_free(struct debug_tree *tree)
     free(tree->unit_ranges);
     debug_lines_free(&tree->lines);
     debug_strings_free(&tree->strings);
+    source_path_free(&tree->path);
 }

@@ -14,6 +14,7 @@
 #define PERFJIT_DEBUG_TREE_H
 
 #include "injector/image/debug_line.h"
+#include "injector/image/source_path.h"
 #include "injector/jit/line_table.h"
 
 /* Addresses of a function, a unit, or an inlined call: virtual ones. */
@@ -43,6 +44,7 @@ struct debug_tree {
     struct byte_sink info, abbrev, ranges, aranges;
     struct debug_lines lines;
     struct debug_strings strings;
+    struct source_path path;
     uint8_t address_bytes;
     struct debug_call *calls;
     size_t call_capacity;

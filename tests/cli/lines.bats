@@ -4,7 +4,7 @@
 # where each instruction is from.  lli.* and node.* are of real producers.
 load helper
 
-shapes="lines-first all-before loads-first biased overwritten in-front samply broken"
+shapes="lines-first all-before loads-first biased overwritten in-front samply urls broken"
 
 setup_file() {
     require_perf || return 0
@@ -142,8 +142,8 @@ check_chains() {
     [ "$(wc -l <lines)" -gt 100000 ]
     addr2line -a -i -f -e "$so" <asked | chains addresses >binutils
     llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$so" <asked | chains addresses >llvm
-    # eu-addr2line has no column for line 0, nor for what it knows nothing of.
-    eu-addr2line -a -i -f -e "$so" <asked | sed -E 's/:0$/:0:0/; s/^\?\?:0:0$/-:0:0/' | chains addresses >elfutils
+    # eu-addr2line has no column for line 0, nor for what it knows nothing of, and writes (null) for the folder of what has none.
+    eu-addr2line -a -i -f -e "$so" <asked | sed -E 's/^\(null\)//; s/:0$/:0:0/; s/^\?\?:0:0$/-:0:0/' | chains addresses >elfutils
     same binutils lines
     same llvm columns
     same elfutils columns
@@ -185,6 +185,18 @@ check_chains() {
 
 @test "samply's record of inlined calls: the same" {
     check_chains samply
+}
+
+@test "files named by URLs: the same, by their paths; others without colons" {
+    check_chains urls
+    # perf takes what addr2line says apart at the first colon.
+    perf script -i urls.jit.data -F ip,sym,srcline -G | grep -A1 ' tree' | grep -c '^  c\.c:' >perf
+    [ "$(cat perf)" -gt 5 ]
+    # Declarations: of inner, middle and outer.
+    readelf --debug-dump=decodedline urls.jit.data.dso/*.so | grep -oE '^(CU: )?[^ ]*[abc]\.c' | sort -u >files
+    run ! grep -E '%|file:|wasm:' files
+    readelf -p .debug_str urls.jit.data.dso/*.so >strings
+    run ! grep -E 'file:|wasm:' strings
 }
 
 @test "broken records: the sound functions are the same, the others are counted" {
@@ -385,6 +397,22 @@ function_lines() {
         optimised=$(perf script -i node.$layout.data -F ip,sym -G --no-inline | grep -c ':\*.* .*/program\.js:')
         [ "$optimised" -eq "$all" ]
     done
+}
+
+# An ES module's name is a file:// URL, in which perf took "file" for the file, and no line.  Line 28 is the module's end.
+@test "node: an ES module has its lines in perf report, and its source in perf annotate" {
+    cd "$BATS_TEST_TMPDIR"
+    cp "$BATS_FILE_TMPDIR/program.js" 'mod é 100%.mjs'
+    record module.data node --perf-prof 'mod é 100%.mjs' >node.out
+    perfjit inject -q -i module.data -o module.jit.data
+    perf report -i module.jit.data --stdio -F sample,srcline 2>/dev/null | grep -v '^#' >report
+    run ! grep -E ' (file|node):0 *$' report
+    sed -nE 's/^ *([0-9]+) +mod é 100%\.mjs:([0-9]+) *$/\1 \2/p' report |
+        awk '{ all += $1 } $2 >= 1 && $2 <= 28 { right += $1 } END { exit !(all > 100 && right == all) }' || complain "$(cat report)"
+    symbol=$(perf script -i module.jit.data -F ip,sym | sed -nE 's/^ *[0-9a-f]+ (JS:\*[^ ]*sieve .*)/\1/p' | sort | uniq -c | sort -rn | sed -nE '1s/^ *[0-9]+ //p')
+    perf annotate -i module.jit.data --stdio -l -s "$symbol" >annotated 2>/dev/null
+    grep -qE 'mod é 100%\.mjs:1[0-3] *$' annotated || complain "$symbol: $(cat annotated)"
+    grep -qF 'composite[j] = 1;' annotated || complain "$symbol: $(cat annotated)"
 }
 
 @test "perf script and perf report show the inlined calls" {

@@ -7,6 +7,7 @@
  *     overwritten    biased, the first 16 bytes of files' names overwritten, as V8 in node 20; files are named by the functions
  *     in-front       lines-first, a function's first line 0x32 bytes in front of it and an end behind the last, as Erlang has them
  *     samply         samply's DEBUG_INFO2 for functions with inlined calls, DEBUG_INFO for the others
+ *     urls           lines-first, two of the three files named by file:// URLs, one by another URL, which is printed with _ for :
  *     broken         lines-first, and behind the sound functions some whose records contradict themselves
  *
  * What is so is printed, a line for each byte:
@@ -171,7 +172,27 @@ enum {
 };
 
 static struct byte_sink dump;
-static bool biased, overwritten, in_front, samply;
+static bool biased, overwritten, in_front, samply, urls;
+
+/* ---- How files are named ---- */
+
+#define B_URL "wasm://other/lines/b.c"
+
+/* FILE as the dump has it. */
+static const char *logged(const char *file)
+{
+    if (!urls || strcmp(file, "\xff") == 0 || !*file)
+        return file;
+    return strcmp(file, A) == 0   ? "file://" A
+           : strcmp(file, B) == 0 ? B_URL
+                                  : "file://localhost/the/source/mor%65/lines/c%2Ec?v=%31#2";
+}
+
+/* FILE as tools are to show it. */
+static const char *shown(const char *file)
+{
+    return urls && strcmp(file, B) == 0 ? "wasm_//other/lines/b.c" : file;
+}
 
 /* ---- What is so ---- */
 
@@ -206,7 +227,7 @@ static int inline_at(const struct function *function, int offset)
 static void print_place(const char *name, const char *file, unsigned line, unsigned column)
 {
     bool known = line && *file;
-    printf("%s %s %u %u", name, known ? file : "-", known ? line : 0, known ? column : 0);
+    printf("%s %s %u %u", name, known ? shown(file) : "-", known ? line : 0, known ? column : 0);
 }
 
 static void print_byte(const struct function *function, int offset)
@@ -269,7 +290,7 @@ static void put_name(const char *file)
     static const uint8_t list_of_free_memory[OVERWRITTEN_BYTES] = {
         0x6a, 0x67, 1, 0, 0, 0, 0, 0, 0xf6, 0x0e, 0x54, 0x96, 0x8f, 0x41, 0x65, 0x2d};
     size_t start = dump.size, bytes = strlen(file);
-    sink_cstr(&dump, file);
+    sink_cstr(&dump, logged(file));
     if (overwritten && bytes > 1)
         memcpy(dump.data + start, list_of_free_memory,
                bytes < OVERWRITTEN_BYTES ? bytes : OVERWRITTEN_BYTES);
@@ -329,11 +350,11 @@ static void put_inline_info(const struct function *function)
     for (int i = 0; i < function->inline_count; i++) {
         const struct inlined *call = &function->inlines[i];
         sink_u32(&dump, (uint32_t)call->parent);
-        sink_u32(&dump, string(&strings, call->call_file));
+        sink_u32(&dump, string(&strings, logged(call->call_file)));
         sink_u32(&dump, call->call_line);
         sink_u32(&dump, call->call_column);
         sink_u32(&dump, string(&strings, call->name));
-        sink_u32(&dump, string(&strings, call->decl_file));
+        sink_u32(&dump, string(&strings, logged(call->decl_file)));
         sink_u32(&dump, call->decl_line);
     }
     for (int i = 0; i < function->span_count; i++) {
@@ -398,7 +419,7 @@ static void put_debug_info2(const struct function *function)
         put_position(&positions[i], &strings);
     for (int i = 0; i < count; i++) {
         sink_cstr(&dump, positions[i].name);
-        sink_cstr(&dump, positions[i].file);
+        sink_cstr(&dump, logged(positions[i].file));
     }
     end_record(start);
 }
@@ -502,6 +523,7 @@ int main(int argc, char **argv)
     biased = overwritten || strcmp(shape, "biased") == 0;
     in_front = strcmp(shape, "in-front") == 0;
     samply = strcmp(shape, "samply") == 0;
+    urls = strcmp(shape, "urls") == 0;
     void *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void *bytes = open_dump(argv[2]);
