@@ -72,6 +72,8 @@ void jitdump_cfi_reset(struct jitdump_cfi *cfi)
     cfi->program.size = 0;
     cfi->program.big_endian = false;
     cfi->cie_count = cfi->block_count = 0;
+    if (cfi->slot_count)
+        memset(cfi->cie_slots, 0, cfi->slot_count * sizeof *cfi->cie_slots);
     cfi->open = cfi->finished = false;
     cfi->error = 0;
     cfi->text[0] = '\0';
@@ -85,6 +87,8 @@ void jitdump_cfi_free(struct jitdump_cfi *cfi)
         return;
     free(cfi->program.data);
     free(cfi->cies);
+    free(cfi->cie_slots);
+    free(cfi->imported);
     free(cfi->blocks);
     free(cfi->tables.data);
     free(cfi->entries);
@@ -98,6 +102,22 @@ const char *jitdump_cfi_error(const struct jitdump_cfi *cfi)
 
 /* ---- CIEs and blocks ---- */
 
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+static uint64_t hash_cie(const struct eh_cie *cie)
+{
+    const uint64_t numbers[] = {cie->code_align, (uint64_t)cie->data_align, cie->return_register,
+                                cie->signal_frame, cie->b_key};
+    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), numbers, sizeof numbers);
+    hash = hash_bytes(hash, cie->instructions, cie->instructions_bytes);
+    return hash ^ hash >> 32;
+}
+
 static bool same_cie(const struct jitdump_cfi *cfi, const struct cfi_cie *mine,
                      const struct eh_cie *cie)
 {
@@ -109,12 +129,54 @@ static bool same_cie(const struct jitdump_cfi *cfi, const struct cfi_cie *mine,
                   cie->instructions_bytes) == 0;
 }
 
-/* Find CIE, or add it.  Sets *INDEX. */
-static bool get_cie(struct jitdump_cfi *cfi, const struct eh_cie *cie, size_t *index)
+/* The slot of CIE, or the empty one where it belongs. */
+static size_t *find_slot(struct jitdump_cfi *cfi, const struct eh_cie *cie, uint64_t hash)
 {
-    for (*index = 0; *index < cfi->cie_count; ++*index)
-        if (same_cie(cfi, &cfi->cies[*index], cie))
-            return true;
+    for (size_t at = (size_t)hash;; at++) {
+        size_t *slot = &cfi->cie_slots[at & (cfi->slot_count - 1)];
+        if (*slot == 0 ||
+            (cfi->cies[*slot - 1].hash == hash && same_cie(cfi, &cfi->cies[*slot - 1], cie)))
+            return slot;
+    }
+}
+
+static void put_in_slots(struct jitdump_cfi *cfi, size_t index)
+{
+    size_t at = (size_t)cfi->cies[index].hash;
+    while (cfi->cie_slots[at & (cfi->slot_count - 1)])
+        at++;
+    cfi->cie_slots[at & (cfi->slot_count - 1)] = index + 1;
+}
+
+/* Room in the hash table for one more CIE. */
+static bool slot_room(struct jitdump_cfi *cfi)
+{
+    if (cfi->cie_count < cfi->slot_count / 2)
+        return true;
+    size_t count = cfi->slot_count ? cfi->slot_count * 2 : 8;
+    size_t *slots = calloc(count, sizeof *slots);
+    if (!slots) {
+        jd_cfi_fail(cfi, -ENOMEM, "out of memory");
+        return false;
+    }
+    free(cfi->cie_slots);
+    cfi->cie_slots = slots;
+    cfi->slot_count = count;
+    for (size_t i = 0; i < cfi->cie_count; i++)
+        put_in_slots(cfi, i);
+    return true;
+}
+
+bool jd_cfi_get_cie(struct jitdump_cfi *cfi, const struct eh_cie *cie, size_t *index)
+{
+    if (!slot_room(cfi))
+        return false;
+    uint64_t hash = hash_cie(cie);
+    size_t *slot = find_slot(cfi, cie, hash);
+    if (*slot) {
+        *index = *slot - 1;
+        return true;
+    }
     struct cfi_cie *cies =
         jd_cfi_grow(cfi, cfi->cies, &cfi->cie_capacity, cfi->cie_count + 1, sizeof *cies);
     if (!cies)
@@ -122,7 +184,9 @@ static bool get_cie(struct jitdump_cfi *cfi, const struct eh_cie *cie, size_t *i
     cfi->cies = cies;
     if (!jd_cfi_program_room(cfi, cie->instructions_bytes))
         return false;
-    cies[cfi->cie_count++] = (struct cfi_cie){.cie = *cie, .program_start = cfi->program.size};
+    *index = cfi->cie_count++;
+    *slot = cfi->cie_count;
+    cies[*index] = (struct cfi_cie){.cie = *cie, .program_start = cfi->program.size, .hash = hash};
     sink_bytes(&cfi->program, cie->instructions, cie->instructions_bytes);
     return true;
 }
@@ -136,14 +200,12 @@ void jd_cfi_close_block(struct jitdump_cfi *cfi)
     cfi->open = false;
 }
 
-bool jd_cfi_open_block(struct jitdump_cfi *cfi, const struct eh_cie *cie, uint64_t start,
-                       uint64_t size)
+bool jd_cfi_open_block(struct jitdump_cfi *cfi, size_t cie, uint64_t start, uint64_t size)
 {
-    size_t index;
     jd_cfi_close_block(cfi);
     if (cfi->finished)
         jd_cfi_fail(cfi, -EINVAL, "more to describe after jitdump_cfi_finish");
-    if (cfi->error || !get_cie(cfi, cie, &index))
+    if (cfi->error)
         return false;
     struct cfi_block *blocks =
         jd_cfi_grow(cfi, cfi->blocks, &cfi->block_capacity, cfi->block_count + 1, sizeof *blocks);
@@ -151,11 +213,17 @@ bool jd_cfi_open_block(struct jitdump_cfi *cfi, const struct eh_cie *cie, uint64
         return false;
     cfi->blocks = blocks;
     blocks[cfi->block_count++] =
-        (struct cfi_block){start, size, index, cfi->program.size, 0, start, 0};
+        (struct cfi_block){start, size, cie, cfi->program.size, 0, start, 0};
     cfi->open = true;
     cfi->cfa_offset = cfi->arch->cfa_offset;
     cfi->remembered_count = 0;
     return true;
+}
+
+bool jd_cfi_open_own_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size)
+{
+    size_t cie;
+    return jd_cfi_get_cie(cfi, &cfi->arch->cie, &cie) && jd_cfi_open_block(cfi, cie, start, size);
 }
 
 void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size)
@@ -165,7 +233,7 @@ void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size)
     if (start > INT32_MAX || size > INT32_MAX)
         jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " reaches past 2 GiB", start);
     else
-        jd_cfi_open_block(cfi, &cfi->arch->cie, start, size);
+        jd_cfi_open_own_block(cfi, start, size);
 }
 
 /* ---- Directives ---- */
@@ -211,7 +279,7 @@ static bool at_offset(struct jitdump_cfi *cfi, uint64_t at, size_t bytes)
 {
     if (!cfi || cfi->error)
         return false;
-    if (!cfi->open && !jd_cfi_open_block(cfi, &cfi->arch->cie, 0, WHOLE_CODE))
+    if (!cfi->open && !jd_cfi_open_own_block(cfi, 0, WHOLE_CODE))
         return false;
     struct cfi_block *block = &cfi->blocks[cfi->block_count - 1];
     const char *wrong = check_at(cfi, block, at);
@@ -376,10 +444,10 @@ void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at)
 
 void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes, size_t size)
 {
-    size_t used;
+    struct cfa_program program;
     if (!at_offset(cfi, at, size))
         return;
-    const char *wrong = jd_cfa_program_check(bytes, size, false, &used);
+    const char *wrong = jd_cfa_program_check(bytes, size, false, &program);
     if (wrong)
         fail_at(cfi, at, wrong);
     else

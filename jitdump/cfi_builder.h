@@ -11,10 +11,13 @@ enum { TEXT_BYTES = 160, REMEMBERED_MAX = 32 };
 /* The size of a block that is the whole code, until that is known. */
 #define WHOLE_CODE UINT64_MAX
 
+#define NOT_IMPORTED SIZE_MAX
+
 struct cfi_cie {
     struct eh_cie cie;    /* but for its instructions: */
     size_t program_start; /* where they are in the program */
     size_t offset;        /* in the .eh_frame being written, or SIZE_MAX: not yet */
+    uint64_t hash;        /* of all that makes it differ from others */
 };
 
 struct cfi_block {
@@ -32,6 +35,11 @@ struct jitdump_cfi {
     struct byte_sink program;
     struct cfi_cie *cies;
     size_t cie_count, cie_capacity;
+    size_t *cie_slots; /* a hash table: the number of a CIE, from 1, or 0; at least half are 0 */
+    size_t slot_count; /* 0 or a power of two */
+    size_t
+        *imported; /* for the CIEs of the section being imported: the index here, or NOT_IMPORTED */
+    size_t imported_count, imported_capacity;
     struct cfi_block *blocks;
     size_t block_count, block_capacity;
     bool open;     /* directives belong to the last block */
@@ -57,9 +65,14 @@ void *jd_cfi_grow(struct jitdump_cfi *cfi, void *items, size_t *capacity, size_t
 /* Room in the program for an advance and BYTES. */
 bool jd_cfi_program_room(struct jitdump_cfi *cfi, size_t bytes);
 
-/* Add a block whose program will be put next. */
-bool jd_cfi_open_block(struct jitdump_cfi *cfi, const struct eh_cie *cie, uint64_t start,
-                       uint64_t size);
+/* Find CIE, or add it.  Sets *INDEX. */
+bool jd_cfi_get_cie(struct jitdump_cfi *cfi, const struct eh_cie *cie, size_t *index);
+
+/* Add a block of the CIE with INDEX, whose program will be put next. */
+bool jd_cfi_open_block(struct jitdump_cfi *cfi, size_t cie, uint64_t start, uint64_t size);
+
+/* The same of the architecture's CIE. */
+bool jd_cfi_open_own_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
 
 void jd_cfi_close_block(struct jitdump_cfi *cfi);
 

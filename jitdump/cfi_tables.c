@@ -9,11 +9,29 @@
 
 /* ---- Import ---- */
 
+/* The index of FDE's CIE.  Each of the section is looked up once, however many FDEs share it. */
+static bool import_cie(struct jitdump_cfi *cfi, const struct eh_fde *fde, size_t *index)
+{
+    size_t *imported = jd_cfi_grow(cfi, cfi->imported, &cfi->imported_capacity, fde->cie_number + 1,
+                                   sizeof *imported);
+    if (!imported)
+        return false;
+    cfi->imported = imported;
+    while (cfi->imported_count <= fde->cie_number)
+        imported[cfi->imported_count++] = NOT_IMPORTED;
+    if (imported[fde->cie_number] == NOT_IMPORTED &&
+        !jd_cfi_get_cie(cfi, &fde->cie, &imported[fde->cie_number]))
+        return false;
+    *index = imported[fde->cie_number];
+    return true;
+}
+
 /* Take over FDE, of code that begins at PC, if it is part of [CODE_ADDR, CODE_ADDR + CODE_SIZE). */
 static bool import_fde(struct jitdump_cfi *cfi, const struct eh_fde *fde, uint64_t pc,
                        uint64_t code_addr, uint64_t code_size)
 {
     uint64_t start = pc - code_addr;
+    size_t cie;
     if (start >= code_size) {
         if (code_addr - pc < fde->pc_range && code_size)
             jd_cfi_fail(cfi, -EINVAL,
@@ -21,8 +39,8 @@ static bool import_fde(struct jitdump_cfi *cfi, const struct eh_fde *fde, uint64
         return false;
     }
     uint64_t rest = code_size - start;
-    if (start > INT32_MAX || fde->pc_range == 0 ||
-        !jd_cfi_open_block(cfi, &fde->cie, start, fde->pc_range < rest ? fde->pc_range : rest) ||
+    if (start > INT32_MAX || fde->pc_range == 0 || !import_cie(cfi, fde, &cie) ||
+        !jd_cfi_open_block(cfi, cie, start, fde->pc_range < rest ? fde->pc_range : rest) ||
         !jd_cfi_program_room(cfi, fde->instructions_bytes))
         return false;
     sink_bytes(&cfi->program, fde->instructions, fde->instructions_bytes);
@@ -38,11 +56,14 @@ int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame, size_t siz
     bool found = false;
     if (!cfi)
         return -ENOMEM;
+    cfi->imported_count = 0;
     while (!cfi->error && jd_eh_frame_next(&walk, &fde))
         if (import_fde(cfi, &fde, eh_fde_pc(&fde, section_addr), code_addr, code_size))
             found = true;
+    jd_eh_frame_end(&walk);
     if (walk.broken)
-        jd_cfi_fail(cfi, -EINVAL, ".eh_frame, offset 0x%zx: %s", walk.broken_at, walk.broken);
+        jd_cfi_fail(cfi, walk.no_memory ? -ENOMEM : -EINVAL, ".eh_frame, offset 0x%zx: %s",
+                    walk.broken_at, walk.broken);
     return cfi->error ? cfi->error : found ? 0 : -ENOENT;
 }
 
@@ -130,7 +151,7 @@ static bool get_ready(struct jitdump_cfi *cfi, uint64_t code_size)
     if (!cfi->error && code_size > INT32_MAX)
         jd_cfi_fail(cfi, -EFBIG, "the code is larger than 2 GiB");
     if (!cfi->error && cfi->block_count == 0)
-        jd_cfi_open_block(cfi, &cfi->arch->cie, 0, WHOLE_CODE);
+        jd_cfi_open_own_block(cfi, 0, WHOLE_CODE);
     jd_cfi_close_block(cfi);
     if (cfi->error)
         return false;

@@ -1,6 +1,8 @@
 /* See eh_frame.h, which has the format. */
 #include "jitdump/eh_frame.h"
 
+#include <stdlib.h>
+
 enum {
     ENTRY_HEADER_BYTES = 8, /* length and id */
     ENCODING_FORMAT = 0x0f,
@@ -15,6 +17,9 @@ enum {
     CFA_restore = 0xc0,
     CFA_nop = 0x00,
     CFA_set_loc = 0x01,
+    CFA_advance_loc1 = 0x02,
+    CFA_advance_loc4 = 0x04,
+    CFA_MIPS_advance_loc8 = 0x1d,
     CFA_remember_state = 0x0a,
     CFA_restore_state = 0x0b,
     CFA_last = 0x2f,
@@ -52,12 +57,18 @@ static void skip_operand(struct byte_cursor *cursor, char kind)
     }
 }
 
+static bool is_advance(uint8_t opcode)
+{
+    return (opcode & CFA_restore) == CFA_advance_loc ||
+           (opcode >= CFA_advance_loc1 && opcode <= CFA_advance_loc4) ||
+           opcode == CFA_MIPS_advance_loc8;
+}
+
 const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool big_endian,
-                                 size_t *used_bytes)
+                                 struct cfa_program *program)
 {
     struct byte_cursor cursor = byte_cursor_over(instructions, size, big_endian);
-    size_t remembered = 0;
-    *used_bytes = 0;
+    *program = (struct cfa_program){0};
     while (cursor_left(&cursor)) {
         uint8_t opcode = cursor_u8(&cursor);
         const char *kinds = (opcode & CFA_restore) == CFA_offset ? "u"
@@ -69,11 +80,12 @@ const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool 
                                          : "unknown call frame instruction";
         while (*kinds)
             skip_operand(&cursor, *kinds++);
-        remembered += opcode == CFA_remember_state;
-        if (opcode == CFA_restore_state && remembered-- == 0)
+        program->remembered_count += opcode == CFA_remember_state;
+        if (opcode == CFA_restore_state && program->remembered_count-- == 0)
             return "call frame instruction restore_state without a state";
+        program->advances |= is_advance(opcode);
         if (opcode != CFA_nop)
-            *used_bytes = cursor.offset;
+            program->used_bytes = cursor.offset;
     }
     return cursor.failed ? "a call frame instruction reaches past its entry" : NULL;
 }
@@ -155,8 +167,11 @@ static const char *take_instructions(struct byte_cursor *cursor, const uint8_t *
                                      size_t *size)
 {
     size_t left = cursor_left(cursor);
+    struct cfa_program program;
     *instructions = cursor_bytes(cursor, left);
-    return jd_cfa_program_check(*instructions, left, cursor->big_endian, size);
+    const char *wrong = jd_cfa_program_check(*instructions, left, cursor->big_endian, &program);
+    *size = program.used_bytes;
+    return wrong;
 }
 
 static const char *read_cie(struct byte_cursor *cursor, uint8_t address_bytes, struct eh_cie *cie)
@@ -195,18 +210,69 @@ static bool open_entry(const struct byte_cursor *section, size_t offset, struct 
     return !entry->failed;
 }
 
-/* CURSOR stands behind the id of an FDE. */
-static const char *read_fde(const struct eh_frame_walk *walk, struct byte_cursor *cursor,
-                            uint32_t id, struct eh_fde *fde)
+/* ---- The CIEs behind ---- */
+
+static struct eh_passed_cie *passed_cie(struct eh_frame_walk *walk, size_t number)
 {
-    struct byte_cursor cie_entry;
-    uint32_t cie_id;
-    size_t id_offset = cursor->offset - 4;
-    if (id > id_offset || !open_entry(&walk->section, id_offset - id, &cie_entry, &cie_id) ||
-        cie_id != 0)
+    return number ? &walk->further_cies[number - 1] : &walk->first_cie;
+}
+
+/* Keep where a CIE begins.  Returns false if there is no memory. */
+static bool pass_cie(struct eh_frame_walk *walk, size_t offset)
+{
+    if (walk->cie_count > walk->further_capacity) {
+        size_t wanted = walk->cie_count * 2;
+        struct eh_passed_cie *grown = wanted > SIZE_MAX / sizeof *grown
+                                          ? NULL
+                                          : realloc(walk->further_cies, wanted * sizeof *grown);
+        if (!grown)
+            return false;
+        walk->further_cies = grown;
+        walk->further_capacity = wanted;
+    }
+    *passed_cie(walk, walk->cie_count++) = (struct eh_passed_cie){.offset = offset};
+    return true;
+}
+
+/* The number of the CIE at OFFSET, or cie_count. */
+static size_t find_cie(struct eh_frame_walk *walk, size_t offset)
+{
+    size_t first = 0, end = walk->cie_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (passed_cie(walk, middle)->offset < offset)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    bool found = first < walk->cie_count && passed_cie(walk, first)->offset == offset;
+    return found ? first : walk->cie_count;
+}
+
+/* Set FDE's CIE, which begins OFFSET bytes into the section. */
+static const char *get_cie(struct eh_frame_walk *walk, size_t offset, struct eh_fde *fde)
+{
+    struct byte_cursor entry;
+    uint32_t id;
+    fde->cie_number = find_cie(walk, offset);
+    if (fde->cie_number == walk->cie_count || !open_entry(&walk->section, offset, &entry, &id))
         return "FDE whose CIE is not there";
-    fde->cie_offset = id_offset - id;
-    const char *wrong = read_cie(&cie_entry, walk->address_bytes, &fde->cie);
+    struct eh_passed_cie *passed = passed_cie(walk, fde->cie_number);
+    if (!passed->is_read)
+        passed->wrong = read_cie(&entry, walk->address_bytes, &passed->cie);
+    passed->is_read = true;
+    fde->cie = passed->cie;
+    return passed->wrong;
+}
+
+/* CURSOR stands behind the id of an FDE. */
+static const char *read_fde(struct eh_frame_walk *walk, struct byte_cursor *cursor, uint32_t id,
+                            struct eh_fde *fde)
+{
+    size_t id_offset = cursor->offset - 4;
+    if (id > id_offset)
+        return "FDE whose CIE is not there";
+    const char *wrong = get_cie(walk, id_offset - id, fde);
     if (wrong)
         return wrong;
     uint8_t encoding = fde->cie.fde_encoding;
@@ -226,7 +292,15 @@ static const char *read_fde(const struct eh_frame_walk *walk, struct byte_cursor
 struct eh_frame_walk jd_eh_frame_begin(const void *data, size_t size, bool big_endian,
                                        uint8_t address_bytes)
 {
-    return (struct eh_frame_walk){byte_cursor_over(data, size, big_endian), address_bytes, NULL, 0};
+    return (struct eh_frame_walk){.section = byte_cursor_over(data, size, big_endian),
+                                  .address_bytes = address_bytes};
+}
+
+void jd_eh_frame_end(struct eh_frame_walk *walk)
+{
+    free(walk->further_cies);
+    walk->further_cies = NULL;
+    walk->cie_count = walk->further_capacity = 0;
 }
 
 static bool stop(struct eh_frame_walk *walk, const char *wrong, size_t at)
@@ -247,8 +321,12 @@ bool jd_eh_frame_next(struct eh_frame_walk *walk, struct eh_fde *fde)
         if (!open_entry(&walk->section, at, &entry, &id))
             return stop(walk, "an entry reaches past the section", at);
         walk->section.offset = entry.size;
-        if (id == 0)
+        if (id == 0) {
+            walk->no_memory = !pass_cie(walk, at);
+            if (walk->no_memory)
+                return stop(walk, "out of memory", at);
             continue;
+        }
         const char *wrong = read_fde(walk, &entry, id, fde);
         return wrong ? stop(walk, wrong, at) : true;
     }

@@ -23,8 +23,8 @@
  * What is written: version 1, "zR" (with S or B where it was), all pointers pcrel | sdata4 (0x1b), the table datarel | sdata4
  * (0x3b), entries padded to 8 with DW_CFA_nop.  perf's unwinders, libgcc and gdb all read that.
  *
- * An .eh_frame is valid if every entry lies inside it, every FDE's CIE stands before it in it, and every instruction lies
- * inside its entry.  Source: LSB 5.0, "Exception Frames"; DWARF 5, section 6.4.
+ * An .eh_frame is valid if every entry lies inside it, every FDE's CIE is an entry that stands before it in it, and every
+ * instruction lies inside its entry.  Source: LSB 5.0, "Exception Frames"; DWARF 5, section 6.4.
  */
 #ifndef EH_FRAME_H
 #define EH_FRAME_H
@@ -63,7 +63,7 @@ struct eh_cie {
 
 struct eh_fde {
     struct eh_cie cie;
-    size_t cie_offset; /* in the section */
+    size_t cie_number; /* among the section's CIEs, from 0 */
     bool pcrel;        /* pc_begin counts from where it stands */
     size_t pc_offset;  /* where pc_begin stands in the section */
     uint64_t pc_value; /* as it stands there, sign-extended */
@@ -78,24 +78,46 @@ static inline uint64_t eh_fde_pc(const struct eh_fde *fde, uint64_t section_addr
     return fde->pcrel ? section_addr + fde->pc_offset + fde->pc_value : fde->pc_value;
 }
 
+/* A CIE that the walk has passed.  It is read when the first FDE refers to it, and only then: thousands may share a long one. */
+struct eh_passed_cie {
+    size_t offset; /* in the section */
+    bool is_read;
+    const char *wrong; /* with it, or NULL */
+    struct eh_cie cie;
+};
+
 struct eh_frame_walk {
     struct byte_cursor section;
     uint8_t address_bytes; /* 4 or 8: of a DW_EH_PE_absptr */
     const char *broken;    /* what is wrong, or NULL */
     size_t broken_at;      /* the offset of the entry where it is */
+    bool no_memory;        /* that is what is wrong */
+    size_t cie_count;
+    struct eh_passed_cie first_cie;     /* as a rule the only one */
+    struct eh_passed_cie *further_cies; /* in order of their offsets */
+    size_t further_capacity;
 };
 
-/* Read the .eh_frame at DATA, which must outlive the walk and its entries. */
+/* Read the .eh_frame at DATA, which must outlive the walk and its entries.  jd_eh_frame_end ends the walk. */
 struct eh_frame_walk jd_eh_frame_begin(const void *data, size_t size, bool big_endian,
                                        uint8_t address_bytes);
 
 /* The next FDE.  Returns false at the end, and at damage, when walk->broken says what is wrong. */
 bool jd_eh_frame_next(struct eh_frame_walk *walk, struct eh_fde *fde);
 
-/* Check a program of call frame instructions.  Returns NULL and sets *USED_BYTES to its length without trailing nops,
- * or says what is wrong. */
+/* Free what WALK has allocated. */
+void jd_eh_frame_end(struct eh_frame_walk *walk);
+
+/* What a program of call frame instructions does. */
+struct cfa_program {
+    size_t used_bytes;       /* its length without trailing nops */
+    size_t remembered_count; /* states that it leaves on the stack */
+    bool advances;           /* the location, be it by 0 */
+};
+
+/* Check a program of call frame instructions.  Returns NULL and sets *PROGRAM, or says what is wrong. */
 const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool big_endian,
-                                 size_t *used_bytes);
+                                 struct cfa_program *program);
 
 /* ---- Writing ---- */
 

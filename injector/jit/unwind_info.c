@@ -41,12 +41,9 @@ struct group {
 
 /* ---- Taking a blob apart ---- */
 
-/* Read the FDEs of SIZE bytes at DATA.  Returns NULL, or what is wrong with them. */
-static const char *read_fdes(struct tables *tables, const struct jit_dump *dump,
-                             const uint8_t *data, size_t size)
+/* Read the FDEs of WALK.  Returns NULL, or what is wrong with them. */
+static const char *walk_fdes(struct tables *tables, struct eh_frame_walk *walk)
 {
-    struct eh_frame_walk walk =
-        jd_eh_frame_begin(data, size, dump->big_endian, dump->address_bytes);
     tables->fde_count = 0;
     for (;;) {
         struct eh_fde *fdes =
@@ -54,12 +51,23 @@ static const char *read_fdes(struct tables *tables, const struct jit_dump *dump,
         if (!fdes)
             return "out of memory";
         tables->fdes = fdes;
-        if (!jd_eh_frame_next(&walk, &fdes[tables->fde_count])) {
-            tables->ended = cursor_left(&walk.section) > 0;
-            return walk.broken;
+        if (!jd_eh_frame_next(walk, &fdes[tables->fde_count])) {
+            tables->ended = cursor_left(&walk->section) > 0;
+            return walk->broken;
         }
         tables->fde_count++;
     }
+}
+
+/* The same of SIZE bytes at DATA. */
+static const char *read_fdes(struct tables *tables, const struct jit_dump *dump,
+                             const uint8_t *data, size_t size)
+{
+    struct eh_frame_walk walk =
+        jd_eh_frame_begin(data, size, dump->big_endian, dump->address_bytes);
+    const char *wrong = walk_fdes(tables, &walk);
+    jd_eh_frame_end(&walk);
+    return wrong;
 }
 
 /* perf, V8 and CPython put the .eh_frame first; the specification's text, and LLVM's ORC, its header. A header is no valid

@@ -24,6 +24,7 @@ static size_t count_fdes(const uint8_t *bytes, size_t size, bool big_endian, uin
                 "instructions lie in the section");
         promise(++count <= size, "the walk ends");
     }
+    jd_eh_frame_end(&walk);
     promise(!walk.broken || walk.broken_at <= size, "damage is in the section");
     *broken = walk.broken;
     return count;

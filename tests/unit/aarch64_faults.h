@@ -102,6 +102,7 @@ static inline void fault_tables(struct faults *faults, const struct jit_unwindin
         while (cursor_left(&program))
             fault_instruction(faults, &program);
     }
+    jd_eh_frame_end(&walk);
     assert_null(walk.broken);
 }
 
