@@ -232,6 +232,9 @@ void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size)
         return;
     if (start > INT32_MAX || size > INT32_MAX)
         jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " reaches past 2 GiB", start);
+    else if (start % cfi->arch->cie.code_align)
+        jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 ": not at an instruction",
+                    start);
     else
         jd_cfi_open_own_block(cfi, start, size);
 }
@@ -442,12 +445,25 @@ void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at)
         fail_at(cfi, at, "restore_state without a remember_state");
 }
 
-void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes, size_t size)
+/* What is wrong with the SIZE bytes that are to be put as they are, or NULL. */
+static const char *check_escape(const void *bytes, size_t size)
 {
     struct cfa_program program;
+    if (size && !bytes)
+        return "size is set, and bytes is NULL";
+    const char *wrong = jd_cfa_program_check(bytes, size, false, &program);
+    if (!wrong && program.advances)
+        wrong = "an escape that advances the location";
+    if (!wrong && program.remembered_count)
+        wrong = "an escape that leaves a state remembered";
+    return wrong;
+}
+
+void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes, size_t size)
+{
     if (!at_offset(cfi, at, size))
         return;
-    const char *wrong = jd_cfa_program_check(bytes, size, false, &program);
+    const char *wrong = check_escape(bytes, size);
     if (wrong)
         fail_at(cfi, at, wrong);
     else
@@ -465,17 +481,33 @@ static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *fra
         cfi->arch->entered(cfi, frame, cfi->open ? cfi->blocks[cfi->block_count - 1].start : 0);
 }
 
+/* What is wrong with where FRAME begins and ends, or NULL.  Lengths are added to these offsets, which must not overflow. */
+static const char *check_places(const struct jitdump_frame *frame)
+{
+    if (!frame)
+        return "frame is NULL";
+    if (frame->kind == JITDUMP_FRAME_LEAF)
+        return NULL;
+    if (!(frame->flags & JITDUMP_FRAME_ENTERED) && frame->prologue > INT32_MAX)
+        return "past 2 GiB";
+    return frame->epilogue_count && !frame->epilogues
+               ? "epilogue_count is set, and epilogues is NULL"
+               : NULL;
+}
+
 void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     if (!cfi || cfi->error)
         return;
-    const char *wrong = cfi_check_frame(cfi->arch, frame);
+    const char *wrong = check_places(frame);
+    if (!wrong)
+        wrong = cfi_check_frame(cfi->arch, frame);
     if (wrong)
         jd_cfi_fail(cfi, -EINVAL, "frame with its prologue at code offset 0x%" PRIx64 ": %s",
-                    frame->prologue, wrong);
+                    frame ? frame->prologue : 0, wrong);
     else
         begin_frame(cfi, frame);
-    if (frame->kind == JITDUMP_FRAME_LEAF)
+    if (wrong || frame->kind == JITDUMP_FRAME_LEAF)
         return;
     for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++) {
         /* Behind the leaving instruction the frame stands again.  Whatever that instruction's length:

@@ -233,8 +233,8 @@ JITDUMP_API const char *jitdump_cfi_error(const struct jitdump_cfi *cfi);
 
 /* Begin the description of a piece of the function: SIZE bytes from code offset START.
  *
- * Each piece starts as if just called, and the directives that follow belong to it.  Pieces come in any
- * order and must not overlap; code in none of them has no unwind information.  Empty ones are left out.
+ * Each piece starts as if just called, and the directives that follow belong to it.  Pieces begin at an
+ * instruction (on aarch64 a multiple of 4), come in any order and must not overlap; code in none of them has no unwind information.  Empty ones are left out.
  * Without a call to this the whole code is one piece.  It is an error to call it after directives that
  * came without it.  Since 0.1.0.  */
 JITDUMP_API void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
@@ -296,8 +296,8 @@ JITDUMP_API void jitdump_cfi_remember_state(struct jitdump_cfi *cfi, uint64_t at
 JITDUMP_API void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at);
 
 /* SIZE bytes of whole call frame instructions for what has no directive: expressions, say, or aarch64's
- * signed return addresses ("\x2d").  They must not advance the location; a CFA that they set is unknown to
- * rel_offset and adjust_cfa_offset. */
+ * signed return addresses ("\x2d").  They must not advance the location, and must restore each state that
+ * they remember; a CFA that they set is unknown to rel_offset and adjust_cfa_offset. */
 JITDUMP_API void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes,
                                     size_t size);
 
@@ -309,7 +309,8 @@ JITDUMP_API void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const 
  * Each FDE that begins in the code becomes a block; one that reaches past it is cut to it.  Personality
  * and LSDA are left out: they serve exceptions, not unwinding.  The section must be relocated, as a
  * linker or a JIT linker leaves it.  Everything is copied.  More imports may follow, and
- * blocks, as long as nothing overlaps; directives only in a block of their own.
+ * blocks, as long as nothing overlaps; directives only in a block of their own.  Takes time in proportion to
+ * SIZE (times log n for n CIEs), whichever part of it is the code's.
  *
  * Returns 0; -ENOENT if no FDE begins in the code (CFI is as before); -EINVAL, with a text, for bytes that
  * are not a valid .eh_frame or an FDE that begins before the code and reaches into it; -ENOMEM; or the

@@ -56,6 +56,8 @@ int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame, size_t siz
     bool found = false;
     if (!cfi)
         return -ENOMEM;
+    if (size && !eh_frame)
+        return jd_cfi_fail(cfi, -EINVAL, "size is set, and eh_frame is NULL");
     cfi->imported_count = 0;
     while (!cfi->error && jd_eh_frame_next(&walk, &fde))
         if (import_fde(cfi, &fde, eh_fde_pc(&fde, section_addr), code_addr, code_size))
@@ -174,7 +176,7 @@ int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdu
         return cfi->error;
     struct byte_sink measure = byte_sink_over(NULL, 0);
     put_tables(cfi, &measure, code_size);
-    if (measure.size > INT32_MAX - code_size - EH_FRAME_ALIGN_BYTES)
+    if (code_size + EH_FRAME_ALIGN_BYTES + measure.size > INT32_MAX)
         return jd_cfi_fail(cfi, -EFBIG, "code and tables together are larger than 2 GiB");
     uint8_t *data = jd_cfi_grow(cfi, cfi->tables.data, &cfi->tables.capacity, measure.size, 1);
     if (!data)

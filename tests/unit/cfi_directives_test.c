@@ -357,6 +357,34 @@ static void test_wrong_escapes(void **state)
     cfi = jitdump_cfi_new(JITDUMP_X86_64);
     jitdump_cfi_escape(cfi, 3, "\x3f", 1);
     assert_error(cfi, 8, -EINVAL, "directive at code offset 0x3: unknown call frame instruction");
+    cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    jitdump_cfi_escape(cfi, 3, NULL, 1);
+    assert_error(cfi, 8, -EINVAL, "directive at code offset 0x3: size is set, and bytes is NULL");
+}
+
+/* What follows, and where a later directive stands, would be wrong. */
+static void test_escapes_that_advance_or_remember(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } advances[] = {{"\x41", 1},     {"\x40", 1},         {"\x0e\x10\x7f", 3},        {"\x02\1", 2},
+                    {"\x03\1\0", 3}, {"\x04\1\0\0\0", 5}, {"\x1d\1\0\0\0\0\0\0\0", 9}};
+    (void)state;
+    for (size_t i = 0; i < sizeof advances / sizeof *advances; i++) {
+        struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+        jitdump_cfi_escape(cfi, 3, advances[i].bytes, advances[i].size);
+        assert_error(cfi, 8, -EINVAL,
+                     "directive at code offset 0x3: an escape that advances the location");
+    }
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    jitdump_cfi_escape(cfi, 3, "\x0a\x0a\x0b", 3);
+    assert_error(cfi, 8, -EINVAL,
+                 "directive at code offset 0x3: an escape that leaves a state remembered");
+    cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    jitdump_cfi_escape(cfi, 3, "\x0a\x0e\x10\x0b\x2e\x40", 6);
+    finish(cfi, 8);
+    jitdump_cfi_free(cfi);
 }
 
 static void test_wrong_blocks(void **state)
@@ -379,6 +407,33 @@ static void test_wrong_blocks(void **state)
     cfi = jitdump_cfi_new(JITDUMP_X86_64);
     jitdump_cfi_def_cfa_offset(cfi, 101, 16);
     assert_error(cfi, 100, -EINVAL, "block at code offset 0x0 reaches past the code");
+    for (uint64_t start = 1; start < 4; start++) {
+        char text[64];
+        snprintf(text, sizeof text, "block at code offset 0x%u: not at an instruction",
+                 (unsigned)start);
+        cfi = jitdump_cfi_new(JITDUMP_AARCH64);
+        jitdump_cfi_block(cfi, start, 8);
+        assert_error(cfi, 100, -EINVAL, text);
+    }
+}
+
+/* The last byte of a picture is at 2 GiB at most, for every size of the code. */
+static void test_code_and_tables_of_2_gib(void **state)
+{
+    (void)state;
+    for (uint64_t size = INT32_MAX - UINT64_C(200); size <= INT32_MAX; size++) {
+        struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+        struct jitdump_unwind unwind;
+        int error = jitdump_cfi_finish(cfi, size, &unwind);
+        assert_true(error == 0 || error == -EFBIG);
+        assert_true(error != 0 ||
+                    (size + 7) / 8 * 8 + unwind.unwinding_size <= (uint64_t)INT32_MAX);
+        assert_true(error == 0 || unwind.unwinding_size == 0);
+        if (size >= INT32_MAX - UINT64_C(40))
+            assert_string_equal(jitdump_cfi_error(cfi),
+                                "code and tables together are larger than 2 GiB");
+        jitdump_cfi_free(cfi);
+    }
 }
 
 static void test_nothing_to_describe(void **state)
@@ -480,6 +535,8 @@ int main(void)
         cmocka_unit_test(test_wrong_numbers),
         cmocka_unit_test(test_wrong_states),
         cmocka_unit_test(test_wrong_escapes),
+        cmocka_unit_test(test_escapes_that_advance_or_remember),
+        cmocka_unit_test(test_code_and_tables_of_2_gib),
         cmocka_unit_test(test_wrong_blocks),
         cmocka_unit_test(test_nothing_to_describe),
         cmocka_unit_test(test_the_first_error_stays),

@@ -252,6 +252,34 @@ static void test_epilogues_in_wrong_places(void **state)
     assert_refused(JITDUMP_AARCH64, f, "0x22: not at an instruction");
 }
 
+/* Offsets to which lengths are added: none may come out as a small one. */
+static void test_prologues_past_the_end(void **state)
+{
+    const struct jitdump_frame frames[] = {
+        {.kind = JITDUMP_FRAME_POINTER},
+        {.kind = JITDUMP_FRAME_POINTER, .flags = JITDUMP_FRAME_LANDING_PAD},
+        {.kind = JITDUMP_FRAME_STACK, .stack_bytes = 16},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        for (uint64_t below = 0; below < 64; below++) {
+            struct jitdump_frame frame = frames[i];
+            frame.prologue = UINT64_MAX - below;
+            assert_refused(JITDUMP_X86_64, frame, "past 2 GiB");
+            assert_refused(JITDUMP_AARCH64, frame, "past 2 GiB");
+        }
+}
+
+static void test_epilogues_that_are_not_there(void **state)
+{
+    struct jitdump_frame frame = {.kind = JITDUMP_FRAME_POINTER, .epilogue_count = 1};
+    (void)state;
+    assert_refused(JITDUMP_X86_64, frame, "epilogues is NULL");
+    frame.kind = JITDUMP_FRAME_STACK;
+    assert_refused(JITDUMP_AARCH64, frame, "epilogues is NULL");
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, &frame), 0); /* does not look */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +291,8 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_frames_that_can_not_be),
         cmocka_unit_test(test_epilogues_in_wrong_places),
+        cmocka_unit_test(test_prologues_past_the_end),
+        cmocka_unit_test(test_epilogues_that_are_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
