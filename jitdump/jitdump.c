@@ -26,13 +26,16 @@ struct jitdump {
 
 /* ---- Structs that grow ---- */
 
+/* No struct of any version is as large: a size above was never set, and what lies there is not looked at. */
+enum { STRUCT_MAX_BYTES = 4096 };
+
 /* Copy what a caller built with another version's header gave.  Members that his struct ends before are 0;
  * those that this version does not know would be ignored, so they must not be set.  */
 static int read_struct(void *known, size_t known_bytes, const void *given, size_t given_bytes,
                        size_t least_bytes)
 {
     const unsigned char *bytes = given;
-    if (given_bytes < least_bytes)
+    if (given_bytes < least_bytes || given_bytes > STRUCT_MAX_BYTES)
         return -EINVAL;
     for (size_t i = known_bytes; i < given_bytes; i++)
         if (bytes[i])

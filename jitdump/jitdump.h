@@ -147,7 +147,7 @@ struct jitdump_code {
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
  * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
  * dump that is still being written: by another handle of this process, or by one of the same pid in
- * another container.  -EINVAL: options->size is not set, a flag is unknown, or max_bytes is too small.  -E2BIG: an option is set
+ * another container.  -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too small.  -E2BIG: an option is set
  * that this version does not know; this and -EINVAL are found even when PERFJIT does not ask for a dump.
  *
  * Threads: not on the same DUMP at once.  Since 0.1.0.  */
@@ -205,7 +205,7 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * process's dump, counted from 0.  It receives JITDUMP_NO_CODE when the function was not recorded, because
  * of an error or because DUMP is NULL.
  *
- * Returns 0; -EINVAL when code->size does not reach behind code_size, a pointer is missing where a count is
+ * Returns 0; -EINVAL when code->size does not reach behind code_size or is above 4096, a pointer is missing where a count is
  * not 0, the unwind header is larger than the whole, an inline has no name or a parent that does not stand in
  * front of it, a row belongs to an inline that does not exist, or it lies outside the function (see above);
  * -E2BIG when a member is set that this version does not know; -EFBIG for a group of nearly 4 GiB; -ENOMEM when

@@ -66,7 +66,7 @@ struct perfmap_options {
  * Returns 0 or a negative errno.  After a failure *MAP is a handle that only keeps the text for
  * perfmap_error(): perfmap_add on it returns the same errno, and perfmap_close() frees it.  With -ENOMEM
  * *MAP may be NULL.  -EEXIST: something that is not the caller's own regular file, with one link, is in
- * the way.  -EINVAL: options->size is not set, or a flag is unknown.  -E2BIG: an option is set that this
+ * the way.  -EINVAL: options->size is not set (or above 4096), or a flag is unknown.  -E2BIG: an option is set that this
  * version does not know; this and -EINVAL are found even when PERFJIT does not ask for a map.
  *
  * Threads: not on the same MAP at once.  Since 0.1.0.  */

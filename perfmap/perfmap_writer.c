@@ -32,7 +32,8 @@ enum {
     NAME_MAX_BYTES = 4000, /* so that a line fits into a page */
     NUMBERS_MAX_BYTES = 2 * (16 + 1),
     ERROR_MAX_BYTES = 1024,
-    PID_MAX_DIGITS = 20
+    PID_MAX_DIGITS = 20,
+    OPTIONS_MAX_BYTES = 4096 /* of no version as large: a size above was never set */
 };
 
 /* A line ready to be written.  It has no NUL at its end. */
@@ -371,7 +372,7 @@ static int read_options(struct perfmap_options *options, const struct perfmap_op
     *options = (struct perfmap_options)PERFMAP_OPTIONS_INIT;
     if (!given)
         return 0;
-    if (!OPTION_GIVEN(given, size))
+    if (!OPTION_GIVEN(given, size) || given->size > OPTIONS_MAX_BYTES)
         return -EINVAL;
     if (has_unknown_options(given))
         return -E2BIG;

@@ -111,7 +111,7 @@ static const struct library *library;
 #define LIBRARY_FILE   library->file
 #include "tests/unit/library_dir.h"
 
-static char program[512]; /* this one */
+__attribute__((unused)) static char program[512]; /* this one */
 
 static inline int make_dir_for(void **state)
 {
