@@ -192,10 +192,9 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     return error;
 }
 
-int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
+static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
 {
     struct jitdump_options options;
-    *dump = NULL;
     int error = read_options(&options, given);
     if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_asks_for_dump())
         return 0;
@@ -213,11 +212,20 @@ int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
     return error;
 }
 
+int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
+{
+    int callers_errno = errno;
+    *dump = NULL;
+    int error = open_dump(dump, given);
+    errno = callers_errno;
+    return error;
+}
+
 int jitdump_close(struct jitdump *dump)
 {
     if (!dump)
         return 0;
-    int error = jd_error_code(&dump->error);
+    int error = jd_error_code(&dump->error), callers_errno = errno;
     struct dump_file *file = atomic_load(&dump->file);
     while (file) {
         struct dump_file *parent = file->parent;
@@ -228,6 +236,7 @@ int jitdump_close(struct jitdump *dump)
     }
     free(dump->dir);
     free(dump);
+    errno = callers_errno;
     return error;
 }
 
@@ -419,14 +428,17 @@ static int counted(struct jitdump *dump, int error)
     return error;
 }
 
+/* ---- What runtimes call; their errno is left as it was ---- */
+
 int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
     uint64_t index = JITDUMP_NO_CODE;
-    int error = dump ? dump->open_error : 0;
+    int error = dump ? dump->open_error : 0, callers_errno = errno;
     if (dump && !error)
         error = add_code(dump, code, &index);
     if (code_index)
         *code_index = index;
+    errno = callers_errno;
     return error ? counted(dump, error) : 0;
 }
 
@@ -435,9 +447,11 @@ int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old
 {
     if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
-    int error = dump->open_error;
-    return counted(
-        dump, error ? error : move_code(dump, code_index, old_code_addr, new_code_addr, code_size));
+    int error = dump->open_error, callers_errno = errno;
+    if (!error)
+        error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
+    errno = callers_errno;
+    return counted(dump, error);
 }
 
 int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
@@ -445,6 +459,9 @@ int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t c
 {
     if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
-    int error = dump->open_error;
-    return counted(dump, error ? error : unload_code(dump, code_index, code_addr, code_size));
+    int error = dump->open_error, callers_errno = errno;
+    if (!error)
+        error = unload_code(dump, code_index, code_addr, code_size);
+    errno = callers_errno;
+    return counted(dump, error);
 }

@@ -20,8 +20,8 @@
  * Off costs nothing.  When PERFJIT does not ask for a dump, jitdump_open gives a NULL handle, and every
  * call below with a NULL handle is an inline test of one word that returns 0.
  *
- * Errors: functions return 0 or a negative errno; jitdump_error() has the cause in words.  The library
- * never prints, exits, raises a signal or calls back.
+ * Errors: functions return 0 or a negative errno; jitdump_error() has the cause in words.  errno itself is
+ * left as it was.  The library never prints, exits, raises a signal or calls back.
  *
  * Threads: every function but jitdump_open and jitdump_close may be called from any number of threads at
  * once on one handle.  Fork: a child that adds, moves or unloads code gets a dump of its own,
