@@ -115,12 +115,31 @@ static const char *remedy_for_creating(int error)
     }
 }
 
+/* FD under a number above those of the standard streams: a program that has closed one of these may at any time open a file of its
+ * own, or have a library print, through the number.  Returns -1 with errno, and FD is closed. */
+static int above_standard_streams(int fd)
+{
+    if (fd > STDERR_FILENO || fd < 0)
+        return fd;
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    close(fd);
+    errno = error == EINVAL ? EMFILE : error; /* the limit is three descriptors */
+    return above;
+}
+
 static int create(const char *path, struct held_fd *held, struct first_error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd < 0)
         return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
                              remedy_for_creating(errno));
+    fd = above_standard_streams(fd);
+    if (fd < 0) {
+        int result = jd_error_keep(error, -errno, "%s: no descriptor above 2 for it: %m%s", path,
+                                   remedy_for_creating(errno));
+        unlink(path);
+        return result;
+    }
     fchmod(fd, S_IRUSR | S_IWUSR); /* best effort: a umask may have taken the owner's rights away */
     flock(fd, LOCK_EX | LOCK_NB);  /* best effort: some file systems have no locks */
     if (!jd_fd_hold(held, fd)) {

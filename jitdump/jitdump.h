@@ -27,7 +27,7 @@
  * once on one handle.  Fork: a child that adds, moves or unloads code gets a dump of its own,
  * jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
  * fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).  Signals: not
- * safe in a signal handler.
+ * safe in a signal handler.  Descriptors: one for each dump, above 2, closed on exec.
  *
  * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt, plus the
  * extension records of jitdump/README.md, which older readers skip by their size.

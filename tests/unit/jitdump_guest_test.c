@@ -1,7 +1,7 @@
 /* libjitdump in a process that is not its own: what it must leave as it was. */
 #include "tests/unit/jitdump_inventory.h"
 
-#include <sys/mman.h>
+#include <sys/resource.h>
 
 /* ---- errno ---- */
 
@@ -43,12 +43,52 @@ static void test_errno(void **state)
     assert_int_equal(jitdump_close(dump), -ENOENT);
 }
 
+/* ---- Descriptors ---- */
+
+static bool standard_streams_are_closed(void)
+{
+    return fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0;
+}
+
+/* What a program prints later must not be in the dump. */
+static void child_has_no_standard_streams(struct jitdump *dump)
+{
+    close(0);
+    close(1);
+    close(2);
+    int opened = try_open(&dump);
+    bool closed = standard_streams_are_closed();
+    int added = add_function(dump, 0, 0, NULL);
+    int result = jitdump_close(dump);
+    _exit(opened || added || result ? 1 : !closed);
+}
+
+static void child_may_have_three_descriptors(struct jitdump *dump)
+{
+    struct rlimit limit = {3, 3};
+    close(0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    CHECK(try_open(&dump) == -EMFILE);
+    CHECK(access(path, F_OK) != 0);
+    CHECK(strstr(jitdump_error(dump), path) && strstr(jitdump_error(dump), "ulimit -n"));
+    CHECK(jitdump_close(dump) == -EMFILE);
+    CHECK(fcntl(0, F_GETFD) < 0);
+}
+
+static void test_descriptors_above_the_standard_streams(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_child(child_has_no_standard_streams, NULL), 0);
+    assert_int_equal(run_in_child(child_may_have_three_descriptors, NULL), 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_errno),
+        TEST(test_descriptors_above_the_standard_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
