@@ -14,8 +14,8 @@ enum {
     NO_SUCH_HOW = -1,
 };
 
-__thread struct code_answer jd_code_answer;
-static __thread uint64_t quickest_ns; /* a question about one page, with the clock; 0: none yet */
+JD_THREAD_DATA struct code_answer jd_code_answer;
+static JD_THREAD_DATA uint64_t quickest_ns; /* a question about one page, with the clock; 0: none yet */
 
 /* How long what can be read stays as it is: to change it takes some times as long as to ask about it, ten times as a rule. */
 static uint64_t unchanged_ns(void)

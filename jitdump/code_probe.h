@@ -15,6 +15,8 @@
 #ifndef JITDUMP_CODE_PROBE_H
 #define JITDUMP_CODE_PROBE_H
 
+#include "jitdump/thread_data.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +31,7 @@ struct code_answer {
 
 enum { ASK_AGAIN_NS = 10000 /* so long an answer lasts, however close the calls are */ };
 
-extern __thread struct code_answer jd_code_answer;
+extern JD_THREAD_DATA struct code_answer jd_code_answer;
 
 static inline bool jd_code_is_known(uintptr_t start, uintptr_t end, uint64_t now_ns)
 {

@@ -5,6 +5,7 @@
 #include "jitdump/dump_file.h"
 #include "jitdump/dump_record.h"
 #include "jitdump/jitdump_format.h"
+#include "jitdump/thread_data.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -297,7 +298,7 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
 /* The kernel is asked once for each thread and process. */
 static struct record_author author_in(const struct dump_file *file)
 {
-    static __thread struct record_author cached;
+    static JD_THREAD_DATA struct record_author cached;
     if (cached.pid != (uint32_t)file->pid) {
         cached.pid = (uint32_t)file->pid;
         cached.tid = (uint32_t)syscall(SYS_gettid);

@@ -163,6 +163,59 @@ END
     grep -qx '123000 10 hello' perf-*.map
 }
 
+# A plugin's library: thread-local data of the usual kind would be allocated by a new thread's first call, which can't fail but by
+# ending the process.
+@test "a runtime that loads libjitdump late and has no memory left: a new thread's functions are recorded" {
+    cat >late.c <<'END'
+#include <dlfcn.h>
+#include <errno.h>
+#include <jitdump.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+extern void *__libc_malloc(size_t bytes);
+static volatile int no_memory;
+
+void *malloc(size_t bytes)
+{
+    errno = ENOMEM;
+    return no_memory ? NULL : __libc_malloc(bytes);
+}
+
+static struct jitdump *dump;
+static int (*add)(struct jitdump *, const struct jitdump_code *, uint64_t *);
+
+static void *add_one(void *unused)
+{
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = "late";
+    code.code_addr = 0x123000;
+    code.code_size = 16;
+    code.bytes = (const void *)&add_one;
+    no_memory = 1;
+    long result = add(dump, &code, NULL);
+    no_memory = 0;
+    (void)unused;
+    return (void *)result;
+}
+
+int main(void)
+{
+    void *library = dlopen("libjitdump.so.0", RTLD_NOW), *result;
+    pthread_t thread;
+    int (*open_dump)(struct jitdump **, const struct jitdump_options *) =
+        (int (*)(struct jitdump **, const struct jitdump_options *))dlsym(library, "jitdump_open");
+    int (*close_dump)(struct jitdump *) = (int (*)(struct jitdump *))dlsym(library, "jitdump_close");
+    add = (int (*)(struct jitdump *, const struct jitdump_code *, uint64_t *))dlsym(library, "jitdump_add_code_on");
+    return open_dump(&dump, NULL) || pthread_create(&thread, NULL, add_one, NULL) || pthread_join(thread, &result) ||
+           result || close_dump(dump);
+}
+END
+    cc -Wall -Wextra -Werror -I"$root/usr/include" -o late late.c -pthread -ldl
+    LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump JITDUMPDIR=$PWD ./late
+    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = late ]
+}
+
 @test "static: a program compiled with pkg-config's flags runs" {
     for library in jitdump perfmap; do
         # shellcheck disable=SC2046
