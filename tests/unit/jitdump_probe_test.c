@@ -8,6 +8,25 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
+
+/* ---- A clock, which this file stands in for ---- */
+
+static uint64_t step_ns;      /* it goes on in steps of so much; 0: as it is */
+static uint64_t stands_at_ns; /* 0: it does not stand */
+static unsigned slower;       /* it is so many times slower; 0: as it is */
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+    uint64_t ns = (uint64_t)now->tv_sec * 1000000000 + (uint64_t)now->tv_nsec;
+    ns = step_ns ? ns / step_ns * step_ns : ns;
+    ns = slower ? ns / slower : ns;
+    ns = stands_at_ns ? stands_at_ns : ns;
+    now->tv_sec = (time_t)(ns / 1000000000);
+    now->tv_nsec = (long)(ns % 1000000000);
+    return result;
+}
 
 enum { PAGE_BYTES = 4096, PAGES = 4, CODE_BYTES = 200 };
 
@@ -173,14 +192,67 @@ static void test_changes_between_calls(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-/* ---- How often the kernel is asked: an answer that is used again does not see what was done to the page since ---- */
-
 static uint64_t clock_ns(void)
 {
     return jd_clock_now(false);
 }
+
+static void assert_changes_are_seen(void)
+{
+    enum { ROUNDS = 3000 };
+    for (int i = 0; i < ROUNDS; i++) {
+        add(pages, CODE_BYTES);
+        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_NONE);
+        add(pages, CODE_BYTES);
+        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_READ);
+    }
+    assert_unreadable(ROUNDS);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* Jiffies, a sandbox's clock, libfaketime: what has just been asked need not have been asked just now. */
+static void test_clock_in_steps(void **state)
+{
+    static const uint64_t steps_ns[] = {100, 1000, 10000, 100000, 4000000};
+    for (size_t i = 0; i < sizeof steps_ns / sizeof steps_ns[0]; i++) {
+        step_ns = steps_ns[i];
+        assert_changes_are_seen();
+        step_ns = 0;
+        assert_int_equal(tear_down(state) | set_up(state), 0);
+    }
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+static void test_clock_that_stands(void **state)
+{
+    (void)state;
+    stands_at_ns = clock_ns();
+    assert_changes_are_seen();
+    stands_at_ns = 0;
+}
+
+/* It stands from some time on, when the shortest question is known. */
+static void test_clock_that_stops(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        add(pages, CODE_BYTES);
+    stands_at_ns = clock_ns();
+    assert_changes_are_seen();
+    stands_at_ns = 0;
+}
+
+static void test_slow_clock(void **state)
+{
+    (void)state;
+    slower = 50;
+    assert_changes_are_seen();
+    slower = 0;
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+/* ---- How often the kernel is asked: an answer that is used again does not see what was done to the page since ---- */
 
 /* Whether an answer, asked for ASKED_AGO_NS before it came, is used again GAP_NS after it came. */
 static bool is_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
@@ -236,6 +308,26 @@ static void test_answers_last_some_time(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* A page that is used again and again does not keep alive the answer about its neighbour. */
+static void test_answer_about_two_pages(void **state)
+{
+    const uint8_t *second = pages + PAGE_BYTES;
+    bool first_known = false, second_known = false;
+    (void)state;
+    for (int i = 0; i < 1000 && !first_known; i++) {
+        for (int j = 0; j < 10; j++)
+            assert_true(jd_code_ask(pages, CODE_BYTES, clock_ns()));
+        assert_true(jd_code_ask(pages, 2 * PAGE_BYTES, clock_ns()));
+        uint64_t now_ns = clock_ns();
+        first_known = jd_code_is_known((uintptr_t)pages, (uintptr_t)pages + CODE_BYTES, now_ns);
+        second_known =
+            jd_code_is_known((uintptr_t)second, (uintptr_t)second + CODE_BYTES, now_ns + 1);
+    }
+    assert_true(first_known || !clock_is_quick());
+    assert_false(second_known);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* Code that would end at a lower address than it begins is not in the pages that were just asked for. */
 static void test_code_at_the_end_of_addresses(void **state)
 {
@@ -257,7 +349,12 @@ int main(void)
         TEST(test_some_pages),
         TEST(test_large),
         TEST(test_changes_between_calls),
+        TEST(test_clock_in_steps),
+        TEST(test_clock_that_stands),
+        TEST(test_clock_that_stops),
+        TEST(test_slow_clock),
         TEST(test_answers_last_some_time),
+        TEST(test_answer_about_two_pages),
         TEST(test_code_at_the_end_of_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
