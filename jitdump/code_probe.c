@@ -15,8 +15,8 @@ enum { FUTEX_CALL = SYS_futex_time64 };
 #endif
 
 enum {
-    QUESTIONS_MIN = 8,      /* before the shortest is believed: steps of a clock may fall into some */
-    UNCHANGED_MAX_NS = 600, /* two questions on a slow machine */
+    QUESTIONS_MIN = 8, /* before the shortest is believed: steps of a clock may fall into some */
+    UNCHANGED_MAX_NS = 600,             /* two questions on a slow machine */
     SIGNAL_SET_BYTES = (_NSIG + 6) / 8, /* _NSIG is 65, or 128 (MIPS), for 8 bytes, or 16 */
     NO_SUCH_HOW = -1,
 };

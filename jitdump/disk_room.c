@@ -40,14 +40,19 @@ static int write_zeros(int fd, uint64_t from, uint64_t to)
     return 0;
 }
 
+static bool says_that_there_is_no_room(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
+}
+
 /* fallocate is a promise that the file system keeps; and the pages are there when they are mapped, if zeros were written.
  *
- * Zeros alone do where there is no fallocate (NFS 3, FUSE), and where a signal broke it off: tmpfs starts
+ * Zeros alone do where there is no fallocate (NFS 3, FUSE), where a sandbox refuses it, and where a signal broke it off: tmpfs starts
  * again from nothing then, and would never end under a profiler that sends a signal every millisecond. */
 static int take_blocks(int fd, uint64_t from, uint64_t to)
 {
     bool promised = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) == 0;
-    if (!promised && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+    if (!promised && says_that_there_is_no_room(errno))
         return -errno;
     return write_zeros(fd, from, to);
 }
