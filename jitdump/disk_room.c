@@ -82,6 +82,20 @@ void jd_disk_reserve(int fd, uint64_t from, uint64_t to)
     (void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
 }
 
+bool jd_disk_may_hold(int fd, uint64_t bytes)
+{
+    struct statfs status;
+    /* A tmpfs without a limit says that it has no blocks at all. */
+    return fstatfs(fd, &status) != 0 || status.f_blocks == 0 || status.f_bsize <= 0 ||
+           bytes / (uint64_t)status.f_bsize <= status.f_bfree;
+}
+
+void jd_disk_give_back(int fd, uint64_t from, uint64_t to)
+{
+    (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+                     (off_t)(to - from));
+}
+
 void jd_disk_write_in_place(int fd)
 {
 #ifdef FS_NOCOW_FL

@@ -23,6 +23,12 @@ bool jd_disk_reserves_cheaply(int fd);
 /* Reserve blocks for [FROM, TO), which are about to be written.  If that fails, it is for the write to say so. */
 void jd_disk_reserve(int fd, uint64_t from, uint64_t to);
 
+/* Whether the disk of the file FD may have room for BYTES more; false only if it says that it has not. */
+bool jd_disk_may_hold(int fd, uint64_t bytes);
+
+/* Take the blocks in [FROM, TO) from the file FD, if its file system can: what stood there is zeros then. */
+void jd_disk_give_back(int fd, uint64_t from, uint64_t to);
+
 /* Have the new, empty file FD written in place, also by a file system (btrfs) that takes a new block for each change and has none
  * when the disk is full.  Others do not know of that, and need not. */
 void jd_disk_write_in_place(int fd);

@@ -5,7 +5,7 @@
 #include "jitdump/jitdump_format.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The gap between body and stage costs nothing on a disk until it is filled.  The first is small, for short programs,
@@ -376,44 +376,113 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
     return 0;
 }
 
+/* ---- A large group ---- */
+
+/* What failed lately need not be put together, or tried, again; nor what the disk obviously has no room for. */
+static int refuse_large(struct dump_writer *writer, uint64_t bytes)
+{
+    jd_lock(&writer->lock);
+    bool failed = is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
+    int error = failed ? writer->large_failure.error : 0;
+    jd_unlock(&writer->lock);
+    if (!error && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
+        jd_fd_is_ours(&writer->body.fd))
+        error = -ENOSPC;
+    return error;
+}
+
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
                           bool new_function, struct dump_room *room)
 {
-    room->large = malloc((size_t)bytes);
-    if (!room->large)
+    int error = refuse_large(writer, bytes);
+    if (error)
+        return cannot_grow(writer, error);
+    /* Not by malloc, whose lock a thread may have that is stopped. */
+    void *large =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (large == MAP_FAILED)
         return jd_error_keep(writer->error, -ENOMEM,
                              "%s: no memory to put a large function together", writer->path);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &room->cancel_state);
-    pthread_mutex_lock(&writer->body_mutex);
-    jd_lock(&writer->lock);
-    jd_writer_take(writer, now, room->large, bytes, new_function, room);
+    *room = (struct dump_room){.sink = byte_sink_over(large, (size_t)bytes),
+                               .timestamp = now,
+                               .new_function = new_function,
+                               .writer = writer,
+                               .large = large};
     return 0;
 }
 
-static int add_large(struct dump_writer *writer, const struct dump_room *room)
+/* Give ROOM's group, which is put together, its place in time and its code index. */
+static void stamp_large(struct dump_room *room)
 {
+    enum { SIZE_OFFSET = 4, TIME_OFFSET = 8 };
+    uint32_t total_size = room->first_total_size;
+    size_t last = 0;
+    jd_writer_stamp(room->writer, room->timestamp, room);
+    for (size_t at = 0; at < room->sink.size; at += total_size) {
+        if (at > 0)
+            memcpy(&total_size, room->large + at + SIZE_OFFSET, sizeof total_size);
+        memcpy(room->large + at + TIME_OFFSET, &room->timestamp, sizeof room->timestamp);
+        last = at;
+    }
+    memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
+}
+
+/* An empty stage, room in front of it, and what a group's place in the file says.  The mutex is held. */
+static int prepare_large(struct dump_room *room)
+{
+    struct dump_writer *writer = room->writer;
     uint64_t bytes = room->sink.size;
+    jd_lock(&writer->lock);
     int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
     if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
         error = move_stage(writer, bytes + gap_least_bytes(writer), false);
-    if (error)
-        return error;
+    if (!error) {
+        stamp_large(room);
+        jd_writer_count(room);
+        writer->draining = true; /* nobody else can */
+    }
+    jd_unlock(&writer->lock);
+    return error;
+}
+
+/* Others go on in the stage, behind the group and later than it, while it is written. */
+static int write_large(const struct dump_room *room)
+{
+    struct dump_writer *writer = room->writer;
+    uint64_t bytes = room->sink.size, end = writer->stage.offset;
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
-    return jd_body_add(&writer->body, room->large, (size_t)bytes, writer->stage.offset);
+    int error = jd_body_add(&writer->body, room->large, (size_t)bytes, end);
+    if (error && jd_fd_is_ours(&writer->body.fd))
+        jd_disk_give_back(writer->body.fd.number, writer->body.end + JR_PREFIX_BYTES, end);
+    jd_lock(&writer->lock);
+    writer->draining = false;
+    note_failure(&writer->large_failure, error);
+    writer->large_failure_bytes = bytes;
+    jd_unlock(&writer->lock);
+    return error;
+}
+
+static int add_large(struct dump_room *room)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_mutex_lock(&room->writer->body_mutex);
+    int error = prepare_large(room);
+    if (!error)
+        error = write_large(room);
+    pthread_mutex_unlock(&room->writer->body_mutex);
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
 }
 
 int jd_writer_end_large(struct dump_room *room, bool whole)
 {
-    struct dump_writer *writer = room->writer;
-    int error = whole ? add_large(writer, room) : -EINVAL;
-    if (!error)
-        jd_writer_count(room);
-    jd_unlock(&writer->lock);
-    pthread_mutex_unlock(&writer->body_mutex);
-    pthread_setcancelstate(room->cancel_state, &room->cancel_state);
-    free(room->large);
-    return whole && error ? cannot_grow(writer, error) : error;
+    int error = whole ? add_large(room) : -EINVAL;
+    munmap(room->large, room->sink.capacity);
+    return whole && error ? cannot_grow(room->writer, error) : error;
 }
+
+/* ---- Emptying main ---- */
 
 void jd_writer_unlock_spilling(struct dump_writer *writer)
 {

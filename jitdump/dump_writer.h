@@ -7,7 +7,7 @@
  * is full, groups go into its spill, and the thread that filled it adds main's groups to the body, then lets what is in
  * the spill have main's place.  Others wait for that only if the spill is full as well.  When the body comes near the stage, a new
  * stage is made further ahead, and the old one becomes part of the gap.  A group that is too large for the stage
- * goes to the body at once, behind all that was in the stage.
+ * goes to the body at once, behind all that was in the stage; meanwhile the others go on in that.
  *
  * Groups stand in the order of their timestamps, no two of which are equal, at any moment and after any kill; each
  * is there once.
@@ -49,6 +49,8 @@ struct dump_writer {
     pthread_mutex_t body_mutex;   /* taken before the lock; guards the body and its file */
     struct dump_body body;
     struct failure stage_failure; /* of the last try to make a new stage */
+    struct failure large_failure; /* of the last large group */
+    uint64_t large_failure_bytes; /* which had so many */
     uint64_t gap_bytes;           /* between body and stage, when the next one is made */
     uint32_t stage_bytes;         /* of the next one, where there is room */
     uint64_t max_bytes;           /* of the file; 0: any */
@@ -66,8 +68,7 @@ struct dump_room {
     uint32_t first_total_size;
     bool new_function;
     struct dump_writer *writer;
-    uint8_t *large;   /* where a group that is too large for the stage is put together; else NULL */
-    int cancel_state; /* of a large one */
+    uint8_t *large; /* where a group that is too large for the stage is put together; else NULL */
 };
 
 /* The largest group, and the smallest file that a bound can allow. */
@@ -88,13 +89,19 @@ int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const 
  * What each record needs is in line, so that a room is in registers and not in memory: a tenth of what the library itself takes
  * for a record.  What few need is behind jd_writer_begin and jd_writer_end. */
 
+/* Another thread that was here first may have read a later time. */
+static inline void jd_writer_stamp(const struct dump_writer *writer, uint64_t now,
+                                   struct dump_room *room)
+{
+    room->timestamp = now > writer->last_time ? now : writer->last_time + 1;
+    room->code_index = writer->next_code_index;
+}
+
 static inline void jd_writer_take(struct dump_writer *writer, uint64_t now, uint8_t *at,
                                   uint64_t bytes, bool new_function, struct dump_room *room)
 {
     room->sink = byte_sink_over(at, (size_t)bytes);
-    /* Another thread that was here first may have read a later time. */
-    room->timestamp = now > writer->last_time ? now : writer->last_time + 1;
-    room->code_index = writer->next_code_index;
+    jd_writer_stamp(writer, now, room);
     room->new_function = new_function;
     room->writer = writer;
 }
@@ -108,7 +115,8 @@ static inline void jd_writer_count(const struct dump_room *room)
 /* Wait until there is room for BYTES in the stage.  The lock is held, and if this fails it is not any more. */
 int jd_writer_wait(struct dump_writer *writer, uint64_t bytes);
 
-/* As jd_writer_begin and jd_writer_end, of a group that goes to the body at once: everybody waits. */
+/* As jd_writer_begin and jd_writer_end, of a group that goes to the body at once.  It is put together before any lock is taken, and gets its
+ * time and code index afterwards. */
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
                           bool new_function, struct dump_room *room);
 int jd_writer_end_large(struct dump_room *room, bool whole);

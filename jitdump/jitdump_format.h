@@ -124,6 +124,7 @@ enum {
     JITHEADER_PAD1_TAG = 0x504a,
     JR_PREFIX_BYTES = 16,
     JR_CODE_LOAD_BYTES = 56,
+    JR_CODE_LOAD_INDEX = 48,
     JR_CODE_MOVE_BYTES = 64,
     JR_CODE_DEBUG_INFO_BYTES = 32,
     JR_DEBUG_ENTRY_BYTES = 16, /* and the name with its NUL */
