@@ -115,15 +115,8 @@ static struct history_part part_of(const struct taker *taker, uint32_t index)
 {
     const struct process_life *life = &taker->lives->items[index];
     struct history_part part = {.process = process_of(taker, index)};
-    size_t count;
-    const struct profile_map *maps = profile_maps_of(taker->question->profile, life->pid, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct life_moment at = {maps[i].time_ns, maps[i].record.number};
-        if (life_moment_before(at, life->begin) || !life_moment_before(at, life->next))
-            continue;
-        part.maps = part.maps ? part.maps : &maps[i];
-        part.map_count++;
-    }
+    part.maps = process_life_maps(taker->question->profile, life->pid, life->begin, life->next,
+                                  &part.map_count);
     if (part.process)
         part.timeline = &taker->question->timelines[taker->process_of[index]];
     return part;

@@ -277,14 +277,12 @@ static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
 {
     const struct process_life *born = &tree->processes->lives.items[life];
     size_t count;
-    const struct profile_map *maps = profile_maps_of(tree->profile, born->pid, &count);
+    const struct profile_map *maps =
+        process_life_maps(tree->profile, born->pid, born->begin, born->next, &count);
     int result = 0;
-    for (size_t i = 0; i < count && !result; i++) {
-        struct life_moment at = {maps[i].time_ns, maps[i].record.number};
-        if (!life_moment_before(at, born->begin) && life_moment_before(at, born->next) &&
-            !heritage_is_marker(&maps[i]))
+    for (size_t i = 0; i < count && !result; i++)
+        if (!heritage_is_marker(&maps[i]))
             result = covers_code(tree, index, &maps[i]);
-    }
     return result;
 }
 

@@ -148,24 +148,6 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
 
 /* ---- What the profile knows of each process ---- */
 
-/* Of the maps of a pid, those of one life. */
-static void find_maps(struct jit_process *process, const struct profile *profile)
-{
-    size_t count, first = 0;
-    const struct profile_map *maps = profile_maps_of(profile, process->pid, &count);
-    while (first < count &&
-           life_moment_before((struct life_moment){maps[first].time_ns, maps[first].record.number},
-                              process->begin))
-        first++;
-    size_t end = first;
-    while (end < count &&
-           life_moment_before((struct life_moment){maps[end].time_ns, maps[end].record.number},
-                              process->next))
-        end++;
-    process->maps = maps + first;
-    process->map_count = end - first;
-}
-
 /* Some record with the trailer that the added records need: a map, else what else is known of the process, else any. */
 static void find_witness(struct jit_process *process, const struct profile *profile)
 {
@@ -174,10 +156,11 @@ static void find_witness(struct jit_process *process, const struct profile *prof
         process->witness = process->maps[process->map_count - 1].record;
     if (process->witness.bytes)
         return;
-    for (size_t i = 0; i < profile->task_count; i++)
-        if (profile->tasks[i].pid == process->pid &&
-            perf_record_trailer(profile->file, &profile->tasks[i].record, &layout))
-            process->witness = profile->tasks[i].record;
+    size_t count;
+    const struct profile_task *tasks = profile_tasks_of(profile, process->pid, &count);
+    for (; count > 0 && !process->witness.bytes; count--)
+        if (perf_record_trailer(profile->file, &tasks[count - 1].record, &layout))
+            process->witness = tasks[count - 1].record;
     if (!process->witness.bytes)
         profile_any_trailer(profile, &process->witness);
 }
@@ -185,7 +168,8 @@ static void find_witness(struct jit_process *process, const struct profile *prof
 static int finish(struct jit_process *process, const struct profile *profile,
                   struct findings *findings)
 {
-    find_maps(process, profile);
+    process->maps = process_life_maps(profile, process->pid, process->begin, process->next,
+                                      &process->map_count);
     find_witness(process, profile);
     return code_log_sort(&process->log, findings);
 }

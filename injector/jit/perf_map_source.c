@@ -189,12 +189,11 @@ static uint64_t began_ns(const struct profile *profile, const struct profile_map
     for (size_t i = 0; i < map_count; i++)
         if (is_executable_memory(&maps[i]))
             last_ns = maps[i].time_ns;
-    for (size_t i = 0; i < profile->task_count; i++) {
-        const struct profile_task *task = &profile->tasks[i];
-        if (task->pid == pid && task->kind == TASK_EXEC && task->time_ns <= last_ns &&
-            task->time_ns > began)
-            began = task->time_ns;
-    }
+    size_t task_count;
+    const struct profile_task *tasks = profile_tasks_of(profile, pid, &task_count);
+    for (size_t i = 0; i < task_count && tasks[i].time_ns <= last_ns; i++)
+        if (tasks[i].kind == TASK_EXEC)
+            began = tasks[i].time_ns;
     return began;
 }
 

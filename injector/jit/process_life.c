@@ -203,7 +203,8 @@ int process_lives_add(struct process_lives *lives, uint32_t pid, struct findings
     return 0;
 }
 
-uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_t *count)
+/* Where the lives of PID, or of the next pid that has any, begin. */
+static size_t first_of(const struct process_lives *lives, uint64_t pid)
 {
     size_t first = 0, end = lives->count;
     while (first < end) {
@@ -213,9 +214,13 @@ uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_
         else
             end = middle;
     }
-    for (*count = 0; first + *count < lives->count; ++*count)
-        if (lives->items[first + *count].pid != pid)
-            break;
+    return first;
+}
+
+uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_t *count)
+{
+    size_t first = first_of(lives, pid);
+    *count = first_of(lives, UINT64_C(1) + pid) - first;
     return *count ? (uint32_t)first : NO_LIFE;
 }
 
@@ -234,6 +239,31 @@ uint32_t process_life_at(const struct process_lives *lives, uint32_t pid, struct
             low = middle + 1;
     }
     return first + (uint32_t)(low ? low - 1 : 0);
+}
+
+/* How many of the COUNT maps at MAPS, by time, come before MOMENT. */
+static size_t maps_before(const struct profile_map *maps, size_t count, struct life_moment moment)
+{
+    size_t first = 0, end = count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        struct life_moment at = {maps[middle].time_ns, maps[middle].record.number};
+        if (life_moment_before(at, moment))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+const struct profile_map *process_life_maps(const struct profile *profile, uint32_t pid,
+                                            struct life_moment begin, struct life_moment next,
+                                            size_t *count)
+{
+    const struct profile_map *maps = profile_maps_of(profile, pid, count);
+    size_t first = maps_before(maps, *count, begin), end = maps_before(maps, *count, next);
+    *count = end > first ? end - first : 0;
+    return maps + first;
 }
 
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor)

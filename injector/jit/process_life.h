@@ -49,6 +49,11 @@ uint32_t process_life_at(const struct process_lives *lives, uint32_t pid,
 /* The first life of PID, or NO_LIFE; *COUNT is set to their number, and they stand behind each other. */
 uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_t *count);
 
+/* The maps in PROFILE of process PID from BEGIN on and before NEXT, by time; *COUNT is set to their number. */
+const struct profile_map *process_life_maps(const struct profile *profile, uint32_t pid,
+                                            struct life_moment begin, struct life_moment next,
+                                            size_t *count);
+
 /* Whether LIFE was forked from ANCESTOR, or from a life that was. */
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor);
 

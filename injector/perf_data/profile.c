@@ -7,6 +7,7 @@
 #include "jitdump/byte_cursor.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int add_map(struct profile *profile, const struct perf_record *record)
 {
@@ -150,15 +151,17 @@ bool profile_any_trailer(const struct profile *profile, struct perf_record *reco
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
                                           uint64_t since_ns, uint64_t time_ns)
 {
-    const struct profile_task *best = NULL;
-    for (size_t i = 0; i < profile->task_count; i++) {
-        const struct profile_task *task = &profile->tasks[i];
-        bool names = task->kind == TASK_EXEC || task->kind == TASK_RENAME;
-        if (names && task->pid == pid && task->time_ns >= since_ns && task->time_ns <= time_ns &&
-            (!best || task->time_ns >= best->time_ns))
-            best = task;
+    size_t first = 0, end = profile->name_count; /* the last one up to time_ns lies before first */
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        const struct profile_task *task = &profile->tasks[profile->names[middle]];
+        if (task->pid < pid || (task->pid == pid && task->time_ns <= time_ns))
+            first = middle + 1;
+        else
+            end = middle;
     }
-    return best ? &best->record : NULL;
+    const struct profile_task *last = first ? &profile->tasks[profile->names[first - 1]] : NULL;
+    return last && last->pid == pid && last->time_ns >= since_ns ? &last->record : NULL;
 }
 
 static int add_sample(struct profile *profile, const struct perf_record *record)
@@ -197,6 +200,16 @@ static int compare_maps(const void *left, const void *right)
     return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
 }
 
+static int compare_tasks(const void *left, const void *right)
+{
+    const struct profile_task *a = left, *b = right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+}
+
 static int compare_times(const void *left, const void *right)
 {
     const uint64_t *a = left, *b = right;
@@ -226,6 +239,21 @@ static int read_record(struct profile *profile, const struct perf_record *record
     }
 }
 
+/* Bring the tasks into order, and find those that are names. */
+static int order_tasks(struct profile *profile)
+{
+    if (profile->task_count == 0)
+        return 0;
+    qsort(profile->tasks, profile->task_count, sizeof *profile->tasks, compare_tasks);
+    profile->names = malloc(profile->task_count * sizeof *profile->names);
+    if (!profile->names || profile->task_count > UINT32_MAX)
+        return -1;
+    for (size_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].kind == TASK_EXEC || profile->tasks[i].kind == TASK_RENAME)
+            profile->names[profile->name_count++] = (uint32_t)i;
+    return 0;
+}
+
 int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings)
 {
     *profile = (struct profile){.file = file};
@@ -235,6 +263,8 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
         if (read_record(profile, &record))
             return failure(findings, "out of memory");
     }
+    if (order_tasks(profile))
+        return failure(findings, "out of memory");
     if (profile->map_count)
         qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
     if (profile->sample_count)
@@ -250,27 +280,48 @@ uint64_t profile_last_sample_ns(const struct profile *profile)
     return count ? profile->sample_times_ns[count - 1] : 0;
 }
 
+/* Where in ITEMS, COUNT of ITEM_BYTES, which stand by pid (PID_OFFSET bytes into each), those of PID begin; *OWN is set to their
+ * number. */
+static size_t find_pid(const void *items, size_t count, size_t item_bytes, size_t pid_offset,
+                       uint32_t pid, size_t *own)
+{
+    size_t bounds[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t first = 0, end = count;
+        while (first < end) {
+            size_t middle = first + (end - first) / 2;
+            uint32_t other;
+            memcpy(&other, (const char *)items + middle * item_bytes + pid_offset, sizeof other);
+            if (other < (uint64_t)pid + i)
+                first = middle + 1;
+            else
+                end = middle;
+        }
+        bounds[i] = first;
+    }
+    *own = bounds[1] - bounds[0];
+    return bounds[0];
+}
+
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count)
 {
-    size_t first = 0, end = profile->map_count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (profile->maps[middle].map.pid < pid)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    for (*count = 0; first + *count < profile->map_count; ++*count)
-        if (profile->maps[first + *count].map.pid != pid)
-            break;
-    return profile->maps + first;
+    return profile->maps + find_pid(profile->maps, profile->map_count, sizeof *profile->maps,
+                                    offsetof(struct profile_map, map.pid), pid, count);
+}
+
+const struct profile_task *profile_tasks_of(const struct profile *profile, uint32_t pid,
+                                            size_t *count)
+{
+    return profile->tasks + find_pid(profile->tasks, profile->task_count, sizeof *profile->tasks,
+                                     offsetof(struct profile_task, pid), pid, count);
 }
 
 void profile_free(struct profile *profile)
 {
     free(profile->maps);
     free(profile->tasks);
+    free(profile->names);
     free(profile->namespaces);
     free(profile->sample_times_ns);
 }

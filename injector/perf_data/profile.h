@@ -47,8 +47,10 @@ struct profile {
     const struct perf_file *file;
     struct profile_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
-    struct profile_task *tasks; /* in file order */
+    struct profile_task *tasks; /* by process, then by time, then in file order */
     size_t task_count, task_capacity;
+    uint32_t *names; /* of the tasks, those that name a process, in the same order */
+    size_t name_count;
     struct profile_namespace *namespaces; /* in file order */
     size_t namespace_count, namespace_capacity;
     uint64_t *sample_times_ns; /* ascending */
@@ -66,6 +68,10 @@ uint64_t profile_last_sample_ns(const struct profile *profile);
 /* The maps of process PID, by time; *COUNT is set to their number. */
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count);
+
+/* The same of what happened to process PID. */
+const struct profile_task *profile_tasks_of(const struct profile *profile, uint32_t pid,
+                                            size_t *count);
 
 /* The record that named the main thread of process PID last between SINCE_NS and TIME_NS, or NULL. */
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,

@@ -1,0 +1,39 @@
+# What a reader may spend on a hostile, or merely large, recording or dump: instructions, as valgrind counts them, which a busy
+# machine does not change.  Four times the input may cost six times as much.
+
+load helper
+
+setup() {
+    command -v valgrind >/dev/null || skip "no valgrind"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# instructions COMMAND...: how many it takes.
+instructions() {
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
+}
+
+# cost COMMAND KIND N: how many perfjit COMMAND takes for an input of costly.
+cost() {
+    mkdir -p "$2.$3"
+    "$BUILD/producers/costly" "$2" "$3" "$2.$3"
+    case $1 in
+        inject) instructions "$BUILD/perfjit" inject -q -i "$2.$3/perf.data" --jitdump "$2.$3/jit-4711.dump" -o out.data ;;
+        check) instructions "$BUILD/perfjit" check "$2.$3/perf.data" "$2.$3/jit-4711.dump" ;;
+    esac
+}
+
+# grows COMMAND KIND N: the cost grows with the input, and not with its square.
+grows() {
+    local small large
+    small=$(cost "$1" "$2" "$3")
+    large=$(cost "$1" "$2" $((4 * $3)))
+    echo "$1 $2: $small for $3, $large for $((4 * $3))"
+    [ "$small" -gt 1000000 ]
+    [ "$large" -lt $((6 * small)) ]
+}
+
+@test "short processes with executable memory and no JIT" {
+    grows inject lives 1500
+    grows check lives 1500
+}

@@ -1,0 +1,360 @@
+/* costly: recordings and dumps on which a reader can waste time and memory, of any size.
+ *
+ *     costly KIND N DIRECTORY
+ *
+ * writes DIRECTORY/perf.data and DIRECTORY/jit-4711.dump, a dump of the process 4711 that is in the recording.  KIND:
+ *
+ *     lives        N processes that have executable memory, an own name and no JIT code, one after the other
+ *     children     N children of 4711, each with a sample in its code, which is N functions
+ *     flips        the same; each child maps a page of the arena anew, and has a name
+ *     chain        the same; each is the child of the one before
+ *     tables       N functions that a child logged in its parent's dump, each with unwind tables with a CIE like no other
+ *     large-cie    N FDEs that share a CIE of N instructions
+ *     prefixes     a damaged record, in which N DEBUG_INFO2 seem to begin, each up to the file's end
+ */
+#include "injector/perf_data/perf_format.h"
+#include "jitdump/byte_sink.h"
+#include "jitdump/jitdump_format.h"
+
+#include <elf.h>
+#include <err.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    PID = 4711,
+    CHILD = 100000, /* and upwards */
+    ATTR_BYTES = 136,
+    SAMPLE_TYPE = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+    CODE_BYTES = 64,
+    MAX_BYTES = 1 << 28,
+};
+
+#define ARENA    UINT64_C(0x40000000)
+#define BEGAN_NS UINT64_C(1000000)
+
+static struct byte_sink dump, profile;
+static uint64_t now_ns = BEGAN_NS;
+
+static struct byte_sink large_sink(void)
+{
+    void *bytes = malloc(MAX_BYTES);
+    if (!bytes)
+        err(EXIT_FAILURE, "costly");
+    return byte_sink_over(bytes, MAX_BYTES);
+}
+
+static void patch(struct byte_sink *sink, size_t at, uint64_t value, size_t bytes)
+{
+    struct byte_sink place = byte_sink_over(sink->data + at, bytes);
+    bytes == 2 ? sink_u16(&place, (uint16_t)value) : sink_u32(&place, (uint32_t)value);
+}
+
+/* ---- The dump ---- */
+
+static void begin_dump(void)
+{
+    dump = large_sink();
+    sink_u32(&dump, JITDUMP_MAGIC);
+    sink_u32(&dump, JITDUMP_FILE_VERSION);
+    sink_u32(&dump, JITHEADER_BYTES);
+    sink_u32(&dump, EM_X86_64);
+    sink_u32(&dump, 0);
+    sink_u32(&dump, PID);
+    sink_u64(&dump, now_ns);
+    sink_u64(&dump, 0);
+}
+
+static size_t begin_record(uint32_t id)
+{
+    size_t start = dump.size;
+    sink_u32(&dump, id);
+    sink_u32(&dump, 0);
+    sink_u64(&dump, now_ns);
+    return start;
+}
+
+static void end_record(size_t start)
+{
+    patch(&dump, start + 4, dump.size - start, 4);
+}
+
+/* Function NUMBER, in the arena at that place. */
+static void put_load(uint32_t pid, uint32_t number)
+{
+    char name[32];
+    size_t start = begin_record(JIT_CODE_LOAD);
+    uint64_t addr = ARENA + (uint64_t)CODE_BYTES * number;
+    sink_u32(&dump, pid);
+    sink_u32(&dump, pid);
+    sink_u64(&dump, addr);
+    sink_u64(&dump, addr);
+    sink_u64(&dump, CODE_BYTES);
+    sink_u64(&dump, number);
+    snprintf(name, sizeof name, "f%" PRIu32, number);
+    sink_cstr(&dump, name);
+    for (int i = 0; i < CODE_BYTES; i++)
+        sink_u8(&dump, 0xc3);
+    end_record(start);
+}
+
+/* A CIE with NOPS instructions that do something, and COUNT FDEs, one for each function from FIRST on. */
+static void put_tables(uint32_t first, uint32_t count, uint32_t instructions)
+{
+    enum { CFA_REMEMBER = 0x0a, CFA_DEF_CFA = 0x0c, RETURN_ADDRESS = 16, ABSOLUTE = 0 };
+    size_t start = begin_record(JIT_CODE_UNWINDING_INFO), sizes = dump.size;
+    sink_zeros(&dump, 24);
+    size_t section = dump.size;
+    sink_u32(&dump, 0); /* length, in place below */
+    sink_u32(&dump, 0);
+    sink_u8(&dump, 1);
+    sink_cstr(&dump, "");
+    sink_u8(&dump, 1);
+    sink_u8(&dump, 0x78);
+    sink_u8(&dump, RETURN_ADDRESS);
+    for (uint32_t i = 0; i < instructions; i++) {
+        sink_u8(&dump, CFA_DEF_CFA);
+        sink_u8(&dump, 7);
+        sink_u8(&dump, (uint8_t)((first + i) >> (7 * (i % 4)) & 0x7f));
+    }
+    patch(&dump, section, dump.size - section - 4, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t fde = dump.size;
+        sink_u32(&dump, 0);
+        sink_u32(&dump, (uint32_t)(fde + 4 - section)); /* back to the CIE */
+        sink_u64(&dump, ARENA + (uint64_t)CODE_BYTES * (first + i));
+        sink_u64(&dump, CODE_BYTES);
+        patch(&dump, fde, dump.size - fde - 4, 4);
+    }
+    sink_u32(&dump, 0);
+    patch(&dump, sizes, dump.size - section, 4);
+    patch(&dump, sizes + 16, dump.size - section, 4);
+    end_record(start);
+}
+
+/* In a record that ends early, COUNT prefixes, each of a record up to the end of the file that would be sound if it had one string
+ * more. */
+static void put_prefixes(uint32_t count)
+{
+    enum { STEP_BYTES = 64 };
+    size_t end = dump.size + (size_t)count * STEP_BYTES * 2;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t start = begin_record(JIT_CODE_DEBUG_INFO2);
+        patch(&dump, start + 4, end - start, 4);
+        sink_u64(&dump, ARENA);
+        sink_zeros(&dump, 16); /* no offsets, no positions */
+        sink_u64(&dump, end - start - JR_CODE_DEBUG_INFO2_BYTES);
+        sink_zeros(&dump, STEP_BYTES - (dump.size - start));
+    }
+    while (dump.size < end)
+        sink_u8(&dump, dump.size % 2);
+}
+
+/* ---- The recording ---- */
+
+static void begin_profile(void)
+{
+    profile = large_sink();
+    sink_u64(&profile, PERF_MAGIC);
+    sink_u64(&profile, PERF_FILE_HEADER_BYTES);
+    sink_u64(&profile, ATTR_BYTES + PERF_SECTION_BYTES);
+    sink_u64(&profile, PERF_FILE_HEADER_BYTES);
+    sink_u64(&profile, ATTR_BYTES + PERF_SECTION_BYTES);
+    sink_zeros(&profile, PERF_FILE_HEADER_BYTES - profile.size);
+    size_t attr = profile.size;
+    sink_u32(&profile, 1);
+    sink_u32(&profile, ATTR_BYTES);
+    sink_zeros(&profile, PERF_ATTR_SAMPLE_TYPE - 8);
+    sink_u64(&profile, SAMPLE_TYPE);
+    sink_zeros(&profile, 8);
+    sink_u64(&profile, PERF_ATTR_SAMPLE_ID_ALL | PERF_ATTR_USE_CLOCKID);
+    sink_zeros(&profile, PERF_ATTR_CLOCKID - PERF_ATTR_FLAGS - 8);
+    sink_u32(&profile, CLOCK_MONOTONIC);
+    sink_zeros(&profile, attr + ATTR_BYTES + PERF_SECTION_BYTES - profile.size);
+}
+
+static size_t begin_event(uint32_t type, uint16_t misc)
+{
+    size_t start = profile.size;
+    sink_u32(&profile, type);
+    sink_u16(&profile, misc);
+    sink_u16(&profile, 0);
+    return start;
+}
+
+static void end_event(size_t start)
+{
+    patch(&profile, start + 6, profile.size - start, 2);
+}
+
+static void put_trailer(uint32_t pid)
+{
+    sink_u32(&profile, pid);
+    sink_u32(&profile, pid);
+    sink_u64(&profile, now_ns);
+}
+
+static void put_task(uint32_t type, uint32_t pid, uint32_t parent)
+{
+    size_t start = begin_event(type, 0);
+    sink_u32(&profile, pid);
+    sink_u32(&profile, parent);
+    sink_u32(&profile, pid);
+    sink_u32(&profile, parent);
+    sink_u64(&profile, now_ns);
+    put_trailer(pid);
+    end_event(start);
+}
+
+static void put_name(uint32_t pid, uint16_t misc)
+{
+    size_t start = begin_event(PERF_RECORD_COMM, misc);
+    sink_u32(&profile, pid);
+    sink_u32(&profile, pid);
+    sink_bytes(&profile, "program", 8);
+    put_trailer(pid);
+    end_event(start);
+}
+
+static void put_map(uint32_t pid, uint64_t addr, uint64_t bytes)
+{
+    size_t start = begin_event(PERF_RECORD_MMAP, PERF_MISC_USER);
+    sink_u32(&profile, pid);
+    sink_u32(&profile, pid);
+    sink_u64(&profile, addr);
+    sink_u64(&profile, bytes);
+    sink_u64(&profile, 0);
+    sink_bytes(&profile, "//anon\0", 8);
+    put_trailer(pid);
+    end_event(start);
+}
+
+static void put_sample(uint32_t pid, uint64_t addr)
+{
+    size_t start = begin_event(PERF_RECORD_SAMPLE, PERF_MISC_USER);
+    sink_u64(&profile, addr);
+    put_trailer(pid);
+    end_event(start);
+}
+
+static void end_profile(void)
+{
+    struct byte_sink section = byte_sink_over(profile.data + PERF_HEADER_DATA, 16);
+    const size_t records = PERF_FILE_HEADER_BYTES + ATTR_BYTES + PERF_SECTION_BYTES;
+    sink_u64(&section, records);
+    sink_u64(&section, profile.size - records);
+}
+
+/* ---- The kinds ---- */
+
+static void make_lives(uint32_t count)
+{
+    put_load(PID, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t pid = CHILD + i;
+        now_ns += 1000;
+        put_task(PERF_RECORD_FORK, pid, PID);
+        put_name(pid, PERF_MISC_COMM_EXEC);
+        put_map(pid, ARENA, 0x1000);
+        put_sample(pid, ARENA);
+        put_task(PERF_RECORD_EXIT, pid, PID);
+    }
+}
+
+static void make_children(uint32_t count, bool flip, bool chain)
+{
+    for (uint32_t i = 0; i < count; i++)
+        put_load(PID, i);
+    now_ns += 1000;
+    put_sample(PID, ARENA);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t pid = CHILD + i;
+        now_ns += 1000;
+        put_task(PERF_RECORD_FORK, pid, chain && i ? pid - 1 : PID);
+        if (flip) {
+            put_name(pid, 0);
+            put_map(pid, ARENA + (uint64_t)CODE_BYTES * i, CODE_BYTES);
+        }
+        put_sample(pid, ARENA + (uint64_t)CODE_BYTES * i);
+    }
+}
+
+static void make_tables(uint32_t count)
+{
+    put_task(PERF_RECORD_FORK, CHILD, PID);
+    now_ns += 1000;
+    for (uint32_t i = 0; i < count; i++) {
+        put_tables(i, 1, 4);
+        put_load(CHILD, i);
+    }
+}
+
+static void make_large_cie(uint32_t count)
+{
+    put_tables(0, count, count);
+    for (uint32_t i = 0; i < count; i++)
+        put_load(PID, i);
+}
+
+/* A load that ends early: what stands there looks like records. */
+static void make_prefixes(uint32_t count)
+{
+    put_load(PID, 0);
+    sink_u32(&dump, 0x7fffffff);
+    sink_u32(&dump, 3);
+    put_prefixes(count);
+}
+
+static bool make(const char *kind, uint32_t count)
+{
+    if (strcmp(kind, "lives") == 0)
+        make_lives(count);
+    else if (strcmp(kind, "children") == 0)
+        make_children(count, false, false);
+    else if (strcmp(kind, "flips") == 0)
+        make_children(count, true, false);
+    else if (strcmp(kind, "chain") == 0)
+        make_children(count, true, true);
+    else if (strcmp(kind, "tables") == 0)
+        make_tables(count);
+    else if (strcmp(kind, "large-cie") == 0)
+        make_large_cie(count);
+    else if (strcmp(kind, "prefixes") == 0)
+        make_prefixes(count);
+    else
+        return false;
+    return true;
+}
+
+static void put_file(const char *directory, const char *name, const struct byte_sink *sink)
+{
+    char path[PATH_MAX];
+    if (sink->overflow)
+        errx(EXIT_FAILURE, "%s: too large", name);
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(sink->data, 1, sink->size, file) != sink->size || fclose(file))
+        err(EXIT_FAILURE, "%s", path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        errx(2, "usage: costly KIND N DIRECTORY");
+    begin_dump();
+    begin_profile();
+    put_map(PID, ARENA, UINT64_C(1) << 28);
+    if (!make(argv[1], (uint32_t)strtoul(argv[2], NULL, 10)))
+        errx(2, "%s: no such kind", argv[1]);
+    now_ns += 1000;
+    put_sample(PID, ARENA);
+    end_profile();
+    put_file(argv[3], "perf.data", &profile);
+    put_file(argv[3], "jit-4711.dump", &dump);
+    return EXIT_SUCCESS;
+}
