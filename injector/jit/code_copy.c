@@ -2,39 +2,26 @@
 #include "injector/jit/code_copy.h"
 
 #include "injector/array.h"
+#include "injector/jit/unwind_info.h"
 
-static int copy_cies(struct code_copy *copy)
-{
-    struct code_log *to = copy->to;
-    copy->first_cie = (uint32_t)to->cie_count;
-    copy->has_cies = true;
-    for (size_t i = 0; i < copy->from->cie_count; i++) {
-        struct eh_cie *cies = array_room(to->cies, to->cie_count, &to->cie_capacity, sizeof *cies);
-        if (!cies)
-            return -1;
-        to->cies = cies;
-        cies[to->cie_count++] = copy->from->cies[i];
-    }
-    return 0;
-}
-
+/* Its own FDEs, and of the CIEs those that they need. */
 static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint32_t index)
 {
     struct code_log *to = copy->to;
     uint32_t first = function->first_fde;
     function->first_fde = (uint32_t)to->fde_count;
-    if (function->fde_count && !copy->has_cies && copy_cies(copy))
-        return -1;
     for (uint32_t i = 0; i < function->fde_count; i++) {
+        const struct code_fde *fde = &copy->from->fdes[first + i];
         struct code_fde *fdes =
             array_room(to->fdes, to->fde_count, &to->fde_capacity, sizeof *fdes);
-        if (!fdes)
+        uint32_t cie = unwind_info_intern_cie(to, &copy->from->cies[fde->cie]);
+        if (fdes)
+            to->fdes = fdes;
+        if (!fdes || cie == UINT32_MAX)
             return -1;
-        to->fdes = fdes;
-        struct code_fde *fde = &fdes[to->fde_count++];
-        *fde = copy->from->fdes[first + i];
-        fde->function = index;
-        fde->cie += copy->first_cie;
+        fdes[to->fde_count] = *fde;
+        fdes[to->fde_count].function = index;
+        fdes[to->fde_count++].cie = cie;
     }
     return 0;
 }

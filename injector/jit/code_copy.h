@@ -8,8 +8,6 @@
 struct code_copy {
     const struct code_log *from;
     struct code_log *to;
-    uint32_t first_cie; /* of the copied ones, once there are any */
-    bool has_cies;
 };
 
 /* Copy function INDEX and how to unwind from it; it gets no event and no image.  *COPY_INDEX is its number there.  Returns

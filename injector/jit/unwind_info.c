@@ -267,18 +267,31 @@ static struct best find_place(const struct group *group, const struct tables *ta
 
 /* ---- Keeping what was found ---- */
 
-static bool same_cie(const struct eh_cie *a, const struct eh_cie *b)
+static bool same_fields(const struct eh_cie *a, const struct eh_cie *b)
 {
     return a->code_align == b->code_align && a->data_align == b->data_align &&
            a->return_register == b->return_register && a->signal_frame == b->signal_frame &&
-           a->b_key == b->b_key && a->instructions_bytes == b->instructions_bytes &&
+           a->b_key == b->b_key && a->instructions_bytes == b->instructions_bytes;
+}
+
+static bool same_cie(const struct eh_cie *a, const struct eh_cie *b)
+{
+    return same_fields(a, b) &&
            memcmp(a->instructions, b->instructions, a->instructions_bytes) == 0;
 }
 
-/* The index of a CIE equal to CIE, added if there is none; UINT32_MAX without memory. */
-static uint32_t intern_cie(struct code_log *log, const struct eh_cie *cie)
+/* The very same one, which need not be compared byte by byte for each of its FDEs. */
+static bool is_cie(const struct eh_cie *a, const struct eh_cie *b)
+{
+    return a->instructions == b->instructions && same_fields(a, b);
+}
+
+uint32_t unwind_info_intern_cie(struct code_log *log, const struct eh_cie *cie)
 {
     size_t oldest = log->cie_count > CIE_LOOK_BACK ? log->cie_count - CIE_LOOK_BACK : 0;
+    for (size_t i = log->cie_count; i-- > oldest;)
+        if (is_cie(&log->cies[i], cie))
+            return (uint32_t)i;
     for (size_t i = log->cie_count; i-- > oldest;)
         if (same_cie(&log->cies[i], cie))
             return (uint32_t)i;
@@ -298,7 +311,7 @@ static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
     uint64_t start = eh_fde_pc(fde, section_addr) - function->addr;
     uint64_t size = fde->pc_range < function->size - start ? fde->pc_range : function->size - start;
     struct code_fde *fdes = array_room(log->fdes, log->fde_count, &log->fde_capacity, sizeof *fdes);
-    uint32_t cie = intern_cie(log, &fde->cie);
+    uint32_t cie = unwind_info_intern_cie(log, &fde->cie);
     if (fdes)
         log->fdes = fdes;
     if (!fdes || cie == UINT32_MAX)

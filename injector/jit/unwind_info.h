@@ -16,4 +16,7 @@
 int unwind_info_assign(struct code_log *log, const struct jit_dump *dump,
                        struct findings *findings);
 
+/* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX without memory. */
+uint32_t unwind_info_intern_cie(struct code_log *log, const struct eh_cie *cie);
+
 #endif

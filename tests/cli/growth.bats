@@ -37,3 +37,11 @@ grows() {
     grows inject lives 1500
     grows check lives 1500
 }
+
+@test "functions of a child in its parent's dump, each with unwind tables like no other" {
+    grows inject tables 300
+}
+
+@test "FDEs that share a large CIE" {
+    grows inject large-cie 300
+}
