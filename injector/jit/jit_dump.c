@@ -246,7 +246,8 @@ static bool header_at(const struct jit_dump_walk *walk, uint64_t offset, struct 
            header.total_size <= left;
 }
 
-bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
+bool jit_record_outline_at(const struct jit_dump_walk *walk, uint64_t offset,
+                           struct jit_record *record)
 {
     const struct jit_dump *dump = walk->dump;
     size_t left = dump->size - (size_t)offset;
@@ -265,6 +266,15 @@ bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit
         return false;
     cursor.size = record->total_size;
     record->broken = jit_record_read_fields(&cursor, record);
+    return true;
+}
+
+bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
+{
+    if (!jit_record_outline_at(walk, offset, record))
+        return false;
+    if (record->id != JIT_HEADER && !record->broken)
+        record->broken = jit_record_check(record);
     return true;
 }
 

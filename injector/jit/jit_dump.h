@@ -69,6 +69,10 @@ struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump);
  * or it does not fit in the file. */
 bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record);
 
+/* The same, but for jit_record_check: in a time that does not grow with the record, for places that may be one of many. */
+bool jit_record_outline_at(const struct jit_dump_walk *walk, uint64_t offset,
+                           struct jit_record *record);
+
 /* The next record, whatever its id.  A record that is broken inside is still returned.  Behind a tear, the walk goes on
  * at the next place where records follow one another (torn_record.h). */
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);

@@ -91,6 +91,11 @@ const char *jit_inline_info_read(struct byte_cursor *cursor, struct jit_inline_i
     info->inlines = cursor_bytes(cursor, (size_t)inlines_bytes);
     info->spans = cursor_bytes(cursor, (size_t)spans_bytes);
     info->strings = (const char *)cursor_bytes(cursor, info->strings_bytes);
+    return NULL;
+}
+
+const char *jit_inline_info_check(const struct jit_inline_info *info)
+{
     if (info->strings_bytes ? info->strings[info->strings_bytes - 1] != '\0' : info->nr_inline > 0)
         return "INLINE_INFO has a string without end";
     const char *broken = NULL;

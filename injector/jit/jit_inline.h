@@ -34,8 +34,10 @@ struct jit_inline_span {
     uint32_t code_offset, inline_index;
 };
 
-/* Read the record behind its prefix.  Returns what contradicts itself, or NULL. */
+/* Read the record behind its prefix.  Returns what contradicts itself, or NULL.  What the calls and spans say is checked on its
+ * own: it takes time that grows with the record. */
 const char *jit_inline_info_read(struct byte_cursor *cursor, struct jit_inline_info *info);
+const char *jit_inline_info_check(const struct jit_inline_info *info);
 
 /* Inline INDEX, smaller than nr_inline, and span INDEX, smaller than nr_span. */
 void jit_inline_at(const struct jit_inline_info *info, uint32_t index, struct jit_inline *call);

@@ -201,6 +201,18 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
     }
 }
 
+const char *jit_record_check(const struct jit_record *record)
+{
+    switch (record->id) {
+    case JIT_CODE_INLINE_INFO:
+        return jit_inline_info_check(&record->inline_info);
+    case JIT_CODE_DEBUG_INFO2:
+        return jit_debug_info2_check(&record->debug_info2);
+    default:
+        return NULL;
+    }
+}
+
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry)
 {

@@ -95,6 +95,10 @@ enum { JIT_HEADER = JITDUMP_MAGIC };
  * contradicts itself, or NULL.  Of a record of another kind nothing is read. */
 const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record *record);
 
+/* Look at what the fields hold that have been read, which takes time that grows with the record.  Returns what contradicts
+ * itself, or NULL. */
+const char *jit_record_check(const struct jit_record *record);
+
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);

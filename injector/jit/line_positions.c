@@ -70,9 +70,10 @@ static const char *check_indices(const struct jit_debug_info2 *info)
     return NULL;
 }
 
-static const char *check_strings(struct byte_cursor cursor, uint32_t count)
+static const char *check_strings(const struct jit_debug_info2 *info)
 {
-    for (uint32_t i = 0; i < count && !cursor.failed; i++)
+    struct byte_cursor cursor = byte_cursor_over(info->strings, info->strings_bytes, false);
+    for (uint32_t i = 0; i < info->string_count && !cursor.failed; i++)
         (void)cursor_cstr(&cursor);
     return cursor.failed ? "DEBUG_INFO2 has a string without end" : NULL;
 }
@@ -95,8 +96,13 @@ const char *jit_debug_info2_read(struct byte_cursor *cursor, struct jit_debug_in
     info->code_offsets = cursor_bytes(cursor, (size_t)offsets * CODE_OFFSET_BYTES);
     info->source_positions = cursor_bytes(cursor, (size_t)positions * SOURCE_POSITION_BYTES);
     info->strings_bytes = cursor_left(cursor);
-    const char *broken = check_strings(*cursor, info->string_count);
     info->strings = (const char *)cursor_bytes(cursor, info->strings_bytes);
+    return NULL;
+}
+
+const char *jit_debug_info2_check(const struct jit_debug_info2 *info)
+{
+    const char *broken = check_strings(info);
     return broken ? broken : check_indices(info);
 }
 

@@ -22,8 +22,10 @@
 #include "injector/jit/line_table.h"
 #include "jitdump/byte_cursor.h"
 
-/* Read the record behind its prefix.  Returns what contradicts itself, or NULL. */
+/* Read the record behind its prefix.  Returns what contradicts itself, or NULL.  Strings and indices are checked on their own:
+ * it takes time that grows with the record. */
 const char *jit_debug_info2_read(struct byte_cursor *cursor, struct jit_debug_info2 *info);
+const char *jit_debug_info2_check(const struct jit_debug_info2 *info);
 
 /* Whether each position's callers come to an end within LINE_MAX_DEPTH calls; *SOUND receives the answer.  TABLE lends its scratch.  Returns 0, or -1 without memory. */
 int line_positions_check(const struct jit_debug_info2 *info, struct line_table *table, bool *sound);

@@ -46,15 +46,10 @@ bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset)
     return offset >= walk->dump->used_bytes;
 }
 
-bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
-{
-    struct jit_record next;
-    bool is_read;
-    return jit_record_following(walk, offset, &next, &is_read);
-}
-
-bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
-                          struct jit_record *next, bool *is_read)
+/* As jit_record_following; READ is jit_record_at or jit_record_outline_at. */
+static bool follows(const struct jit_dump_walk *walk, uint64_t offset,
+                    bool (*read)(const struct jit_dump_walk *, uint64_t, struct jit_record *),
+                    struct jit_record *next, bool *is_read)
 {
     struct jit_record later, *record = next;
     *is_read = false;
@@ -63,7 +58,7 @@ bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
             return false;
         if (jit_dump_unused_from(walk, offset))
             return true;
-        if (!jit_record_at(walk, offset, record))
+        if (!read(walk, offset, record))
             return false;
         *is_read = true;
         if (jit_record_name(record->id))
@@ -71,6 +66,19 @@ bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
         offset += record->total_size;
     }
     return true;
+}
+
+bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
+{
+    struct jit_record next;
+    bool is_read;
+    return follows(walk, offset, jit_record_outline_at, &next, &is_read);
+}
+
+bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
+                          struct jit_record *next, bool *is_read)
+{
+    return follows(walk, offset, jit_record_at, next, is_read);
 }
 
 /* Whether a chain begins at OFFSET that leads behind PAST.  A LOAD of another pid than the last one's is not believed to begin
@@ -84,7 +92,7 @@ static bool chain_at(const struct jit_dump_walk *walk, uint64_t offset, uint64_t
             return count > 0;
         if (offset > past && count >= needed)
             return true;
-        if (!jit_record_at(walk, offset, &record) || !is_sound(walk, &record))
+        if (!jit_record_outline_at(walk, offset, &record) || !is_sound(walk, &record))
             return false;
         if (record.id == JIT_CODE_LOAD && record.load.pid != walk->pid)
             needed = MIN_CHAIN_RECORDS + 1;

@@ -6,7 +6,8 @@
  * the other, that do not end inside it.
  *
  * A sound record has a known id, a size that its fields add up to, and a time that is not months away from the last one's.
- * Every byte is looked at once or twice, and from each at most CHAIN_RECORDS records are read: the time is linear.
+ * Every byte is looked at once or twice, and from each at most CHAIN_RECORDS records are read, without a look at all that is
+ * in them (jit_record_outline_at): the time is linear.
  */
 #ifndef PERFJIT_TORN_RECORD_H
 #define PERFJIT_TORN_RECORD_H

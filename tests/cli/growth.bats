@@ -45,3 +45,7 @@ grows() {
 @test "FDEs that share a large CIE" {
     grows inject large-cie 300
 }
+
+@test "a damaged record with what looks like many large ones in it" {
+    grows inject prefixes 300
+}
