@@ -10,7 +10,8 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { COMPRESSED2_BYTES = 16 };
+/* Samples pack 5 to 50 times, whatever they are of; zstd can do 10000 times, which would fill all memory from a few MB. */
+enum { MAX_RATIO = 100, MIB = 1 << 20, UNPACKED_AT_WILL = 256 * MIB };
 
 struct unzipper {
     const struct perf_file *file;
@@ -31,25 +32,6 @@ static int damaged(struct unzipper *unzipper, const struct perf_record *record, 
             "%s: record %" PRIu64 " at 0x%" PRIx64 ": can't be unpacked: %s", unzipper->file->path,
             record->number, record->offset, how);
     return 1;
-}
-
-/* Unpack COUNT bytes at BYTES to the end of pending. */
-static int unpack(struct unzipper *unzipper, const struct perf_record *record, const uint8_t *bytes,
-                  size_t count)
-{
-    ZSTD_inBuffer in = {bytes, count, 0};
-    ZSTD_outBuffer out;
-    do {
-        size_t room = ZSTD_DStreamOutSize();
-        out = (ZSTD_outBuffer){memory_file_room(&unzipper->pending, room), room, 0};
-        if (!out.dst)
-            return out_of_memory(unzipper->findings);
-        size_t result = ZSTD_decompressStream(unzipper->stream, &out, &in);
-        if (ZSTD_isError(result))
-            return damaged(unzipper, record, ZSTD_getErrorName(result));
-        memory_file_grow(&unzipper->pending, out.pos);
-    } while (in.pos < in.size || out.pos == out.size);
-    return 0;
 }
 
 /* The size of the record at AT of pending, 0 if it is not whole. */
@@ -74,6 +56,51 @@ static int move_whole_records(struct unzipper *unzipper)
     return 0;
 }
 
+/* More than any recording unpacks to. */
+static int refuse_bomb(struct unzipper *unzipper, const struct perf_record *record)
+{
+    return failure(unzipper->findings,
+                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
+                   " MiB, over %d times what it is packed in, which no recording does: it is "
+                   "damaged, or was made to fill the memory; record without -z",
+                   unzipper->file->path, record->number, record->offset,
+                   unzipper->plain->unpacked_bytes / MIB, MAX_RATIO);
+}
+
+/* Note that IN bytes more came to OUT bytes.  Returns false if that is too much. */
+static bool count_bytes(struct perf_plain *plain, size_t in, size_t out)
+{
+    plain->packed_bytes += in;
+    plain->unpacked_bytes += out;
+    return plain->unpacked_bytes <= UNPACKED_AT_WILL ||
+           plain->unpacked_bytes / MAX_RATIO <= plain->packed_bytes;
+}
+
+/* Unpack COUNT bytes at BYTES, and move on what is whole. */
+static int unpack(struct unzipper *unzipper, const struct perf_record *record, const uint8_t *bytes,
+                  size_t count)
+{
+    ZSTD_inBuffer in = {bytes, count, 0};
+    ZSTD_outBuffer out;
+    do {
+        size_t room = ZSTD_DStreamOutSize(), before = in.pos;
+        out = (ZSTD_outBuffer){memory_file_room(&unzipper->pending, room), room, 0};
+        if (!out.dst)
+            return out_of_memory(unzipper->findings);
+        size_t result = ZSTD_decompressStream(unzipper->stream, &out, &in);
+        if (ZSTD_isError(result))
+            return damaged(unzipper, record, ZSTD_getErrorName(result));
+        memory_file_grow(&unzipper->pending, out.pos);
+        if (!count_bytes(unzipper->plain, in.pos - before, out.pos))
+            return refuse_bomb(unzipper, record);
+        if (move_whole_records(unzipper))
+            return -1;
+        if (unzipper->pending.size > UINT16_MAX)
+            return damaged(unzipper, record, "what it holds is no record");
+    } while (in.pos < in.size || out.pos == out.size);
+    return 0;
+}
+
 static int unzip_record(struct unzipper *unzipper, const struct perf_record *record)
 {
     const uint8_t *bytes = record->bytes + PERF_RECORD_HEADER_BYTES;
@@ -86,8 +113,7 @@ static int unzip_record(struct unzipper *unzipper, const struct perf_record *rec
         bytes = cursor_bytes(&cursor, (size_t)data_size);
         count = (size_t)data_size;
     }
-    int result = unpack(unzipper, record, bytes, count);
-    return result ? result : move_whole_records(unzipper);
+    return unpack(unzipper, record, bytes, count);
 }
 
 /* Damage ends the records, as a cut does: what was unpacked before it is kept. */

@@ -365,6 +365,54 @@ static void test_compressed_records_that_lie(void **state)
     assert_nothing_unpacked(size);
 }
 
+/* BYTES bytes of samples in COMPRESSED records, as one stream. */
+static size_t build_bomb(size_t bytes)
+{
+    enum { PIECE_BYTES = 60000 };
+    profile_begin_one(&plain);
+    size_t start = profile_sample(&plain, 0, 1), sample_bytes = plain.sink.size - start;
+    size_t bound = ZSTD_compressBound(bytes);
+    uint8_t *samples = malloc(bytes), *packed = malloc(bound);
+    assert_true(samples && packed);
+    for (size_t at = 0; at + sample_bytes <= bytes; at += sample_bytes)
+        memcpy(samples + at, plain.bytes + start, sample_bytes);
+    size_t packed_bytes =
+        ZSTD_compress(packed, bound, samples, bytes / sample_bytes * sample_bytes, 1);
+    assert_false(ZSTD_isError(packed_bytes));
+    struct byte_sink out = byte_sink_over(form, sizeof form);
+    sink_bytes(&out, plain.bytes, plain.records_start);
+    for (size_t at = 0, piece; at < packed_bytes; at += piece) {
+        piece = packed_bytes - at < PIECE_BYTES ? packed_bytes - at : PIECE_BYTES;
+        sink_u32(&out, PERF_RECORD_COMPRESSED);
+        sink_u16(&out, 0);
+        sink_u16(&out, (uint16_t)(PERF_RECORD_HEADER_BYTES + piece));
+        sink_bytes(&out, packed + at, piece);
+    }
+    free(samples);
+    free(packed);
+    assert_false(out.overflow);
+    perf_put_u64(form + PERF_HEADER_DATA, plain.records_start);
+    perf_put_u64(form + PERF_HEADER_DATA + 8, out.size - plain.records_start);
+    return out.size;
+}
+
+/* More than 256 MiB, and more than 100 times what they are packed in: no memory would do. */
+static void test_records_that_unpack_to_all_memory_are_refused(void **state)
+{
+    const size_t mib = 1 << 20;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct findings findings = {0};
+        struct perf_input input;
+        write_scratch(form, build_bomb((i ? 270 : 250) * mib));
+        assert_int_equal(perf_input_open(&input, scratch_file, &findings), i ? -1 : 0);
+        if (i)
+            assert_non_null(strstr(findings.failure, "unpacks to more than 256 MiB"));
+        perf_input_close(&input);
+        findings_free(&findings);
+    }
+}
+
 /* A stream that unpacks to what is no record, or stops inside one. */
 static void test_what_unpacks_to_no_record_ends_the_records(void **state)
 {
@@ -550,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_a_feature_too_large_for_a_stream_is_told),
         cmocka_unit_test(test_unpacks_both_kinds_in_pieces_of_any_size),
         cmocka_unit_test(test_compressed_records_that_lie),
+        cmocka_unit_test(test_records_that_unpack_to_all_memory_are_refused),
         cmocka_unit_test(test_what_unpacks_to_no_record_ends_the_records),
         cmocka_unit_test(test_a_directory_becomes_one_file),
         cmocka_unit_test(test_the_copy_of_the_kernel_is_told),
