@@ -282,6 +282,7 @@ int jd_file_close(struct dump_file *file)
         return 0;
     int error = jd_writer_close(&file->writer);
     unmap_marker(file);
+    jd_fd_unlock(&file->writer.body.fd);
     int close_error = jd_fd_close(&file->writer.body.fd);
     return error ? error : close_error;
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,13 @@ static inline bool jd_fd_is_ours(const struct held_fd *held)
     struct stat status;
     return held->number >= 0 && fstat(held->number, &status) == 0 &&
            status.st_dev == held->device && status.st_ino == held->inode;
+}
+
+/* Let go of the file's lock, which children share that inherited the descriptor: else it would last as long as they live. */
+static inline void jd_fd_unlock(const struct held_fd *held)
+{
+    if (jd_fd_is_ours(held))
+        flock(held->number, LOCK_UN);
 }
 
 /* Returns 0 or the negative errno of close(2).  Does nothing the second time. */

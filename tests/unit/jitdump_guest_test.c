@@ -1,6 +1,7 @@
 /* libjitdump in a process that is not its own: what it must leave as it was. */
 #include "tests/unit/jitdump_inventory.h"
 
+#include <sys/file.h>
 #include <sys/resource.h>
 
 /* ---- errno ---- */
@@ -82,6 +83,46 @@ static void test_descriptors_above_the_standard_streams(void **state)
     assert_int_equal(run_in_child(child_may_have_three_descriptors, NULL), 0);
 }
 
+/* ---- Children that know nothing of it ---- */
+
+/* One that lives on, with a copy of every descriptor. */
+static pid_t start_idle_child(int *life)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    *life = ends[1];
+    return child;
+}
+
+static void end_idle_child(pid_t child, int life)
+{
+    close(life);
+    assert_int_equal(wait_for(child), 0);
+}
+
+/* A dump that is closed is not locked any more, whoever else has inherited it: nobody waits for its end, and it can be replaced. */
+static void test_child_that_outlives_the_dump(void **state)
+{
+    int life;
+    struct jitdump *dump = open_dump();
+    (void)state;
+    pid_t child = start_idle_child(&life);
+    assert_int_equal(jitdump_close(dump), 0);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+    close(fd);
+    assert_int_equal(try_open(&dump), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+    end_idle_child(child, life);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
 
 int main(void)
@@ -89,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_errno),
         TEST(test_descriptors_above_the_standard_streams),
+        TEST(test_child_that_outlives_the_dump),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
