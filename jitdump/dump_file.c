@@ -256,8 +256,12 @@ int jd_file_create(struct dump_file *file, const struct dump_kind *kind)
     /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&file->writer.body_mutex);
-    if (!atomic_load_explicit(&file->open, memory_order_relaxed))
+    if (jd_failure_is_fresh(&file->open_failure)) {
+        error = file->open_failure.error;
+    } else if (!atomic_load_explicit(&file->open, memory_order_relaxed)) {
         error = open_locked(file, kind);
+        jd_failure_note(&file->open_failure, error);
+    }
     pthread_mutex_unlock(&file->writer.body_mutex);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;

@@ -17,6 +17,7 @@ struct dump_file {
     struct fork_mark fork_mark;
     pid_t pid;
     atomic_bool open;
+    struct failure open_failure; /* of the last try to open it; under the body's mutex */
     void *marker; /* NULL: none */
     size_t marker_bytes;
     struct dump_writer writer;
@@ -35,7 +36,7 @@ struct dump_kind {
 struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error);
 
 /* Create the file with its header and marker, unless that is done already.  Threads: any number at once.
- * Returns 0 or a negative errno, and leaves nothing in the directory then. */
+ * Returns 0 or a negative errno, and leaves nothing in the directory then; what failed is not tried again at once. */
 int jd_file_create(struct dump_file *file, const struct dump_kind *kind);
 
 /* The same, for each record: mostly it is there. */

@@ -14,8 +14,6 @@
 #define GAP_MIN_BYTES (UINT64_C(1) << 20)
 #define GAP_MAX_BYTES ((UINT64_C(16) << 20) - (64 << 10))
 
-#define RETRY_NS UINT64_C(100000000)
-
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error)
 {
     memset(writer, 0, sizeof *writer);
@@ -34,18 +32,6 @@ void jd_writer_destroy(struct dump_writer *writer)
 }
 
 /* ---- Failures ---- */
-
-static void note_failure(struct failure *failure, int error)
-{
-    failure->error = error;
-    failure->retry_at_ns = error ? jd_clock_now(false) + RETRY_NS : 0;
-}
-
-/* Whether it is too early to try again. */
-static bool is_fresh(const struct failure *failure)
-{
-    return failure->error && jd_clock_now(false) < failure->retry_at_ns;
-}
 
 static const char *remedy(const struct dump_writer *writer, int error)
 {
@@ -206,7 +192,7 @@ static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
 static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
 {
     struct dump_stage fresh;
-    if (is_fresh(&writer->stage_failure))
+    if (jd_failure_is_fresh(&writer->stage_failure))
         return writer->stage_failure.error;
     int error = make_stage(writer, least, &fresh);
     if (!error) {
@@ -216,7 +202,7 @@ static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
         if (lock)
             jd_unlock(&writer->lock);
     }
-    note_failure(&writer->stage_failure, error == -EFBIG ? 0 : error); /* that costs nothing */
+    jd_failure_note(&writer->stage_failure, error == -EFBIG ? 0 : error); /* that costs nothing */
     return error;
 }
 
@@ -309,7 +295,7 @@ static int drain_locked(struct dump_writer *writer)
     int error = 0;
     jd_lock(&writer->lock);
     bool wanted = writer->stage.spilling;
-    if (wanted && is_fresh(&writer->drain_failure)) {
+    if (wanted && jd_failure_is_fresh(&writer->drain_failure)) {
         wanted = false;
         error = writer->drain_failure.error;
     }
@@ -321,7 +307,7 @@ static int drain_locked(struct dump_writer *writer)
     jd_lock(&writer->lock);
     if (!error)
         error = end_spill(writer);
-    note_failure(&writer->drain_failure, error);
+    jd_failure_note(&writer->drain_failure, error);
     writer->draining = false;
     jd_unlock(&writer->lock);
     return error;
@@ -352,7 +338,7 @@ static int flush(struct dump_writer *writer)
         if (!error)
             error = end_spill(writer);
     }
-    note_failure(&writer->drain_failure, error);
+    jd_failure_note(&writer->drain_failure, error);
     return error;
 }
 
@@ -365,7 +351,7 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
             jd_stage_spill(&writer->stage);
             continue;
         }
-        int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
+        int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
         jd_unlock(&writer->lock);
         if (!error)
             error = drain(writer);
@@ -382,7 +368,7 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
 static int refuse_large(struct dump_writer *writer, uint64_t bytes)
 {
     jd_lock(&writer->lock);
-    bool failed = is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
+    bool failed = jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
     int error = failed ? writer->large_failure.error : 0;
     jd_unlock(&writer->lock);
     if (!error && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
@@ -433,7 +419,7 @@ static int prepare_large(struct dump_room *room)
     struct dump_writer *writer = room->writer;
     uint64_t bytes = room->sink.size;
     jd_lock(&writer->lock);
-    int error = is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
+    int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
     if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
         error = move_stage(writer, bytes + gap_least_bytes(writer), false);
     if (!error) {
@@ -456,7 +442,7 @@ static int write_large(const struct dump_room *room)
         jd_disk_give_back(writer->body.fd.number, writer->body.end + JR_PREFIX_BYTES, end);
     jd_lock(&writer->lock);
     writer->draining = false;
-    note_failure(&writer->large_failure, error);
+    jd_failure_note(&writer->large_failure, error);
     writer->large_failure_bytes = bytes;
     jd_unlock(&writer->lock);
     return error;
@@ -486,7 +472,7 @@ int jd_writer_end_large(struct dump_room *room, bool whole)
 
 void jd_writer_unlock_spilling(struct dump_writer *writer)
 {
-    bool drains = !writer->draining && !is_fresh(&writer->drain_failure);
+    bool drains = !writer->draining && !jd_failure_is_fresh(&writer->drain_failure);
     if (drains)
         writer->draining = true;
     jd_unlock(&writer->lock);

@@ -13,7 +13,7 @@
  * is there once.
  *
  * What can't be added to the body stays in the stage, whole and readable.  When the stage is full, groups fail with the
- * body's error, and it is tried again after RETRY_NS.
+ * body's error, and it is tried again after some time (failure.h).
  */
 #ifndef JITDUMP_DUMP_WRITER_H
 #define JITDUMP_DUMP_WRITER_H
@@ -22,18 +22,13 @@
 #include "jitdump/byte_sink.h"
 #include "jitdump/dump_body.h"
 #include "jitdump/dump_stage.h"
+#include "jitdump/failure.h"
 #include "jitdump/first_error.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* An error that is not to be met again at once. */
-struct failure {
-    int error; /* 0: none */
-    uint64_t retry_at_ns;
-};
 
 struct dump_writer {
     /* What all threads write stays off the line of what they read, and what is written under the lock off the line of those
