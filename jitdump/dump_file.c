@@ -272,7 +272,7 @@ int jd_file_create(struct dump_file *file, const struct dump_kind *kind)
 void jd_file_disown(struct dump_file *file)
 {
     unmap_marker(file);
-    jd_fd_close(&file->writer.body.fd);
+    jd_fd_close_inherited(&file->writer.body.fd, file->pid);
     jd_writer_disown(&file->writer);
 }
 

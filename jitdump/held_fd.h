@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct held_fd {
@@ -50,6 +51,20 @@ static inline int jd_fd_close(struct held_fd *held)
     int error = jd_fd_is_ours(held) && close(held->number) != 0 ? -errno : 0;
     held->number = -1;
     return error;
+}
+
+/* In a forked child: close what was inherited from process OWNER, unless it has not been: with clone(CLONE_FILES) both use one table of
+ * descriptors, and what one closes the other has lost.  Where the kernel does not say, they have two, as after fork. */
+static inline void jd_fd_close_inherited(struct held_fd *held, pid_t owner)
+{
+    enum { KCMP_FILES = 2 }; /* linux/kcmp.h */
+#ifdef SYS_kcmp
+    if (syscall(SYS_kcmp, getpid(), owner, KCMP_FILES, 0, 0) == 0) {
+        held->number = -1;
+        return;
+    }
+#endif
+    jd_fd_close(held);
 }
 
 #endif

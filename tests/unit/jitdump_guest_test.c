@@ -1,8 +1,11 @@
 /* libjitdump in a process that is not its own: what it must leave as it was. */
 #include "tests/unit/jitdump_inventory.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 /* ---- errno ---- */
 
@@ -123,6 +126,26 @@ static void test_child_that_outlives_the_dump(void **state)
     end_idle_child(child, life);
 }
 
+/* A child with memory of its own that shares its parent's table of descriptors. */
+static void test_child_that_shares_descriptors(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    for (int closes = 0; closes < 2; closes++) {
+        add_first(dump, closes ? 2000 : 0, closes ? 4000 : 2000);
+        pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, 0);
+        if (child == 0) {
+            if (!closes)
+                CHECK(add_function(dump, 1, 0, NULL) == 0);
+            _exit(jitdump_close(dump) ? 1 : 0);
+        }
+        assert_int_equal(wait_for(child), 0);
+    }
+    add_first(dump, 4000, 6000);
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 6000, 1);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
 
 int main(void)
@@ -131,6 +154,7 @@ int main(void)
         TEST(test_errno),
         TEST(test_descriptors_above_the_standard_streams),
         TEST(test_child_that_outlives_the_dump),
+        TEST(test_child_that_shares_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
