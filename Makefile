@@ -76,6 +76,7 @@ all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
+         $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
 
 $(BUILD)/%.o: %.c
@@ -88,10 +89,19 @@ $(BUILD)/lib%.a:
 	rm -f $@
 	$(AR) rcs $@ $^
 
+# What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
+$(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
+
 # The shared libraries link libc alone, and export what their symbol map names.
-$(BUILD)/lib%.so.0: $(BUILD)/lib%.a
+$(BUILD)/shared/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
+$(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
+$(BUILD)/lib%.so.0:
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
-	    -Wl,--whole-archive $< -Wl,--no-whole-archive -Wl,-z,defs -Wl,--as-needed -o $@
+	    $^ -Wl,-z,defs -Wl,--as-needed -o $@
 	ln -sf $(@F) $(BUILD)/lib$*.so
 
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)

@@ -44,7 +44,11 @@ extern "C" {
 
 #define JITDUMP_VERSION "0.1.0"
 
-#if defined(__GNUC__)
+/* A program or library that takes the library's sources in defines JITDUMP_STATIC for them, and then exports none of
+ * their names: two of them in one process, of two versions, don't meet.  libjitdump.a is built so. */
+#if defined(__GNUC__) && defined(JITDUMP_STATIC)
+#define JITDUMP_API __attribute__((visibility("hidden")))
+#elif defined(__GNUC__)
 #define JITDUMP_API __attribute__((visibility("default")))
 #else
 #define JITDUMP_API

@@ -123,6 +123,13 @@ check_exports() {
     done
 }
 
+@test "a plugin that takes libjitdump.a in exports none of its names" {
+    cc -shared -fPIC -o plugin.so hello_jitdump.c -I"$root/usr/include" "$root/usr/lib/libjitdump.a" -pthread
+    nm -D --defined-only plugin.so | awk '{ print $3 }' >names
+    grep -qx main names
+    run ! grep jitdump names
+}
+
 @test "make install puts everything in place, and nothing else" {
     (cd "$root" && find . -type f -o -type l) | sort >installed
     sort <<'END' | same installed /dev/stdin
