@@ -1,7 +1,11 @@
 /* libjitdump: tell Linux perf about code that a JIT compiler made.
  *
  *     struct jitdump *dump;
- *     jitdump_open(&dump, NULL);                       // off unless PERFJIT=dump is set
+ *     if (jitdump_open(&dump, NULL) != 0) {            // off, and NULL, unless PERFJIT=dump is set
+ *         warnx("%s", jitdump_error(dump));
+ *         jitdump_close(dump);
+ *         dump = NULL;                                 // off from now on
+ *     }
  *     ...
  *     struct jitdump_code code = JITDUMP_CODE_INIT;
  *     code.name = "fib";
@@ -147,7 +151,8 @@ struct jitdump_code {
  * commas) and JITDUMP_ALWAYS is not given.
  *
  * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only keeps the text for
- * jitdump_error(): adding to it, and moving and unloading, return the same errno, and jitdump_close() frees it.  With
+ * jitdump_error(): adding to it, and moving and unloading, return the same errno, and jitdump_close() frees it.  Who tests
+ * for NULL before he builds a function's name closes it, and goes on with NULL.  With
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
  * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
  * dump that is still being written: by another handle of this process, or by one of the same pid in

@@ -233,6 +233,30 @@ END
     grep -qx '123000 10 hello' perf-*.map
 }
 
+# A dump that can't be opened must not have names built for it: a runtime tests for NULL.
+@test "the first example of README and header compiles, records, and is off where no dump can be opened" {
+    for example in readme header; do
+        {
+            printf '#include <err.h>\n#include <jitdump.h>\n#include <stdio.h>\n'
+            echo 'static const unsigned char entry[16]; enum { entry_bytes = sizeof entry };'
+            echo 'static void example(void) {'
+            if [ $example = readme ]; then
+                sed -n '/^```c$/,/^```$/p;' "$top/jitdump/README.md" | sed -n '/include <jitdump.h>/,/^```$/{//d;p}'
+            else
+                sed -n '/^#ifndef/q; s/^ \*     //p' "$top/jitdump/jitdump.h" | grep -v perf
+            fi | sed '/^\.\.\.$/s/.*/fprintf(stderr, "%s\\n", dump ? "on" : "off");/'
+            printf '}\nint main(void) { example(); return 0; }\n'
+        } >$example.c
+        cc -std=c11 -Wall -Wextra -Werror -o $example $example.c -I"$root/usr/include" "$root/usr/lib/libjitdump.a" -pthread
+        PERFJIT=dump JITDUMPDIR=/nonexistent run --separate-stderr ./$example
+        exits 0
+        says "/nonexistent" $'\noff'
+        PERFJIT=dump ./$example
+        [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = fib ]
+        rm jit-*.dump
+    done
+}
+
 @test "off: without PERFJIT the program runs and leaves nothing" {
     # shellcheck disable=SC2046
     cc -static -o hello hello_jitdump.c $(flags --static --cflags --libs libjitdump)
