@@ -8,29 +8,40 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels say EINVAL */
 #endif
 
-int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes)
+static void divide(struct dump_stage *stage, uint32_t bytes)
 {
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    stage->bytes = bytes;
+    stage->main_bytes = bytes - bytes / STAGE_SPILL_DIVISOR;
+    stage->stop = stage->main_bytes;
+}
+
+int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes,
+                 uint32_t mapped_bytes)
+{
+    void *data = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
     if (data == MAP_FAILED)
         return -errno;
     /* A child has no business in its parent's file; and what was never there need not be found and
      * unmapped when a fork comes upon another thread that is just changing stages. */
-    madvise(data, bytes, MADV_DONTFORK);
+    madvise(data, mapped_bytes, MADV_DONTFORK);
     madvise(data, bytes, MADV_POPULATE_WRITE); /* cheaper than a fault for each page */
-    uint32_t main_bytes = bytes - bytes / STAGE_SPILL_DIVISOR;
-    *stage = (struct dump_stage){.data = data,
-                                 .offset = offset,
-                                 .bytes = bytes,
-                                 .main_bytes = main_bytes,
-                                 .stop = main_bytes};
+    *stage = (struct dump_stage){.data = data, .offset = offset, .mapped_bytes = mapped_bytes};
+    divide(stage, bytes);
     jd_stage_put_filler(stage, 0, bytes);
     return 0;
+}
+
+void jd_stage_grow(struct dump_stage *stage)
+{
+    madvise(stage->data, stage->mapped_bytes, MADV_POPULATE_WRITE);
+    divide(stage, stage->mapped_bytes);
+    jd_stage_put_filler(stage, stage->end, stage->bytes);
 }
 
 void jd_stage_unmap(struct dump_stage *stage)
 {
     if (stage->data)
-        munmap(stage->data, stage->bytes);
+        munmap(stage->data, stage->mapped_bytes);
     stage->data = NULL;
 }
 

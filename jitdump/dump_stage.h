@@ -26,7 +26,10 @@
 #include <string.h>
 
 enum {
-    STAGE_FIRST_BYTES = 320 << 10, /* a short program's dump takes little of the disk */
+    STAGE_SMALL_BYTES =
+        12 << 10, /* what the first one begins with, since many a process logs next to nothing */
+    STAGE_FIRST_BYTES =
+        320 << 10, /* and grows to: a short program's dump takes little of the disk */
     STAGE_LATER_BYTES = 1280 << 10,
     STAGE_SPILL_DIVISOR = 5, /* the spill is a fifth of a stage; main takes over what is in it */
     /* Half of the smallest spill: a larger group has no business here. */
@@ -37,6 +40,7 @@ struct dump_stage {
     uint8_t *data;   /* NULL: none */
     uint64_t offset; /* in the file; a multiple of the page */
     uint32_t bytes;
+    uint32_t mapped_bytes; /* more than bytes if it can grow, which it does not while it spills */
     uint32_t main_bytes;
     uint32_t end;      /* where the next group goes; in the spill if spilling */
     uint32_t stop;     /* the end of the part that end is in */
@@ -59,8 +63,13 @@ static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total
     *(volatile u64_anywhere *)at = word;
 }
 
-/* BYTES of FD from OFFSET on, as an empty stage.  Their blocks must be there.  Returns 0 or a negative errno. */
-int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes);
+/* BYTES of FD from OFFSET on, as an empty stage that can grow to MAPPED_BYTES.  The blocks of BYTES must be there.  Returns 0 or a
+ * negative errno. */
+int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes,
+                 uint32_t mapped_bytes);
+
+/* From now on it has all of its mapped bytes, whose blocks must be there. */
+void jd_stage_grow(struct dump_stage *stage);
 
 void jd_stage_unmap(struct dump_stage *stage);
 

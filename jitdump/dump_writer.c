@@ -96,7 +96,8 @@ static uint64_t gap_least_bytes(const struct dump_writer *writer)
 /* Where a stage could be made. */
 struct stage_place {
     uint64_t offset; /* 0: nowhere */
-    uint32_t bytes;
+    uint32_t bytes;  /* that it can have */
+    uint32_t at_first;
 };
 
 /* A place that leaves GAP bytes behind the body, or what the file's limit allows, but LEAST.  Where no other stage could follow it
@@ -117,13 +118,13 @@ static struct stage_place place_stage(const struct dump_writer *writer, uint64_t
         offset = last;
     if (offset < first || offset < writer->body.end + least)
         offset = 0;
-    return (struct stage_place){offset, bytes};
+    return (struct stage_place){offset, bytes, writer->stage.data ? bytes : STAGE_SMALL_BYTES};
 }
 
 /* Have the file reach behind a stage at PLACE, which stays hidden in a FILLER of all that is new. */
 static int extend_file(const struct dump_writer *writer, struct stage_place place)
 {
-    uint64_t end = file_end(writer), new_end = place.offset + place.bytes;
+    uint64_t end = file_end(writer), new_end = place.offset + place.at_first;
     const uint32_t filler[] = {JIT_FILLER, (uint32_t)(new_end - end), 0, 0};
     if (!jd_fd_is_ours(&writer->body.fd))
         return -EBADF;
@@ -146,7 +147,8 @@ static int make_stage_at(const struct dump_writer *writer, struct stage_place pl
         return -EFBIG;
     int error = extend_file(writer, place);
     if (!error)
-        error = jd_stage_map(fresh, writer->body.fd.number, place.offset, place.bytes);
+        error =
+            jd_stage_map(fresh, writer->body.fd.number, place.offset, place.at_first, place.bytes);
     if (error)
         shorten_file(writer, file_end(writer));
     return error;
@@ -158,13 +160,15 @@ static int make_stage_at(const struct dump_writer *writer, struct stage_place pl
 static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_stage *fresh)
 {
     uint64_t gap = writer->gap_bytes > least ? writer->gap_bytes : least;
-    uint32_t bytes = writer->stage.data ? writer->stage.bytes : writer->stage_bytes;
+    uint32_t bytes = writer->stage.data ? writer->stage.mapped_bytes : writer->stage_bytes;
     struct stage_place place = place_stage(writer, gap, gap, writer->stage_bytes);
     if (place.offset == 0) /* near the file's limit */
         place = place_stage(writer, gap, least, bytes);
     int error = make_stage_at(writer, place, fresh);
     if (error && error != -EBADF && (gap > least || place.bytes > bytes)) {
-        error = make_stage_at(writer, place_stage(writer, least, least, bytes), fresh);
+        place = place_stage(writer, least, least, bytes);
+        place.at_first = writer->stage.data ? writer->stage.bytes : STAGE_SMALL_BYTES;
+        error = make_stage_at(writer, place, fresh);
     } else if (!error) {
         writer->gap_bytes = GAP_MAX_BYTES;
         writer->stage_bytes = STAGE_LATER_BYTES;
@@ -290,10 +294,34 @@ static int end_spill(struct dump_writer *writer)
     return error;
 }
 
+/* Whether the stage, in which something has no room, can be made larger. */
+static bool can_grow(const struct dump_writer *writer)
+{
+    const struct dump_stage *stage = &writer->stage;
+    return stage->bytes < stage->mapped_bytes && !stage->spilling &&
+           !jd_failure_is_fresh(&writer->grow_failure);
+}
+
+/* Mutex and lock are held. */
+static int grow_stage(struct dump_writer *writer)
+{
+    uint64_t end = file_end(writer);
+    int error = jd_fd_is_ours(&writer->body.fd) ? 0 : -EBADF;
+    if (!error)
+        error = jd_disk_room(writer->body.fd.number, end, end,
+                             writer->stage.offset + writer->stage.mapped_bytes);
+    if (!error)
+        jd_stage_grow(&writer->stage);
+    jd_failure_note(&writer->grow_failure, error);
+    return error;
+}
+
 static int drain_locked(struct dump_writer *writer)
 {
     int error = 0;
     jd_lock(&writer->lock);
+    if (can_grow(writer))
+        grow_stage(writer); /* if not, main is emptied more often */
     bool wanted = writer->stage.spilling;
     if (wanted && jd_failure_is_fresh(&writer->drain_failure)) {
         wanted = false;
@@ -313,7 +341,7 @@ static int drain_locked(struct dump_writer *writer)
     return error;
 }
 
-/* Have main empty again, if it is not: then, or when another thread has done it, this returns 0. */
+/* Have the stage larger, if it can be, and main empty again, if it is not: then, or when another thread has done it, this returns 0. */
 static int drain(struct dump_writer *writer)
 {
     /* pwritev is a cancellation point: a thread cancelled there would take the mutex with it. */
@@ -347,11 +375,16 @@ static int flush(struct dump_writer *writer)
 int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
 {
     while (!jd_stage_holds(&writer->stage, bytes)) {
-        if (!writer->stage.spilling) {
+        const struct dump_stage *stage = &writer->stage;
+        int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
+        if (can_grow(writer)) {
+            error = 0;
+        } else if (!stage->spilling && bytes + JR_PREFIX_BYTES > stage->main_bytes) {
+            error = writer->grow_failure.error; /* it would not hold if it were empty, either */
+        } else if (!stage->spilling) {
             jd_stage_spill(&writer->stage);
             continue;
         }
-        int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
         jd_unlock(&writer->lock);
         if (!error)
             error = drain(writer);
@@ -368,7 +401,8 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
 static int refuse_large(struct dump_writer *writer, uint64_t bytes)
 {
     jd_lock(&writer->lock);
-    bool failed = jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
+    bool failed =
+        jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
     int error = failed ? writer->large_failure.error : 0;
     jd_unlock(&writer->lock);
     if (!error && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
@@ -419,7 +453,8 @@ static int prepare_large(struct dump_room *room)
     struct dump_writer *writer = room->writer;
     uint64_t bytes = room->sink.size;
     jd_lock(&writer->lock);
-    int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
+    int error =
+        jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
     if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
         error = move_stage(writer, bytes + gap_least_bytes(writer), false);
     if (!error) {

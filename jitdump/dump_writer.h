@@ -41,6 +41,7 @@ struct dump_writer {
     uint64_t next_code_index;
     bool draining;                /* a thread is about to empty main, or does */
     struct failure drain_failure; /* of the last try to */
+    struct failure grow_failure;  /* of the last try to make a small stage larger */
     pthread_mutex_t body_mutex;   /* taken before the lock; guards the body and its file */
     struct dump_body body;
     struct failure stage_failure; /* of the last try to make a new stage */

@@ -150,6 +150,47 @@ static void test_no_room_for_a_large_stage(void **state)
     assert_true(disk.refused > 0);
 }
 
+static uint64_t disk_bytes(void)
+{
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    return (uint64_t)status.st_blocks * 512;
+}
+
+/* 200 processes that log next to nothing must not take 64 MiB. */
+static void test_short_programs_take_little(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    assert_in_range(disk_bytes(), 1, 16 << 10);
+    add_first(dump, 0, 10);
+    assert_in_range(disk_bytes(), 1, 16 << 10);
+    check_first(path, 10);
+    assert_int_equal(jitdump_close(dump), 0);
+    check_inventory(path, 10, 1);
+}
+
+/* A stage that can't grow does for all that fits in it; what does not fails, and goes on when there is room. */
+static void test_no_room_to_grow(void **state)
+{
+    struct jitdump *dump;
+    (void)state;
+    disk.free_bytes = STAGE_SMALL_BYTES;
+    dump = open_dump();
+    add_first(dump, 0, 3000);
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.code_size = 2 * STAGE_SMALL_BYTES;
+    assert_int_equal(jitdump_add_code(dump, &code, NULL), -ENOSPC);
+    add_first(dump, 3000, 4000);
+    disk.free_bytes = 0;
+    usleep(120000);
+    assert_int_equal(jitdump_add_code(dump, &code, NULL), 0);
+    add_first(dump, 4000, 6000);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_int_equal(jitdump_close(dump), -ENOSPC);
+    check_inventory(path, 6000, 2);
+}
+
 /* Blocks are reserved ahead of large writes where that saves time, and only there; if they can't be, the write tells. */
 static void test_reserved_blocks(void **state)
 {
@@ -173,7 +214,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_max_bytes),           TEST(test_max_bytes_and_a_large_function),
         TEST(test_max_bytes_too_small), TEST(test_no_room_for_a_large_stage),
-        TEST(test_reserved_blocks),
+        TEST(test_reserved_blocks),     TEST(test_short_programs_take_little),
+        TEST(test_no_room_to_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,6 +157,8 @@ static const struct plan plans[] = {
     /* A second stage just behind the first one is allowed; or one page less, so that the first stands at the end. */
     {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES + 4096, 0},
     {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES, 0},
+    /* The first stage can't grow. */
+    {700, 20, 0, 0, STAGE_SMALL_BYTES},
     /* In front of the stage there is no room for the first group in it, or for CLOSE. */
     {100, 5, 1000, 0, 0},
     {0, 5, 24, 0, 0},
@@ -180,7 +182,7 @@ static void child_adds(struct jitdump *dump)
     CHECK(jitdump_open(&dump, &options) == 0);
     atomic_store(&progress->opened, true);
     if (plan->left_bytes) {
-        CHECK(stat(path, &status) == 0 && status.st_size == FIRST_STAGE_OFFSET + STAGE_FIRST_BYTES);
+        CHECK(stat(path, &status) == 0 && status.st_size == FIRST_STAGE_OFFSET + STAGE_SMALL_BYTES);
         add_sized(dump,
                   FIRST_STAGE_OFFSET - JITHEADER_BYTES - plan->left_bytes - SIZED_FIXED_BYTES);
     }
