@@ -14,81 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PID_MAX_DIGITS = 20 };
-
 struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error)
 {
-    size_t path_bytes = strlen(dir) + sizeof "/jit-.dump" + PID_MAX_DIGITS;
+    size_t path_bytes = strlen(dir) + DUMP_PLACE_BYTES;
     struct dump_file *file = calloc(1, sizeof *file + path_bytes);
     if (!file)
         return NULL;
     file->parent = parent;
     file->pid = getpid();
+    file->place = (struct dump_place){dir, file->pid, 1};
+    file->path_bytes = path_bytes;
     atomic_init(&file->open, false);
-    snprintf(file->path, path_bytes, "%s/jit-%jd.dump", dir, (intmax_t)file->pid);
+    jd_place_path(&file->place, file->path, path_bytes);
     jd_fork_mark_set(&file->fork_mark);
     jd_writer_init(&file->writer, file->path, error);
     if (parent)
         file->writer.next_code_index = parent->writer.next_code_index;
     return file;
-}
-
-/* ---- What an earlier process left ---- */
-
-static const char *what_is_in_the_way(const struct stat *status)
-{
-    if (S_ISLNK(status->st_mode))
-        return "a symbolic link";
-    if (S_ISDIR(status->st_mode))
-        return "a directory";
-    if (S_ISFIFO(status->st_mode))
-        return "a FIFO";
-    if (!S_ISREG(status->st_mode))
-        return "a socket or device";
-    if (status->st_uid != geteuid())
-        return "another user's file";
-    return "a file that has other hard links";
-}
-
-/* A dump is locked as long as its process has it open.  In a directory that several containers share,
- * another one's process may have our pid. */
-static bool is_in_use(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool in_use = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; /* as perfjit asks */
-    close(fd);
-    return in_use;
-}
-
-/* Make way for the new file.  Only what an earlier process with our pid can have left is removed: in a
- * directory that all may write to, anything else may be a trap. */
-static int remove_stale_file(const char *path, struct first_error *error)
-{
-    struct stat status;
-    if (lstat(path, &status) != 0) {
-        if (errno == ENOENT)
-            return 0; /* the directory's absence is found when creating */
-        return jd_error_keep(error, -errno,
-                             "%s: cannot look for an old file there: %m; set "
-                             "JITDUMPDIR to a directory of yours",
-                             path);
-    }
-    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
-        return jd_error_keep(error, -EEXIST,
-                             "%s: %s is in the way, and is not touched; remove it, "
-                             "or set JITDUMPDIR to another directory",
-                             path, what_is_in_the_way(&status));
-    if (is_in_use(path))
-        return jd_error_keep(error, -EEXIST,
-                             "%s: a dump that is still being written is in the "
-                             "way; set JITDUMPDIR to another directory",
-                             path);
-    if (unlink(path) != 0 && errno != ENOENT)
-        return jd_error_keep(error, -errno, "%s: cannot remove the file of an earlier process: %m",
-                             path);
-    return 0;
 }
 
 /* ---- Opening ---- */
@@ -127,9 +69,14 @@ static int above_standard_streams(int fd)
     return above;
 }
 
+/* Returns 1 if a dump that is not to be lost has come there meanwhile. */
 static int create(const char *path, struct held_fd *held, struct first_error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    int cause = errno;
+    if (fd < 0 && cause == EEXIST && jd_place_is_taken(path))
+        return 1;
+    errno = cause;
     if (fd < 0)
         return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
                              remedy_for_creating(errno));
@@ -149,6 +96,19 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
         return result;
     }
     return 0;
+}
+
+/* Another thread, with a handle of its own, may come upon the same place. */
+static int create_somewhere(struct dump_file *file, struct held_fd *fd)
+{
+    struct first_error *error = file->writer.error;
+    int result = 1;
+    for (file->place.number = 1; result == 1; file->place.number += result == 1) {
+        result = jd_place_find(&file->place, file->path, file->path_bytes, error);
+        if (!result)
+            result = create(file->path, fd, error);
+    }
+    return result;
 }
 
 static void put_header(const struct dump_file *file, const struct dump_kind *kind,
@@ -234,16 +194,17 @@ static int start(struct dump_file *file, const struct held_fd *fd, const struct 
 static int open_locked(struct dump_file *file, const struct dump_kind *kind)
 {
     struct held_fd fd;
-    int error = remove_stale_file(file->path, file->writer.error);
-    if (!error)
-        error = create(file->path, &fd, file->writer.error);
-    if (error)
-        return error;
-    error = start(file, &fd, kind);
+    int error = create_somewhere(file, &fd);
+    if (!error) {
+        error = start(file, &fd, kind);
+        if (error) {
+            unlink(file->path);
+            jd_fd_close(&fd);
+            file->writer.body.fd.number = -1;
+        }
+    }
     if (error) {
-        unlink(file->path);
-        jd_fd_close(&fd);
-        file->writer.body.fd.number = -1;
+        jd_place_leave(&file->place);
         return error;
     }
     atomic_store_explicit(&file->open, true, memory_order_release);

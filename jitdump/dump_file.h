@@ -2,6 +2,7 @@
 #ifndef JITDUMP_DUMP_FILE_H
 #define JITDUMP_DUMP_FILE_H
 
+#include "jitdump/dump_place.h"
 #include "jitdump/dump_writer.h"
 #include "jitdump/first_error.h"
 #include "jitdump/fork_mark.h"
@@ -18,9 +19,11 @@ struct dump_file {
     pid_t pid;
     atomic_bool open;
     struct failure open_failure; /* of the last try to open it; under the body's mutex */
-    void *marker; /* NULL: none */
+    void *marker;                /* NULL: none */
     size_t marker_bytes;
     struct dump_writer writer;
+    struct dump_place place;
+    size_t path_bytes; /* that path has; what is in it stays as it is once the file is open */
     char path[];
 };
 
@@ -31,7 +34,7 @@ struct dump_kind {
     uint64_t max_bytes; /* of a file; 0: any */
 };
 
-/* This process's file in DIR, not open yet.  A child's takes over where PARENT's code indices are.
+/* This process's file in DIR, which must outlive it, or beside other dumps there (dump_place.h), not open yet.  A child's takes over where PARENT's code indices are.
  * Returns NULL for want of memory.  ERROR must outlive it, and takes the texts. */
 struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error);
 

@@ -141,11 +141,15 @@ struct jitdump_code {
         sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
     }
 
-/* Open jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump.
+/* Make jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump.
  *
  * OPTIONS may be NULL.  The directory is options->dir, else $JITDUMPDIR (ignored in a set-user-ID
  * program), else the current directory; it must exist.  The file is made anew, mode 0600, never through
- * a symbolic link; a stale regular file of the same user is replaced.
+ * a symbolic link; a stale regular file of the same user is replaced.  One that is not stale is left alone, and
+ * the dump goes to jitdump-2/jit-<pid>.dump in that directory, or jitdump-3, ...: another JIT's in this process,
+ * another handle's, an earlier session's with something in it (before an exec, too), or a process's of the same pid
+ * in another container.  It is stale if nobody has it locked, this process has not mapped it, and it says an earlier time than
+ * this process's start.  perf and perfjit find each by its mapping.
  *
  * Sets *DUMP to NULL and returns 0 when PERFJIT does not contain the word "dump" (words are separated by
  * commas) and JITDUMP_ALWAYS is not given.
@@ -154,9 +158,9 @@ struct jitdump_code {
  * jitdump_error(): adding to it, and moving and unloading, return the same errno, and jitdump_close() frees it.  Who tests
  * for NULL before he builds a function's name closes it, and goes on with NULL.  With
  * -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec, so that perf could never see the
- * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or a
- * dump that is still being written: by another handle of this process, or by one of the same pid in
- * another container.  -EINVAL: options->size is not set (or above 4096), a flag is unknown, or max_bytes is too small.  -E2BIG: an option is set
+ * marker.  -EEXIST: something that is not the caller's own regular file, with one link, is in the way, or
+ * there are 999 dumps of this process already.  -EINVAL: options->size is not set (or above 4096), a flag is
+ * unknown, or max_bytes is too small.  -E2BIG: an option is set
  * that this version does not know; this and -EINVAL are found even when PERFJIT does not ask for a dump.
  *
  * Threads: not on the same DUMP at once.  Since 0.1.0.  */

@@ -405,18 +405,6 @@ static void test_other_users_file_in_the_way(void **state)
     assert_in_the_way("another user's");
 }
 
-/* A second handle of the process, or a process of the same pid in another container. */
-static void test_live_dump_in_the_way(void **state)
-{
-    struct jitdump *dump = open_dump();
-    (void)state;
-    assert_in_the_way("still being written");
-    assert_int_equal(add_fib(dump), 0);
-    assert_int_equal(jitdump_close(dump), 0);
-    assert_int_equal(count_records(path, JIT_CODE_LOAD), 1);
-    assert_int_equal(jitdump_close(open_dump()), 0); /* now it is stale */
-}
-
 /* Stands in for libc's, so that a test can act between jitdump_open's look and its open. */
 static const char *planted_link_target;
 
@@ -536,7 +524,6 @@ int main(void)
         TEST(test_socket_in_the_way),
         TEST(test_hard_link_in_the_way),
         TEST(test_other_users_file_in_the_way),
-        TEST(test_live_dump_in_the_way),
         TEST(test_link_planted_in_the_last_moment),
         TEST(test_directory_fails),
         TEST(test_noexec_file_system),

@@ -1,0 +1,191 @@
+/* See dump_place.h. */
+#include "jitdump/dump_place.h"
+#include "jitdump/dump_clock.h"
+#include "jitdump/jitdump_format.h"
+#include "jitdump/process_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Whose it is ---- */
+
+/* A dump is locked as long as its process has it open. */
+static bool is_locked(int fd)
+{
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) /* as perfjit asks */
+        return errno == EWOULDBLOCK;
+    flock(fd, LOCK_UN);
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* A line of /proc/self/maps: addresses, permissions, offset, device, inode, path.  The device may not be the file's (btrfs). */
+static bool line_is_of(char *line, const char *name, uint64_t inode)
+{
+    uint64_t lines_inode;
+    line[strcspn(line, "\n")] = '\0';
+    return ends_with(line, name) && sscanf(line, "%*s %*s %*s %*s %" SCNu64, &lines_inode) == 1 &&
+           lines_inode == inode;
+}
+
+/* Whether this process has mapped it, as every JIT does for perf; also if that can't be found out. */
+static bool is_mapped(const char *path, uint64_t inode)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    bool mapped = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return true;
+    while (!mapped && getline(&line, &line_bytes, maps) > 0)
+        mapped = line_is_of(line, strrchr(path, '/'), inode);
+    free(line);
+    fclose(maps);
+    return mapped;
+}
+
+static bool was_changed_since(const struct stat *status, uint64_t start)
+{
+    struct timespec today;
+    clock_gettime(CLOCK_REALTIME, &today);
+    return today.tv_sec - status->st_mtime <=
+           (time_t)((jd_clock_now(false) - start) / 1000000000 + 1);
+}
+
+/* Whether it is a dump that was begun since this process was.  An empty file may be one whose header is still in a buffer; a closed one
+ * with nothing in it can be spared. */
+static bool is_of_this_life(int fd, const struct stat *status)
+{
+    enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
+    uint64_t header[JITHEADER_BYTES / 8], start;
+    if (status->st_size == JITHEADER_BYTES + JR_CODE_CLOSE_BYTES)
+        return false;
+    ssize_t bytes = pread(fd, header, sizeof header, 0);
+    if (bytes > 0 && (bytes != sizeof header || (uint32_t)header[0] != JITDUMP_MAGIC))
+        return false; /* no dump */
+    if (!jd_process_start(&start))
+        return true;
+    if (bytes <= 0 || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
+        return was_changed_since(status, start);
+    return header[TIME] >= start && header[TIME] <= jd_clock_now(false);
+}
+
+bool jd_place_is_taken(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool taken = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                 (is_locked(fd) || is_of_this_life(fd, &status) || is_mapped(path, status.st_ino));
+    close(fd);
+    return taken;
+}
+
+/* ---- What is in the way ---- */
+
+static const char *what_is_in_the_way(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return "a symbolic link";
+    if (S_ISDIR(status->st_mode))
+        return "a directory";
+    if (S_ISFIFO(status->st_mode))
+        return "a FIFO";
+    if (!S_ISREG(status->st_mode))
+        return "a socket or device";
+    if (status->st_uid != geteuid())
+        return "another user's file";
+    return "a file that has other hard links";
+}
+
+/* Returns 0 if nothing is there any more, 1 if what is there is not to be lost, or a negative errno. */
+static int clear(const char *path, struct first_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0) {
+        if (errno == ENOENT)
+            return 0; /* the directory's absence is found when creating */
+        return jd_error_keep(error, -errno,
+                             "%s: cannot look for an old file there: %m; set "
+                             "JITDUMPDIR to a directory of yours",
+                             path);
+    }
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+        return jd_error_keep(error, -EEXIST,
+                             "%s: %s is in the way, and is not touched; remove it, "
+                             "or set JITDUMPDIR to another directory",
+                             path, what_is_in_the_way(&status));
+    if (jd_place_is_taken(path))
+        return 1;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return jd_error_keep(error, -errno, "%s: cannot remove the file of an earlier process: %m",
+                             path);
+    return 0;
+}
+
+/* ---- Places ---- */
+
+static void folder_path(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    snprintf(path, path_bytes, "%s/jitdump-%u", place->dir, place->number);
+}
+
+void jd_place_path(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    char folder[32] = "";
+    if (place->number > 1)
+        snprintf(folder, sizeof folder, "/jitdump-%u", place->number);
+    snprintf(path, path_bytes, "%s%s/jit-%jd.dump", place->dir, folder, (intmax_t)place->pid);
+}
+
+/* PATH's directory, made if need be.  False if it is somebody else's, or others may write to it. */
+static bool make_folder(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    struct stat status;
+    if (place->number == 1)
+        return true;
+    folder_path(place, path, path_bytes);
+    if (mkdir(path, S_IRWXU) == 0)
+        chmod(path, S_IRWXU); /* best effort: a umask may have taken the owner's rights away */
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int jd_place_find(struct dump_place *place, char *path, size_t path_bytes,
+                  struct first_error *error)
+{
+    for (; place->number <= PLACES_MAX; place->number++) {
+        bool own = make_folder(place, path, path_bytes);
+        jd_place_path(place, path, path_bytes);
+        int result = own ? clear(path, error) : 1;
+        if (result <= 0)
+            return result;
+    }
+    return jd_error_keep(error, -EEXIST,
+                         "%s: there are as many dumps of this process as there can be; set "
+                         "JITDUMPDIR to another directory",
+                         path);
+}
+
+void jd_place_leave(const struct dump_place *place)
+{
+    char path[PATH_MAX];
+    if (place->number == 1)
+        return;
+    folder_path(place, path, sizeof path);
+    rmdir(path);
+}

@@ -1,0 +1,318 @@
+/* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is removed. */
+#include "tests/unit/jitdump_inventory.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <time.h>
+
+static char second_path[160], third_path[160];
+
+/* Of this process. */
+static void set_paths(void)
+{
+    set_path(getpid());
+    snprintf(second_path, sizeof second_path, "%s/jitdump-2/jit-%d.dump", dir, (int)getpid());
+    snprintf(third_path, sizeof third_path, "%s/jitdump-3/jit-%d.dump", dir, (int)getpid());
+}
+
+static int set_up(void **state)
+{
+    if (make_dir(state))
+        return -1;
+    set_paths();
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Open a dump, which must be AT, and record COUNT functions. */
+static struct jitdump *open_at(const char *at, unsigned count)
+{
+    struct jitdump *dump = open_dump();
+    CHECK(strcmp(jitdump_path(dump), at) == 0);
+    add_first(dump, 0, count);
+    return dump;
+}
+
+static void check_goes_to(const char *at)
+{
+    struct jitdump *dump = open_at(at, 5);
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(at, 5, 1);
+}
+
+/* ---- Other JITs ---- */
+
+/* A file at FILE_PATH as another JIT makes it, with a header of TIME, or, if TIME is 0, nothing yet. */
+static int make_foreign_dump(const char *file_path, uint64_t time)
+{
+    uint64_t header[8] = {(uint64_t)1 << 32 | JITDUMP_MAGIC, (uint64_t)62 << 32 | 40,
+                          (uint64_t)getpid() << 32, time, 0};
+    int fd = open(file_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    CHECK(fd >= 0);
+    if (time)
+        CHECK(write(fd, header, sizeof header) == sizeof header);
+    return fd;
+}
+
+static ino_t inode_of(const char *file_path)
+{
+    struct stat status;
+    return stat(file_path, &status) == 0 ? status.st_ino : 0;
+}
+
+/* node --perf-prof: mapped, and its header is in a buffer for long. */
+static void test_another_jits_dump(void **state)
+{
+    int fd = make_foreign_dump(path, 0);
+    void *marker = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    ino_t inode = inode_of(path);
+    (void)state;
+    assert_true(marker != MAP_FAILED);
+    /* Not even its times say that it is of this life. */
+    const struct timespec long_ago[] = {{1, 0}, {1, 0}};
+    assert_int_equal(futimens(fd, long_ago), 0);
+    check_goes_to(second_path);
+    assert_int_equal(inode_of(path), inode);
+    munmap(marker, 4096);
+    close(fd);
+}
+
+/* It has unmapped it by now; but it was begun since this process was. */
+static void test_another_jits_finished_dump(void **state)
+{
+    (void)state;
+    close(make_foreign_dump(path, now_ns()));
+    ino_t inode = inode_of(path);
+    check_goes_to(second_path);
+    assert_int_equal(inode_of(path), inode);
+}
+
+static void test_stale_dumps(void **state)
+{
+    static const uint64_t an_hour_ns = UINT64_C(3600) * 1000000000;
+    (void)state;
+    close(make_foreign_dump(path, 1)); /* long before this process */
+    check_goes_to(path);
+    unlink(path);
+    close(make_foreign_dump(path, now_ns() + an_hour_ns)); /* before the machine was last started */
+    check_goes_to(path);
+}
+
+/* ---- Handles ---- */
+
+static void test_two_handles(void **state)
+{
+    (void)state;
+    struct jitdump *first = open_at(path, 10), *second = open_at(second_path, 20);
+    add_first(first, 10, 3000);
+    add_first(second, 20, 3000);
+    assert_int_equal(jitdump_close(first), 0);
+    assert_int_equal(jitdump_close(second), 0);
+    check_inventory(path, 3000, 1);
+    check_inventory(second_path, 3000, 1);
+}
+
+/* Open, add, close, open, add. */
+static void test_two_sessions(void **state)
+{
+    (void)state;
+    assert_int_equal(jitdump_close(open_at(path, 10)), 0);
+    assert_int_equal(jitdump_close(open_at(second_path, 20)), 0);
+    assert_int_equal(jitdump_close(open_at(third_path, 30)), 0);
+    check_inventory(path, 10, 1);
+    check_inventory(second_path, 20, 1);
+    check_inventory(third_path, 30, 1);
+}
+
+/* What has nothing in it need not be kept. */
+static void test_empty_sessions(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(jitdump_close(open_at(path, 0)), 0);
+    assert_int_equal(jitdump_close(open_at(path, 7)), 0);
+    check_inventory(path, 7, 1);
+}
+
+static void *open_one(void *to)
+{
+    struct jitdump **dump = to;
+    *dump = open_dump();
+    return NULL;
+}
+
+static void test_handles_at_the_same_time(void **state)
+{
+    enum { THREADS = 8, ROUNDS = 10 };
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct jitdump *dumps[THREADS];
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, open_one, &dumps[i]), 0);
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            add_first(dumps[i], 0, (unsigned)i + 1);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            char used_path[160];
+            snprintf(used_path, sizeof used_path, "%s", jitdump_path(dumps[i]));
+            assert_int_equal(jitdump_close(dumps[i]), 0);
+            check_inventory(used_path, (size_t)i + 1, 1);
+            unlink(used_path);
+        }
+    }
+}
+
+/* ---- Processes ---- */
+
+/* In the program's second life: its first one's dump is at PATH, and a child of that still holds it. */
+static int live_again(const char *in_dir)
+{
+    snprintf(dir, sizeof dir, "%s", in_dir);
+    set_paths();
+    check_goes_to(second_path);
+    check_first(path, 3);
+    return 0;
+}
+
+static void child_executes_itself(struct jitdump *dump)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    if (fork() == 0) {
+        char byte;
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    dump = open_at(path, 3);
+    CHECK(dump != NULL);
+    setenv("JITDUMP_TEST_DIR", dir, 1);
+    execl("/proc/self/exe", "jitdump_place_test", NULL);
+    _exit(1);
+}
+
+static void test_exec_of_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_child(child_executes_itself, NULL), 0);
+}
+
+/* A process with our pid in another container that shares the directory. */
+static void test_namesake(void **state)
+{
+    int ends[2], fd = make_foreign_dump(path, 1);
+    char byte;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int own = open(path, O_RDWR | O_CLOEXEC);
+        CHECK(flock(own, LOCK_EX | LOCK_NB) == 0 && write(ends[1], "x", 1) == 1);
+        for (;;)
+            pause();
+    }
+    close(fd);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    check_goes_to(second_path);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(wait_for(child), 128 + SIGKILL);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Nobody says what is mapped, nor since when there is this process. */
+static void child_has_no_proc(struct jitdump *dump)
+{
+    (void)dump;
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
+        _exit(NOT_PERMITTED);
+    set_paths();
+    check_goes_to(path);
+    check_goes_to(second_path);
+    check_inventory(path, 5, 1);
+}
+
+static void test_no_proc(void **state)
+{
+    (void)state;
+    assert_child_may(child_has_no_proc, "mounting is not permitted");
+}
+
+/* ---- Folders ---- */
+
+/* What others may have put there is passed by. */
+static void test_folder_of_somebody_else(void **state)
+{
+    char folder[128], trap[128];
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/jitdump-2", dir);
+    snprintf(trap, sizeof trap, "%s/trap", dir);
+    assert_int_equal(mkdir(trap, 0700), 0);
+    assert_int_equal(symlink(trap, folder), 0);
+    struct jitdump *first = open_at(path, 1);
+    assert_int_equal(jitdump_close(open_at(third_path, 2)), 0);
+    assert_int_equal(rmdir(trap), 0); /* nothing is in it */
+    unlink(folder);
+    unlink(third_path);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(jitdump_close(open_at(third_path, 3)), 0);
+    assert_int_equal(jitdump_close(first), 0);
+}
+
+/* No file, no folder. */
+static void child_fails(struct jitdump *dump)
+{
+    char folder[128];
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", dir, "tmpfs", MS_NOEXEC, "size=4m") != 0)
+        _exit(NOT_PERMITTED);
+    close(make_foreign_dump(path, now_ns()));
+    snprintf(folder, sizeof folder, "%s/jitdump-2", dir);
+    CHECK(try_open(&dump) == -EPERM);
+    CHECK(jitdump_close(dump) == -EPERM);
+    CHECK(access(folder, F_OK) != 0);
+}
+
+static void test_failure_leaves_no_folder(void **state)
+{
+    (void)state;
+    assert_child_may(child_fails, "mounting is not permitted");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, remove_dir)
+
+int main(void)
+{
+    const char *in_dir = getenv("JITDUMP_TEST_DIR");
+    if (in_dir)
+        return live_again(in_dir);
+    const struct CMUnitTest tests[] = {
+        TEST(test_another_jits_dump),
+        TEST(test_another_jits_finished_dump),
+        TEST(test_stale_dumps),
+        TEST(test_two_handles),
+        TEST(test_two_sessions),
+        TEST(test_empty_sessions),
+        TEST(test_handles_at_the_same_time),
+        TEST(test_exec_of_itself),
+        TEST(test_namesake),
+        TEST(test_no_proc),
+        TEST(test_folder_of_somebody_else),
+        TEST(test_failure_leaves_no_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
