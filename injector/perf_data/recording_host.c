@@ -25,8 +25,9 @@ static bool set_machine(struct recording_host *host, const char *name)
 static struct byte_cursor feature(const struct perf_file *file, unsigned bit)
 {
     const struct perf_feature *found = perf_features_find(&file->features, bit);
+    static const uint8_t nothing[1];
     return found ? byte_cursor_over(found->bytes, found->size, false)
-                 : byte_cursor_over(NULL, 0, false);
+                 : byte_cursor_over(nothing, 0, false);
 }
 
 /* A feature that is one text; "" without it. */
