@@ -24,16 +24,30 @@ static int copy_dropped(struct history_part *part)
     return 0;
 }
 
-int history_part_begin(struct history_part *part)
+/* An arena may be a file in /dev/shm, or one that has been deleted. */
+static bool is_named_like_arena(const struct perf_map *map)
 {
-    if (!part->process)
-        return 0;
+    return strncmp(map->filename, "/dev/shm/", 9) == 0 || strstr(map->filename, " (deleted)");
+}
+
+static int find_code(struct history_part *part)
+{
     const struct code_log *log = &part->process->log;
     for (size_t i = 0; i < log->function_count; i++)
         if (address_map_set(&part->code, log->functions[i].addr,
                             log->functions[i].addr + log->functions[i].size, 0))
             return -1;
-    return copy_dropped(part);
+    return 0;
+}
+
+int history_part_begin(struct history_part *part)
+{
+    bool matters = false;
+    if (!part->process)
+        return 0;
+    for (size_t i = 0; i < part->map_count && !matters; i++)
+        matters = is_named_like_arena(&part->maps[i].map);
+    return (matters && find_code(part)) || copy_dropped(part) ? -1 : 0;
 }
 
 void history_part_end(struct history_part *part)
@@ -52,41 +66,63 @@ static bool is_dropped(const struct history_part *part, const struct profile_map
                    sizeof *part->dropped, compare_offsets);
 }
 
-/* An arena may be a file in /dev/shm, or one that has been deleted: if there is a function in it. */
+/* If there is a function in it. */
 static bool may_be_arena(const struct history_part *part, const struct perf_map *map)
 {
     struct address_place place;
     const struct address_range *range = address_map_find(&part->code, map->start, &place);
-    return (strncmp(map->filename, "/dev/shm/", 9) == 0 || strstr(map->filename, " (deleted)")) &&
-           range && range->start < map->start + map->len;
+    return is_named_like_arena(map) && range && range->start < map->start + map->len;
 }
 
-static int show_map(struct address_history *history, const struct history_part *part,
-                    const struct profile_map *map)
+/* The first of the addresses that is not below ADDR. */
+static size_t first_from(const struct address_history *history, uint64_t addr)
+{
+    size_t first = 0, end = history->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (history->asked[middle] < addr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static void show(struct address_history *history, uint64_t start, uint64_t end,
+                 enum address_state state)
+{
+    size_t first = first_from(history, start);
+    if (first == history->count || history->asked[first] >= end)
+        return;
+    size_t count = first_from(history, end) - first;
+    memset(history->shown + first, (int)state, count);
+    if (state == ADDRESS_FUNCTION || state == ADDRESS_GONE)
+        memset(history->last + first, (int)state, count);
+}
+
+static void show_map(struct address_history *history, const struct history_part *part,
+                     const struct profile_map *map)
 {
     if (is_dropped(part, map) || heritage_is_marker(map))
-        return 0;
+        return;
     bool memory = perf_map_is_memory(&map->map) || may_be_arena(part, &map->map);
-    return address_map_set(&history->shown, map->map.start, map->map.start + map->map.len,
-                           memory ? ADDRESS_MEMORY : ADDRESS_FILE);
+    show(history, map->map.start, map->map.start + map->map.len,
+         memory ? ADDRESS_MEMORY : ADDRESS_FILE);
 }
 
 /* ---- Changes ---- */
 
-static int show_change(struct address_history *history, const struct change *change)
+static void show_change(struct address_history *history, const struct change *change)
 {
     enum address_state state = change->kind == CHANGE_FUNCTION   ? ADDRESS_FUNCTION
                                : change->kind == CHANGE_UNLOADED ? ADDRESS_GONE
                                                                  : ADDRESS_MEMORY;
-    if (state != ADDRESS_MEMORY &&
-        address_map_set(&history->last, change->start, change->end, state))
-        return -1;
-    return address_map_set(&history->shown, change->start, change->end, state);
+    show(history, change->start, change->end, state);
 }
 
 /* Of a change and a mapping of the same time the change comes first, as it does in the output. */
-int address_history_play(struct address_history *history, struct history_part *part,
-                         uint64_t time_ns)
+void address_history_play(struct address_history *history, struct history_part *part,
+                          uint64_t time_ns)
 {
     size_t change_count = part->timeline ? part->timeline->change_count : 0;
     for (;;) {
@@ -97,34 +133,42 @@ int address_history_play(struct address_history *history, struct history_part *p
         bool change_next = part->change < change_count && change_ns <= map_ns;
         bool map_next = !change_next && part->map < part->map_count;
         if ((!change_next && !map_next) || (change_next ? change_ns : map_ns) > time_ns)
-            return 0;
-        if (change_next ? show_change(history, &part->timeline->changes[part->change++])
-                        : show_map(history, part, &part->maps[part->map++]))
-            return -1;
+            return;
+        if (change_next)
+            show_change(history, &part->timeline->changes[part->change++]);
+        else
+            show_map(history, part, &part->maps[part->map++]);
     }
 }
 
-/* ---- Questions ---- */
+/* ---- A history ---- */
 
-static enum address_state state_at(const struct address_map *map, uint64_t addr)
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(map, addr, &place);
-    return range && range->start <= addr ? (enum address_state)range->value : ADDRESS_NOTHING;
+    *history = (struct address_history){.asked = asked, .count = count};
+    history->shown = calloc(count + 1, 2);
+    if (!history->shown)
+        return -1;
+    history->last = history->shown + count;
+    return 0;
 }
 
-enum address_state address_history_shown(const struct address_history *history, uint64_t addr)
+void address_history_inherit(struct address_history *history, const struct address_history *parent)
 {
-    return state_at(&history->shown, addr);
+    for (size_t i = 0; i < history->count; i++) {
+        size_t at = address_history_find(parent, history->asked[i]);
+        history->shown[i] = parent->shown[at];
+        history->last[i] = parent->last[at];
+    }
 }
 
-enum address_state address_history_last(const struct address_history *history, uint64_t addr)
+size_t address_history_find(const struct address_history *history, uint64_t addr)
 {
-    return state_at(&history->last, addr);
+    return first_from(history, addr);
 }
 
-void address_history_free(struct address_history *history)
+void address_history_end(struct address_history *history)
 {
-    address_map_free(&history->shown);
-    address_map_free(&history->last);
+    free(history->shown);
+    *history = (struct address_history){0};
 }

@@ -1,4 +1,4 @@
-/* What perf would show for an address of one process at one moment, after perfjit inject: played forward in time.
+/* What perf would show at some addresses of one process, after perfjit inject: played forward in time.
  *
  * Three things decide, the newest first: the changes of the process's timeline, the mappings in the profile that are kept, and
  * what it inherited by fork.  Beside what is *shown* at an address, the history knows what was said *last* about code there, which a
@@ -7,6 +7,8 @@
  *     time      1 load f      2 unload f     3 mapping of memory
  *     shown     FUNCTION      GONE           MEMORY
  *     last      FUNCTION      GONE           GONE                     so a sample hits code that was freed
+ *
+ * It is kept for the addresses that are asked for alone: few functions of many are ever sampled.
  */
 #ifndef PERFJIT_ADDRESS_HISTORY_H
 #define PERFJIT_ADDRESS_HISTORY_H
@@ -23,7 +25,10 @@ enum address_state {
 };
 
 struct address_history {
-    struct address_map shown, last; /* enum address_state */
+    const uint64_t *asked; /* ascending, each once */
+    size_t count;
+    uint8_t *shown; /* enum address_state of each */
+    uint8_t *last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
 };
 
 /* One life of a process, as far as it has been played. */
@@ -34,7 +39,7 @@ struct history_part {
     size_t map_count;
     size_t change, map;      /* the next ones to be played */
     uint64_t *dropped;       /* the timeline's, ascending; by history_part_begin */
-    struct address_map code; /* where PROCESS has a function at some time */
+    struct address_map code; /* where PROCESS has a function at some time, if that matters */
 };
 
 /* Fill in the rest of PART.  Returns 0, or -1 without memory.  Release with history_part_end in either case. */
@@ -42,15 +47,20 @@ int history_part_begin(struct history_part *part);
 
 void history_part_end(struct history_part *part);
 
-/* Play what PART says up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
-int address_history_play(struct address_history *history, struct history_part *part,
-                         uint64_t time_ns);
+/* Nothing is known yet of the COUNT addresses ASKED, which must outlive HISTORY.  Returns 0, or -1 without memory.  Release with
+ * address_history_end in either case. */
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
-enum address_state address_history_shown(const struct address_history *history, uint64_t addr);
+/* HISTORY has what PARENT has now, which is asked for the same addresses and perhaps more. */
+void address_history_inherit(struct address_history *history, const struct address_history *parent);
 
-/* What was said last about code at ADDR: ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING. */
-enum address_state address_history_last(const struct address_history *history, uint64_t addr);
+/* Play what PART says up to TIME_NS, and at it. */
+void address_history_play(struct address_history *history, struct history_part *part,
+                          uint64_t time_ns);
 
-void address_history_free(struct address_history *history);
+/* Which of the addresses ADDR is; it must be one. */
+size_t address_history_find(const struct address_history *history, uint64_t addr);
+
+void address_history_end(struct address_history *history);
 
 #endif

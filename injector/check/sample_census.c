@@ -2,8 +2,8 @@
 #include "injector/check/sample_census.h"
 
 #include "injector/array.h"
-#include "injector/check/address_history.h"
 #include "injector/check/dump_nearby.h"
+#include "injector/check/sample_order.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -13,26 +13,22 @@
 
 enum { CPUMODE_MASK = 7, CPUMODE_USER = 2 };
 
-struct sample {
-    uint32_t life;
-    uint64_t time_ns, number, ip;
-    enum address_state shown, last;
-};
-
 struct taker {
     struct sample_census *census;
     const struct census_question *question;
     const struct process_lives *lives;
     size_t *process_of; /* by life: index of its process, or SIZE_MAX */
-    struct sample *samples;
+    struct census_sample *samples;
     size_t sample_count, sample_capacity;
+    uint32_t pid; /* of the last sample, and its life */
+    uint32_t life;
 };
 
 /* ---- Collecting ---- */
 
-static int add_sample(struct taker *taker, struct sample sample)
+static int add_sample(struct taker *taker, struct census_sample sample)
 {
-    struct sample *samples =
+    struct census_sample *samples =
         array_room(taker->samples, taker->sample_count, &taker->sample_capacity, sizeof *samples);
     if (!samples)
         return -1;
@@ -41,11 +37,23 @@ static int add_sample(struct taker *taker, struct sample sample)
     return 0;
 }
 
+/* Samples of one process mostly follow one another. */
+static uint32_t life_at(struct taker *taker, uint32_t pid, struct life_moment moment)
+{
+    if (taker->life != NO_LIFE && taker->pid == pid &&
+        !life_moment_before(moment, taker->lives->items[taker->life].begin) &&
+        life_moment_before(moment, taker->lives->items[taker->life].next))
+        return taker->life;
+    taker->pid = pid;
+    taker->life = process_life_at(taker->lives, pid, moment);
+    return taker->life;
+}
+
 static int take_record(struct taker *taker, const struct perf_record *record)
 {
     const struct perf_file *file = taker->question->profile->file;
     struct sample_census *census = taker->census;
-    struct sample sample = {.number = record->number};
+    struct census_sample sample = {0};
     uint32_t pid;
     census->samples++;
     if ((record->misc & CPUMODE_MASK) != CPUMODE_USER) {
@@ -57,22 +65,11 @@ static int take_record(struct taker *taker, const struct perf_record *record)
         census->not_told++;
         return 0;
     }
-    sample.life =
-        process_life_at(taker->lives, pid, (struct life_moment){sample.time_ns, record->number});
+    sample.life = life_at(taker, pid, (struct life_moment){sample.time_ns, record->number});
     if (sample.life != NO_LIFE)
         return add_sample(taker, sample);
     census->nowhere++;
     return 0;
-}
-
-static int compare_samples(const void *left, const void *right)
-{
-    const struct sample *a = left, *b = right;
-    if (a->life != b->life)
-        return a->life < b->life ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
 }
 
 static int collect(struct taker *taker)
@@ -81,13 +78,14 @@ static int collect(struct taker *taker)
     struct perf_walk walk = perf_walk_begin(taker->question->profile->file);
     struct perf_record record;
     int result = 0;
+    taker->samples = array_expect(NULL, taker->question->profile->sample_count,
+                                  &taker->sample_capacity, sizeof *taker->samples);
     while (!result && perf_walk_next(&walk, &record, &told))
         if (record.type == PERF_RECORD_SAMPLE)
             result = take_record(taker, &record);
     findings_free(&told);
-    if (taker->sample_count)
-        qsort(taker->samples, taker->sample_count, sizeof *taker->samples, compare_samples);
-    return result;
+    return result ? result
+                  : sample_order(&taker->samples, taker->sample_count, taker->lives->count);
 }
 
 static int index_processes(struct taker *taker)
@@ -107,64 +105,6 @@ static const struct jit_process *process_of(const struct taker *taker, uint32_t 
 {
     size_t index = taker->process_of[life];
     return index == SIZE_MAX ? NULL : &taker->question->processes->items[index];
-}
-
-/* ---- Playing ---- */
-
-static struct history_part part_of(const struct taker *taker, uint32_t index)
-{
-    const struct process_life *life = &taker->lives->items[index];
-    struct history_part part = {.process = process_of(taker, index)};
-    part.maps = process_life_maps(taker->question->profile, life->pid, life->begin, life->next,
-                                  &part.map_count);
-    if (part.process)
-        part.timeline = &taker->question->timelines[taker->process_of[index]];
-    return part;
-}
-
-static int play_whole(struct address_history *history, const struct taker *taker, uint32_t life,
-                      uint64_t time_ns)
-{
-    struct history_part part = part_of(taker, life);
-    int result =
-        history_part_begin(&part) || address_history_play(history, &part, time_ns) ? -1 : 0;
-    history_part_end(&part);
-    return result;
-}
-
-/* What LIFE was forked with: what its parent had then, which was forked with what its own parent had. */
-static int play_parents(struct address_history *history, const struct taker *taker, uint32_t life)
-{
-    size_t depth = 0;
-    for (uint32_t at = life;
-         taker->lives->items[at].parent != NO_LIFE && depth < taker->lives->count;
-         at = taker->lives->items[at].parent)
-        depth++;
-    for (; depth > 0; depth--) {
-        uint32_t child = life;
-        for (size_t i = 1; i < depth; i++)
-            child = taker->lives->items[child].parent;
-        if (play_whole(history, taker, taker->lives->items[child].parent,
-                       taker->lives->items[child].begin.time_ns))
-            return -1;
-    }
-    return 0;
-}
-
-/* Look at the COUNT samples of one life. */
-static int look(const struct taker *taker, struct sample *samples, size_t count)
-{
-    struct address_history history = {0};
-    struct history_part part = part_of(taker, samples->life);
-    int result = play_parents(&history, taker, samples->life) || history_part_begin(&part) ? -1 : 0;
-    for (size_t i = 0; !result && i < count; i++) {
-        result = address_history_play(&history, &part, samples[i].time_ns);
-        samples[i].shown = address_history_shown(&history, samples[i].ip);
-        samples[i].last = address_history_last(&history, samples[i].ip);
-    }
-    history_part_end(&part);
-    address_history_free(&history);
-    return result;
 }
 
 /* ---- Judging ---- */
@@ -212,7 +152,8 @@ static enum sample_cause cause_of_life(const struct taker *taker, uint32_t life)
     return has_map_file(taker, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
 }
 
-static int count_unknown(struct taker *taker, const struct sample *sample, enum sample_cause cause)
+static int count_unknown(struct taker *taker, const struct census_sample *sample,
+                         enum sample_cause cause)
 {
     struct sample_census *census = taker->census;
     census->unknown++;
@@ -262,8 +203,8 @@ static bool covers(const struct address_map *map, uint64_t addr)
 
 /* Of the COUNT samples, by time, mark in FOUND those at an address that LOG speaks of: later than the sample, if LATER, else
  * earlier. */
-static int find_logged(const struct code_log *log, const struct sample *samples, size_t count,
-                       bool later, bool *found)
+static int find_logged(const struct code_log *log, const struct census_sample *samples,
+                       size_t count, bool later, bool *found)
 {
     struct address_map spoken = {0};
     int result = 0;
@@ -288,7 +229,7 @@ static int find_logged(const struct code_log *log, const struct sample *samples,
 }
 
 /* Why SAMPLE, in the memory of a JIT, has no name. */
-static enum sample_cause cause_of(const struct sample *sample, bool later, bool earlier,
+static enum sample_cause cause_of(const struct census_sample *sample, bool later, bool earlier,
                                   enum sample_cause of_life)
 {
     if (sample->last == ADDRESS_GONE)
@@ -300,7 +241,7 @@ static enum sample_cause cause_of(const struct sample *sample, bool later, bool 
     return earlier ? CAUSE_FREED : of_life;
 }
 
-static int judge_unknown(struct taker *taker, const struct sample *samples, size_t count)
+static int judge_unknown(struct taker *taker, const struct census_sample *samples, size_t count)
 {
     const struct jit_process *process = process_of(taker, samples->life);
     enum sample_cause of_life = cause_of_life(taker, samples->life);
@@ -320,14 +261,12 @@ static int judge_unknown(struct taker *taker, const struct sample *samples, size
 }
 
 /* Count the COUNT samples of one life; those that are unknown are moved to the front of SAMPLES. */
-static int judge(struct taker *taker, struct sample *samples, size_t count)
+static int judge(struct taker *taker, struct census_sample *samples, size_t count)
 {
     struct sample_census *census = taker->census;
     size_t unknown = 0;
-    if (look(taker, samples, count))
-        return -1;
     for (size_t i = 0; i < count; i++) {
-        struct sample sample = samples[i];
+        struct census_sample sample = samples[i];
         if (sample.shown == ADDRESS_FUNCTION)
             census->named++;
         else if (sample.shown == ADDRESS_FILE)
@@ -336,6 +275,10 @@ static int judge(struct taker *taker, struct sample *samples, size_t count)
             census->nowhere++;
         else
             samples[unknown++] = sample;
+    }
+    if (taker->question->counts_alone) {
+        census->unknown += unknown;
+        return 0;
     }
     return unknown ? judge_unknown(taker, samples, unknown) : 0;
 }
@@ -365,10 +308,17 @@ static int compare_groups(const void *left, const void *right)
 int sample_census_take(struct sample_census *census, const struct census_question *question,
                        struct findings *findings)
 {
-    struct taker taker = {
-        .census = census, .question = question, .lives = &question->processes->lives};
+    struct taker taker = {.census = census,
+                          .question = question,
+                          .lives = &question->processes->lives,
+                          .life = NO_LIFE};
     *census = (struct sample_census){0};
-    int result = index_processes(&taker) || collect(&taker) || judge_all(&taker) ? -1 : 0;
+    int result =
+        index_processes(&taker) || collect(&taker) ||
+                sample_states_find(taker.samples, taker.sample_count, question, taker.process_of) ||
+                judge_all(&taker)
+            ? -1
+            : 0;
     if (census->group_count)
         qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
     free(taker.process_of);

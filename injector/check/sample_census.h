@@ -6,14 +6,7 @@
 #define PERFJIT_SAMPLE_CENSUS_H
 
 #include "injector/check/sample_cause.h"
-#include "injector/timeline/timeline.h"
-
-struct census_question {
-    const struct profile *profile;
-    const struct jit_processes *processes;
-    const struct timeline *timelines; /* one a process */
-    bool no_perf_map;                 /* none was looked for */
-};
+#include "injector/check/sample_states.h"
 
 /* The samples of one process that stay unknown for one reason. */
 struct unknown_samples {
@@ -31,7 +24,7 @@ struct sample_census {
     uint64_t named;                 /* in JIT code, with a name */
     uint64_t nowhere;               /* at an address that no record speaks of */
     uint64_t unknown;               /* in JIT code, without a name */
-    struct unknown_samples *groups; /* by count, the greatest first */
+    struct unknown_samples *groups; /* by count, the greatest first; none with counts_alone */
     size_t group_count, group_capacity;
 };
 

@@ -96,7 +96,7 @@ static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
 {
     return (struct census_question){&run->in.profile, &run->in.processes, run->in.timelines,
-                                    options->request.no_perf_map};
+                                    options->request.no_perf_map, false};
 }
 
 static int inspect(struct inspection *run, const struct check_options *options,

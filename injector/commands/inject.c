@@ -8,6 +8,7 @@
 #include "injector/commands/recording.h"
 
 #include "injector/array.h"
+#include "injector/check/sample_census.h"
 #include "injector/image/added_map.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
@@ -51,6 +52,7 @@ struct injection {
     size_t dropped_count;
     struct dso_dir dsos;
     struct output_file output;
+    struct sample_census census; /* but with -q */
 };
 
 /* ---- Options ---- */
@@ -319,6 +321,16 @@ static int merge(struct injection *run, struct findings *findings)
                         findings);
 }
 
+/* What stays unknown is no loss of input, and yet what many runs are made for. */
+static int take_census(struct injection *run, const struct inject_options *options,
+                       struct findings *findings)
+{
+    const struct census_question question = {&run->in.profile, &run->in.processes,
+                                             run->in.timelines, options->request.no_perf_map,
+                                             .counts_alone = true};
+    return options->quiet ? 0 : sample_census_take(&run->census, &question, findings);
+}
+
 /* Write the output, whole in memory, to standard output. */
 static int pass_on(struct injection *run, struct findings *findings)
 {
@@ -360,14 +372,15 @@ static int inject(struct injection *run, const struct inject_options *options,
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
     if (recording_play(&run->in, findings) || plan_images(run, options->layout, findings) ||
         write_images(run, options->compress_debug, findings) || merge(run, findings) ||
-        commit(run, findings))
+        take_census(run, options, findings))
         return -1;
-    return 0;
+    return commit(run, findings);
 }
 
 static void release(struct injection *run)
 {
     image_draft_end(&run->draft);
+    sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     free(run->dropped);
@@ -417,6 +430,15 @@ static size_t own_functions(const struct jit_process *process)
     return count;
 }
 
+static void print_unknown(const struct sample_census *census)
+{
+    if (census->unknown)
+        printable_line(stderr,
+                       "perfjit: %" PRIu64 " of %" PRIu64
+                       " samples in JIT code stay [unknown]; perfjit check says why",
+                       census->unknown, census->unknown + census->named);
+}
+
 static void print_summary(const struct injection *run, const char *output,
                           const struct findings *findings)
 {
@@ -431,6 +453,7 @@ static void print_summary(const struct injection *run, const char *output,
     for (size_t i = 0; i < run->added.count; i++)
         maps += run->added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
+    print_unknown(&run->census);
     printable_line(
         stderr,
         "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64

@@ -4,6 +4,7 @@
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_time.h"
+#include "injector/run_sort.h"
 #include "jitdump/byte_cursor.h"
 
 #include <stdlib.h>
@@ -210,10 +211,13 @@ static int compare_tasks(const void *left, const void *right)
     return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
 }
 
-static int compare_times(const void *left, const void *right)
+static int sort_times(struct profile *profile)
 {
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
+    uint64_t *times = profile->sample_times_ns, *room = malloc((profile->sample_count + 1) * 8);
+    if (room)
+        run_sort(times, room, profile->sample_count, sizeof *times);
+    free(room);
+    return room ? 0 : -1;
 }
 
 static int read_record(struct profile *profile, const struct perf_record *record)
@@ -267,9 +271,7 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
         return failure(findings, "out of memory");
     if (profile->map_count)
         qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
-    if (profile->sample_count)
-        qsort(profile->sample_times_ns, profile->sample_count, sizeof(uint64_t), compare_times);
-    return 0;
+    return sort_times(profile) ? failure(findings, "out of memory") : 0;
 }
 
 uint64_t profile_last_sample_ns(const struct profile *profile)

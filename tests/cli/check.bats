@@ -128,6 +128,20 @@ set_u64() {
     is '.profile.samples.jit_unknown > 20' # churn's
 }
 
+@test "perfjit inject says in a line how many stay unknown, as many as check does, and that is no loss" {
+    for data in many demo quirk churn; do
+        perfjit check --json $data.data >json || [ $? = 3 ]
+        jq -r '.profile.samples | select(.jit_unknown > 0) |
+            "perfjit: \(.jit_unknown) of \(.jit_unknown + .jit_named) samples in JIT code stay [unknown]; perfjit check says why"' json >wanted
+        run --separate-stderr perfjit inject -i $data.data -o out.data
+        exits "$(jq 'if any(.profile.findings[]; .lost) then 3 else 0 end' json)"
+        grep -F 'stay [unknown]' <<<"$stderr" | same /dev/stdin wanted
+        run --separate-stderr perfjit inject -q -i $data.data -o out.data
+        [ -z "$stderr" ]
+    done
+    [ -s wanted ]
+}
+
 @test "code that is never logged: not-logged" {
     checked 3 quirk.data
     is '.profile.unknown | length == 1 and .[0].cause == "not-logged" and .[0].samples > 20'

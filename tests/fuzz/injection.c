@@ -1,6 +1,7 @@
 /* A recording and a dump that is given by hand, through everything that perfjit inject does but writing ELF files.
  *
  * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are made from. */
+#include "injector/check/sample_census.h"
 #include "injector/image/added_map.h"
 #include "injector/image/unwind_table.h"
 #include "injector/jit/perf_map_source.h"
@@ -100,6 +101,18 @@ static void put_added(const struct run *run)
     }
 }
 
+static void take_census(struct run *run)
+{
+    const struct census_question question = {&run->profile, &run->processes, run->timelines,
+                                             .counts_alone = true};
+    struct sample_census census;
+    promise(sample_census_take(&census, &question, &run->findings) == 0, "samples are counted");
+    promise(census.samples == census.outside_user + census.not_told + census.in_files +
+                                  census.named + census.nowhere + census.unknown,
+            "each sample is one thing");
+    sample_census_free(&census);
+}
+
 static void inject(struct run *run, char *path)
 {
     const struct perf_map_options no_maps = {.only_given = true};
@@ -113,8 +126,10 @@ static void inject(struct run *run, char *path)
         if (timeline_play(&run->timelines[i], &run->processes.items[i],
                           run->profile.sample_times_ns, run->profile.sample_count, findings))
             return;
-    if (plan(run) == 0)
+    if (plan(run) == 0) {
         put_added(run);
+        take_census(run);
+    }
 }
 
 static void release(struct run *run)

@@ -71,7 +71,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
                                        profile.sample_count, &findings),
                          0);
     }
-    const struct census_question question = {&profile, &processes, &timeline, true};
+    const struct census_question question = {&profile, &processes, &timeline, true, false};
     assert_int_equal(sample_census_take(&census, &question, &findings), 0);
     timeline_free(&timeline);
     process_lives_free(&processes.lives);
@@ -282,19 +282,24 @@ static void a_perf_map_without_the_address(void **state)
     assert_cause(CAUSE_NOT_IN_MAP, 20);
 }
 
+static void put_fork(uint32_t child, uint32_t parent, uint64_t time)
+{
+    struct byte_sink *sink = &recording.sink;
+    size_t start = profile_begin_record(&recording, PERF_RECORD_FORK, 0);
+    sink_u32(sink, child);
+    sink_u32(sink, parent);
+    sink_u32(sink, child);
+    sink_u32(sink, parent);
+    sink_u64(sink, time);
+    profile_put_trailer(&recording, 0, child, time);
+    profile_end_record(&recording, start);
+}
+
 /* Process 4711 is forked at FORK_TIME from one that loads the function at 11 and unloads it at 25. */
 static void fork_from_parent(uint64_t fork_time)
 {
-    struct byte_sink *sink = &recording.sink;
     profile_begin_one(&recording);
-    size_t start = profile_begin_record(&recording, PERF_RECORD_FORK, 0);
-    sink_u32(sink, 4711);
-    sink_u32(sink, PARENT);
-    sink_u32(sink, 4711);
-    sink_u32(sink, PARENT);
-    sink_u64(sink, fork_time);
-    profile_put_trailer(&recording, 0, 4711, fork_time);
-    profile_end_record(&recording, start);
+    put_fork(4711, PARENT, fork_time);
     for (uint64_t time = 20; time <= 50; time += 10)
         profile_sample(&recording, 0, time);
     built.process.pid = PARENT;
@@ -317,6 +322,28 @@ static void a_child_has_nothing_that_its_parent_freed_before(void **state)
     judge(&built.process, NULL, 0);
     assert_int_equal(census.named, 0);
     assert_cause(CAUSE_FREED, 20);
+}
+
+/* A hundred forks, each by the child of the one before, and no sample but in the last. */
+static void a_late_descendant_has_what_the_first_had(void **state)
+{
+    (void)state;
+    for (int mapped_over = 0; mapped_over < 2; mapped_over++) {
+        profile_begin_one(&recording);
+        for (uint32_t i = 0; i < 100; i++)
+            put_fork(i == 99 ? 4711 : 5000 + i, i == 0 ? PARENT : 5000 + i - 1, 100 + i);
+        if (mapped_over) /* after its fork */
+            map_at(300, "/usr/lib/libother.so");
+        profile_sample(&recording, 0, 250);
+        profile_sample(&recording, 0, 350);
+        built.process.pid = PARENT;
+        uint32_t function = build_load(&built, 11, IP, 64);
+        build_unload(&built, 260, function); /* the parent's, after the first fork */
+        judge(&built.process, NULL, 0);
+        assert_counts(mapped_over ? 1 : 2, mapped_over ? 1 : 0, 0);
+        end(state);
+        begin(state);
+    }
 }
 
 static void every_cause_has_a_text(void **state)
@@ -352,6 +379,7 @@ int main(void)
         test(a_perf_map_without_the_address),
         test(a_child_has_what_its_parent_had_at_the_fork),
         test(a_child_has_nothing_that_its_parent_freed_before),
+        test(a_late_descendant_has_what_the_first_had),
         test(every_cause_has_a_text),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

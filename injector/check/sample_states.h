@@ -1,0 +1,37 @@
+/* What is at the address of each sample when it is taken.
+ *
+ * Every life is played forward in time once, a parent before its children: at a fork the child gets what its parent has there at
+ * that moment, of the addresses that its own samples, or those of its children, ask for.
+ */
+#ifndef PERFJIT_SAMPLE_STATES_H
+#define PERFJIT_SAMPLE_STATES_H
+
+#include "injector/check/address_history.h"
+#include "injector/jit/jit_process.h"
+
+struct census_question {
+    const struct profile *profile;
+    const struct jit_processes *processes;
+    const struct timeline *timelines; /* one a process */
+    bool no_perf_map;                 /* none was looked for */
+    bool counts_alone;                /* why samples stay unknown is not asked */
+};
+
+/* The time stands first: sample_order sorts by it. */
+struct census_sample {
+    uint64_t time_ns, ip;
+    uint32_t life;
+    union {
+        uint32_t at; /* a number of its address, before that is known: */
+        struct {
+            uint8_t shown, last; /* enum address_state */
+        };
+    };
+};
+
+/* Fill in shown and last of the COUNT samples, which stand by life, and in a life by time.  PROCESS_OF: by life, the index of its
+ * process, or SIZE_MAX.  Returns 0, or -1 without memory. */
+int sample_states_find(struct census_sample *samples, size_t count,
+                       const struct census_question *question, const size_t *process_of);
+
+#endif
