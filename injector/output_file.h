@@ -1,4 +1,5 @@
-/* A file that appears whole or not at all: written under a temporary name beside its own, then renamed.  "-" stands for
+/* A file that appears whole or not at all: written under a temporary name beside its own, then renamed.  That holds whatever
+ * becomes of the process, and not of the machine: nothing is synced (docs/decisions.md).  "-" stands for
  * standard output: the file is kept in memory, for the caller to pass on when it is whole. */
 #ifndef PERFJIT_OUTPUT_FILE_H
 #define PERFJIT_OUTPUT_FILE_H

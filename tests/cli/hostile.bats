@@ -299,6 +299,35 @@ nothing_else() {
     done
 }
 
+# Every ELF file that out.data names is there.
+has_its_files() {
+    local file
+    maps out.data | grep -oE '/[^ ]*/jit-[0-9]+-[0-9]+-[0-9a-f]{8}\.so' | sort -u >../named
+    [ -s ../named ]
+    while read -r file; do
+        [ -e "$file" ] || complain "$file is named, and not there"
+    done <../named
+}
+
+# Nobody is left to clean up, or to put anything right.  The layouts take turns, so that the files do too.
+@test "SIGKILL at any moment: the output is that of the run before, or the whole new one, and its ELF files are there" {
+    local i pid layout
+    make_wanted
+    "$BUILD/perfjit" inject -q -i "$BATS_FILE_TMPDIR/many.data" -o image.data --dso-dir out.data.dso
+    for i in $(seq "${TORTURE:-40}"); do
+        layout=$([ $((i % 2)) = 0 ] && echo function || echo image)
+        "$BUILD/perfjit" inject -q -i "$BATS_FILE_TMPDIR/many.data" -o out.data --layout "$layout" 2>../stderr &
+        pid=$!
+        random_moment
+        kill -s KILL "$pid" 2>/dev/null || true
+        wait "$pid" || true
+        cmp -s out.data ../wanted.data || cmp -s out.data image.data || complain "neither the old output nor the new one"
+        has_its_files
+        [ -z "$(find . -mindepth 1 -maxdepth 1 ! -name 'out.data*' ! -name 'image.data*')" ]
+        rm -rf out.data.?????? out.data.dso.??????
+    done
+}
+
 @test "the disk is full at any moment: all or nothing, and nothing before that is lost" {
     local kib as_root=()
     [ "$(id -u)" = 0 ] || as_root=(--map-root-user)
