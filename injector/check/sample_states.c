@@ -41,40 +41,13 @@ static void take_samples(struct player *player, struct census_sample *samples, s
     }
 }
 
-struct birth {
-    struct life_moment begin;
-    uint32_t life;
-};
-
-static int compare_births(const void *left, const void *right)
-{
-    const struct birth *a = left, *b = right;
-    if (life_moment_before(a->begin, b->begin))
-        return -1;
-    if (life_moment_before(b->begin, a->begin))
-        return 1;
-    return a->life < b->life ? -1 : a->life > b->life;
-}
-
-/* Nobody is forked before the parent's life begins. */
 static int put_in_order(struct player *player)
 {
-    size_t count = player->lives->count;
-    struct birth *births = malloc((count + 1) * sizeof *births);
-    player->order = malloc((count + 1) * sizeof *player->order);
-    if (!births || !player->order) {
-        free(births);
-        return -1;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (player->items[i].matters)
-            births[player->order_count++] = (struct birth){player->lives->items[i].begin, i};
-    if (player->order_count)
-        qsort(births, player->order_count, sizeof *births, compare_births);
-    for (size_t i = 0; i < player->order_count; i++)
-        player->order[i] = births[i].life;
-    free(births);
-    return 0;
+    player->order = process_lives_order(player->lives);
+    for (size_t i = 0; player->order && i < player->lives->count; i++)
+        if (player->items[player->order[i]].matters)
+            player->order[player->order_count++] = player->order[i];
+    return player->order ? 0 : -1;
 }
 
 static void find_children(struct player *player)

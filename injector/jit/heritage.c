@@ -17,6 +17,7 @@ struct tree {
     uint32_t *process;        /* by life: its own, or NO_PROCESS */
     uint32_t *carrier;        /* by life: the process whose code it has, its own or an ancestor's */
     struct life_moment *left; /* by life: when it left the carrier's line */
+    bool *has_child;          /* by life */
     uint32_t *parent;         /* by process */
     struct footprint *footprints; /* by process */
     size_t parent_capacity, footprint_capacity;
@@ -74,7 +75,7 @@ static uint32_t process_of(struct tree *tree, uint32_t life)
                                               &tree->footprint_capacity, sizeof *footprints);
     if (footprints)
         tree->footprints = footprints;
-    if (!parents || !footprints || !jit_process_of_life(processes, life))
+    if (!parents || !footprints || !jit_process_add(processes, life))
         return NO_PROCESS;
     uint32_t index = (uint32_t)(processes->count - 1);
     parents[index] = NO_PROCESS;
@@ -90,13 +91,18 @@ static int open_tree(struct tree *tree, struct jit_processes *processes,
     tree->process = malloc((lives + 1) * sizeof *tree->process);
     tree->carrier = malloc((lives + 1) * sizeof *tree->carrier);
     tree->left = calloc(lives + 1, sizeof *tree->left);
+    tree->has_child = calloc(lives + 1, sizeof *tree->has_child);
     tree->parent = malloc((count + 1) * sizeof *tree->parent);
     tree->footprints = calloc(count + 1, sizeof *tree->footprints);
     tree->parent_capacity = tree->footprint_capacity = count + 1;
-    if (!tree->process || !tree->carrier || !tree->left || !tree->parent || !tree->footprints)
+    if (!tree->process || !tree->carrier || !tree->left || !tree->has_child || !tree->parent ||
+        !tree->footprints)
         return -1;
-    for (size_t i = 0; i < lives; i++)
+    for (size_t i = 0; i < lives; i++) {
         tree->process[i] = tree->carrier[i] = NO_PROCESS;
+        if (processes->lives.items[i].parent != NO_LIFE)
+            tree->has_child[processes->lives.items[i].parent] = true;
+    }
     for (size_t i = 0; i < count; i++) {
         tree->process[processes->items[i].life] = (uint32_t)i;
         tree->parent[i] = NO_PROCESS;
@@ -112,6 +118,7 @@ static void close_tree(struct tree *tree)
     free(tree->process);
     free(tree->carrier);
     free(tree->left);
+    free(tree->has_child);
     free(tree->parent);
 }
 
@@ -204,19 +211,11 @@ static int give_event(struct tree *tree, uint32_t from_index, const struct code_
     return 0;
 }
 
-static bool has_children(const struct process_lives *lives, uint32_t life)
-{
-    for (size_t i = 0; i < lives->count; i++)
-        if (lives->items[i].parent == life)
-            return true;
-    return false;
-}
-
 /* Give the records of process INDEX that are its children's to them. */
 static int share_out(struct tree *tree, uint32_t index)
 {
     size_t kept = 0;
-    if (!has_children(&tree->processes->lives, tree->processes->items[index].life))
+    if (!tree->has_child[tree->processes->items[index].life])
         return 0;
     for (size_t i = 0; i < tree->processes->items[index].log.event_count; i++) {
         struct jit_process *process = &tree->processes->items[index];
@@ -309,28 +308,6 @@ static int place_life(struct tree *tree, uint32_t life)
     return 0;
 }
 
-static int compare_lives(const void *left, const void *right, void *argument)
-{
-    const struct process_life *lives = argument;
-    const uint32_t *a = left, *b = right;
-    if (life_moment_before(lives[*a].begin, lives[*b].begin))
-        return -1;
-    if (life_moment_before(lives[*b].begin, lives[*a].begin))
-        return 1;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* All lives, parents before their children. */
-static uint32_t *order_lives(const struct process_lives *lives)
-{
-    uint32_t *order = malloc((lives->count + 1) * sizeof *order);
-    for (size_t i = 0; order && i < lives->count; i++)
-        order[i] = (uint32_t)i;
-    if (order && lives->count)
-        qsort_r(order, lives->count, sizeof *order, compare_lives, lives->items);
-    return order;
-}
-
 /* ---- Order and links ---- */
 
 /* Bring the processes into the order of their lives, and link them with their parents. */
@@ -409,7 +386,7 @@ static int collect_forks(struct tree *tree)
 
 static int find(struct tree *tree)
 {
-    uint32_t *order = order_lives(&tree->processes->lives);
+    uint32_t *order = process_lives_order(&tree->processes->lives);
     int result = order ? 0 : -1;
     size_t with_dumps = tree->processes->count;
     for (size_t i = 0; !result && i < with_dumps; i++)

@@ -18,10 +18,15 @@
 
 struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
 {
-    const struct process_life *begun = &processes->lives.items[life];
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i].life == life)
             return &processes->items[i];
+    return jit_process_add(processes, life);
+}
+
+struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life)
+{
+    const struct process_life *begun = &processes->lives.items[life];
     struct jit_process *items =
         array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
     if (!items)

@@ -109,6 +109,9 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
 /* The process of LIFE, made if there is none yet, which may move the others.  NULL without memory. */
 struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life);
 
+/* The same if it is known that there is none yet. */
+struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life);
+
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path);
 

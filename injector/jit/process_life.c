@@ -273,6 +273,27 @@ bool process_life_descends(const struct process_lives *lives, uint32_t life, uin
     return life == ancestor && ancestor != NO_LIFE;
 }
 
+static int compare_lives(const void *left, const void *right, void *argument)
+{
+    const struct process_life *lives = argument;
+    const uint32_t *a = left, *b = right;
+    if (life_moment_before(lives[*a].begin, lives[*b].begin))
+        return -1;
+    if (life_moment_before(lives[*b].begin, lives[*a].begin))
+        return 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+uint32_t *process_lives_order(const struct process_lives *lives)
+{
+    uint32_t *order = malloc((lives->count + 1) * sizeof *order);
+    for (size_t i = 0; order && i < lives->count; i++)
+        order[i] = (uint32_t)i;
+    if (order && lives->count)
+        qsort_r(order, lives->count, sizeof *order, compare_lives, lives->items);
+    return order;
+}
+
 void process_lives_free(struct process_lives *lives)
 {
     free(lives->items);

@@ -57,6 +57,9 @@ const struct profile_map *process_life_maps(const struct profile *profile, uint3
 /* Whether LIFE was forked from ANCESTOR, or from a life that was. */
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor);
 
+/* The numbers of all lives by begin, so that parents stand before their children.  NULL without memory; the caller frees it. */
+uint32_t *process_lives_order(const struct process_lives *lives);
+
 bool life_moment_before(struct life_moment a, struct life_moment b);
 
 void process_lives_free(struct process_lives *lives);

@@ -49,3 +49,13 @@ grows() {
 @test "a damaged record with what looks like many large ones in it" {
     grows inject prefixes 300
 }
+
+@test "children, each with a sample in what it inherited" {
+    grows inject children 300
+    grows check children 300
+}
+
+@test "children that each map a page of the arena anew" {
+    grows inject flips 300
+    grows check flips 300
+}
