@@ -45,7 +45,7 @@ struct perf_map_options;
 struct perf_map_counts {
     size_t entries;
     size_t functions; /* in the log, made of them */
-    size_t in_files;  /* entries in a mapped file, which has symbols of its own */
+    size_t in_files;  /* entries in a mapped file that has symbols there */
     size_t outside;   /* entries where nothing executable was mapped */
     size_t clipped;   /* entries that are longer than the memory they are in */
 };

@@ -24,9 +24,10 @@
 struct perf_map_search {
     const struct profile *profile;
     struct recording_host host;
-    const char *root;          /* NULL: none was given */
-    uint64_t recorded_wall_ns; /* when the recording ended, at the latest */
-    int64_t owner;             /* of the recording; -1: unknown */
+    const char *root;                  /* NULL: none was given */
+    uint64_t recorded_wall_ns;         /* when the recording ended, at the latest */
+    int64_t owner;                     /* of the recording; -1: unknown */
+    struct mapped_files *mapped_files; /* that processes mapped, as far as anybody asked */
 };
 
 void perf_map_search_begin(struct perf_map_search *search, const struct profile *profile,

@@ -1,6 +1,7 @@
 /* See perf_map_source.h. */
 #include "injector/jit/perf_map_source.h"
 
+#include "injector/jit/mapped_file.h"
 #include "injector/jit/perf_map_file.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/timeline/address_map.h"
@@ -18,8 +19,10 @@ struct surroundings {
     struct address_map
         memory; /* executable memory: the index of the map that first covered it; the last time, if a
                                   file was there in between */
-    struct address_map files;  /* a file is mapped there now; the value says nothing */
-    struct address_map dumped; /* some function of a dump was there at some time; likewise */
+    struct address_map files;         /* a file is mapped there now: the index of the map */
+    struct mapped_files *known_files; /* of all processes */
+    struct mapped_file **mapped;      /* by map, of those of known_files that are executable */
+    struct address_map dumped;        /* some function of a dump was there at some time; likewise */
 };
 
 /* Give VALUE what nobody has of [START, END). */
@@ -56,16 +59,46 @@ static bool is_executable_memory(const struct profile_map *map)
     return !map->map.data && perf_map_is_memory(&map->map);
 }
 
+/* Whether the process had mapped FILE, at the place where MAP maps it, elsewhere before; else it has now.
+ *
+ * V8 (with pointer compression: Deno, Chromium) maps the part of its own binary that has the builtins a second time, over memory
+ * that it has just reserved for code: that was never code's.  But a library may be loaded where code was before, and then
+ * the entries of the map there are that code's. */
+static bool is_mapped_again(struct mapped_file *file, const struct perf_map *map)
+{
+    const struct perf_map *before = file->seen;
+    if (before && before->pid == map->pid)
+        return map->pgoff - before->pgoff < before->len &&
+               map->start - map->pgoff != before->start - before->pgoff;
+    file->seen = map;
+    return false;
+}
+
+static int add_file(struct surroundings *around, uint32_t index)
+{
+    const struct perf_map *map = &around->maps[index].map;
+    uint64_t end = map->start + map->len;
+    if (!map->data) {
+        around->mapped[index] = mapped_files_get(around->known_files, map);
+        if (!around->mapped[index] || (is_mapped_again(around->mapped[index], map) &&
+                                       address_map_clear(&around->memory, map->start, end)))
+            return -1;
+    }
+    return address_map_set(&around->files, map->start, end, index);
+}
+
 static int survey_maps(struct surroundings *around)
 {
+    around->mapped = calloc(around->map_count + 1, sizeof *around->mapped);
+    if (!around->mapped)
+        return -1;
     for (size_t i = 0; i < around->map_count; i++) {
         const struct perf_map *map = &around->maps[i].map;
-        uint64_t end = map->start + map->len;
         int result = 0;
         if (is_executable_memory(&around->maps[i]))
-            result = add_memory(around, map->start, end, (uint32_t)i);
+            result = add_memory(around, map->start, map->start + map->len, (uint32_t)i);
         else if (!perf_map_is_memory(map))
-            result = address_map_set(&around->files, map->start, end, 0);
+            result = add_file(around, (uint32_t)i);
         if (result)
             return -1;
     }
@@ -87,6 +120,7 @@ static void free_surroundings(struct surroundings *around)
     address_map_free(&around->memory);
     address_map_free(&around->files);
     address_map_free(&around->dumped);
+    free(around->mapped);
 }
 
 /* ---- From entries to functions ---- */
@@ -122,11 +156,47 @@ static int add_unknown_to_dumps(struct reader *reader, const char *name, uint64_
     return 0;
 }
 
-static bool has_range(const struct address_map *map, uint64_t start, uint64_t end)
+/* Add those parts of [START, END), which the file of map INDEX is mapped at, in which the file has no symbols: perf names the
+ * others. */
+static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t start,
+                               uint64_t end, uint32_t index)
 {
+    const struct surroundings *around = reader->around;
+    const struct profile_map *map = &around->maps[index];
+    uint64_t to_offset = map->map.pgoff - map->map.start;
+    while (start < end) {
+        struct symbol_range symbols;
+        if (mapped_file_symbols(around->known_files, around->mapped[index], start + to_offset,
+                                &symbols))
+            return -1;
+        uint64_t free_bytes = symbols.start > start + to_offset
+                                  ? symbols.start - (start + to_offset)
+                                  : 0; /* up to the next symbols */
+        uint64_t stop = free_bytes < end - start ? start + free_bytes : end;
+        if (add_unknown_to_dumps(reader, name, start, stop, map->time_ns + 1))
+            return -1;
+        start = symbols.end - to_offset > stop ? symbols.end - to_offset : end;
+    }
+    return 0;
+}
+
+/* Add what of [START, END) lies in executable mappings of files that have no symbols there, and was never memory.  Sets
+ * *FILE if anything lies in a file. */
+static int add_in_files(struct reader *reader, const char *name, uint64_t start, uint64_t end,
+                        bool *file)
+{
+    const struct surroundings *around = reader->around;
     struct address_place place;
-    const struct address_range *range = address_map_find(map, start, &place);
-    return range && range->start < end;
+    const struct address_range *range = address_map_find(&around->files, start, &place);
+    for (; range && range->start < end; range = address_map_next(&around->files, &place)) {
+        uint64_t from = range->start > start ? range->start : start;
+        uint64_t to = range->end < end ? range->end : end;
+        *file = true;
+        if (around->mapped[range->value] && around->maps[range->value].map.filename[0] == '/' &&
+            add_unknown_to_file(reader, name, from, to, range->value))
+            return -1;
+    }
+    return 0;
 }
 
 /* RANGE holds all of the next function.  If it holds the last one too, then what is between them is named by nobody, and one
@@ -140,6 +210,20 @@ static void note_memory(struct reader *reader, const struct address_range *range
     reader->last = *range;
 }
 
+/* Add an entry that is nowhere in memory. */
+static int add_entry_of_file(struct reader *reader, const char *name, uint64_t start, uint64_t end)
+{
+    size_t functions = reader->counts->functions;
+    bool file = false;
+    if (end >= start && add_in_files(reader, name, start, end, &file))
+        return -1;
+    if (reader->counts->functions > functions)
+        reader->last = (struct address_range){0, 0, 0};
+    else
+        file ? reader->counts->in_files++ : reader->counts->outside++;
+    return 0;
+}
+
 /* An entry is there when all of it that ever was executable memory is: an arena may have grown into it.  One nanosecond
  * later, because of a function and a mapping of the same time the function comes first. */
 static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
@@ -149,11 +233,8 @@ static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
     uint64_t reach, time_ns = 0;
     struct address_place place;
     const struct address_range *range = address_map_find(&around->memory, start, &place);
-    if (end < start || !range || range->start >= end) {
-        bool file = end >= start && has_range(&around->files, start, end);
-        file ? reader->counts->in_files++ : reader->counts->outside++;
-        return 0;
-    }
+    if (end < start || !range || range->start >= end)
+        return add_entry_of_file(reader, entry->name, start, end);
     note_memory(reader, range);
     reach = range->start > start ? range->start : start;
     uint64_t first = reach;
@@ -290,6 +371,7 @@ static int take(struct jit_processes *processes, const struct perf_map_search *s
 {
     struct jit_process *process = life == NO_LIFE ? NULL : jit_process_of_life(processes, life);
     int result = -1;
+    around->known_files = search->mapped_files;
     if (process && !survey_maps(around) && !survey_dumps(around, &process->log)) {
         result = add_to_process(search, process, around, table, path, findings);
     } else {
@@ -408,11 +490,14 @@ int perf_maps_read(struct jit_processes *processes, const struct profile *profil
     struct perf_map_search search;
     uint32_t *given = calloc(options->given_count + 1, sizeof *given);
     int result = given ? 0 : failure(findings, "out of memory");
+    struct mapped_files mapped_files = {.root = options->root};
     perf_map_search_begin(&search, profile, options->root);
+    search.mapped_files = &mapped_files;
     if (!result)
         result = take_all_given(processes, &search, options, given, findings);
     if (!result && !options->only_given)
         result = take_all_found(processes, &search, given, options->given_count, findings);
     free(given);
+    mapped_files_free(&mapped_files);
     return result;
 }

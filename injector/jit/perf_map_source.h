@@ -3,9 +3,9 @@
  * A perf map says "these addresses are that function", without a time and without bytes.  Its functions are there from the
  * moment at which the process's executable memory was first mapped there:
  *
- *     profile       //anon [10, 30)          //anon [10, 50)         lib.so [60, 90)
- *     map           12-20 f  22-28 g         28-35 h                 62-70 i
- *     becomes       f, g                     h                       nothing: perf reads the library's own symbols
+ *     profile       //anon [10, 30)          //anon [10, 50)         lib.so [60, 90), with a symbol [60, 72)
+ *     map           12-20 f  22-28 g         28-35 h                 62-70 i                 75-80 j
+ *     becomes       f, g                     h                       nothing: perf names it  j
  *
  * Whoever reads a dump's functions (timeline, images) reads these too, and treats them alike.
  */

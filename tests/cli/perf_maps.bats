@@ -2,7 +2,7 @@
 # itself says, where perf reads maps wrongly (names of one or two letters, a line that replaces another, memfd).
 load helper
 
-kinds="anon memfd flip grow dump"
+kinds="anon memfd flip grow file again dump"
 
 setup_file() {
     require_perf || return 0
@@ -194,6 +194,33 @@ refused() {
 
 @test "memory that becomes executable bit by bit: every sample as the program says" {
     check_truth grow
+}
+
+@test "a mapped file: perf names what it has symbols for, the map the rest, as Deno's, which is stripped" {
+    check_truth file
+    perf script -i file.image.data -F ip,sym,dso -G --no-inline >names
+    [ "$(grep -cE ' symbol_[0-9]+ \(.*/perf-map-file\.elf\)' names)" -ge 30 ]
+    [ "$(grep -cE ' function_[0-9]+ \(.*\.dso/' names)" -ge 50 ]
+    grep -q ' 14 entries lie in files, 1 outside executable memory' file.err || complain "$(cat file.err)"
+}
+
+@test "a file mapped again over memory for code, as V8 maps its builtins: the same" {
+    check_truth again
+}
+
+@test "a file with symbols that is not there any more: its map names all, and perf none" {
+    mkdir -p "$BATS_TEST_TMPDIR/root"
+    cp "maps/perf-$(cat file.pid).map" "$BATS_TEST_TMPDIR"
+    mv perf-map-file.elf "$BATS_TEST_TMPDIR"
+    perfjit inject -q -i file.data -o "$out" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map"
+    perf script -i "$out" -F ip,sym,dso -G --no-inline >names
+    mkdir -p "$BATS_TEST_TMPDIR/root$PWD"
+    mv "$BATS_TEST_TMPDIR/perf-map-file.elf" "$BATS_TEST_TMPDIR/root$PWD"
+    perfjit inject -v -i file.data -o "$out" --root "$BATS_TEST_TMPDIR/root" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map" 2>err
+    mv "$BATS_TEST_TMPDIR/root$PWD/perf-map-file.elf" .
+    run ! grep symbol_ names
+    [ "$(grep -cE ' (function_12|function_15) ' names)" -ge 5 ]
+    grep -q '14 entries lie in files' err # by its symbols below the root
 }
 
 @test "a dump and a map: the dump first, and the map for what only it knows" {

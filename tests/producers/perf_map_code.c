@@ -6,17 +6,18 @@
  *       memfd  one arena, mapped a second time to write to it
  *       flip   the arena's protection is flipped before each function, so that it is mapped again and again
  *       grow   the arena becomes executable page by page
+ *       file   the arena is a mapped ELF file, perf-map-KIND.elf, that has symbols for every third function
+ *       again  the same file, mapped a second time over memory that was reserved for code, as V8 maps its builtins
  *       dump   as anon; and every other function is logged in a jitdump too (with PERFJIT=dump), under another name
  *
  * Writes /tmp/perf-<pid>.map by itself, prints its pid, and then calls its functions in turn.  TRUTH receives, for each
  * function, its first address, the one behind its end, and the name that it must have in the end.
  */
 #include "jitdump/jitdump.h"
+#include "tests/producers/symbol_file.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,8 +62,60 @@ static size_t emit_loop(uint8_t *to)
     return sizeof code;
 }
 
+/* Those that the arena's file names by itself, too. */
+static int is_in_file(const char *kind, size_t number)
+{
+    return (strcmp(kind, "file") == 0 || strcmp(kind, "again") == 0) && number % 3 == 0;
+}
+
+static void *map_file(void *at, int fd, size_t bytes)
+{
+    void *code = mmap(at, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd,
+                      SYMBOL_FILE_CODE_AT);
+    check(code == MAP_FAILED, "mmap");
+    return code;
+}
+
+/* Write the file, and map it.  Other memory is executable, too: else nobody looks for code. */
+static struct arena open_file_arena(const char *kind)
+{
+    char path[64];
+#if defined(__x86_64__)
+    const uint16_t machine = EM_X86_64;
+#else
+    const uint16_t machine = EM_AARCH64;
+#endif
+    struct arena arena = {.bytes = (size_t)FUNCTIONS * SLOT_BYTES};
+    struct file_symbol symbols[FUNCTIONS];
+    char names[FUNCTIONS][64];
+    size_t count = 0;
+    uint8_t *code = calloc(1, arena.bytes);
+    snprintf(path, sizeof path, "perf-map-%s.elf", kind);
+    check(!code, "calloc");
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        size_t bytes = emit_loop(code + i * SLOT_BYTES);
+        snprintf(names[i], sizeof names[i], "symbol_%02zu", i);
+        if (is_in_file(kind, i))
+            symbols[count++] = (struct file_symbol){names[i], i * SLOT_BYTES, bytes,
+                                                    STT_FUNC, STV_DEFAULT,    SYMBOL_FILE_TEXT};
+    }
+    check(write_symbol_file(path, machine, code, arena.bytes, symbols, count, SHT_SYMTAB), path);
+    int fd = open(path, O_RDONLY);
+    check(fd < 0, path);
+    uint8_t *memory = mmap(NULL, 3 * arena.bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(memory == MAP_FAILED, "mmap");
+    arena.code = map_file(NULL, fd, arena.bytes);
+    if (strcmp(kind, "again") == 0)
+        arena.code = map_file(memory + arena.bytes, fd, arena.bytes);
+    arena.copy = code;
+    return arena;
+}
+
 static struct arena open_arena(const char *kind)
 {
+    if (strcmp(kind, "file") == 0 || strcmp(kind, "again") == 0)
+        return open_file_arena(kind);
     struct arena arena = {.bytes = (size_t)FUNCTIONS * SLOT_BYTES};
     int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
     if (strcmp(kind, "memfd") == 0) {
@@ -147,6 +200,8 @@ static void make_functions(const char *kind, const struct arena *arena, FILE *ma
         write_lines(map, at, bytes, i, name);
         if (dump && i % 2)
             log_to_dump(dump, arena->copy + offset, bytes, name);
+        if (is_in_file(kind, i))
+            snprintf(name, sizeof name, "symbol_%02zu", i);
         if (truth)
             fprintf(truth, "%" PRIxPTR " %" PRIxPTR " %s\n", at, at + bytes, name);
     }

@@ -1,12 +1,13 @@
 /* What a perf map's entries become: functions of the process's log, where and when its memory allows. */
 #include "injector/jit/perf_map_source.h"
 
+#include "tests/producers/symbol_file.h"
 #include "tests/unit/profile_builder.h"
 
 enum { PID = 4711 };
 
 static struct profile_builder built;
-static char map_path[64];
+static char map_path[64], library_path[64];
 
 /* A profile, the processes found in it, and what was said. */
 struct fixture {
@@ -23,6 +24,7 @@ static int begin(void **state)
     (void)state;
     fixture = (struct fixture){0};
     snprintf(map_path, sizeof map_path, "%s/perf-%d.map", scratch, PID);
+    snprintf(library_path, sizeof library_path, "%s/library.so", scratch);
     profile_begin_one(&built);
     return 0;
 }
@@ -35,6 +37,7 @@ static int end(void **state)
     perf_file_close(&fixture.file);
     findings_free(&fixture.findings);
     remove(map_path);
+    remove(library_path);
     return 0;
 }
 
@@ -194,20 +197,81 @@ static void test_an_entry_without_size_has_its_own_address(void **state)
     assert_int_equal(process->log.function_count, 2);
 }
 
-static void test_code_in_files_and_outside_is_left_out(void **state)
+/* A file of which profile_map maps code from 0x2000 on, with symbols in [0x2000, 0x2010) and [0x2110, 0x2120). */
+static void write_library(void)
+{
+    static const uint8_t code[0x4000];
+    static const struct file_symbol symbols[] = {
+        {"f", 0x2000, 0x10, STT_FUNC, STV_DEFAULT, SYMBOL_FILE_TEXT},
+        {"g", 0x2110, 0x10, STT_FUNC, STV_DEFAULT, SYMBOL_FILE_TEXT}};
+    assert_int_equal(
+        write_symbol_file(library_path, EM_X86_64, code, sizeof code, symbols, 2, SHT_SYMTAB), 0);
+}
+
+static void test_code_outside_and_in_files_that_name_it_is_left_out(void **state)
 {
     (void)state;
+    write_library();
     map_at(100, 0x10000, 0x20000, "//anon");
-    map_at(100, 0x40000, 0x50000, "/usr/bin/node");
+    map_at(100, 0x40000, 0x42000, library_path);
+    data_map_at(100, 0x50000, 0x52000, library_path);
+    map_at(100, 0x58000, 0x59000, "[vdso]");
     data_map_at(100, 0x60000, 0x70000, "//anon");
     const struct jit_process *process =
-        read_text("10000 10 f\n40000 10 builtin\n60000 10 bytecode\n80000 10 nowhere\n"
-                  "fffffffffffffff0 f last\n");
+        read_text("10000 10 f\n40000 10 builtin\n50020 10 data\n58000 10 vdso\n60000 10 bytecode\n"
+                  "80000 10 nowhere\nfffffffffffffff0 f last\n");
     assert_count(process, 1);
-    assert_int_equal(process->perf_map_counts.entries, 5);
-    assert_int_equal(process->perf_map_counts.in_files, 1);
+    assert_int_equal(process->perf_map_counts.entries, 7);
+    assert_int_equal(process->perf_map_counts.in_files, 3);
     assert_int_equal(process->perf_map_counts.outside, 3);
     assert_int_equal(findings_lost(&fixture.findings), 0);
+}
+
+/* Deno is stripped, and its map has all of V8's builtins. */
+static void test_code_in_files_that_do_not_name_it_is_taken(void **state)
+{
+    (void)state;
+    write_library();
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(150, 0x40000, 0x42000, library_path);
+    map_at(160, 0x50000, 0x52000, "/no/such/library.so");
+    const struct jit_process *process =
+        read_text("40008 18 behind f\n40100 40 around g\n50000 10 not readable\n");
+    assert_count(process, 4);
+    assert_function(process, 0, "behind f", 0x40010, 0x40020, 151);
+    assert_function(process, 1, "around g", 0x40100, 0x40110, 151);
+    assert_function(process, 2, "around g", 0x40120, 0x40140, 151);
+    assert_function(process, 3, "not readable", 0x50000, 0x50010, 161);
+    assert_int_equal(process->perf_map_counts.in_files, 0);
+}
+
+/* V8 maps its builtins over memory that it reserved for code, so that calls are short. */
+static void test_a_file_mapped_again_over_memory_is_the_files(void **state)
+{
+    (void)state;
+    write_library();
+    map_at(50, 0x40000, 0x42000, library_path);
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(200, 0x18000, 0x1a000, library_path);
+    const struct jit_process *process =
+        read_text("10000 10 code\n18000 10 f\n18020 10 builtin\n1b000 10 more code\n");
+    assert_count(process, 3);
+    assert_function(process, 0, "code", 0x10000, 0x10010, 101);
+    assert_function(process, 1, "builtin", 0x18020, 0x18030, 201);
+    assert_function(process, 2, "more code", 0x1b000, 0x1b010, 101);
+    assert_int_equal(process->perf_map_counts.in_files, 1);
+}
+
+/* But where a library is loaded first, the entries may be of the code that was there before. */
+static void test_a_file_mapped_first_over_memory_has_no_entries(void **state)
+{
+    (void)state;
+    write_library();
+    map_at(100, 0x10000, 0x20000, "//anon");
+    map_at(200, 0x18000, 0x1a000, library_path);
+    const struct jit_process *process = read_text("18020 10 code\n");
+    assert_count(process, 1);
+    assert_function(process, 0, "code", 0x18020, 0x18030, 101);
 }
 
 /* A library was there for a while: the map, written in the end, means the memory of the end. */
@@ -376,7 +440,10 @@ int main(void)
         TEST(test_a_function_in_a_grown_arena_is_there_when_all_of_it_is),
         TEST(test_what_reaches_out_of_memory_is_clipped),
         TEST(test_an_entry_without_size_has_its_own_address),
-        TEST(test_code_in_files_and_outside_is_left_out),
+        TEST(test_code_outside_and_in_files_that_name_it_is_left_out),
+        TEST(test_code_in_files_that_do_not_name_it_is_taken),
+        TEST(test_a_file_mapped_again_over_memory_is_the_files),
+        TEST(test_a_file_mapped_first_over_memory_has_no_entries),
         TEST(test_memory_behind_a_file_is_memory_anew),
         TEST(test_maps_before_the_last_exec_do_not_count),
         TEST(test_what_a_dump_ever_covered_is_the_dumps),
