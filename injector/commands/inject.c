@@ -13,6 +13,7 @@
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
+#include "injector/image/unwinder_reset.h"
 #include "injector/interruption.h"
 #include "injector/jit/perf_map_source.h"
 #include "injector/output_file.h"
@@ -46,7 +47,7 @@ struct injection {
     struct recording in;
     struct image_draft draft;
     struct image_plan plan;
-    struct thread_list threads; /* if perf will unwind */
+    struct thread_list threads;
     struct added_maps added;
     uint64_t *dropped; /* offsets of records, ascending */
     size_t dropped_count;
@@ -229,7 +230,8 @@ static int place_tables(struct injection *run, size_t first_image,
 static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
 {
     bool stacks = perf_file_has_stacks(&run->in.input.file);
-    if (stacks && thread_list_read(&run->threads, &run->in.input.file))
+    enum reset_policy resets = unwinder_reset_policy(&run->in.input.file);
+    if (thread_list_read(&run->threads, &run->in.input.file))
         return failure(findings, "out of memory");
     if (stacks && layout == LAYOUT_IMAGE)
         layout = LAYOUT_APART;
@@ -240,7 +242,7 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
             image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
             place_tables(run, first_image, process, findings) ||
             added_maps_add(&run->added, &run->in.timelines[i], process, (uint32_t)i, &run->plan,
-                           stacks ? &run->threads : NULL, findings))
+                           &run->threads, resets, findings))
             return -1;
     }
     added_maps_sort(&run->added);

@@ -66,9 +66,19 @@ struct map_maker {
     const struct jit_process *process;
     const struct image_plan *plan;
     uint32_t process_index;
-    struct unwinder_reset *reset; /* NULL: perf will not unwind */
-    bool *has_tables;             /* by image: its tables are mapped */
+    struct thread_sweep threads;
+    enum reset_policy policy;
+    struct unwinder_reset reset;
+    bool *has_tables; /* by image: its tables are mapped */
 };
+
+static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uint64_t end,
+                  uint32_t kind, uint32_t index)
+{
+    return added_maps_append(maker->added,
+                             (struct added_map){time_ns, start, end, maker->process_index,
+                                                maker->process->pid, kind, index, 0});
+}
 
 /* The unwind tables of IMAGE become readable with its first function. */
 static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
@@ -78,10 +88,8 @@ static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
         return 0;
     maker->has_tables[index] = true;
     uint64_t start = image->base + image->tables_start;
-    return added_maps_append(maker->added,
-                             (struct added_map){time_ns, start,
-                                                start + image->hdr_bytes + image->eh_frame_bytes,
-                                                maker->process_index, ADDED_TABLES, index, 0});
+    return append(maker, time_ns, start, start + image->hdr_bytes + image->eh_frame_bytes,
+                  ADDED_TABLES, index);
 }
 
 static int add_change(struct map_maker *maker, const struct change *change)
@@ -92,9 +100,7 @@ static int add_change(struct map_maker *maker, const struct change *change)
         if (add_tables(maker, index, change->time_ns))
             return -1;
     }
-    return added_maps_append(maker->added,
-                             (struct added_map){change->time_ns, change->start, change->end,
-                                                maker->process_index, change->kind, index, 0});
+    return append(maker, change->time_ns, change->start, change->end, change->kind, index);
 }
 
 static int add_moment(struct map_maker *maker, const struct change *changes, size_t count)
@@ -139,10 +145,11 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
             if (changes[at + count].time_ns != changes[at].time_ns)
                 break;
         sort_moment(changes + at, count, maker->process->log.functions);
-        if (add_moment(maker, changes + at, count))
+        if (thread_sweep_to(&maker->threads, changes[at].time_ns) ||
+            add_moment(maker, changes + at, count))
             return -1;
-        if (maker->reset && needs_reset(maker, changes + at, count) &&
-            unwinder_reset_add(maker->reset, maker->added, changes[at].time_ns))
+        if (maker->policy != RESET_NEVER && needs_reset(maker, changes + at, count) &&
+            unwinder_reset_add(&maker->reset, maker->added, changes[at].time_ns))
             return -1;
     }
     return 0;
@@ -151,21 +158,21 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
                    const struct image_plan *plan, const struct thread_list *threads,
-                   struct findings *findings)
+                   enum reset_policy policy, struct findings *findings)
 {
-    struct unwinder_reset reset;
-    struct map_maker maker = {added, process,
-                              plan,  process_index,
-                              NULL,  calloc(plan->image_count + 1, sizeof *maker.has_tables)};
+    struct map_maker maker = {.added = added,
+                              .process = process,
+                              .plan = plan,
+                              .process_index = process_index,
+                              .threads = thread_sweep_begin(threads, process->pid),
+                              .policy = policy,
+                              .has_tables =
+                                  calloc(plan->image_count + 1, sizeof *maker.has_tables)};
     int result = -1;
-    if (threads) {
-        unwinder_reset_open(&reset, threads, process, process_index, timeline);
-        maker.reset = &reset;
-    }
+    unwinder_reset_open(&maker.reset, &maker.threads, process, process_index, timeline, policy);
     if (maker.has_tables)
         result = add_moments(&maker, timeline->changes, timeline->change_count);
-    if (threads)
-        unwinder_reset_close(&reset);
+    thread_sweep_end(&maker.threads);
     free(maker.has_tables);
     return result ? failure(findings, "out of memory") : 0;
 }
@@ -213,7 +220,7 @@ static int put_image_map(const struct added_map *map, const struct added_map_sou
         map->kind == CHANGE_UNLOADED ? NULL : &source->plan->images[map->index];
     size_t start = added_record_begin(sink, PERF_RECORD_MMAP2, image ? PERF_MISC_MMAP_BUILD_ID : 0);
     sink_u32(sink, process->pid);
-    sink_u32(sink, process->pid);
+    sink_u32(sink, map->tid);
     sink_u64(sink, map->start);
     sink_u64(sink, map->end - map->start);
     sink_u64(sink, image ? map->start - image->base : map->start);

@@ -11,16 +11,20 @@
 enum {
     ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
     ADDED_COMM, /* no maps from here on, but what makes perf forget how it unwound: see unwinder_reset.h */
-    ADDED_CLONE,       /* the process forks an invented one */
-    ADDED_RETURN,      /* which forks the process again */
-    ADDED_THREAD,      /* which makes its thread INDEX again */
-    ADDED_THREAD_NAME, /* and names it as event START of the thread list does */
+    ADDED_CLONE,  /* the thread forks an invented process */
+    ADDED_RETURN, /* which forks the process again */
+    ADDED_THREAD, /* which makes the thread again */
+    ADDED_NAME,   /* and names it as event START of the thread list does */
 };
+
+/* How perf is made to forget how it unwound a process. */
+enum reset_policy { RESET_NEVER, RESET_BY_COMM, RESET_BY_FORKS };
 
 struct added_map {
     uint64_t time_ns;
     uint64_t start, end;
     uint32_t process;  /* index */
+    uint32_t tid;
     uint32_t kind;     /* enum change_kind, or ADDED_TABLES */
     uint32_t index;    /* of the image, or of the process's map */
     uint32_t sequence; /* in which order they were added */
@@ -32,11 +36,12 @@ struct added_maps {
 };
 
 /* Turn the changes of PROCESS, number PROCESS_INDEX, into map records, one for each run of functions that share an
- * image and a moment, and one for each image's unwind tables, at its first moment.  STACKS: perf will unwind.  Returns 0, or -1 with the failure text set. */
+ * image and a moment, and one for each image's unwind tables, at its first moment; and make perf forget as POLICY says.  THREADS are
+ * those of the profile.  Returns 0, or -1 with the failure text set. */
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
                    const struct image_plan *plan, const struct thread_list *threads,
-                   struct findings *findings);
+                   enum reset_policy policy, struct findings *findings);
 
 /* Add one record.  Returns 0, or -1 without memory. */
 int added_maps_append(struct added_maps *added, struct added_map map);

@@ -23,7 +23,7 @@ void added_record_trailer(struct byte_sink *sink, const struct added_map *map,
     for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
         if (at == layout->trailer_tid_off) {
             sink_u32(sink, pid);
-            sink_u32(sink, pid);
+            sink_u32(sink, map->tid);
         } else if (at == layout->trailer_time_off) {
             sink_u64(sink, map->time_ns);
         } else {

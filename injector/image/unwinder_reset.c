@@ -4,6 +4,9 @@
 #include "injector/image/added_record.h"
 #include "injector/perf_data/perf_format.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* Linux gives out no pid of 2^22 or more. */
 #define CLONE_PID_BIT (UINT32_C(1) << 30)
 
@@ -12,59 +15,67 @@
 
 /* ---- When ---- */
 
-void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_list *threads,
+enum reset_policy unwinder_reset_policy(const struct perf_file *file)
+{
+    return perf_file_has_stacks(file) ? RESET_BY_FORKS : RESET_NEVER;
+}
+
+void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
                          const struct jit_process *process, uint32_t process_index,
-                         const struct timeline *timeline)
+                         const struct timeline *timeline, enum reset_policy policy)
 {
     uint64_t maps = process->map_count, moments = 0;
-    *reset = (struct unwinder_reset){thread_sweep_begin(threads, process->pid), process_index,
-                                     process->pid, false};
     for (size_t i = 0; i < timeline->change_count; i++) {
         const struct change *change = &timeline->changes[i];
         moments += i == 0 || change->time_ns != change[-1].time_ns;
         maps += change->kind == CHANGE_FUNCTION;
     }
-    reset->by_comm = maps * moments > MAX_MAP_COPIES;
+    *reset = (struct unwinder_reset){threads, process_index, process->pid,
+                                     policy == RESET_BY_COMM || maps * moments > MAX_MAP_COPIES};
 }
 
-void unwinder_reset_close(struct unwinder_reset *reset)
-{
-    thread_sweep_end(&reset->threads);
-}
+/* One reset, and where its records go. */
+struct reset_moment {
+    const struct unwinder_reset *reset;
+    struct added_maps *added;
+    uint64_t time_ns;
+};
 
-static int append(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns,
-                  uint32_t kind, uint32_t index, uint64_t event)
+static int append(const struct reset_moment *moment, uint32_t kind, uint32_t tid, uint64_t event)
 {
     return added_maps_append(
-        added, (struct added_map){time_ns, event, event, reset->process, kind, index, 0});
+        moment->added,
+        (struct added_map){moment->time_ns, event, event, moment->reset->process, tid, kind, 0, 0});
 }
 
 /* A thread made anew has its process's name; it may have had another. */
-static int add_threads(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns)
+static int add_thread(const struct reset_moment *moment, const struct live_thread *thread)
 {
-    if (thread_sweep_to(&reset->threads, time_ns))
+    if (thread->tid == moment->reset->pid)
+        return 0;
+    return append(moment, ADDED_THREAD, thread->tid, 0) ||
+                   (thread->name != THREAD_NO_NAME &&
+                    append(moment, ADDED_NAME, thread->tid, thread->name))
+               ? -1
+               : 0;
+}
+
+static int add_forks(const struct reset_moment *moment, const struct thread_sweep *threads)
+{
+    uint32_t pid = moment->reset->pid;
+    if (append(moment, ADDED_CLONE, pid, 0) || append(moment, ADDED_RETURN, pid, 0))
         return -1;
-    for (size_t i = 0; i < reset->threads.count; i++) {
-        const struct live_thread *thread = &reset->threads.threads[i];
-        if (thread->tid == reset->pid)
-            continue;
-        if (append(reset, added, time_ns, ADDED_THREAD, thread->tid, 0) ||
-            (thread->name != THREAD_NO_NAME &&
-             append(reset, added, time_ns, ADDED_THREAD_NAME, thread->tid, thread->name)))
+    for (size_t i = 0; i < threads->count; i++)
+        if (add_thread(moment, &threads->threads[i]))
             return -1;
-    }
     return 0;
 }
 
 int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns)
 {
-    if (reset->by_comm)
-        return append(reset, added, time_ns, ADDED_COMM, 0, 0);
-    return append(reset, added, time_ns, ADDED_CLONE, 0, 0) ||
-                   append(reset, added, time_ns, ADDED_RETURN, 0, 0) ||
-                   add_threads(reset, added, time_ns)
-               ? -1
-               : 0;
+    const struct reset_moment moment = {reset, added, time_ns};
+    return reset->by_comm ? append(&moment, ADDED_COMM, reset->pid, THREAD_NO_NAME)
+                          : add_forks(&moment, reset->threads);
 }
 
 /* ---- The records ---- */
@@ -80,24 +91,41 @@ static int put_fork(const struct added_map *map, const struct added_map_source *
     return added_record_end(sink, start);
 }
 
-/* The name in the record COMM, for thread TID of the process; nothing if COMM is too short to hold one. */
-static int put_name(const struct added_map *map, const struct added_map_source *source,
-                    struct byte_sink *sink, const struct perf_record *comm, uint32_t tid,
-                    uint16_t misc)
+/* A record of TYPE with BYTES behind the pid and tid of MAP's thread. */
+static int put_thread(const struct added_map *map, const struct added_map_source *source,
+                      struct byte_sink *sink, uint32_t type, uint16_t misc, const void *bytes,
+                      size_t size)
 {
-    const struct perf_record *witness = &source->processes[map->process].witness;
-    const struct sample_layout *layout;
-    bool has_trailer = perf_record_trailer(source->profile->file, witness, &layout) != NULL;
-    const size_t trailer_bytes = has_trailer ? layout->trailer_bytes : 0;
-    const size_t ids_bytes = PERF_RECORD_HEADER_BYTES + 8; /* header, pid, tid */
-    if (comm->size < ids_bytes + trailer_bytes)
-        return 0;
-    size_t start = added_record_begin(sink, PERF_RECORD_COMM, misc);
+    size_t start = added_record_begin(sink, type, misc);
     sink_u32(sink, source->processes[map->process].pid);
-    sink_u32(sink, tid);
-    sink_bytes(sink, comm->bytes + ids_bytes, comm->size - ids_bytes - trailer_bytes);
-    added_record_trailer(sink, map, source, witness);
+    sink_u32(sink, map->tid);
+    sink_bytes(sink, bytes, size);
+    added_record_trailer(sink, map, source, &source->processes[map->process].witness);
     return added_record_end(sink, start);
+}
+
+enum { IDS_BYTES = PERF_RECORD_HEADER_BYTES + 8 }; /* header, pid, tid */
+
+/* The name in the record COMM, for MAP's thread; nothing if COMM is too short to hold one. */
+static int put_name_of(const struct added_map *map, const struct added_map_source *source,
+                       struct byte_sink *sink, const struct perf_record *comm, uint16_t misc)
+{
+    const struct sample_layout *layout;
+    bool has_trailer = perf_record_trailer(source->profile->file, comm, &layout) != NULL;
+    const size_t trailer_bytes = has_trailer ? layout->trailer_bytes : 0;
+    if (comm->size <= IDS_BYTES + trailer_bytes)
+        return 0;
+    return put_thread(map, source, sink, PERF_RECORD_COMM, misc, comm->bytes + IDS_BYTES,
+                      comm->size - IDS_BYTES - trailer_bytes);
+}
+
+/* What perf calls a thread that has no name. */
+static int put_number(const struct added_map *map, const struct added_map_source *source,
+                      struct byte_sink *sink, uint16_t misc)
+{
+    char name[16] = "";
+    snprintf(name, sizeof name, ":%" PRIu32, map->tid);
+    return put_thread(map, source, sink, PERF_RECORD_COMM, misc, name, sizeof name);
 }
 
 /* The record that named PROCESS, or that it has inherited its name from, last before TIME_NS. */
@@ -114,23 +142,34 @@ static const struct perf_record *find_comm(const struct profile *profile,
     return NULL;
 }
 
+/* Nothing if the profile does not tell the name. */
+static int put_name(const struct added_map *map, const struct added_map_source *source,
+                    struct byte_sink *sink, uint16_t misc)
+{
+    if (map->start == THREAD_NEVER_NAMED)
+        return put_number(map, source, sink, misc);
+    if (map->start != THREAD_NO_NAME)
+        return put_name_of(map, source, sink, &source->threads->events[map->start].record, misc);
+    const struct perf_record *comm =
+        find_comm(source->profile, &source->processes[map->process], map->time_ns);
+    return comm ? put_name_of(map, source, sink, comm, misc) : 0;
+}
+
 int unwinder_reset_put(const struct added_map *map, const struct added_map_source *source,
                        struct byte_sink *sink)
 {
     uint32_t pid = source->processes[map->process].pid, clone = pid | CLONE_PID_BIT;
-    const struct perf_record *comm;
+    uint32_t tid = map->tid;
     switch (map->kind) {
     case ADDED_CLONE:
-        return put_fork(map, source, sink, (uint32_t[]){clone, pid, clone, pid});
+        return put_fork(map, source, sink, (uint32_t[]){clone, pid, clone, tid});
     case ADDED_RETURN:
         return put_fork(map, source, sink, (uint32_t[]){pid, clone, pid, clone});
     case ADDED_THREAD:
-        return put_fork(map, source, sink, (uint32_t[]){pid, pid, map->index, pid});
-    case ADDED_THREAD_NAME:
-        return put_name(map, source, sink, &source->threads->events[map->start].record, map->index,
-                        0);
+        return put_fork(map, source, sink, (uint32_t[]){pid, pid, tid, pid});
+    case ADDED_NAME:
+        return put_name(map, source, sink, 0);
     default:
-        comm = find_comm(source->profile, &source->processes[map->process], map->time_ns);
-        return comm ? put_name(map, source, sink, comm, pid, PERF_MISC_COMM_EXEC) : 0;
+        return put_name(map, source, sink, PERF_MISC_COMM_EXEC);
     }
 }

@@ -5,8 +5,9 @@
  * keeps the dead function's file as the one module at that address: nearly all of them are.
  *
  * What both keep hangs on the process's set of maps, and perf copies that set when a process forks.  So the process forks an
- * invented one, which forks the process again: a new set with the same maps.  Its other threads are made again, to share the
- * new set, and get their names back.  perf report shows nothing of it; perf script --show-task-events shows the records.
+ * invented one, which forks the process again: a new set with the same maps.  Its other threads, all that perf knows, are made
+ * again, to share the new set, and get their names back.  perf report shows nothing of it; perf script --show-task-events
+ * shows the records.
  *
  *     FORK  CLONE from PROCESS    FORK  PROCESS from CLONE    { FORK  THREAD from PROCESS   COMM  THREAD } for each thread
  *
@@ -20,20 +21,21 @@
 
 /* Where in a process's life the resets are made. */
 struct unwinder_reset {
-    struct thread_sweep threads;
+    const struct thread_sweep *threads;
     uint32_t process; /* index */
     uint32_t pid;
-    bool by_comm; /* forks would be too expensive */
+    bool by_comm; /* forks would be too expensive, or do harm */
 };
 
-/* TIMELINE tells how many resets and maps there can be at most. */
-void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_list *threads,
+/* What the recording bears. */
+enum reset_policy unwinder_reset_policy(const struct perf_file *file);
+
+/* TIMELINE tells how many resets and maps there can be at most.  THREADS is to be where the next reset is made, and outlives RESET. */
+void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
                          const struct jit_process *process, uint32_t process_index,
-                         const struct timeline *timeline);
+                         const struct timeline *timeline, enum reset_policy policy);
 
-void unwinder_reset_close(struct unwinder_reset *reset);
-
-/* Add the records of one reset, at TIME_NS, not before the last one.  Returns 0, or -1 without memory. */
+/* Add the records of one reset, at TIME_NS.  Returns 0, or -1 without memory. */
 int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns);
 
 /* Put one of those records into SINK; a name that the profile does not tell is left out.  Returns 0 or -1. */

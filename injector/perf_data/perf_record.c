@@ -113,10 +113,10 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     return true;
 }
 
-bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
-                        uint32_t *pid, uint64_t *ip)
+/* The NEEDED fields of the SAMPLE up to pid and tid.  Returns false if RECORD is none, or does not have them. */
+static bool read_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint64_t needed, uint64_t *ip, uint32_t *pid, uint32_t *tid)
 {
-    const uint64_t needed = PERF_SAMPLE_TID | (ip ? PERF_SAMPLE_IP : 0);
     if (record->type != PERF_RECORD_SAMPLE)
         return false;
     const struct sample_layout *layout = layout_of(file, record);
@@ -125,11 +125,26 @@ bool perf_record_sample(const struct perf_file *file, const struct perf_record *
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     cursor_skip(&cursor, layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
-    uint64_t addr = layout->sample_type & PERF_SAMPLE_IP ? cursor_u64(&cursor) : 0;
+    *ip = layout->sample_type & PERF_SAMPLE_IP ? cursor_u64(&cursor) : 0;
     *pid = cursor_u32(&cursor);
-    if (ip)
-        *ip = addr;
+    *tid = cursor_u32(&cursor);
     return !cursor.failed;
+}
+
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip)
+{
+    uint64_t ignored_ip;
+    uint32_t tid;
+    return ip ? read_sample(file, record, PERF_SAMPLE_TID | PERF_SAMPLE_IP, ip, pid, &tid)
+              : read_sample(file, record, PERF_SAMPLE_TID, &ignored_ip, pid, &tid);
+}
+
+bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
+                               uint32_t *pid, uint32_t *tid)
+{
+    uint64_t ip;
+    return read_sample(file, record, PERF_SAMPLE_TID, &ip, pid, tid);
 }
 
 /* What an MMAP2 has and an MMAP has not. */

@@ -50,6 +50,10 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip);
 
+/* In which thread of which process it was taken.  Returns false as above. */
+bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
+                               uint32_t *pid, uint32_t *tid);
+
 /* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
                                    const struct sample_layout **layout);

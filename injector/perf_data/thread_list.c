@@ -3,6 +3,7 @@
 
 #include "injector/array.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/thread_sightings.h"
 #include "jitdump/byte_cursor.h"
 
 #include <stdlib.h>
@@ -15,31 +16,73 @@ static bool read_event(struct thread_event *event, const struct perf_record *rec
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     *event = (struct thread_event){.record = *record, .pid = cursor_u32(&cursor)};
-    if (record->type == PERF_RECORD_COMM) {
-        event->kind = THREAD_NAMED;
+    if (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT) {
+        event->kind = record->type == PERF_RECORD_COMM ? THREAD_NAMED : THREAD_MAPPED;
+        event->exec = event->kind == THREAD_NAMED && (record->misc & PERF_MISC_COMM_EXEC);
         event->tid = cursor_u32(&cursor);
         return !cursor.failed;
     }
     uint32_t parent = cursor_u32(&cursor);
-    event->kind = record->type == PERF_RECORD_FORK ? THREAD_BORN : THREAD_ENDED;
+    event->kind = record->type == PERF_RECORD_EXIT ? THREAD_ENDED
+                  : parent == event->pid           ? THREAD_BORN
+                                                   : THREAD_FORKED;
     event->tid = cursor_u32(&cursor);
     event->creator = cursor_u32(&cursor);
     event->time_ns = cursor_u64(&cursor);
-    return !cursor.failed && (event->kind == THREAD_ENDED || parent == event->pid);
+    return !cursor.failed && (event->kind != THREAD_FORKED || event->tid == event->pid);
 }
 
-static int add_event(struct thread_list *list, const struct perf_file *file,
-                     const struct perf_record *record)
+static int add_event(struct thread_list *list, const struct thread_event *event)
 {
     struct thread_event *events =
         array_room(list->events, list->count, &list->capacity, sizeof *events);
     if (!events)
         return -1;
     list->events = events;
-    if (!read_event(&events[list->count], record))
+    events[list->count++] = *event;
+    return 0;
+}
+
+static int read_record(struct thread_list *list, struct thread_sightings *sightings,
+                       const struct perf_file *file, const struct perf_record *record)
+{
+    struct thread_event event;
+    uint64_t time_ns = 0;
+    uint32_t pid, tid;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        /* One without TID is of no thread for perf either. */
+        if (!perf_record_sample_thread(file, record, &pid, &tid))
+            return 0;
+        perf_record_time(file, record, &time_ns);
+        return thread_sightings_add(sightings, pid, tid, time_ns);
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        if (!read_event(&event, record))
+            return 0;
+        perf_record_time(file, record, &event.time_ns);
+        return add_event(list, &event);
+    default:
         return 0;
-    perf_record_time(file, record, &events[list->count].time_ns);
-    list->count++;
+    }
+}
+
+static int add_sightings(struct thread_list *list, struct thread_sightings *sightings)
+{
+    thread_sightings_reduce(sightings);
+    for (size_t i = 0; i < sightings->count; i++) {
+        const struct thread_sighting *seen = &sightings->items[i];
+        const struct thread_event event = {.time_ns = seen->time_ns,
+                                           .kind = THREAD_SAMPLED,
+                                           .pid = seen->pid,
+                                           .tid = seen->tid,
+                                           .record = {.number = UINT64_MAX}};
+        if (add_event(list, &event))
+            return -1;
+    }
     return 0;
 }
 
@@ -58,13 +101,15 @@ int thread_list_read(struct thread_list *list, const struct perf_file *file)
     struct findings told = {
         .quiet = true}; /* whoever read the profile first said what is wrong with it */
     struct perf_walk walk = perf_walk_begin(file);
+    struct thread_sightings sightings = {0};
     struct perf_record record;
     int result = 0;
     *list = (struct thread_list){0};
     while (!result && perf_walk_next(&walk, &record, &told))
-        if (record.type == PERF_RECORD_COMM || record.type == PERF_RECORD_FORK ||
-            record.type == PERF_RECORD_EXIT)
-            result = add_event(list, file, &record);
+        result = read_record(list, &sightings, file, &record);
+    if (!result)
+        result = add_sightings(list, &sightings);
+    thread_sightings_free(&sightings);
     if (list->count)
         qsort(list->events, list->count, sizeof *list->events, compare_events);
     findings_free(&told);
@@ -90,7 +135,7 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
     }
     for (end = first; end < list->count && list->events[end].pid == pid;)
         end++;
-    return (struct thread_sweep){.list = list, .next = first, .end = end};
+    return (struct thread_sweep){.list = list, .pid = pid, .next = first, .end = end};
 }
 
 static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
@@ -101,7 +146,8 @@ static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
     return NULL;
 }
 
-static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid)
+/* One that is added has no name. */
+static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid, uint64_t time_ns)
 {
     struct live_thread *thread = find(sweep, tid);
     if (thread)
@@ -111,26 +157,56 @@ static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid)
     if (!threads)
         return NULL;
     sweep->threads = threads;
-    threads[sweep->count] = (struct live_thread){tid, THREAD_NO_NAME};
+    threads[sweep->count] =
+        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED};
     return &threads[sweep->count++];
+}
+
+static void end_thread(struct thread_sweep *sweep, const struct thread_event *event)
+{
+    struct live_thread *thread = find(sweep, event->tid);
+    if (thread)
+        *thread = sweep->threads[--sweep->count];
+}
+
+/* The name that a thread has from its creator.  A main thread of which nothing was said has its own from a fork. */
+static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
+{
+    const struct live_thread *creator = find(sweep, creator_tid);
+    return creator                     ? creator->name
+           : creator_tid == sweep->pid ? THREAD_NO_NAME
+                                       : THREAD_NEVER_NAMED;
+}
+
+/* No other thread survives an exec. */
+static void keep_main(struct thread_sweep *sweep)
+{
+    const struct live_thread *main_thread = find(sweep, sweep->pid);
+    if (main_thread)
+        sweep->threads[0] = *main_thread;
+    sweep->count = main_thread != NULL;
 }
 
 static int play(struct thread_sweep *sweep, size_t index)
 {
     const struct thread_event *event = &sweep->list->events[index];
-    struct live_thread *thread = find(sweep, event->tid);
     if (event->kind == THREAD_ENDED) {
-        if (thread)
-            *thread = sweep->threads[--sweep->count];
+        end_thread(sweep, event);
         return 0;
     }
-    const struct live_thread *creator =
-        event->kind == THREAD_BORN ? find(sweep, event->creator) : NULL;
-    size_t name = event->kind == THREAD_NAMED ? index : creator ? creator->name : THREAD_NO_NAME;
-    thread = find_or_add(sweep, event->tid);
+    if (event->exec)
+        keep_main(sweep);
+    if (event->kind == THREAD_FORKED)
+        sweep->count = 0;
+    size_t born_name =
+        event->kind == THREAD_BORN ? inherited_name(sweep, event->creator) : THREAD_NEVER_NAMED;
+    struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
     if (!thread)
         return -1;
-    thread->name = name;
+    if (event->kind == THREAD_BORN)
+        *thread = (struct live_thread){event->tid, event->time_ns, born_name};
+    if (event->kind == THREAD_NAMED)
+        thread->name = index;
     return 0;
 }
 

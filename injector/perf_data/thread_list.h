@@ -1,20 +1,29 @@
-/* The threads of a profile's processes and their names, as its FORK, COMM and EXIT records tell.
+/* The threads of a profile's processes and their names.
  *
  * A thread is known from the first record that speaks of it: its FORK, or the COMM that perf record writes for what ran
- * already.  Its name is that of its last COMM, or the one that its creator had.
+ * already; or, where these are missing, a mapping that it made or a sample in it.  Its name is that of its last COMM, or the one
+ * that its creator had; perf calls one that has none ":<tid>".
  */
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
 
 #include "injector/perf_data/perf_record.h"
 
-enum thread_event_kind { THREAD_BORN, THREAD_NAMED, THREAD_ENDED };
+enum thread_event_kind {
+    THREAD_BORN,
+    THREAD_FORKED, /* the main thread, with its process */
+    THREAD_NAMED,
+    THREAD_ENDED,
+    THREAD_MAPPED,
+    THREAD_SAMPLED,
+};
 
 struct thread_event {
     uint64_t time_ns;
     uint32_t kind;
     uint32_t pid, tid;
     uint32_t creator; /* BORN: a thread of the same process */
+    bool exec;        /* NAMED: by exec, which no other thread of the process survives */
     struct perf_record record;
 };
 
@@ -23,16 +32,19 @@ struct thread_list {
     size_t count, capacity;
 };
 
-#define THREAD_NO_NAME SIZE_MAX
+#define THREAD_NO_NAME     SIZE_MAX       /* what its process was called when that was forked */
+#define THREAD_NEVER_NAMED (SIZE_MAX - 1) /* ":<tid>" */
 
 struct live_thread {
     uint32_t tid;
-    size_t name; /* index of the event whose COMM record holds its name, or THREAD_NO_NAME */
+    uint64_t since_ns;
+    size_t name; /* index of the event whose COMM record holds its name, or one of the above */
 };
 
 /* The threads of one process while time goes on. */
 struct thread_sweep {
     const struct thread_list *list;
+    uint32_t pid;
     size_t next, end; /* events */
     struct live_thread *threads;
     size_t count, capacity;

@@ -4,6 +4,7 @@
 #include "injector/check/sample_census.h"
 #include "injector/image/added_map.h"
 #include "injector/image/unwind_table.h"
+#include "injector/image/unwinder_reset.h"
 #include "injector/jit/perf_map_source.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_rewrite.h"
@@ -68,7 +69,8 @@ static int place_tables(struct run *run, size_t first_image, const struct jit_pr
 static int plan(struct run *run)
 {
     bool stacks = perf_file_has_stacks(&run->input.file);
-    if (stacks && thread_list_read(&run->threads, &run->input.file))
+    enum reset_policy resets = unwinder_reset_policy(&run->input.file);
+    if (thread_list_read(&run->threads, &run->input.file))
         return -1;
     for (size_t i = 0; i < run->processes.count; i++) {
         struct jit_process *process = &run->processes.items[i];
@@ -77,7 +79,7 @@ static int plan(struct run *run)
                            &run->findings) ||
             place_tables(run, first_image, process) ||
             added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
-                           stacks ? &run->threads : NULL, &run->findings))
+                           &run->threads, resets, &run->findings))
             return -1;
     }
     added_maps_sort(&run->added);

@@ -161,6 +161,7 @@ static uint32_t hash_of(const uint8_t *bytes, size_t size)
 
 static void inject(struct run *run, uint32_t hash)
 {
+    const struct thread_list no_threads = {0};
     static char name[] = "fuzz.dump", *path = name;
     const struct jit_clock same = {0};
     struct findings *findings = &run->findings;
@@ -181,7 +182,8 @@ static void inject(struct run *run, uint32_t hash)
     make_tables(run);
     if (hash / 3 % 64 == 0)
         write_images(run);
-    added_maps_add(&run->added, &run->timeline, &run->process, 0, &run->plan, NULL, findings);
+    added_maps_add(&run->added, &run->timeline, &run->process, 0, &run->plan, &no_threads,
+                   RESET_NEVER, findings);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -46,26 +46,27 @@ static void play(enum image_layout layout)
     assert_int_equal(findings_lost(&findings), 0);
 }
 
-static void make_maps_for(const struct thread_list *threads)
+static void make_maps_for(const struct thread_list *threads, enum reset_policy policy)
 {
     struct findings findings = {0};
     assert_int_equal(
-        added_maps_add(&added, &timeline, &built.process, 0, &plan, threads, &findings), 0);
+        added_maps_add(&added, &timeline, &built.process, 0, &plan, threads, policy, &findings), 0);
     added_maps_sort(&added);
 }
 
 static void make_maps(void)
 {
-    make_maps_for(NULL);
+    static const struct thread_list no_threads = {0};
+    make_maps_for(&no_threads, RESET_NEVER);
 }
 
 /* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for a part of a map,
- * c and r for the process that forks and comes back, T for a thread. */
+ * c and r for the process that forks and comes back. */
 static void assert_maps(const char *expected)
 {
     static const char kinds[] = {
-        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm',  [ADDED_TABLES] = 't',
-        [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r',    [ADDED_THREAD] = 'T'};
+        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm',
+        [ADDED_TABLES] = 't',    [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r'};
     char text[1024] = "";
     for (size_t i = 0, at = 0; i < added.count; i++, at = strlen(text)) {
         const struct added_map *map = &added.items[i];
@@ -151,7 +152,7 @@ static void test_reuse_names_the_image_of_the_generation(void **state)
     assert_maps("10:10000-10100=i0 20:10040-10080=i1");
 }
 
-/* Where nothing is unwound (make_maps_for(NULL), above) there is no such record. */
+/* Where nothing is unwound (make_maps, above) there is no such record. */
 static void test_reuse_makes_perf_forget_where_it_unwinds(void **state)
 {
     static const struct thread_list no_threads = {0};
@@ -160,7 +161,7 @@ static void test_reuse_makes_perf_forget_where_it_unwinds(void **state)
     build_load(&built, 20, 0x10040, 0x40);
     build_load(&built, 30, 0x20000, 0x40);
     play(LAYOUT_IMAGE);
-    make_maps_for(&no_threads);
+    make_maps_for(&no_threads, RESET_BY_FORKS);
     assert_maps("10:10000-10100=i0 20:10040-10080=i1 20:0-0=c0 20:0-0=r0 30:20000-20040=i0");
 }
 
@@ -215,14 +216,16 @@ static void test_tables_come_once_with_the_first_function(void **state)
 
 static void test_processes_are_brought_into_time_order(void **state)
 {
+    static const struct thread_list no_threads = {0};
     struct findings findings = {0};
     (void)state;
     build_load(&built, 10, 0x10000, 0x100);
     build_load(&built, 20, 0x20000, 0x100);
     play(LAYOUT_IMAGE);
     for (uint32_t process = 0; process < 3; process++)
-        assert_int_equal(
-            added_maps_add(&added, &timeline, &built.process, process, &plan, NULL, &findings), 0);
+        assert_int_equal(added_maps_add(&added, &timeline, &built.process, process, &plan,
+                                        &no_threads, RESET_NEVER, &findings),
+                         0);
     added_maps_sort(&added);
     assert_int_equal(added.count, 6);
     for (size_t i = 0; i < 6; i++) {
@@ -304,7 +307,7 @@ static void put_map(const struct added_map *map, struct perf_record *record, str
 
 static void test_record_of_an_image_carries_its_build_id(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, CHANGE_FUNCTION, 0, 0};
+    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static const uint8_t zeros[8];
     struct perf_record record;
     struct perf_map read;
@@ -315,7 +318,7 @@ static void test_record_of_an_image_carries_its_build_id(void **state)
     assert_int_equal(record.type, PERF_RECORD_MMAP2);
     assert_int_equal(record.misc, PERF_MISC_USER | PERF_MISC_MMAP_BUILD_ID);
     assert_int_equal(read.pid, 4711);
-    assert_int_equal(read.tid, 4711);
+    assert_int_equal(read.tid, 4712);
     assert_int_equal(read.pgoff, 0x10100 - 0xf000);
     assert_string_equal(read.filename, "/out/perf.jit.data.dso/jit-4711-0-a0a1a2a3.so");
     assert_int_equal(fixture.bytes[40], IMAGE_BUILD_ID_BYTES);
@@ -331,9 +334,9 @@ static void test_record_of_an_image_carries_its_build_id(void **state)
 /* perf's unwinders want one start - pgoff for all records of a file, those of its tables included. */
 static void test_all_records_of_an_image_say_one_base(void **state)
 {
-    const struct added_map maps[] = {{1, 0x10000, 0x10040, 0, CHANGE_FUNCTION, 0, 0},
-                                     {2, 0x10fff, 0x11000, 0, CHANGE_FUNCTION, 0, 0},
-                                     {3, 0x900000, 0x900100, 0, ADDED_TABLES, 0, 0}};
+    const struct added_map maps[] = {{1, 0x10000, 0x10040, 0, 4712, CHANGE_FUNCTION, 0, 0},
+                                     {2, 0x10fff, 0x11000, 0, 4712, CHANGE_FUNCTION, 0, 0},
+                                     {3, 0x900000, 0x900100, 0, 4712, ADDED_TABLES, 0, 0}};
     struct perf_record record;
     struct perf_map read;
     (void)state;
@@ -348,7 +351,7 @@ static void test_all_records_of_an_image_say_one_base(void **state)
 
 static void test_record_of_the_unloaded_names_no_file(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, CHANGE_UNLOADED, 0, 0};
+    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_UNLOADED, 0, 0};
     struct perf_record record;
     struct perf_map read;
     (void)state;
@@ -366,7 +369,7 @@ static void test_record_of_the_unloaded_names_no_file(void **state)
 static void test_part_of_a_map_is_the_map_with_other_bounds(void **state)
 {
     static const uint32_t types[] = {PERF_RECORD_MMAP, PERF_RECORD_MMAP2};
-    const struct added_map map = {77, 0x11000, 0x12000, 0, CHANGE_MAP, 0, 0};
+    const struct added_map map = {77, 0x11000, 0x12000, 0, 4712, CHANGE_MAP, 0, 0};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct perf_record record;
@@ -387,7 +390,7 @@ static void test_trailers_of_every_layout(void **state)
 {
     static const uint64_t bits[] = {PERF_SAMPLE_TID, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
                                     PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, CHANGE_FUNCTION, 0, 0};
+    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     (void)state;
     for (unsigned set = 0; set < 32; set++) {
         uint64_t sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME;
@@ -399,7 +402,7 @@ static void test_trailers_of_every_layout(void **state)
         put_map(&map, &record, &read);
         struct profile_builder *builder = &fixture.builder;
         size_t start = builder->sink.size;
-        profile_put_trailer(builder, 0, 4711, 1234);
+        profile_put_trailer(builder, 0, 4712, 1234);
         size_t bytes = builder->sink.size - start;
         assert_memory_equal(record.bytes + record.size - bytes, builder->bytes + start, bytes);
         close_fixture();
@@ -408,7 +411,7 @@ static void test_trailers_of_every_layout(void **state)
 
 static void test_records_fit_with_the_longest_path(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, CHANGE_FUNCTION, 0, 0};
+    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     char directory[4096];
     struct perf_record record;
     struct perf_map read;
@@ -424,7 +427,7 @@ static void test_records_fit_with_the_longest_path(void **state)
 
 static void test_a_path_that_is_too_long_is_refused(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, CHANGE_FUNCTION, 0, 0};
+    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static char directory[1 << 17];
     static uint8_t room[1 << 18];
     (void)state;

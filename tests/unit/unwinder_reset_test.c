@@ -12,11 +12,14 @@ static struct profile_builder builder;
 static struct perf_file file;
 static struct profile profile;
 static struct thread_list threads;
+static size_t last_record; /* where it begins */
+static uint64_t
+    mapped_ns; /* when thread 4712 maps memory: where it is not to be in the way, late */
 
 static void add_task(uint32_t type, const uint32_t *ids, size_t count, const char *name,
                      uint64_t time)
 {
-    size_t start = profile_begin_record(&builder, type, 0);
+    size_t start = last_record = profile_begin_record(&builder, type, 0);
     for (size_t i = 0; i < count; i++)
         sink_u32(&builder.sink, ids[i]);
     if (name)
@@ -24,6 +27,15 @@ static void add_task(uint32_t type, const uint32_t *ids, size_t count, const cha
     else
         sink_u64(&builder.sink, time);
     profile_put_trailer(&builder, 0, PID, time);
+    profile_end_record(&builder, start);
+}
+
+static void add_sample(uint32_t tid, uint64_t time)
+{
+    size_t start = profile_begin_record(&builder, PERF_RECORD_SAMPLE, PERF_MISC_USER);
+    profile_put_field(&builder, 0, PERF_SAMPLE_IP, 0x401000);
+    profile_put_trailer(&builder, 0, tid, time);
+    sink_u64(&builder.sink, 1); /* period */
     profile_end_record(&builder, start);
 }
 
@@ -48,13 +60,14 @@ static int begin(void **state)
     (void)state;
     profile_begin_one(&builder);
     threads = (struct thread_list){0};
+    mapped_ns = 1000;
     return 0;
 }
 
 static void open_profile(void)
 {
     struct findings findings = {0};
-    profile_map(&builder, PERF_RECORD_MMAP2, 0, 0x10000, 0x4000, "//anon", 77);
+    profile_map(&builder, PERF_RECORD_MMAP2, 0, 0x10000, 0x4000, "//anon", mapped_ns);
     profile_end_records(&builder);
     open_built_profile(&builder, &file);
     assert_int_equal(profile_read(&profile, &file, &findings), 0);
@@ -88,7 +101,9 @@ static void assert_threads(uint64_t time, const char *expected)
         size_t name = sweep.threads[i].name;
         snprintf(text + at, sizeof text - at, "%s%u=%.7s", i ? " " : "", sweep.threads[i].tid,
                  name == THREAD_NO_NAME ? "-"
-                                        : (const char *)threads.events[name].record.bytes + 16);
+                 : name == THREAD_NEVER_NAMED
+                     ? ":"
+                     : (const char *)threads.events[name].record.bytes + 16);
     }
     assert_string_equal(text, expected);
     thread_sweep_end(&sweep);
@@ -120,7 +135,7 @@ static void test_records_are_played_by_time_and_not_by_place(void **state)
     add_name(PID, 20, "worker1", 30);
     add_fork(PID, PID, 20, PID, 20);
     open_profile();
-    assert_threads(25, "20=-");
+    assert_threads(25, "20=-"); /* the main thread's, whatever that is */
     assert_threads(30, "20=worker1");
     assert_threads(60, "");
 }
@@ -144,6 +159,46 @@ static void test_a_thread_that_ran_before_is_known_by_its_name(void **state)
     assert_threads(0, "20=worker1");
 }
 
+static void test_what_no_record_introduces_is_known_by_what_it_does(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_sample(20, 30); /* the file's order is not that of time */
+    add_sample(20, 20);
+    add_sample(20, 25);
+    add_fork(PID, PID, 40, 20, 40);
+    add_exit(20, 50);
+    add_sample(20, 51); /* its last one in the kernel */
+    mapped_ns = 60;
+    open_profile();
+    assert_threads(19, "4711=program");
+    assert_threads(20, "20=: 4711=program");
+    assert_threads(40, "20=: 40=: 4711=program");
+    assert_threads(59, "40=: 4711=program");
+    assert_threads(60, "40=: 4711=program 4712=:");
+}
+
+static void test_no_other_thread_survives_an_exec(void **state)
+{
+    (void)state;
+    add_fork(PID, PID, 20, PID, 20);
+    add_name(PID, PID, "program", 30);
+    builder.bytes[last_record + 5] |= PERF_MISC_COMM_EXEC >> 8;
+    open_profile();
+    assert_threads(29, "20=-");
+    assert_threads(30, "4711=program");
+}
+
+static void test_a_pid_that_is_used_again_has_new_threads(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_name(PID, 20, "worker1", 20);
+    add_fork(PID, PID - 1, PID, PID - 1, 30);
+    open_profile();
+    assert_threads(30, "4711=-");
+}
+
 /* ---- The records ---- */
 
 static struct jit_process process;
@@ -152,16 +207,24 @@ static struct added_maps added;
 static uint8_t bytes[ADDED_MAP_MAX_BYTES];
 
 /* Make a reset at each of COUNT times, 100 apart from 100 on. */
-static void make_resets(size_t count)
+static void make_resets_by(size_t count, enum reset_policy policy)
 {
+    struct thread_sweep sweep = thread_sweep_begin(&threads, PID);
     struct unwinder_reset reset;
     added = (struct added_maps){0};
     process = (struct jit_process){
         .pid = PID, .maps = profile.maps, .map_count = 1, .witness = profile.maps[0].record};
-    unwinder_reset_open(&reset, &threads, &process, 0, &timeline);
-    for (size_t i = 0; i < count; i++)
+    unwinder_reset_open(&reset, &sweep, &process, 0, &timeline, policy);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(thread_sweep_to(&sweep, 100 * (i + 1)), 0);
         assert_int_equal(unwinder_reset_add(&reset, &added, 100 * (i + 1)), 0);
-    unwinder_reset_close(&reset);
+    }
+    thread_sweep_end(&sweep);
+}
+
+static void make_resets(size_t count)
+{
+    make_resets_by(count, RESET_BY_FORKS);
 }
 
 /* Record INDEX, read as any other of the file. */
@@ -229,6 +292,21 @@ static void test_reset_brings_threads_and_their_names_back(void **state)
     assert_int_equal(record.misc, PERF_MISC_USER);
     assert_ids((uint32_t[]){PID, 20}, 2);
     assert_memory_equal(bytes + 16, "worker1", 8);
+    free(added.items);
+}
+
+static void test_a_thread_without_a_name_keeps_its_number(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_sample(20, 20);
+    open_profile();
+    make_resets(1);
+    assert_int_equal(added.count, 4);
+    assert_fork(2, PID, PID, 20, PID);
+    assert_int_equal(put(3).type, PERF_RECORD_COMM);
+    assert_ids((uint32_t[]){PID, 20}, 2);
+    assert_string_equal((char *)bytes + 16, ":20");
     free(added.items);
 }
 
@@ -304,6 +382,10 @@ int main(void)
         RESET_TEST(test_reset_brings_threads_and_their_names_back),
         RESET_TEST(test_where_forks_cost_too_much_the_process_execs_under_its_name),
         RESET_TEST(test_an_exec_without_a_name_is_left_out),
+        RESET_TEST(test_what_no_record_introduces_is_known_by_what_it_does),
+        RESET_TEST(test_no_other_thread_survives_an_exec),
+        RESET_TEST(test_a_pid_that_is_used_again_has_new_threads),
+        RESET_TEST(test_a_thread_without_a_name_keeps_its_number),
         RESET_TEST(test_a_name_cut_short_is_left_out),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
