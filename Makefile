@@ -65,7 +65,7 @@ FUZZERS    := $(patsubst %,$(BUILD)/fuzzers/%,$(FUZZ_NAMES))
 
 AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
-STATIC     := $(BUILD)/static/unwind_shapes $(BUILD)/static/tinyjit
+STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: bench bench-quick all tests setup demo check check-new-perf fuzz fuzzers torture tsan install clean format FORCE
@@ -253,6 +253,7 @@ format:
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
+$(BUILD)/static/thread_turns: $(BUILD)/tests/producers/thread_turns.o $(LIBJITDUMP)
 $(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 $(STATIC):
 	@mkdir -p $(@D)

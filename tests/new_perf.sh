@@ -85,6 +85,37 @@ run_tinyjit() { # LAYOUT OPTION...
     awk '{ exit !($2 > 200 && ($4 + $6) * 1000 >= $2 * 995) }' "$build/chains.txt"
 }
 
+# ---- Threads ----
+
+# A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (image/added_map.h).  Every sample is judged by
+# the program's own log; what is no JIT code stays as it was.
+run_turns() { # RECORD_OPTIONS ARGUMENT...
+    local options=$1 page
+    shift
+    rm -rf "$work" && mkdir -p "$work/dump"
+    PERFJIT=dump JITDUMPDIR=$work/dump perf record -q -k mono -e cpu-clock -F 2000 $options -o "$work/perf.data" \
+        "$build/static/thread_turns" -s 0.5 "$@" "$work/truth" >/dev/null 2>&1
+    "$build/perfjit" inject -q -i "$work/perf.data" -o "$work/perf.jit.data"
+    mkdir -p "$root$build/static" && cp "$build/static/thread_turns" "$root$build/static/"
+    new_script perf.jit.data -G --no-inline --ns -F pid,tid,time,ip,sym |
+        "$build/producers/truth_check" -m 1 "$work/truth" >"$build/score.txt" 2>"$build/wrong.txt"
+    echo "# $(paste -sd';' "$build/score.txt")"
+    head -3 "$build/wrong.txt"
+    page=$(sed -n 's/^# arena \(.*\)... .*/\1/p' "$work/truth")
+    for form in perf.data perf.jit.data; do
+        new_script $form -G --no-inline --ns -F comm,pid,tid,time,ip,sym,symoff,dso | grep -v " $page[0-9a-f]\{3\} " >"$build/$form.txt"
+    done
+    diff "$build/perf.data.txt" "$build/perf.jit.data.txt" | head -3
+    cmp -s "$build/perf.data.txt" "$build/perf.jit.data.txt" &&
+        grep -qE '^samples [0-9]{3,} .* wrong 0 missing 0 ' "$build/score.txt"
+}
+
+for options in -g '--call-graph dwarf,1024'; do
+    check "new perf knows the threads of a process: $options" run_turns "$options"
+    check "new perf knows them when the main thread has ended: $options" run_turns "$options" -e
+    check "new perf knows those that begin after that: $options" run_turns "$options" -e -l
+done
+
 # ---- What the new perf records: build-ids in the maps, COMPRESSED2, more in every attribute ----
 
 # new_perf COMMAND...: perf in the chroot with the kernel's events, which it finds in sysfs.

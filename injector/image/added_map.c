@@ -75,9 +75,9 @@ struct map_maker {
 static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uint64_t end,
                   uint32_t kind, uint32_t index)
 {
-    return added_maps_append(maker->added,
-                             (struct added_map){time_ns, start, end, maker->process_index,
-                                                maker->process->pid, kind, index, 0});
+    return added_maps_append(
+        maker->added, (struct added_map){time_ns, start, end, maker->process_index,
+                                         thread_sweep_speaker(&maker->threads), kind, index, 0});
 }
 
 /* The unwind tables of IMAGE become readable with its first function. */
@@ -155,6 +155,56 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
     return 0;
 }
 
+/* Threads that become known when the main thread has ended get their maps from a new one. */
+struct late_threads {
+    bool exist;
+    uint64_t main_end_ns;
+};
+
+static int find_late_threads(struct late_threads *late, const struct thread_list *threads,
+                             const struct jit_process *process)
+{
+    struct thread_sweep sweep = thread_sweep_begin(threads, process->pid);
+    uint64_t end_ns = process->next.time_ns ? process->next.time_ns - 1 : UINT64_MAX;
+    int result = thread_sweep_to(&sweep, end_ns);
+    *late = (struct late_threads){sweep.late, sweep.main_end_ns};
+    thread_sweep_end(&sweep);
+    return result;
+}
+
+/* Give the new main thread what the process has when the first one ends, and what comes later. */
+static int repeat_for_late_threads(struct map_maker *maker, size_t first, uint64_t main_end_ns)
+{
+    struct added_maps *added = maker->added;
+    for (size_t i = first, end = added->count; i < end; i++) {
+        struct added_map map = added->items[i];
+        if (map.kind >= ADDED_COMM || map.kind == CHANGE_MAP)
+            continue;
+        map.tid = maker->process->pid;
+        if (map.time_ns <= main_end_ns)
+            map.time_ns = main_end_ns + 1;
+        if (added_maps_append(added, map))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_all(struct map_maker *maker, const struct thread_list *threads,
+                   struct timeline *timeline)
+{
+    struct late_threads late;
+    size_t first = maker->added->count;
+    if (!maker->has_tables || find_late_threads(&late, threads, maker->process))
+        return -1;
+    if (late.exist && maker->policy == RESET_BY_FORKS)
+        maker->policy = RESET_BY_COMM; /* forks would make one set of maps of the two */
+    unwinder_reset_open(&maker->reset, &maker->threads, maker->process, maker->process_index,
+                        timeline, maker->policy);
+    if (add_moments(maker, timeline->changes, timeline->change_count))
+        return -1;
+    return late.exist ? repeat_for_late_threads(maker, first, late.main_end_ns) : 0;
+}
+
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
                    const struct image_plan *plan, const struct thread_list *threads,
@@ -168,10 +218,7 @@ int added_maps_add(struct added_maps *added, struct timeline *timeline,
                               .policy = policy,
                               .has_tables =
                                   calloc(plan->image_count + 1, sizeof *maker.has_tables)};
-    int result = -1;
-    unwinder_reset_open(&maker.reset, &maker.threads, process, process_index, timeline, policy);
-    if (maker.has_tables)
-        result = add_moments(&maker, timeline->changes, timeline->change_count);
+    int result = add_all(&maker, threads, timeline);
     thread_sweep_end(&maker.threads);
     free(maker.has_tables);
     return result ? failure(findings, "out of memory") : 0;

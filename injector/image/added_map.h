@@ -15,6 +15,7 @@ enum {
     ADDED_RETURN, /* which forks the process again */
     ADDED_THREAD, /* which makes the thread again */
     ADDED_NAME,   /* and names it as event START of the thread list does */
+    ADDED_EXIT,   /* the thread, which had ended before, ends again */
 };
 
 /* How perf is made to forget how it unwound a process. */
@@ -24,7 +25,7 @@ struct added_map {
     uint64_t time_ns;
     uint64_t start, end;
     uint32_t process;  /* index */
-    uint32_t tid;
+    uint32_t tid;      /* of a thread of the process that lives then */
     uint32_t kind;     /* enum change_kind, or ADDED_TABLES */
     uint32_t index;    /* of the image, or of the process's map */
     uint32_t sequence; /* in which order they were added */
@@ -37,7 +38,11 @@ struct added_maps {
 
 /* Turn the changes of PROCESS, number PROCESS_INDEX, into map records, one for each run of functions that share an
  * image and a moment, and one for each image's unwind tables, at its first moment; and make perf forget as POLICY says.  THREADS are
- * those of the profile.  Returns 0, or -1 with the failure text set. */
+ * those of the profile.  Returns 0, or -1 with the failure text set.
+ *
+ * perf has one set of maps for the threads of a process, which it finds through the thread of each record.  When the main thread has
+ * ended, perf 7 has two: that of the threads that it knew, and that of a new main thread, for those that it meets later.  Where there
+ * are such threads, the maps go into both. */
 int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
                    const struct image_plan *plan, const struct thread_list *threads,

@@ -63,27 +63,38 @@ static int add_thread(const struct reset_moment *moment, const struct live_threa
 static int add_forks(const struct reset_moment *moment, const struct thread_sweep *threads)
 {
     uint32_t pid = moment->reset->pid;
-    if (append(moment, ADDED_CLONE, pid, 0) || append(moment, ADDED_RETURN, pid, 0))
+    if (append(moment, ADDED_CLONE, thread_sweep_speaker(threads), 0) ||
+        append(moment, ADDED_RETURN, pid, 0))
         return -1;
     for (size_t i = 0; i < threads->count; i++)
         if (add_thread(moment, &threads->threads[i]))
             return -1;
-    return 0;
+    return threads->main_ended ? append(moment, ADDED_EXIT, pid, 0) : 0;
+}
+
+static int add_comm(const struct reset_moment *moment, const struct thread_sweep *threads)
+{
+    uint32_t tid = thread_sweep_speaker(threads);
+    uint64_t name = THREAD_NO_NAME;
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->threads[i].tid == tid)
+            name = threads->threads[i].name;
+    return append(moment, ADDED_COMM, tid, name);
 }
 
 int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns)
 {
     const struct reset_moment moment = {reset, added, time_ns};
-    return reset->by_comm ? append(&moment, ADDED_COMM, reset->pid, THREAD_NO_NAME)
-                          : add_forks(&moment, reset->threads);
+    return reset->by_comm ? add_comm(&moment, reset->threads) : add_forks(&moment, reset->threads);
 }
 
 /* ---- The records ---- */
 
-static int put_fork(const struct added_map *map, const struct added_map_source *source,
-                    struct byte_sink *sink, const uint32_t pid_ppid_tid_ptid[4])
+/* A FORK, or an EXIT, which is laid out alike. */
+static int put_task(const struct added_map *map, const struct added_map_source *source,
+                    struct byte_sink *sink, uint32_t type, const uint32_t pid_ppid_tid_ptid[4])
 {
-    size_t start = added_record_begin(sink, PERF_RECORD_FORK, 0);
+    size_t start = added_record_begin(sink, type, 0);
     for (size_t i = 0; i < 4; i++)
         sink_u32(sink, pid_ppid_tid_ptid[i]);
     sink_u64(sink, map->time_ns);
@@ -162,11 +173,13 @@ int unwinder_reset_put(const struct added_map *map, const struct added_map_sourc
     uint32_t tid = map->tid;
     switch (map->kind) {
     case ADDED_CLONE:
-        return put_fork(map, source, sink, (uint32_t[]){clone, pid, clone, tid});
+        return put_task(map, source, sink, PERF_RECORD_FORK, (uint32_t[]){clone, pid, clone, tid});
     case ADDED_RETURN:
-        return put_fork(map, source, sink, (uint32_t[]){pid, clone, pid, clone});
+        return put_task(map, source, sink, PERF_RECORD_FORK, (uint32_t[]){pid, clone, pid, clone});
     case ADDED_THREAD:
-        return put_fork(map, source, sink, (uint32_t[]){pid, pid, tid, pid});
+        return put_task(map, source, sink, PERF_RECORD_FORK, (uint32_t[]){pid, pid, tid, pid});
+    case ADDED_EXIT:
+        return put_task(map, source, sink, PERF_RECORD_EXIT, (uint32_t[]){pid, pid, tid, pid});
     case ADDED_NAME:
         return put_name(map, source, sink, 0);
     default:

@@ -11,6 +11,8 @@
  *
  *     FORK  CLONE from PROCESS    FORK  PROCESS from CLONE    { FORK  THREAD from PROCESS   COMM  THREAD } for each thread
  *
+ * If the main thread has ended, another one forks, and the main thread that was made ends at once: EXIT.
+ *
  * perf copies all maps each time.  Where that would be too many copies, one COMM record says that the process has execed, under
  * the name that it has: that helps libunwind alone, and costs nothing.
  */

@@ -167,6 +167,10 @@ static void end_thread(struct thread_sweep *sweep, const struct thread_event *ev
     struct live_thread *thread = find(sweep, event->tid);
     if (thread)
         *thread = sweep->threads[--sweep->count];
+    if (event->tid == sweep->pid) {
+        sweep->main_ended = true;
+        sweep->main_end_ns = event->time_ns;
+    }
 }
 
 /* The name that a thread has from its creator.  A main thread of which nothing was said has its own from a fork. */
@@ -176,6 +180,15 @@ static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_
     return creator                     ? creator->name
            : creator_tid == sweep->pid ? THREAD_NO_NAME
                                        : THREAD_NEVER_NAMED;
+}
+
+/* The kernel's last samples in a main thread may come behind its EXIT. */
+static void note_main(struct thread_sweep *sweep, const struct thread_event *event, bool new)
+{
+    if (event->tid == event->pid && event->kind != THREAD_SAMPLED)
+        sweep->main_ended = sweep->late = false;
+    else if (event->tid != event->pid && new)
+        sweep->late = sweep->main_ended;
 }
 
 /* No other thread survives an exec. */
@@ -200,6 +213,7 @@ static int play(struct thread_sweep *sweep, size_t index)
         sweep->count = 0;
     size_t born_name =
         event->kind == THREAD_BORN ? inherited_name(sweep, event->creator) : THREAD_NEVER_NAMED;
+    size_t count = sweep->count;
     struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
     if (!thread)
         return -1;
@@ -207,6 +221,7 @@ static int play(struct thread_sweep *sweep, size_t index)
         *thread = (struct live_thread){event->tid, event->time_ns, born_name};
     if (event->kind == THREAD_NAMED)
         thread->name = index;
+    note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);
     return 0;
 }
 
@@ -216,6 +231,19 @@ int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns)
         if (play(sweep, sweep->next++))
             return -1;
     return 0;
+}
+
+uint32_t thread_sweep_speaker(const struct thread_sweep *sweep)
+{
+    const struct live_thread *oldest = NULL;
+    if (!sweep->main_ended)
+        return sweep->pid;
+    for (size_t i = 0; i < sweep->count; i++) {
+        const struct live_thread *thread = &sweep->threads[i];
+        if (thread->tid != sweep->pid && (!oldest || thread->since_ns < oldest->since_ns))
+            oldest = thread;
+    }
+    return oldest ? oldest->tid : sweep->pid;
 }
 
 void thread_sweep_end(struct thread_sweep *sweep)

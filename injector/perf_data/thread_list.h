@@ -48,6 +48,9 @@ struct thread_sweep {
     size_t next, end; /* events */
     struct live_thread *threads;
     size_t count, capacity;
+    bool main_ended; /* the main thread has */
+    bool late;       /* and another one became known after that */
+    uint64_t main_end_ns;
 };
 
 /* Read the records of FILE.  Returns 0, or -1 without memory.  Release with thread_list_free in either case. */
@@ -60,6 +63,10 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
 /* Go on to TIME_NS, which is not before the last one: SWEEP->threads are those that live then, the main thread among them.
  * Returns 0, or -1 without memory. */
 int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
+
+/* A thread to speak for the process: the main thread, or if that has ended the one that lives longest.  perf 7 forgets a thread that
+ * has ended, and would make an empty main thread of whatever is said of it. */
+uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);
 

@@ -1,4 +1,4 @@
-# Threads that perf knows by their samples alone.  The program is producers/thread_turns, whose log says what ran.
+# Threads that perf knows in unusual ways: by their samples alone, or whose main thread has ended.  The program is producers/thread_turns, whose log says what ran.
 load helper
 
 turns=$BUILD/producers/thread_turns
@@ -21,18 +21,24 @@ recorded() {
     record perf.data "${options[@]}" "$turns" "${@:2}" truth
 }
 
+# injected [STATUS]: where the whole machine was recorded, other programs may have left things that are lost.
 injected() {
     run --separate-stderr perfjit inject -i perf.data -o perf.jit.data
-    exits 0
-    perfjit inject -q -i - -o - --dso-dir stream.dso <perf.data >perf.jit.stream
+    [ "$status" -eq "${1:-0}" ] || exits 0
+    perfjit inject -q -i - -o - --dso-dir stream.dso <perf.data >perf.jit.stream || [ $? -eq "$status" ]
 }
 
-# The samples of DATA without their chains, as FIELDS.
+tid_of() {
+    awk -v label="$1" '$1 == "run" && $8 == label { print $3; exit }' truth
+}
+
+# The program's samples in DATA without their chains, as FIELDS.
 leaves() {
+    local options=(--pid "$(tid_of main)" -G -F "$2" --ns --no-inline)
     if [[ $1 == *.stream ]]; then
-        perf script -i - -G -F "$2" --ns --no-inline <"$1"
+        perf script -i - "${options[@]}" <"$1"
     else
-        perf script -i "$1" -G -F "$2" --ns --no-inline
+        perf script -i "$1" "${options[@]}"
     fi
 }
 
@@ -69,8 +75,14 @@ events() {
     perf script -i "$1" --show-task-events --show-mmap-events --ns | grep -F PERF_RECORD_
 }
 
-tid_of() {
-    awk -v label="$1" '$1 == "run" && $8 == label { print $3; exit }' truth
+# How many maps of JIT code in DATA match PATTERN in "PID/TID BEFORE|AFTER" the main thread's end.
+maps_of() {
+    events "$1" | awk -v pid="$(awk '$1 == "run" { print $2; exit }' truth)" -v pattern="$2" '
+        index($0, "PERF_RECORD_EXIT(" pid ":" pid ")") { over = 1 }
+        /PERF_RECORD_MMAP2.*\.dso\/jit-/ && match($0, /MMAP2 [0-9]+\/[0-9]+/) {
+            if (substr($0, RSTART + 6, RLENGTH - 6) (over ? " AFTER" : " BEFORE") ~ pattern) count++
+        }
+        END { print count + 0 }'
 }
 
 # ---- Threads that no record introduces ----
@@ -79,9 +91,63 @@ tid_of() {
     [ "$(id -u)" = 0 ] && [ "$(nproc)" -ge 2 ] || skip "only root can record a CPU, and there must be another one"
     recorded -C 0 $dwarf -- -m 0 -s 0.5
     run ! grep -F "FORK($(tid_of main):$(tid_of worker))" <(events perf.data)
-    injected
+    injected 3
     right main worker
     others_are_the_same
     # perf's own name for it.
     leaves perf.jit.data comm,tid | grep -qE "^ *:$(tid_of worker) +$(tid_of worker)" || complain "$(leaves perf.jit.data comm,tid | sort | uniq -c)"
+}
+
+# ---- A main thread that has ended ----
+
+# ended OPTION...: what comes when the main thread has ended is said of the worker.
+ended() {
+    recorded "$@" -- -e -s 0.5
+    injected
+    right main worker
+    others_are_the_same
+    local pid
+    pid=$(tid_of main)
+    [ "$(maps_of perf.jit.data "^$pid/$pid BEFORE")" -ge 5 ]
+    [ "$(maps_of perf.jit.data "^$pid/$(tid_of worker) AFTER")" -ge 50 ]
+    [ "$(maps_of perf.jit.data "^$pid/$pid AFTER")" -eq 0 ] || complain "maps for a thread that has ended: $(events perf.jit.data)"
+}
+
+@test "a main thread that has ended: maps are added for one that lives" {
+    ended -g
+}
+
+@test "a main thread that has ended: the same with stacks, and it ends again after each reset" {
+    ended $dwarf
+    local pid clone resets
+    pid=$(tid_of main)
+    clone=$((pid | 1 << 30))
+    events perf.jit.data | sed -n "/EXIT($pid:$pid)/,\$p" >after.txt
+    resets=$(grep -c "FORK($clone:$clone):($pid:$(tid_of worker))" after.txt)
+    [ "$resets" -ge 50 ]
+    [ "$(grep -c "FORK($pid:$pid):($clone:$clone)" after.txt)" -eq "$resets" ]
+    [ "$(grep -c "EXIT($pid:$pid)" after.txt)" -eq $((resets + 1)) ]
+}
+
+# late OPTION...: a thread that is begun after that has its maps, in perf 7, from a new main thread.
+late() {
+    recorded "$@" -- -e -l -s 0.5
+    injected
+    right main worker late
+    others_are_the_same
+    local pid before after
+    pid=$(tid_of main)
+    before=$(maps_of perf.jit.data "^$pid/$pid BEFORE")
+    after=$(maps_of perf.jit.data "^$pid/$(tid_of worker) AFTER")
+    [ "$before" -ge 5 ] && [ "$after" -ge 50 ]
+    [ "$(maps_of perf.jit.data "^$pid/$pid AFTER")" -eq $((before + after)) ] || complain "$(events perf.jit.data)"
+}
+
+@test "a thread that begins when the main thread has ended: all maps are added for a new main thread too" {
+    late -g
+}
+
+@test "a thread that begins when the main thread has ended: the same with stacks" {
+    late $dwarf
+    run ! grep -E 'FORK\(([0-9]+):\1\):\(10[0-9]{8}' <(events perf.jit.data)
 }

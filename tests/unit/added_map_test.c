@@ -61,18 +61,20 @@ static void make_maps(void)
 }
 
 /* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for a part of a map,
- * c and r for the process that forks and comes back. */
+ * c and r for the process that forks and comes back, C for one that execs; "@tid" if another than the main thread speaks. */
 static void assert_maps(const char *expected)
 {
     static const char kinds[] = {
-        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm',
-        [ADDED_TABLES] = 't',    [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r'};
+        [CHANGE_FUNCTION] = 'i', [CHANGE_UNLOADED] = 'u', [CHANGE_MAP] = 'm', [ADDED_TABLES] = 't',
+        [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r',    [ADDED_COMM] = 'C'};
     char text[1024] = "";
     for (size_t i = 0, at = 0; i < added.count; i++, at = strlen(text)) {
         const struct added_map *map = &added.items[i];
         assert_int_equal(map->process, 0);
         snprintf(text + at, sizeof text - at, "%s%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=%c%" PRIu32,
                  i ? " " : "", map->time_ns, map->start, map->end, kinds[map->kind], map->index);
+        if (map->tid != BUILT_PID)
+            sprintf(text + strlen(text), "@%" PRIu32, map->tid);
     }
     assert_string_equal(text, expected);
 }
@@ -163,6 +165,84 @@ static void test_reuse_makes_perf_forget_where_it_unwinds(void **state)
     play(LAYOUT_IMAGE);
     make_maps_for(&no_threads, RESET_BY_FORKS);
     assert_maps("10:10000-10100=i0 20:10040-10080=i1 20:0-0=c0 20:0-0=r0 30:20000-20040=i0");
+}
+
+/* ---- Threads ---- */
+
+/* Code that comes when the main thread has ended, and before; made into maps as POLICY says. */
+static void make_maps_around_the_end(struct thread_event *events, size_t count,
+                                     enum reset_policy policy)
+{
+    struct thread_list threads = {.events = events, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        events[i].pid = events[i].creator = BUILT_PID;
+        events[i].tid = events[i].tid ? events[i].tid : BUILT_PID;
+    }
+    build_load(&built, 10, 0x10000, 0x100);
+    build_load(&built, 20, 0x20000, 0x100);
+    build_load(&built, 30, 0x20040, 0x40);
+    play(LAYOUT_IMAGE);
+    make_maps_for(&threads, policy);
+}
+
+static void test_when_the_main_thread_has_ended_another_one_speaks(void **state)
+{
+    struct thread_event events[] = {{.time_ns = 5, .kind = THREAD_BORN, .tid = 7},
+                                    {.time_ns = 6, .kind = THREAD_BORN, .tid = 8},
+                                    {.time_ns = 15, .kind = THREAD_ENDED},
+                                    {.time_ns = 25, .kind = THREAD_ENDED, .tid = 7}};
+    (void)state;
+    make_maps_around_the_end(events, 4, RESET_NEVER);
+    assert_maps("10:10000-10100=i0 20:20000-20100=i0@7 30:20040-20080=i1@8");
+}
+
+static void test_a_sample_behind_its_end_does_not_revive_the_main_thread(void **state)
+{
+    struct thread_event events[] = {{.time_ns = 5, .kind = THREAD_BORN, .tid = 7},
+                                    {.time_ns = 15, .kind = THREAD_ENDED},
+                                    {.time_ns = 16, .kind = THREAD_SAMPLED}};
+    (void)state;
+    make_maps_around_the_end(events, 3, RESET_NEVER);
+    assert_maps("10:10000-10100=i0 20:20000-20100=i0@7 30:20040-20080=i1@7");
+}
+
+static void test_a_new_life_of_the_pid_has_a_main_thread(void **state)
+{
+    for (size_t kind = 0; kind < 3; kind++) {
+        struct thread_event events[] = {
+            {.time_ns = 5, .kind = THREAD_BORN, .tid = 7},
+            {.time_ns = 15, .kind = THREAD_ENDED},
+            {.time_ns = 16,
+             .kind = (enum thread_event_kind[]){THREAD_FORKED, THREAD_NAMED, THREAD_MAPPED}[kind]}};
+        begin(state);
+        make_maps_around_the_end(events, 3, RESET_NEVER);
+        assert_maps("10:10000-10100=i0 20:20000-20100=i0 30:20040-20080=i1");
+        if (kind < 2)
+            end(state);
+    }
+}
+
+/* Those that come later share the maps of a new main thread. */
+static void test_late_threads_have_all_maps_as_well(void **state)
+{
+    struct thread_event events[] = {{.time_ns = 5, .kind = THREAD_BORN, .tid = 7},
+                                    {.time_ns = 15, .kind = THREAD_ENDED},
+                                    {.time_ns = 35, .kind = THREAD_BORN, .tid = 8}};
+    (void)state;
+    make_maps_around_the_end(events, 3, RESET_NEVER);
+    assert_maps("10:10000-10100=i0 16:10000-10100=i0 20:20000-20100=i0@7 20:20000-20100=i0 "
+                "30:20040-20080=i1@7 30:20040-20080=i1");
+}
+
+static void test_late_threads_are_not_made_again(void **state)
+{
+    struct thread_event events[] = {{.time_ns = 5, .kind = THREAD_BORN, .tid = 7},
+                                    {.time_ns = 15, .kind = THREAD_ENDED},
+                                    {.time_ns = 16, .kind = THREAD_SAMPLED, .tid = 8}};
+    (void)state;
+    make_maps_around_the_end(events, 3, RESET_BY_FORKS);
+    assert_maps("10:10000-10100=i0 16:10000-10100=i0 20:20000-20100=i0@7 20:20000-20100=i0 "
+                "30:20040-20080=i1@7 30:ffffffffffffffff-ffffffffffffffff=C0@7 30:20040-20080=i1");
 }
 
 /* Pieces of one function stay pieces, with the other function's record between them. */
@@ -453,6 +533,11 @@ int main(void)
         MAPS_TEST(test_images_are_not_joined),
         MAPS_TEST(test_reuse_names_the_image_of_the_generation),
         MAPS_TEST(test_reuse_makes_perf_forget_where_it_unwinds),
+        MAPS_TEST(test_when_the_main_thread_has_ended_another_one_speaks),
+        MAPS_TEST(test_a_sample_behind_its_end_does_not_revive_the_main_thread),
+        MAPS_TEST(test_a_new_life_of_the_pid_has_a_main_thread),
+        MAPS_TEST(test_late_threads_have_all_maps_as_well),
+        MAPS_TEST(test_late_threads_are_not_made_again),
         MAPS_TEST(test_pieces_of_a_function_are_not_joined),
         MAPS_TEST(test_what_is_gone_comes_before_what_is_new),
         MAPS_TEST(test_part_of_a_dropped_map_keeps_its_number),

@@ -199,6 +199,33 @@ static void test_a_pid_that_is_used_again_has_new_threads(void **state)
     assert_threads(30, "4711=-");
 }
 
+static uint32_t speaker(uint64_t time)
+{
+    struct thread_sweep sweep = thread_sweep_begin(&threads, PID);
+    assert_int_equal(thread_sweep_to(&sweep, time), 0);
+    uint32_t tid = thread_sweep_speaker(&sweep);
+    thread_sweep_end(&sweep);
+    return tid;
+}
+
+static void test_the_oldest_thread_speaks_when_the_main_thread_has_ended(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_fork(PID, PID, 30, PID, 20);
+    add_fork(PID, PID, 20, PID, 30);
+    add_exit(PID, 40);
+    add_sample(PID, 41);
+    add_exit(30, 50);
+    add_exit(20, 60);
+    open_profile();
+    assert_int_equal(speaker(39), PID);
+    assert_int_equal(speaker(40), 30);
+    assert_int_equal(speaker(49), 30);
+    assert_int_equal(speaker(50), 20);
+    assert_int_equal(speaker(60), PID); /* there is no better one */
+}
+
 /* ---- The records ---- */
 
 static struct jit_process process;
@@ -310,6 +337,42 @@ static void test_a_thread_without_a_name_keeps_its_number(void **state)
     free(added.items);
 }
 
+static void test_when_the_main_thread_has_ended_another_one_forks(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_fork(PID, PID, 20, PID, 20);
+    add_exit(PID, 50);
+    open_profile();
+    make_resets(1);
+    assert_int_equal(added.count, 5);
+    assert_fork(0, CLONE, PID, CLONE, 20);
+    assert_fork(1, PID, CLONE, PID, CLONE);
+    assert_fork(2, PID, PID, 20, PID);
+    assert_int_equal(put(3).type, PERF_RECORD_COMM);
+    assert_int_equal(put(4).type, PERF_RECORD_EXIT);
+    assert_ids((uint32_t[]){PID, PID, PID, PID}, 4);
+    free(added.items);
+}
+
+static void test_where_forks_would_do_harm_a_living_thread_execs_under_its_name(void **state)
+{
+    (void)state;
+    add_name(PID, PID, "program", 10);
+    add_name(PID, 20, "worker1", 20);
+    add_exit(PID, 150);
+    open_profile();
+    make_resets_by(2, RESET_BY_COMM);
+    assert_int_equal(added.count, 2);
+    assert_int_equal(put(0).misc, PERF_MISC_USER | PERF_MISC_COMM_EXEC);
+    assert_ids((uint32_t[]){PID, PID}, 2);
+    assert_memory_equal(bytes + 16, "program", 8);
+    put(1);
+    assert_ids((uint32_t[]){PID, 20}, 2);
+    assert_memory_equal(bytes + 16, "worker1", 8);
+    free(added.items);
+}
+
 /* A timeline in which each of COUNT functions comes at a moment of its own. */
 static void build_timeline(size_t count)
 {
@@ -385,7 +448,10 @@ int main(void)
         RESET_TEST(test_what_no_record_introduces_is_known_by_what_it_does),
         RESET_TEST(test_no_other_thread_survives_an_exec),
         RESET_TEST(test_a_pid_that_is_used_again_has_new_threads),
+        RESET_TEST(test_the_oldest_thread_speaks_when_the_main_thread_has_ended),
         RESET_TEST(test_a_thread_without_a_name_keeps_its_number),
+        RESET_TEST(test_when_the_main_thread_has_ended_another_one_forks),
+        RESET_TEST(test_where_forks_would_do_harm_a_living_thread_execs_under_its_name),
         RESET_TEST(test_a_name_cut_short_is_left_out),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
