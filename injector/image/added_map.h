@@ -11,11 +11,12 @@
 enum {
     ADDED_TABLES = CHANGE_MAP + 1, /* the map through which an image's unwind tables are read */
     ADDED_COMM, /* no maps from here on, but what makes perf forget how it unwound: see unwinder_reset.h */
-    ADDED_CLONE,  /* the thread forks an invented process */
-    ADDED_RETURN, /* which forks the process again */
-    ADDED_THREAD, /* which makes the thread again */
-    ADDED_NAME,   /* and names it as event START of the thread list does */
-    ADDED_EXIT,   /* the thread, which had ended before, ends again */
+    ADDED_CLONE,      /* the thread forks an invented process */
+    ADDED_RETURN,     /* which forks the process again */
+    ADDED_THREAD,     /* which makes the thread again */
+    ADDED_NAME,       /* and names it as event START of the thread list does */
+    ADDED_NAMESPACES, /* and puts it where that says */
+    ADDED_EXIT,       /* the thread, which had ended before, ends again */
 };
 
 /* How perf is made to forget how it unwound a process. */

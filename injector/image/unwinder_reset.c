@@ -17,7 +17,9 @@
 
 enum reset_policy unwinder_reset_policy(const struct perf_file *file)
 {
-    return perf_file_has_stacks(file) ? RESET_BY_FORKS : RESET_NEVER;
+    if (!perf_file_has_stacks(file))
+        return RESET_NEVER;
+    return perf_file_has_tracepoints(file) ? RESET_BY_COMM : RESET_BY_FORKS;
 }
 
 void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
@@ -48,16 +50,21 @@ static int append(const struct reset_moment *moment, uint32_t kind, uint32_t tid
         (struct added_map){moment->time_ns, event, event, moment->reset->process, tid, kind, 0, 0});
 }
 
+static int add_namespaces(const struct reset_moment *moment, const struct live_thread *thread)
+{
+    return thread->namespaces == THREAD_NO_NAMESPACES
+               ? 0
+               : append(moment, ADDED_NAMESPACES, thread->tid, thread->namespaces);
+}
+
 /* A thread made anew has its process's name; it may have had another. */
 static int add_thread(const struct reset_moment *moment, const struct live_thread *thread)
 {
-    if (thread->tid == moment->reset->pid)
-        return 0;
-    return append(moment, ADDED_THREAD, thread->tid, 0) ||
-                   (thread->name != THREAD_NO_NAME &&
-                    append(moment, ADDED_NAME, thread->tid, thread->name))
-               ? -1
-               : 0;
+    if (thread->tid != moment->reset->pid &&
+        (append(moment, ADDED_THREAD, thread->tid, 0) ||
+         (thread->name != THREAD_NO_NAME && append(moment, ADDED_NAME, thread->tid, thread->name))))
+        return -1;
+    return add_namespaces(moment, thread);
 }
 
 static int add_forks(const struct reset_moment *moment, const struct thread_sweep *threads)
@@ -166,6 +173,14 @@ static int put_name(const struct added_map *map, const struct added_map_source *
     return comm ? put_name_of(map, source, sink, comm, misc) : 0;
 }
 
+static int put_namespaces(const struct added_map *map, const struct added_map_source *source,
+                          struct byte_sink *sink)
+{
+    const struct perf_record *record = &source->threads->events[map->start].record;
+    return put_thread(map, source, sink, PERF_RECORD_NAMESPACES, 0, record->bytes + IDS_BYTES,
+                      thread_namespaces_bytes(record));
+}
+
 int unwinder_reset_put(const struct added_map *map, const struct added_map_source *source,
                        struct byte_sink *sink)
 {
@@ -180,6 +195,8 @@ int unwinder_reset_put(const struct added_map *map, const struct added_map_sourc
         return put_task(map, source, sink, PERF_RECORD_FORK, (uint32_t[]){pid, pid, tid, pid});
     case ADDED_EXIT:
         return put_task(map, source, sink, PERF_RECORD_EXIT, (uint32_t[]){pid, pid, tid, pid});
+    case ADDED_NAMESPACES:
+        return put_namespaces(map, source, sink);
     case ADDED_NAME:
         return put_name(map, source, sink, 0);
     default:

@@ -6,15 +6,16 @@
  *
  * What both keep hangs on the process's set of maps, and perf copies that set when a process forks.  So the process forks an
  * invented one, which forks the process again: a new set with the same maps.  Its other threads, all that perf knows, are made
- * again, to share the new set, and get their names back.  perf report shows nothing of it; perf script --show-task-events
- * shows the records.
+ * again, to share the new set, and get their names and namespaces back.  perf report and perf script show nothing of it, but for
+ * report --tasks and script --show-task-events.
  *
- *     FORK  CLONE from PROCESS    FORK  PROCESS from CLONE    { FORK  THREAD from PROCESS   COMM  THREAD } for each thread
+ *     FORK  CLONE from PROCESS    FORK  PROCESS from CLONE    { FORK  THREAD from PROCESS   COMM, NAMESPACES  THREAD } for each thread
  *
  * If the main thread has ended, another one forks, and the main thread that was made ends at once: EXIT.
  *
  * perf copies all maps each time.  Where that would be too many copies, one COMM record says that the process has execed, under
- * the name that it has: that helps libunwind alone, and costs nothing.
+ * the name that it has: that helps libunwind alone, and costs nothing.  The same where an event is a tracepoint: perf trace and perf
+ * sched keep what they count with perf's thread, and would lose it with each fork.
  */
 #ifndef PERFJIT_UNWINDER_RESET_H
 #define PERFJIT_UNWINDER_RESET_H

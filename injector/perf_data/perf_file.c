@@ -87,7 +87,8 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     const uint8_t *entry = file->data + offset;
     event->attr = (struct perf_section){offset, attr_bytes};
     struct byte_cursor cursor = byte_cursor_over(entry, attr_bytes, false);
-    cursor_skip(&cursor, PERF_ATTR_SAMPLE_TYPE);
+    event->type = cursor_u32(&cursor);
+    cursor_skip(&cursor, PERF_ATTR_SAMPLE_TYPE - 4);
     uint64_t sample_type = cursor_u64(&cursor);
     cursor_skip(&cursor, PERF_ATTR_FLAGS - PERF_ATTR_SAMPLE_TYPE - 8);
     uint64_t flags = cursor_u64(&cursor);
@@ -387,6 +388,14 @@ bool perf_file_has_stacks(const struct perf_file *file)
 {
     for (size_t i = 0; i < file->event_count; i++)
         if (file->events[i].layout.sample_type & PERF_SAMPLE_STACK_USER)
+            return true;
+    return false;
+}
+
+bool perf_file_has_tracepoints(const struct perf_file *file)
+{
+    for (size_t i = 0; i < file->event_count; i++)
+        if (file->events[i].type == PERF_TYPE_TRACEPOINT)
             return true;
     return false;
 }

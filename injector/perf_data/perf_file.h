@@ -30,6 +30,7 @@ struct sample_layout {
 /* One event of the recording (an evsel). */
 struct perf_event {
     struct sample_layout layout;
+    uint32_t type; /* of the perf_event_attr */
     bool use_clockid;
     int32_t clockid;
     struct perf_section attr; /* its perf_event_attr */
@@ -77,6 +78,9 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
 
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
+
+/* Whether some event is a tracepoint: perf trace, perf sched and others make their tables of these. */
+bool perf_file_has_tracepoints(const struct perf_file *file);
 
 /* Whether every event was recorded with -k CLOCKID. */
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid);

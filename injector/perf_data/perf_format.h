@@ -69,7 +69,8 @@ enum {
     PERF_BUILD_ID_BYTES = 20,
     PERF_AUXTRACE_BYTES = 48,
     PERF_NAMESPACE_BYTES = 16,
-    PERF_NAMESPACE_PID = 3, /* which of a NAMESPACES record's links */
+    PERF_NAMESPACES_MOST = 64, /* in one record; Linux 6 has 7 */
+    PERF_NAMESPACE_PID = 3,    /* which of a NAMESPACES record's links */
     PERF_NAMESPACE_MOUNT = 5,
 };
 
@@ -87,6 +88,7 @@ enum {
     PERF_ATTR_CLOCKID = 92,
 };
 
+#define PERF_TYPE_TRACEPOINT    2 /* of an attr */
 #define PERF_ATTR_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_ATTR_USE_CLOCKID   (UINT64_C(1) << 25)
 

@@ -10,6 +10,17 @@
 
 /* ---- Reading ---- */
 
+size_t thread_namespaces_bytes(const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES + 8); /* pid, tid */
+    uint64_t links = cursor_u64(&cursor);
+    if (cursor.failed || links > PERF_NAMESPACES_MOST)
+        return 0;
+    cursor_skip(&cursor, links * PERF_NAMESPACE_BYTES);
+    return cursor.failed ? 0 : 8 + links * PERF_NAMESPACE_BYTES;
+}
+
 /* What RECORD says of a thread of its own process.  Returns false if it says nothing of that kind. */
 static bool read_event(struct thread_event *event, const struct perf_record *record)
 {
@@ -17,10 +28,13 @@ static bool read_event(struct thread_event *event, const struct perf_record *rec
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     *event = (struct thread_event){.record = *record, .pid = cursor_u32(&cursor)};
     if (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT) {
-        event->kind = record->type == PERF_RECORD_COMM ? THREAD_NAMED : THREAD_MAPPED;
+        event->kind = record->type == PERF_RECORD_COMM         ? THREAD_NAMED
+                      : record->type == PERF_RECORD_NAMESPACES ? THREAD_NAMESPACES
+                                                               : THREAD_MAPPED;
         event->exec = event->kind == THREAD_NAMED && (record->misc & PERF_MISC_COMM_EXEC);
         event->tid = cursor_u32(&cursor);
-        return !cursor.failed;
+        return !cursor.failed &&
+               (event->kind != THREAD_NAMESPACES || thread_namespaces_bytes(record));
     }
     uint32_t parent = cursor_u32(&cursor);
     event->kind = record->type == PERF_RECORD_EXIT ? THREAD_ENDED
@@ -61,6 +75,7 @@ static int read_record(struct thread_list *list, struct thread_sightings *sighti
     case PERF_RECORD_EXIT:
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
+    case PERF_RECORD_NAMESPACES:
         if (!read_event(&event, record))
             return 0;
         perf_record_time(file, record, &event.time_ns);
@@ -158,7 +173,8 @@ static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid,
         return NULL;
     sweep->threads = threads;
     threads[sweep->count] =
-        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED};
+        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED,
+                             THREAD_NO_NAMESPACES};
     return &threads[sweep->count++];
 }
 
@@ -218,9 +234,11 @@ static int play(struct thread_sweep *sweep, size_t index)
     if (!thread)
         return -1;
     if (event->kind == THREAD_BORN)
-        *thread = (struct live_thread){event->tid, event->time_ns, born_name};
+        *thread = (struct live_thread){event->tid, event->time_ns, born_name, THREAD_NO_NAMESPACES};
     if (event->kind == THREAD_NAMED)
         thread->name = index;
+    if (event->kind == THREAD_NAMESPACES)
+        thread->namespaces = index;
     note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);
     return 0;
 }

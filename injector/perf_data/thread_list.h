@@ -1,4 +1,4 @@
-/* The threads of a profile's processes and their names.
+/* The threads of a profile's processes, their names and namespaces.
  *
  * A thread is known from the first record that speaks of it: its FORK, or the COMM that perf record writes for what ran
  * already; or, where these are missing, a mapping that it made or a sample in it.  Its name is that of its last COMM, or the one
@@ -16,6 +16,7 @@ enum thread_event_kind {
     THREAD_ENDED,
     THREAD_MAPPED,
     THREAD_SAMPLED,
+    THREAD_NAMESPACES, /* what it is in from here on */
 };
 
 struct thread_event {
@@ -32,13 +33,15 @@ struct thread_list {
     size_t count, capacity;
 };
 
-#define THREAD_NO_NAME     SIZE_MAX       /* what its process was called when that was forked */
-#define THREAD_NEVER_NAMED (SIZE_MAX - 1) /* ":<tid>" */
+#define THREAD_NO_NAME       SIZE_MAX       /* what its process was called when that was forked */
+#define THREAD_NEVER_NAMED   (SIZE_MAX - 1) /* ":<tid>" */
+#define THREAD_NO_NAMESPACES SIZE_MAX
 
 struct live_thread {
     uint32_t tid;
     uint64_t since_ns;
     size_t name; /* index of the event whose COMM record holds its name, or one of the above */
+    size_t namespaces; /* likewise, of its NAMESPACES record */
 };
 
 /* The threads of one process while time goes on. */
@@ -55,6 +58,9 @@ struct thread_sweep {
 
 /* Read the records of FILE.  Returns 0, or -1 without memory.  Release with thread_list_free in either case. */
 int thread_list_read(struct thread_list *list, const struct perf_file *file);
+
+/* How many bytes behind pid and tid of RECORD, a NAMESPACES, say what the thread is in; 0: it is damaged. */
+size_t thread_namespaces_bytes(const struct perf_record *record);
 
 void thread_list_free(struct thread_list *list);
 

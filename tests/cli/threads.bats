@@ -1,4 +1,5 @@
-# Threads that perf knows in unusual ways: by their samples alone, or whose main thread has ended.  The program is producers/thread_turns, whose log says what ran.
+# Threads that perf knows in unusual ways: by their samples alone, or whose main thread has ended.  And what perf keeps with a thread
+# besides its maps.  The program is producers/thread_turns, whose log says what ran.
 load helper
 
 turns=$BUILD/producers/thread_turns
@@ -150,4 +151,50 @@ late() {
 @test "a thread that begins when the main thread has ended: the same with stacks" {
     late $dwarf
     run ! grep -E 'FORK\(([0-9]+):\1\):\(10[0-9]{8}' <(events perf.jit.data)
+}
+
+# ---- What perf keeps with a thread ----
+
+# same_output PATTERN LINES COMMAND...: perf COMMAND says the same before and after, in LINES lines or more that match PATTERN.
+same_output() {
+    perf "$3" -i perf.data "${@:4}" 2>&1 | grep -v '^#' >before.txt
+    perf "$3" -i perf.jit.data "${@:4}" 2>&1 | grep -v '^#' >after.txt
+    [ "$(grep -c "$1" before.txt)" -ge "$2" ] || complain "perf ${*:3} says too little: $(cat before.txt)"
+    same after.txt before.txt || complain "perf ${*:3}"
+}
+
+@test "namespaces stay with their threads" {
+    recorded $dwarf --namespaces -- -s 0.5
+    injected
+    right main worker
+    same_output thread_turns 2 report --stdio -g none --no-children -s cgroup_id,pid,comm
+}
+
+# stacks_and OPTIONS TRACEPOINT...: stacks of the timer alone, so that no record is lost.
+stacks_and() {
+    local tracepoint options=()
+    local all=$1
+    shift
+    for tracepoint in "$@"; do
+        options+=(-e "$tracepoint")
+    done
+    perf record -q $all -e "${options[1]}" -o try.data true 2>/dev/null || skip "no tracepoints here"
+    perf record -q -k mono -m 1024 -F 2000 $all -e cpu-clock/call-graph=dwarf,stack-size=1024/ "${options[@]}" -o perf.data \
+        "$turns" -s 0.5 truth
+    injected 3
+    run ! grep -E 'FORK.*[:(]10[0-9]{8}[:)]' <(events perf.jit.data)
+}
+
+@test "perf trace counts the same system calls" {
+    stacks_and "" raw_syscalls:sys_enter raw_syscalls:sys_exit
+    same_output thread_turns 10 trace
+    same_output events, 2 trace -s
+}
+
+@test "perf sched sees the same threads" {
+    stacks_and -a sched:sched_switch sched:sched_stat_runtime sched:sched_wakeup sched:sched_migrate_task
+    local what
+    for what in latency "latency -p" timehist "timehist -s"; do
+        same_output thread_turns 1 sched $what
+    done
 }

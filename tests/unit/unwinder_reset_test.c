@@ -39,6 +39,22 @@ static void add_sample(uint32_t tid, uint64_t time)
     profile_end_record(&builder, start);
 }
 
+/* For a thread that is in LINKS namespaces, numbered from FIRST on; a damaged record is too short for them. */
+static void add_namespaces(uint32_t tid, uint64_t links, uint64_t first, bool damaged,
+                           uint64_t time)
+{
+    size_t start = profile_begin_record(&builder, PERF_RECORD_NAMESPACES, 0);
+    sink_u32(&builder.sink, PID);
+    sink_u32(&builder.sink, tid);
+    sink_u64(&builder.sink, links);
+    for (uint64_t i = 0; i < links && !damaged; i++) {
+        sink_u64(&builder.sink, 4);
+        sink_u64(&builder.sink, first + i);
+    }
+    profile_put_trailer(&builder, 0, tid, time);
+    profile_end_record(&builder, start);
+}
+
 static void add_fork(uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid, uint64_t time)
 {
     add_task(PERF_RECORD_FORK, (uint32_t[]){pid, ppid, tid, ptid}, 4, NULL, time);
@@ -355,6 +371,36 @@ static void test_when_the_main_thread_has_ended_another_one_forks(void **state)
     free(added.items);
 }
 
+static void assert_namespaces(size_t index, uint32_t tid, uint64_t first)
+{
+    assert_int_equal(put(index).type, PERF_RECORD_NAMESPACES);
+    assert_ids((uint32_t[]){PID, tid}, 2);
+    assert_int_equal(perf_get_u64(bytes + 16), 2);
+    assert_int_equal(perf_get_u64(bytes + 24), 4);
+    assert_int_equal(perf_get_u64(bytes + 32), first);
+    assert_int_equal(perf_get_u64(bytes + 48), first + 1);
+}
+
+static void test_reset_brings_namespaces_back(void **state)
+{
+    (void)state;
+    add_namespaces(PID, 2, 70, false, 5);
+    add_name(PID, PID, "program", 10);
+    builder.bytes[last_record + 5] |= PERF_MISC_COMM_EXEC >> 8; /* they survive that */
+    add_fork(PID, PID, 20, PID, 20);
+    add_namespaces(20, 2, 80, false, 20);
+    add_namespaces(20, 2, 90, false, 30);
+    add_namespaces(20, 2, 95, true, 40);
+    add_namespaces(20, 1000, 97, false, 40);
+    open_profile();
+    make_resets(1);
+    assert_int_equal(added.count, 6);
+    assert_namespaces(2, PID, 70);
+    assert_fork(3, PID, PID, 20, PID);
+    assert_namespaces(5, 20, 90);
+    free(added.items);
+}
+
 static void test_where_forks_would_do_harm_a_living_thread_execs_under_its_name(void **state)
 {
     (void)state;
@@ -451,6 +497,7 @@ int main(void)
         RESET_TEST(test_the_oldest_thread_speaks_when_the_main_thread_has_ended),
         RESET_TEST(test_a_thread_without_a_name_keeps_its_number),
         RESET_TEST(test_when_the_main_thread_has_ended_another_one_forks),
+        RESET_TEST(test_reset_brings_namespaces_back),
         RESET_TEST(test_where_forks_would_do_harm_a_living_thread_execs_under_its_name),
         RESET_TEST(test_a_name_cut_short_is_left_out),
     };
