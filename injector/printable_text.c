@@ -52,17 +52,25 @@ void printable_put(FILE *stream, const char *text)
     }
 }
 
+/* Without memory a long line is cut: better than none, where a lack of memory is what it tells of. */
 void printable_line(FILE *stream, const char *format, ...)
 {
-    char *text = NULL;
-    va_list arguments;
+    char small[1024], *text = small;
+    va_list arguments, again;
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
+    va_copy(again, arguments);
+    int length = vsnprintf(small, sizeof small, format, arguments);
+    if (length >= (int)sizeof small) {
+        text = malloc((size_t)length + 1);
+        if (text)
+            vsnprintf(text, (size_t)length + 1, format, again);
+    }
+    va_end(again);
     va_end(arguments);
-    printable_put(stream, text ? text : "perfjit: out of memory");
+    printable_put(stream, text ? text : small);
     putc('\n', stream);
-    free(text);
+    if (text != small)
+        free(text);
 }
 
 char *printable_copy(const char *text)

@@ -30,7 +30,7 @@ static int open_one(struct given_dump *given, const char *path, struct findings 
     }
     if (!jit_dump_name_pid(path, &number))
         return failure(findings, "%s: %s", path, cause);
-    finding(findings, FINDING_DUMP_UNUSABLE, "%s, which was named by hand: %s", path, cause);
+    finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, cause);
     return 0;
 }
 

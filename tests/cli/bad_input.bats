@@ -114,7 +114,7 @@ all=$(seq 0 19 | xargs)
 
 # What was just done is no advice.
 @test "a dump named with --jitdump is not there: 3, and it is not said to name it with --jitdump" {
-    injected 3 "1 x dump that can't be used" "gone/jit-7.dump, which was named by hand: No such file or directory" -- \
+    injected 3 "1 x dump that can't be used" "gone/jit-7.dump: No such file or directory" -- \
         -i "$sound" --jitdump gone/jit-7.dump
     [[ $stderr != *"--jitdump"* ]] || complain "it said: $stderr"
     [ "$(named)" = "$all" ]

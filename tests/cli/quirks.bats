@@ -30,10 +30,15 @@ check() {
     [ "$(cat names)" = "$names" ] || complain "$quirk: names $(cat names) instead of $names"
 }
 
+# How many lines were said, but for the one that counts what nobody logged, `?` above.
+lines_said() {
+    grep -vc 'samples in JIT code stay \[unknown\]' <<<"$stderr"
+}
+
 # What is repaired has status 0, and nothing else is told.
 repaired() { # QUIRK COUNT [NAMES]
     check "$1" 0 "${3:-?,alpha,beta,gamma}" "perfjit: repaired: $2 x $1; -v tells more" " 0 parts of the input skipped"
-    [ "$(wc -l <<<"$stderr")" -eq 2 ] || complain "more is said: $stderr"
+    [ "$(lines_said)" -eq 2 ] || complain "more is said: $stderr"
     run --separate-stderr perfjit inject -v -i perf.data -o out.data
     says "perfjit: repaired: $2 x $1: " "Seen in: " "    first: $PWD/dump/jit-"
 }
@@ -44,7 +49,7 @@ machine_of_elf() {
 
 @test "a sound dump: nothing is told" {
     check sound 0 '?,alpha,beta,gamma' " 0 parts of the input skipped"
-    [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    [ "$(lines_said)" -eq 1 ]
 }
 
 @test "header: version 2, another size than it says, undefined flags" {
@@ -129,7 +134,7 @@ machine_of_elf() {
 # The dump is s390x's, the profile this machine's; perf takes symbols from an ELF file of any byte order.
 @test "a big-endian dump with every kind of record makes a big-endian ELF file" {
     check big-endian 0 '?,alpha,beta,omega' " 0 parts of the input skipped"
-    [ "$(wc -l <<<"$stderr")" -eq 1 ] || complain "more is said: $stderr"
+    [ "$(lines_said)" -eq 1 ] || complain "more is said: $stderr"
     [ "$(machine_of_elf)" = "ELF64,IBM S/390" ]
     local so
     so=$(echo out.data.dso/*.so)

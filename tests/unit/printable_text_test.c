@@ -70,6 +70,22 @@ static void test_a_line_is_one(void **state)
     free(text);
 }
 
+static void test_a_long_line_is_whole(void **state)
+{
+    (void)state;
+    for (int length = 1000; length < 1050; length++) {
+        char *text = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
+        assert_non_null(stream);
+        printable_line(stream, "%0*d", length, 7);
+        assert_int_equal(fclose(stream), 0);
+        assert_int_equal(size, length + 1);
+        assert_string_equal(text + size - 3, "07\n");
+        free(text);
+    }
+}
+
 /* ---- JSON, which goes to standard output ---- */
 
 static FILE *output_before;
@@ -125,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_text_in_another_order_is_escaped),
         cmocka_unit_test(test_what_is_no_utf8_is_escaped),
         cmocka_unit_test(test_a_line_is_one),
+        cmocka_unit_test(test_a_long_line_is_whole),
         cmocka_unit_test(test_json_text),
         cmocka_unit_test(test_json_numbers_are_exact),
     };
