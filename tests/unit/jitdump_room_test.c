@@ -79,6 +79,7 @@ static void assert_bounded(uint64_t max_bytes, uint32_t stage_bytes)
     check_inventory(path, added, 1);
     assert_int_equal(stat(path, &status), 0);
     assert_in_range(status.st_size, max_bytes - stage_bytes, max_bytes);
+    unlink(path); /* the next one shall have its place */
 }
 
 static void test_max_bytes(void **state)
@@ -134,6 +135,7 @@ static void add_and_check(unsigned functions)
     check_first(path, functions);
     assert_int_equal(jitdump_close(dump), 0);
     check_inventory(path, functions, 1);
+    unlink(path);
 }
 
 /* Where there is no room for a large stage, a small one does. */

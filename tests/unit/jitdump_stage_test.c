@@ -430,6 +430,7 @@ static void assert_unharmed_by(enum mishap mishap)
     assert_int_equal(inventory->fillers, 0);
     free(inventory);
     writes.mishap = NONE;
+    unlink(path);
 }
 
 static void test_interrupted_and_short_writes(void **state)

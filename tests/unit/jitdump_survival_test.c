@@ -404,6 +404,7 @@ static void assert_works_without_fallocate(int error)
     fallocate_error = 0;
     assert_int_equal(jitdump_close(dump), 0);
     check_inventory(path, 10000, 1);
+    unlink(path);
 }
 
 static void test_no_fallocate(void **state)
