@@ -189,14 +189,10 @@ check_chains() {
 
 @test "files named by URLs: the same, by their paths; others without colons" {
     check_chains urls
-    # perf takes what addr2line says apart at the first colon.
-    perf script -i urls.jit.data -F ip,sym,srcline -G | grep -A1 ' tree' | grep -c '^  c\.c:' >perf
-    [ "$(cat perf)" -gt 5 ]
-    # Declarations: of inner, middle and outer.
-    readelf --debug-dump=decodedline urls.jit.data.dso/*.so | grep -oE '^(CU: )?[^ ]*[abc]\.c' | sort -u >files
-    run ! grep -E '%|file:|wasm:' files
-    readelf -p .debug_str urls.jit.data.dso/*.so >strings
-    run ! grep -E 'file:|wasm:' strings
+    # Those of declarations, too, which addr2line does not tell.
+    strings urls.jit.data.dso/*.so | grep -E '/lines/[abc]' | sed 's/^[^ ]* //' >"$BATS_TEST_TMPDIR/names"
+    grep -q /the/source/more/lines/c.c "$BATS_TEST_TMPDIR/names"
+    run ! grep -E '%|file:|wasm:' "$BATS_TEST_TMPDIR/names"
 }
 
 @test "broken records: the sound functions are the same, the others are counted" {
@@ -408,7 +404,7 @@ function_lines() {
     perf report -i module.jit.data --stdio -F sample,srcline 2>/dev/null | grep -v '^#' >report
     run ! grep -E ' (file|node):0 *$' report
     sed -nE 's/^ *([0-9]+) +mod é 100%\.mjs:([0-9]+) *$/\1 \2/p' report |
-        awk '{ all += $1 } $2 >= 1 && $2 <= 28 { right += $1 } END { exit !(all > 100 && right == all) }' || complain "$(cat report)"
+        awk '{ all += $1 } $2 >= 1 && $2 <= 28 { right += $1 } END { exit !(all >= 30 && right == all) }' || complain "$(cat report)"
     symbol=$(perf script -i module.jit.data -F ip,sym | sed -nE 's/^ *[0-9a-f]+ (JS:\*[^ ]*sieve .*)/\1/p' | sort | uniq -c | sort -rn | sed -nE '1s/^ *[0-9]+ //p')
     perf annotate -i module.jit.data --stdio -l -s "$symbol" >annotated 2>/dev/null
     grep -qE 'mod é 100%\.mjs:1[0-3] *$' annotated || complain "$symbol: $(cat annotated)"

@@ -198,9 +198,10 @@ refused() {
 
 @test "a mapped file: perf names what it has symbols for, the map the rest, as Deno's, which is stripped" {
     check_truth file
-    perf script -i file.image.data -F ip,sym,dso -G --no-inline >names
-    [ "$(grep -cE ' symbol_[0-9]+ \(.*/perf-map-file\.elf\)' names)" -ge 30 ]
-    [ "$(grep -cE ' function_[0-9]+ \(.*\.dso/' names)" -ge 50 ]
+    local names=$BATS_TEST_TMPDIR/names
+    perf script -i file.image.data -F ip,sym,dso -G --no-inline >"$names"
+    [ "$(grep -cE ' symbol_[0-9]+ \(.*/perf-map-file\.elf\)' "$names")" -ge 10 ]
+    [ "$(grep -cE ' function_[0-9]+ \(.*\.dso/' "$names")" -ge 20 ]
     grep -q ' 14 entries lie in files, 1 outside executable memory' file.err || complain "$(cat file.err)"
 }
 
@@ -209,18 +210,18 @@ refused() {
 }
 
 @test "a file with symbols that is not there any more: its map names all, and perf none" {
-    mkdir -p "$BATS_TEST_TMPDIR/root"
+    local names=$BATS_TEST_TMPDIR/names
     cp "maps/perf-$(cat file.pid).map" "$BATS_TEST_TMPDIR"
     mv perf-map-file.elf "$BATS_TEST_TMPDIR"
     perfjit inject -q -i file.data -o "$out" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map"
-    perf script -i "$out" -F ip,sym,dso -G --no-inline >names
+    perf script -i "$out" -F ip,sym,dso -G --no-inline >"$names"
     mkdir -p "$BATS_TEST_TMPDIR/root$PWD"
     mv "$BATS_TEST_TMPDIR/perf-map-file.elf" "$BATS_TEST_TMPDIR/root$PWD"
-    perfjit inject -v -i file.data -o "$out" --root "$BATS_TEST_TMPDIR/root" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map" 2>err
+    perfjit inject -v -i file.data -o "$out" --root "$BATS_TEST_TMPDIR/root" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map" 2>"$BATS_TEST_TMPDIR/err"
     mv "$BATS_TEST_TMPDIR/root$PWD/perf-map-file.elf" .
-    run ! grep symbol_ names
-    [ "$(grep -cE ' (function_12|function_15) ' names)" -ge 5 ]
-    grep -q '14 entries lie in files' err # by its symbols below the root
+    run ! grep symbol_ "$names"
+    [ "$(grep -cE ' function_(06|09|12|15|18|21|24|27|30|33|36|39) ' "$names")" -ge 5 ]
+    grep -q '14 entries lie in files' "$BATS_TEST_TMPDIR/err" # by its symbols below the root
 }
 
 @test "a dump and a map: the dump first, and the map for what only it knows" {
