@@ -28,9 +28,9 @@ static const struct finding_text texts[FINDING_KINDS] = {
          true},
     [FINDING_DUMP_OWNER] =
         {"dump of another user",
-         "left out: it belongs neither to you, nor to root, nor to the owner of the recording, and "
-         "anybody could have put it there; if it is the right one, read it with --force, or name "
-         "it with --jitdump FILE",
+         "left out: it is not proven to be what the process mapped, and belongs neither to you, nor "
+         "to root, nor to the owner of the recording, so that its owner could have put it there; if "
+         "it is the right one, read it with --force, or name it with --jitdump FILE",
          true},
     [FINDING_DUMP_TRUNCATED] =
         {"dump cut short",
@@ -171,6 +171,22 @@ void repaired(struct findings *findings, enum quirk quirk, const char *format, .
     if (vasprintf(&findings->first_repaired[quirk], format, arguments) < 0)
         findings->first_repaired[quirk] = NULL;
     va_end(arguments);
+}
+
+void noted(struct findings *findings, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    if (!findings->verbose || findings->quiet)
+        return;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return;
+    progress_wipe(&findings->progress);
+    fprintf(stderr, "perfjit: %s\n", text);
+    free(text);
 }
 
 int failure(struct findings *findings, const char *format, ...)

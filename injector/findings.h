@@ -72,6 +72,10 @@ void finding(struct findings *findings, enum finding_kind kind, const char *form
 void repaired(struct findings *findings, enum quirk quirk, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Say what cost nothing, and is of use to who looks into a run: with -v only. */
+void noted(struct findings *findings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Set the failure text, if none is set yet, and return -1. */
 int failure(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -5,6 +5,7 @@
 #include "injector/jit/dump_machine.h"
 #include "injector/jit/dump_name.h"
 #include "injector/jit/file_owner.h"
+#include "injector/jit/live_process.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,47 +65,26 @@ static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
 
 /* perf record -d also sees the mappings of whoever merely reads a dump: those are not executable. */
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
-                        const struct process_lives *lives, struct findings *findings)
+                        const struct process_lives *lives, const char *root,
+                        struct findings *findings)
 {
+    bool failed = false;
     *claims = (struct dump_claims){.profile = profile,
                                    .lives = lives,
+                                   .root = root,
                                    .any_owner = claims->any_owner,
                                    .no_lines = claims->no_lines};
-    for (size_t i = 0; i < profile->map_count; i++) {
+    dump_origin_begin(&claims->origin, profile);
+    for (size_t i = 0; i < profile->map_count && !failed; i++) {
         const struct profile_map *map = &profile->maps[i];
         uint32_t number;
         if (!jit_dump_name_pid(map->map.filename, &number) ||
             (map->map.data && number != map->map.pid))
             continue;
         size_t claim = claim_of(claims, map, number);
-        if (claim == SIZE_MAX || add_marker(claims, map->record.offset, claim))
-            return failure(findings, "out of memory");
+        failed = claim == SIZE_MAX || add_marker(claims, map->record.offset, claim);
     }
-    return 0;
-}
-
-/* ---- When a dump was written ---- */
-
-size_t dump_claim_fit(const struct process_life *life, const struct jit_dump *dump,
-                      const struct jit_clock *clock, uint64_t slack_ns, size_t limit, size_t *total)
-{
-    struct jit_dump_walk walk = jit_dump_begin(dump);
-    struct jit_record record;
-    size_t fitting = 0, seen = 0;
-    uint64_t begin = life->begin.time_ns > slack_ns ? life->begin.time_ns - slack_ns : 0;
-    uint64_t end = life->end_ns < UINT64_MAX - slack_ns ? life->end_ns + slack_ns : UINT64_MAX;
-    enum jit_dump_end end_of_walk;
-    while (fitting < limit && ((end_of_walk = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE ||
-                               end_of_walk == JIT_DUMP_TORN)) {
-        if (end_of_walk == JIT_DUMP_TORN || record.id != JIT_CODE_LOAD)
-            continue;
-        uint64_t time_ns = jit_clock_to_perf(clock, record.timestamp);
-        seen++;
-        fitting += time_ns >= begin && time_ns <= end;
-    }
-    if (total)
-        *total = seen;
-    return fitting;
+    return failed ? failure(findings, "out of memory") : 0;
 }
 
 static const struct process_life *life_of(const struct dump_claims *claims,
@@ -115,7 +95,7 @@ static const struct process_life *life_of(const struct dump_claims *claims,
 
 static size_t fit_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return dump_claim_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, SIZE_MAX, NULL);
+    return dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, SIZE_MAX, NULL);
 }
 
 /* ---- Evidence for a number that is not the pid ---- */
@@ -143,10 +123,10 @@ static enum evidence ask_namespaces(const struct dump_claims *claims,
 /* Does it take the number for its pid, where it still lives? */
 static enum evidence ask_proc(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    uint32_t namespace_pid;
-    if (!dump_place_lives(claims->profile, life_of(claims, claim), &namespace_pid))
+    struct live_process live;
+    if (!dump_place_lives(claims->profile, life_of(claims, claim), &live))
         return SAYS_NOTHING;
-    return namespace_pid == claim->number ? SPEAKS_FOR : SPEAKS_AGAINST;
+    return live.namespace_pid == claim->number ? SPEAKS_FOR : SPEAKS_AGAINST;
 }
 
 /* Can nobody else be meant?  (Of several that mapped the file the judges below choose.)  Only a parent with that pid, which had
@@ -178,13 +158,18 @@ static bool has_evidence(const struct dump_claims *claims, const struct dump_cla
 
 /* ---- Finding the files ---- */
 
+static void refuse(struct dump_claim *claim, enum finding_kind kind)
+{
+    claim->state = CLAIM_REFUSED;
+    claim->refusal = kind;
+}
+
 void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
                        enum finding_kind kind, const char *why, struct findings *findings)
 {
     const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
     finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid, why);
-    claim->state = CLAIM_REFUSED;
-    claim->refusal = kind;
+    refuse(claim, kind);
 }
 
 /* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says what is whose. */
@@ -216,10 +201,101 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     return false;
 }
 
-/* Anybody can put a file where another user's process had its dump. */
-static bool is_trusted(const struct dump_claims *claims, const struct jit_dump *dump)
+/* ---- Another file, or another's ---- */
+
+uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump_claim *claim,
+                             const struct jit_dump *dump, const struct jit_clock *clock)
 {
-    return claims->any_owner || file_owner_is_trusted(dump->owner_uid, claims->profile->file->path);
+    size_t count;
+    const struct process_life *life = life_of(claims, claim);
+    const struct profile_map *maps = profile_maps_of(claims->profile, life->pid, &count);
+    uint64_t least_ns = DISTANCE_UNKNOWN;
+    for (size_t i = 0; i < count; i++) {
+        const struct life_moment at = {maps[i].time_ns, maps[i].record.number};
+        if (life_moment_before(at, life->begin) || !life_moment_before(at, life->next) ||
+            !same_file(&maps[i].map, &claim->map->map))
+            continue;
+        uint64_t distance_ns = dump_origin_distance(&claims->origin, &maps[i], dump, clock);
+        least_ns = distance_ns < least_ns ? distance_ns : least_ns;
+    }
+    return least_ns;
+}
+
+/* The time in which the recorded process can have written what was sampled. */
+static struct process_life recorded_life(const struct dump_claims *claims,
+                                         const struct dump_claim *claim)
+{
+    struct process_life life = *life_of(claims, claim);
+    const struct profile *profile = claims->profile;
+    if (claim->map->time_ns > life.begin.time_ns)
+        life.begin.time_ns = claim->map->time_ns;
+    if (life.end_ns == UINT64_MAX && profile->sample_count)
+        life.end_ns = profile->sample_times_ns[profile->sample_count - 1];
+    return life;
+}
+
+/* Why what is in CLAIM's dump is not what the process wrote; NULL: nothing speaks against it. */
+static const char *why_no_copy(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    size_t total;
+    struct process_life life = recorded_life(claims, claim);
+    uint64_t distance_ns = dump_claim_distance(claims, claim, &claim->dump, &claim->clock);
+    if (claim->dump.pid != claim->number)
+        return "its header has another pid";
+    if (claim->clock.frozen || claim->clock.by_marker)
+        return "its times, which are not of the recording's clock, can't show whether it is a copy";
+    if (distance_ns != DISTANCE_UNKNOWN && distance_ns > HEADER_SLACK_NS)
+        return "its header was not written when the process mapped its dump";
+    if (dump_origin_fit(&life, &claim->dump, &claim->clock, FIT_SLACK_NS, 1, &total) == 0 && total)
+        return "nothing in it was written while the process was recorded";
+    return NULL;
+}
+
+/* Its owner could have written anything that perfjit reads. */
+static bool is_trusted_whatever_it_is(const struct dump_claims *claims,
+                                      const struct dump_claim *claim)
+{
+    return claims->any_owner ||
+           dump_origin_is_proven(&claims->origin, &claim->map->map, &claim->dump) ||
+           file_owner_is_trusted(claim->dump.owner_uid, claims->profile->file->path);
+}
+
+/* Anybody can put a file where another user's process had its dump; the process's own user could have written to it anyway. */
+static bool is_trusted(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    struct live_process live;
+    return is_trusted_whatever_it_is(claims, claim) ||
+           (claim->place.identity != FILE_OTHER &&
+            dump_place_lives(claims->profile, life_of(claims, claim), &live) &&
+            live.uid == claim->dump.owner_uid);
+}
+
+static void refuse_owner(struct dump_claim *claim, struct findings *findings)
+{
+    const char *other = claim->place.identity == FILE_OTHER
+                            ? "is not the file that the process mapped"
+                            : "nothing proves that it is the file that the process mapped";
+    finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32 ", and %s",
+            claim->place.path, claim->dump.owner_uid, other);
+    refuse(claim, FINDING_DUMP_OWNER);
+}
+
+/* WHY: it can't be a copy; NULL: its records will show. */
+static void judge_copy(const struct dump_claims *claims, struct dump_claim *claim, const char *why,
+                       struct findings *findings)
+{
+    char text[256];
+    if (!why)
+        why = why_no_copy(claims, claim);
+    if (why) {
+        snprintf(text, sizeof text, "the file there is not the one that it mapped: %s", why);
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, text, findings);
+    } else if (!is_trusted_whatever_it_is(claims, claim)) {
+        refuse_owner(claim, findings);
+    } else {
+        noted(findings, "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
+              claim->place.path, life_of(claims, claim)->pid);
+    }
 }
 
 /* The log is made before the clock is known, which the stamps in it tell: a large dump is walked once.  Not where each case is
@@ -238,34 +314,9 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
     return result ? failure(findings, "%s", claim->told.failure) : 0;
 }
 
-static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
-                       struct findings *findings)
+static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
+                                char why[512], struct findings *findings)
 {
-    char cause[256];
-    if (jit_dump_open(&claim->dump, claim->place.path, cause, sizeof cause)) {
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, cause);
-        claim->state = CLAIM_REFUSED;
-        claim->refusal = FINDING_DUMP_UNUSABLE;
-        return;
-    }
-    if (!is_trusted(claims, &claim->dump)) {
-        finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32,
-                claim->place.path, claim->dump.owner_uid);
-        claim->state = CLAIM_REFUSED;
-        claim->refusal = FINDING_DUMP_OWNER;
-        return;
-    }
-    if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
-        finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
-                claim->map->map.filename, life_of(claims, claim)->pid);
-        claim->state = CLAIM_REFUSED;
-        claim->refusal = FINDING_DUMP_NOT_OURS;
-        return;
-    }
-    dump_machine_correct(&claim->dump, claims->profile->file, findings);
-    if (read_log(claims, claim, findings))
-        return;
-    char text[512];
     const struct process_life *life = life_of(claims, claim);
     const struct stamp_range stamps = code_log_stamps(&claim->log);
     const struct jit_clock_question question = {
@@ -278,35 +329,77 @@ static void open_claim(struct dump_claims *claims, struct dump_claim *claim,
         .in_another_life = opened_in_another_life(claims, claim),
         .may_be_anothers = true,
     };
-    const char *why = jit_clock_choose(&claim->clock, &question, text, findings);
-    claim->state = why ? CLAIM_REFUSED : CLAIM_FOUND;
-    claim->refusal = FINDING_CLOCK_USELESS;
-    if (why)
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
+    return jit_clock_choose(&claim->clock, &question, why, findings);
 }
 
-static int find_file(struct dump_claims *claims, struct dump_claim *claim, const char *root,
+static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
+                       struct findings *findings)
+{
+    char text[512];
+    if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
+        finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
+                claim->map->map.filename, life_of(claims, claim)->pid);
+        refuse(claim, FINDING_DUMP_NOT_OURS);
+        return;
+    }
+    if (claim->place.identity != FILE_OTHER && !is_trusted(claims, claim)) {
+        refuse_owner(claim, findings);
+        return;
+    }
+    dump_machine_correct(&claim->dump, claims->profile->file, findings);
+    if (read_log(claims, claim, findings))
+        return;
+    const char *why = choose_clock(claims, claim, text, findings);
+    claim->state = CLAIM_FOUND;
+    if (claim->place.identity == FILE_OTHER) {
+        judge_copy(claims, claim, why ? "its times are not of this recording" : NULL, findings);
+    } else if (!is_trusted_whatever_it_is(claims, claim) && (why || why_no_copy(claims, claim))) {
+        refuse_owner(claim, findings);
+    } else if (why) {
+        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
+        refuse(claim, FINDING_CLOCK_USELESS);
+    }
+}
+
+static void report_missing(const struct dump_place_question *question, struct dump_claim *claim,
+                           struct findings *findings)
+{
+    char text[DUMP_PLACE_TEXT_BYTES];
+    dump_place_missing(text, question);
+    finding(findings, FINDING_DUMP_MISSING, "%s: %s", claim->map->map.filename, text);
+    refuse(claim, FINDING_DUMP_MISSING);
+}
+
+static int find_file(struct dump_claims *claims, struct dump_claim *claim,
                      struct findings *findings)
 {
     enum dump_place_result result;
-    if (is_foreign(claims, claim) && is_shared(claims, claim)) {
+    const struct dump_place_question question = {
+        &claims->origin, life_of(claims, claim),    claim->map,
+        claim->number,   is_foreign(claims, claim), claims->root};
+    if (question.foreign && is_shared(claims, claim)) {
         claim->state = CLAIM_GIVEN;
         return 0;
     }
-    if (dump_place_find(&claim->place, claims->profile, life_of(claims, claim), claim->map,
-                        is_foreign(claims, claim), root, &result))
+    if (dump_place_find(&claim->place, &question, &result))
         return failure(findings, "out of memory");
-    if (result == DUMP_PLACE_REPLACED) {
+    claim->dump = claim->place.dump;
+    claim->place.dump = (struct jit_dump){0};
+    switch (result) {
+    case DUMP_PLACE_FOUND:
+        read_claim(claims, claim, findings);
+        break;
+    case DUMP_PLACE_MISSING:
+        report_missing(&question, claim, findings);
+        break;
+    case DUMP_PLACE_REPLACED:
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
                           "the file there is not the one that it mapped", findings);
-    } else if (result == DUMP_PLACE_MISSING) {
-        char text[DUMP_PLACE_TEXT_BYTES];
-        dump_place_missing(text, claims->profile, claim->map, is_foreign(claims, claim), root);
-        finding(findings, FINDING_DUMP_MISSING, "%s: %s", claim->map->map.filename, text);
-        claim->state = CLAIM_REFUSED;
-        claim->refusal = FINDING_DUMP_MISSING;
-    } else {
-        open_claim(claims, claim, findings);
+        break;
+    case DUMP_PLACE_UNUSABLE:
+        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, claim->place.cause);
+        refuse(claim, FINDING_DUMP_UNUSABLE);
+        break;
     }
     return 0;
 }
@@ -315,8 +408,18 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, const
 
 static bool are_rivals(const struct dump_claim *a, const struct dump_claim *b)
 {
-    return a->state == CLAIM_FOUND && b->state == CLAIM_FOUND && a->place.dev == b->place.dev &&
-           a->place.ino == b->place.ino && a->life != b->life;
+    return a->state == CLAIM_FOUND && b->state == CLAIM_FOUND && a->dump.dev == b->dump.dev &&
+           a->dump.ino == b->dump.ino && a->life != b->life;
+}
+
+/* Two that mapped files of their own: whether the copy's header was written when B did it, rather than when A did. */
+static bool is_nearer(const struct dump_claims *claims, const struct dump_claim *a,
+                      const struct dump_claim *b, bool *equal)
+{
+    uint64_t from_a_ns = dump_claim_distance(claims, a, &a->dump, &a->clock);
+    uint64_t from_b_ns = dump_claim_distance(claims, b, &b->dump, &b->clock);
+    *equal = from_a_ns == from_b_ns;
+    return from_b_ns < from_a_ns;
 }
 
 /* Whether B has the better right to the file that both claim. */
@@ -324,15 +427,17 @@ static bool is_better(const struct dump_claims *claims, const struct dump_claim 
                       const struct dump_claim *b, bool *equal)
 {
     *equal = false;
-    if (a->place.exact != b->place.exact)
-        return b->place.exact;
+    bool a_same = a->place.identity == FILE_SAME, b_same = b->place.identity == FILE_SAME;
+    if (a_same != b_same)
+        return b_same;
     bool a_fits = fit_of(claims, a) > 0, b_fits = fit_of(claims, b) > 0;
     if (a_fits != b_fits)
         return b_fits;
     if (life_of(claims, a)->pid == life_of(claims, b)->pid)
         return life_moment_before(life_of(claims, a)->begin, life_of(claims, b)->begin);
-    *equal = true;
-    return false;
+    *equal =
+        a->map->map.has_inode && b->map->map.has_inode && same_file(&a->map->map, &b->map->map);
+    return !*equal && is_nearer(claims, a, b, equal);
 }
 
 static void judge_rivals(struct dump_claims *claims, struct findings *findings)
@@ -371,18 +476,17 @@ static void judge_time(struct dump_claims *claims, struct dump_claim *claim,
 {
     size_t total;
     if (claim->state == CLAIM_FOUND &&
-        dump_claim_fit(life_of(claims, claim), &claim->dump, &claim->clock, FIT_SLACK_NS, 1,
-                       &total) == 0 &&
+        dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, FIT_SLACK_NS, 1,
+                        &total) == 0 &&
         total > 0)
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
                           "the file there was written when the process was not there", findings);
 }
 
-int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings)
+int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (claims->items[i].state == CLAIM_OPEN &&
-            find_file(claims, &claims->items[i], root, findings))
+        if (claims->items[i].state == CLAIM_OPEN && find_file(claims, &claims->items[i], findings))
             return -1;
     judge_rivals(claims, findings);
     for (size_t i = 0; i < claims->count; i++)

@@ -8,9 +8,15 @@
  *                            a NAMESPACES record (is the process in another pid namespace than others?); and at last,
  *                            that nobody else mapped this file, nor is the process n its parent.
  *   several lives claim one  the file is that of the mapping with its device and inode; of several such, of the one life in
- *   file                     which its records were written.  One pid's later life overwrote what the earlier one left.
+ *   file                     which its records were written.  One pid's later life overwrote what the earlier one left.  Of
+ *                            several that have a copy there, it is of the one that mapped its dump when the header was written.
  *   its records were all     then it was overwritten after the recording.
  *   written outside the life
+ *   it is another file       a copy, if the header has the process's pid and a time just before or after the mapping, and the
+ *                            records are of the process's life.  If they are not, it was overwritten.
+ *
+ * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put another one in its place: that must
+ * be of somebody who is trusted (file_owner.h), or, where the recording does not tell the file, of the process's own user.
  */
 #ifndef PERFJIT_DUMP_CLAIM_H
 #define PERFJIT_DUMP_CLAIM_H
@@ -28,11 +34,11 @@ enum claim_state {
 
 struct dump_claim {
     uint32_t life;
-    uint32_t number;               /* n in jit-<n>.dump */
+    uint32_t number; /* n in jit-<n>.dump */
     const struct profile_map *map; /* the first of this file */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
-    struct dump_place place;
+    struct dump_place place;   /* without its dump, which is the next */
     struct jit_dump dump;
     struct jit_clock clock;
     bool is_read;         /* log and told are valid */
@@ -47,6 +53,8 @@ struct dump_marker {
 
 struct dump_claims {
     const struct profile *profile;
+    struct dump_origin origin;
+    const char *root;
     const struct process_lives *lives;
     struct dump_claim *items; /* by pid, then by time */
     size_t count, capacity;
@@ -56,24 +64,22 @@ struct dump_claims {
     bool no_lines;  /* leave records about source lines alone */
 };
 
-/* Collect the claims in PROFILE.  Of CLAIMS only any_owner and no_lines need be set.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either
- * case. */
+/* Collect the claims in PROFILE.  Of CLAIMS only any_owner and no_lines need be set.  ROOT is NULL or where the processes' root
+ * file system is.  Returns 0, or -1 with the failure text set.  Release with dump_claims_free in either case. */
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
-                        const struct process_lives *lives, struct findings *findings);
+                        const struct process_lives *lives, const char *root,
+                        struct findings *findings);
 
-/* Find and open the files of the claims that are still open, refuse those that belong to neither this user, nor root, nor
- * the profile's owner (the profile does not tell whose a process was), and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
-int dump_claims_settle(struct dump_claims *claims, const char *root, struct findings *findings);
+/* Find and open the files of the claims that are still open, and judge them: each is CLAIM_FOUND or CLAIM_REFUSED then. */
+int dump_claims_settle(struct dump_claims *claims, struct findings *findings);
 
 /* Nothing is there for CLAIM, which is told with its path, its process and WHY. */
 void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
                        enum finding_kind kind, const char *why, struct findings *findings);
 
-/* How many of DUMP's functions were loaded in LIFE, give or take SLACK_NS; counts no further than LIMIT.  *TOTAL, if not
- * NULL, is set to the number of all that were looked at. */
-size_t dump_claim_fit(const struct process_life *life, const struct jit_dump *dump,
-                      const struct jit_clock *clock, uint64_t slack_ns, size_t limit,
-                      size_t *total);
+/* As dump_origin_distance, from the nearest of CLAIM's mappings. */
+uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump_claim *claim,
+                             const struct jit_dump *dump, const struct jit_clock *clock);
 
 void dump_claims_free(struct dump_claims *claims);
 

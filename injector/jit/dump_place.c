@@ -8,16 +8,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum file_identity dump_place_compare(const struct perf_map *map, dev_t dev, ino_t ino)
-{
-    if (!map->has_inode || major(dev) != map->maj || minor(dev) != map->min)
-        return FILE_UNKNOWN;
-    return ino == map->ino ? FILE_SAME : FILE_OTHER;
-}
 
 /* ---- Is the process still there? ---- */
 
@@ -32,13 +25,12 @@ static int64_t clock_ns(clockid_t clock)
  * started before anything is known of it.  A process that took over its pid was started later; on another machine, or after
  * a reboot, it may not have been, but then the files differ. */
 bool dump_place_lives(const struct profile *profile, const struct process_life *life,
-                      uint32_t *namespace_pid)
+                      struct live_process *live)
 {
     enum { TICK_NS = 20000000 };
-    struct live_process live;
     if (!perf_file_uses_clock(profile->file, CLOCK_MONOTONIC) ||
         (life->end_ns != UINT64_MAX && !life->execed) ||
-        !live_process_read(&live, life->pid, UINT64_MAX))
+        !live_process_read(live, life->pid, UINT64_MAX))
         return false;
     size_t count;
     const struct profile_map *maps = profile_maps_of(profile, life->pid, &count);
@@ -47,9 +39,8 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
         seen_ns = maps[i].time_ns;
     if (seen_ns == 0)
         seen_ns = profile_last_sample_ns(profile);
-    *namespace_pid = live.namespace_pid;
     int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    int64_t started = (int64_t)live.started_boot_ns - slept;
+    int64_t started = (int64_t)live->started_boot_ns - slept;
     return started < 0 || (uint64_t)started <= perf_time_after(seen_ns, TICK_NS);
 }
 
@@ -63,19 +54,20 @@ static bool has_other_mounts(const struct profile *profile, const struct profile
     return inode && stat("/proc/self/ns/mnt", &here) == 0 && here.st_ino != inode;
 }
 
-void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES], const struct profile *profile,
-                        const struct profile_map *map, bool foreign, const char *root)
+void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
+                        const struct dump_place_question *question)
 {
     struct recording_host host;
+    const struct profile *profile = question->origin->profile;
     recording_host_read(&host, profile->file);
     const char *what = "No such file or directory";
-    if (root)
-        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s, nor below --root %s", what, root);
+    if (question->root)
+        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s, nor below --root %s", what, question->root);
     else if (!recording_host_is_here(&host))
         snprintf(text, DUMP_PLACE_TEXT_BYTES,
                  "%s: it was recorded on %s; --root DIR says where that machine's files are", what,
                  host.name);
-    else if (foreign || has_other_mounts(profile, map))
+    else if (question->foreign || has_other_mounts(profile, question->map))
         snprintf(
             text, DUMP_PLACE_TEXT_BYTES,
             "%s: if the process was in a container, --root DIR says where its root file system is",
@@ -95,48 +87,87 @@ static char *path_below(const char *prefix, const struct perf_map *map)
 }
 
 struct search {
-    struct dump_place *place;
-    const struct perf_map *map;
-    bool found, replaced;
+    const struct dump_place_question *question;
+    struct dump_place *place; /* the best so far */
+    enum dump_place_result result;
 };
 
-/* Look at the map's path behind PREFIX.  TRUSTED: a file that can't be compared is taken for the right one. */
+static bool is_found(const struct search *search)
+{
+    return search->result == DUMP_PLACE_FOUND && search->place->identity == FILE_SAME;
+}
+
+/* TRUSTED: a file that can't be compared may be the right one.  Another file may be a copy if its header has the pid. */
+static enum dump_place_result judge(const struct dump_place_question *question,
+                                    const struct dump_place *place, bool trusted)
+{
+    if (place->cause[0])
+        return trusted ? DUMP_PLACE_UNUSABLE : DUMP_PLACE_MISSING;
+    if (place->identity == FILE_SAME)
+        return DUMP_PLACE_FOUND;
+    if (place->identity == FILE_UNKNOWN)
+        return trusted ? DUMP_PLACE_FOUND : DUMP_PLACE_MISSING;
+    return trusted && place->dump.pid == question->number ? DUMP_PLACE_FOUND : DUMP_PLACE_REPLACED;
+}
+
+/* Whether what was found is better than the best so far. */
+static bool is_better(const struct search *search, enum dump_place_result result,
+                      enum file_identity identity)
+{
+    if (search->result == DUMP_PLACE_FOUND)
+        return result == DUMP_PLACE_FOUND && identity == FILE_SAME;
+    return result == DUMP_PLACE_FOUND || search->result == DUMP_PLACE_MISSING ||
+           (search->result == DUMP_PLACE_REPLACED && result == DUMP_PLACE_UNUSABLE);
+}
+
+static void release(struct dump_place *place)
+{
+    jit_dump_close(&place->dump);
+    free(place->path);
+}
+
+/* Look at the map's path behind PREFIX. */
 static int look(struct search *search, const char *prefix, bool trusted)
 {
     struct stat status;
-    char *path = path_below(prefix, search->map);
-    if (!path)
+    struct dump_place place = {.identity = FILE_UNKNOWN};
+    const struct dump_place_question *question = search->question;
+    if (is_found(search))
+        return 0;
+    place.path = path_below(prefix, &question->map->map);
+    if (!place.path)
         return -1;
-    enum file_identity identity = FILE_UNKNOWN;
-    bool there = stat(path, &status) == 0;
-    if (there && S_ISREG(status.st_mode)) /* of anything else jit_dump_open will say so */
-        identity = dump_place_compare(search->map, status.st_dev, status.st_ino);
-    search->replaced = search->replaced || (there && identity == FILE_OTHER);
-    search->found = there && (identity == FILE_SAME || (identity == FILE_UNKNOWN && trusted));
-    if (search->found)
-        *search->place =
-            (struct dump_place){path, identity == FILE_SAME, status.st_dev, status.st_ino};
-    else
-        free(path);
+    if (stat(place.path, &status)) {
+        free(place.path);
+        return 0;
+    }
+    if (jit_dump_open(&place.dump, place.path, place.cause, sizeof place.cause) == 0)
+        place.identity = dump_origin_compare(question->origin, &question->map->map, &place.dump);
+    enum dump_place_result result = judge(question, &place, trusted);
+    if (is_better(search, result, place.identity)) {
+        release(search->place);
+        *search->place = place;
+        search->result = result;
+    } else {
+        release(&place);
+    }
     return 0;
 }
 
-int dump_place_find(struct dump_place *place, const struct profile *profile,
-                    const struct process_life *life, const struct profile_map *map, bool foreign,
-                    const char *root, enum dump_place_result *result)
+int dump_place_find(struct dump_place *place, const struct dump_place_question *question,
+                    enum dump_place_result *result)
 {
-    struct search search = {place, &map->map, false, false};
+    struct search search = {question, place, DUMP_PLACE_MISSING};
     char own_root[64];
-    uint32_t namespace_pid;
-    snprintf(own_root, sizeof own_root, "/proc/%" PRIu32 "/root", life->pid);
-    if (root && look(&search, root, true))
+    struct live_process live;
+    *place = (struct dump_place){.identity = FILE_UNKNOWN};
+    snprintf(own_root, sizeof own_root, "/proc/%" PRIu32 "/root", question->life->pid);
+    if ((question->root && look(&search, question->root, true)) ||
+        look(&search, "", !question->foreign || !question->map->map.has_inode) ||
+        (!is_found(&search) &&
+         look(&search, own_root,
+              dump_place_lives(question->origin->profile, question->life, &live))))
         return -1;
-    if (!search.found && look(&search, "", !foreign || !map->map.has_inode))
-        return -1;
-    if (!search.found && look(&search, own_root, dump_place_lives(profile, life, &namespace_pid)))
-        return -1;
-    *result = search.found      ? DUMP_PLACE_FOUND
-              : search.replaced ? DUMP_PLACE_REPLACED
-                                : DUMP_PLACE_MISSING;
+    *result = search.result;
     return 0;
 }

@@ -9,25 +9,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-/* A runtime writes the header of its dump, and maps it, within this time. */
-#define HEADER_SLACK_NS UINT64_C(1000000000)
 
 static int open_one(struct given_dump *given, const char *path, struct findings *findings)
 {
     char cause[256];
-    struct stat status;
     uint32_t number;
     given->path = strdup(path);
     if (!given->path)
         return failure(findings, "out of memory");
     given->usable = jit_dump_open(&given->dump, given->path, cause, sizeof cause) == 0;
-    if (given->usable && stat(path, &status) == 0) {
-        given->dev = status.st_dev;
-        given->ino = status.st_ino;
+    if (given->usable)
         return 0;
-    }
     if (!jit_dump_name_pid(path, &number))
         return failure(findings, "%s: %s", path, cause);
     finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, cause);
@@ -38,8 +32,8 @@ static int open_one(struct given_dump *given, const char *path, struct findings 
 static void forget_repeated(const struct given_dumps *given, struct given_dump *last)
 {
     for (size_t i = 0; i + 1 < given->count; i++)
-        if (given->items[i].usable && given->items[i].dev == last->dev &&
-            given->items[i].ino == last->ino)
+        if (given->items[i].usable && given->items[i].dump.dev == last->dump.dev &&
+            given->items[i].dump.ino == last->dump.ino)
             last->usable = false;
 }
 
@@ -73,7 +67,7 @@ struct choice {
 static void consider(struct choice *choice, uint32_t life)
 {
     const struct process_life *items = choice->lives->items;
-    size_t fit = dump_claim_fit(&items[life], &choice->given->dump, &choice->given->clock, 0,
+    size_t fit = dump_origin_fit(&items[life], &choice->given->dump, &choice->given->clock, 0,
                                 SIZE_MAX, NULL);
     bool later =
         choice->life == NO_LIFE || life_moment_before(items[choice->life].begin, items[life].begin);
@@ -87,21 +81,22 @@ static void consider(struct choice *choice, uint32_t life)
 enum claim_match { MATCH_FILE, MATCH_NAME, MATCH_HEADER, CLAIM_MATCHES };
 
 /* Whether GIVEN is the very file of CLAIM; if the recording does not tell, what stands at its path. */
-static bool is_file(const struct given_dump *given, const struct dump_claim *claim)
+static bool is_file(const struct given_dump *given, const struct dump_claims *claims,
+                    const struct dump_claim *claim)
 {
     struct stat status;
     if (claim->map->map.has_inode)
-        return dump_place_compare(&claim->map->map, given->dev, given->ino) == FILE_SAME;
-    return stat(claim->map->map.filename, &status) == 0 && status.st_dev == given->dev &&
-           status.st_ino == given->ino;
+        return dump_origin_compare(&claims->origin, &claim->map->map, &given->dump) == FILE_SAME;
+    return stat(claim->map->map.filename, &status) == 0 && status.st_dev == given->dump.dev &&
+           status.st_ino == given->dump.ino;
 }
 
-static bool matches(const struct given_dump *given, const struct dump_claim *claim,
-                    enum claim_match match)
+static bool matches(const struct given_dump *given, const struct dump_claims *claims,
+                    const struct dump_claim *claim, enum claim_match match)
 {
     switch (match) {
     case MATCH_FILE:
-        return is_file(given, claim);
+        return is_file(given, claims, claim);
     case MATCH_NAME:
         return jit_dump_same_name(claim->map->map.filename, given->path);
     default:
@@ -114,7 +109,7 @@ static void choose_claimant(struct choice *choice, const struct dump_claims *cla
     int end = named ? MATCH_HEADER : CLAIM_MATCHES;
     for (int match = MATCH_FILE; match < end && choice->life == NO_LIFE; match++)
         for (size_t i = 0; i < claims->count; i++)
-            if (matches(choice->given, &claims->items[i], (enum claim_match)match))
+            if (matches(choice->given, claims, &claims->items[i], (enum claim_match)match))
                 consider(choice, claims->items[i].life);
 }
 
@@ -157,14 +152,23 @@ static bool header_time_agrees(const struct given_dump *given, const struct dump
            map_ns <= perf_time_after(header_ns, HEADER_SLACK_NS);
 }
 
-/* It was renamed, and nothing is left at the path that the claim has. */
-static bool is_renamed(const struct given_dump *given, const struct dump_claim *claim,
-                       const struct process_life *life)
+/* Nothing that CLAIM's process mapped is at its path. */
+static bool is_gone(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    struct stat status;
+    struct jit_dump left;
+    char cause[256];
+    bool gone = jit_dump_open(&left, claim->map->map.filename, cause, sizeof cause) ||
+                dump_origin_compare(&claims->origin, &claim->map->map, &left) == FILE_OTHER;
+    jit_dump_close(&left);
+    return gone;
+}
+
+/* It was renamed, and nothing is left at the path that the claim has. */
+static bool is_renamed(const struct given_dump *given, const struct dump_claims *claims,
+                       const struct dump_claim *claim, const struct process_life *life)
+{
     return !given->stands && given->dump.pid == claim->number &&
-           (stat(claim->map->map.filename, &status) ||
-            dump_place_compare(&claim->map->map, status.st_dev, status.st_ino) == FILE_OTHER) &&
+           is_gone(claims, claim) &&
            header_time_agrees(given, claim, life);
 }
 
@@ -176,8 +180,8 @@ static void find_stand_ins(struct given_dumps *given, struct dump_claims *claims
             struct dump_claim *claim = &claims->items[i];
             if (!item->usable || item->life != claim->life)
                 continue;
-            bool same = matches(item, claim, MATCH_FILE) || matches(item, claim, MATCH_NAME);
-            if (renamed ? !is_renamed(item, claim, &claims->lives->items[claim->life]) : !same)
+            bool same = matches(item, claims, claim, MATCH_FILE) || matches(item, claims, claim, MATCH_NAME);
+            if (renamed ? !is_renamed(item, claims, claim, &claims->lives->items[claim->life]) : !same)
                 continue;
             claim->state = CLAIM_GIVEN;
             item->stands = true;
@@ -211,7 +215,7 @@ static uint32_t likely_pid(const struct given_dump *given, const struct dump_cla
     uint32_t number = given->dump.pid;
     for (int match = MATCH_FILE; match < MATCH_HEADER; match++)
         for (size_t i = 0; i < claims->count; i++)
-            if (matches(given, &claims->items[i], (enum claim_match)match))
+            if (matches(given, claims, &claims->items[i], (enum claim_match)match))
                 return claims->lives->items[claims->items[i].life].pid;
     jit_dump_name_pid(given->path, &number);
     return number;
@@ -224,7 +228,7 @@ static void refuse_others(const struct given_dumps *given, struct dump_claims *c
     for (size_t i = 0; i < claims->count; i++)
         for (size_t g = 0; g < given->count && claims->items[i].state == CLAIM_OPEN; g++) {
             const struct given_dump *item = &given->items[g];
-            if (item->usable && is_file(item, &claims->items[i]))
+            if (item->usable && is_file(item, claims, &claims->items[i]))
                 dump_claim_refuse(claims, &claims->items[i], FINDING_DUMP_REPLACED,
                                   "the file there, given by hand, went to another process, or a "
                                   "later life of this one",

@@ -13,8 +13,6 @@
 struct given_dump {
     char *path;
     struct jit_dump dump;
-    dev_t dev;
-    ino_t ino;
     struct jit_clock clock;
     bool usable;
     bool stands; /* for some claim */

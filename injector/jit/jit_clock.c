@@ -320,10 +320,18 @@ static const char *refuse(const struct chooser *chooser, size_t fitting)
 
 /* ---- The choice ---- */
 
+/* That CLOCK_MONOTONIC and the like went on as the header says was compared with how they stand now; of cycles only the rate. */
+static bool rests_on_marker(const struct clock_candidate *candidate)
+{
+    return candidate->source == CLOCK_SOURCE_MARKER || candidate->source == CLOCK_SOURCE_BOUNDS ||
+           (candidate->source == CLOCK_SOURCE_MARKER_LIVE && candidate->kind == CLOCK_KIND_CYCLES);
+}
+
 static const char *accept(struct jit_clock *clock, const struct chooser *chooser,
                           const struct clock_candidate *candidate, struct findings *findings)
 {
     *clock = candidate->clock;
+    clock->by_marker = rests_on_marker(candidate);
     tell_lie(chooser, candidate, findings);
     tell_conversion(chooser, candidate, findings);
     return NULL;

@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +49,19 @@ static size_t hole_at_end(int fd, size_t size)
     return (size_t)hole < size ? (size_t)hole : size; /* it may have grown, too */
 }
 
+static void read_identity(struct jit_dump *dump, int fd, const struct stat *status)
+{
+    int generation[2] = {0}; /* a long by its definition, but an int is what file systems write */
+    struct statx more;
+    dump->owner_uid = status->st_uid;
+    dump->dev = status->st_dev;
+    dump->ino = status->st_ino;
+    dump->has_generation = ioctl(fd, FS_IOC_GETVERSION, generation) == 0;
+    dump->generation = (uint32_t)generation[0];
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 && more.stx_mask & STATX_BTIME)
+        dump->born_ns = (uint64_t)more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec;
+}
+
 static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
 {
     struct stat status;
@@ -55,7 +70,7 @@ static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
     if (!S_ISREG(status.st_mode))
         return refuse(cause, "not a regular file");
     dump->size = (size_t)status.st_size;
-    dump->owner_uid = status.st_uid;
+    read_identity(dump, fd, &status);
     if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
         return 0;
     dump->data = dump_mapping_make(fd, &status);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct jit_dump {
     const char *path;
@@ -29,6 +30,12 @@ struct jit_dump {
     uint8_t address_bytes; /* of the machine that elf_mach names: 4 or 8 */
     uint64_t quirks;       /* of the header */
     uint32_t owner_uid;    /* of the file */
+    /* Which file it is, of the descriptor that was read. */
+    dev_t dev;
+    ino_t ino;
+    bool has_generation; /* its file system tells it */
+    uint32_t generation; /* of the inode: another one when its number is used again */
+    uint64_t born_ns;    /* on the wall clock; 0: the file system does not tell */
     bool mapped;           /* by jit_dump_open */
 };
 

@@ -200,9 +200,9 @@ static const struct reason reasons[] = {
      "it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
     {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
-    {FINDING_DUMP_OWNER, ", and not to you, to root, or to the owner of the recording: anybody "
-                         "could have put it there; "
-                         "if it is the right one, use --force, or name it with --jitdump FILE"},
+    {FINDING_DUMP_OWNER,
+     "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
+     "there: if it is the right one, use --force, or name it with --jitdump FILE"},
     {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
     {FINDING_MAP_UNUSABLE, ""},
     {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
@@ -238,8 +238,8 @@ static int read_dumps(struct jit_processes *processes, const struct profile *pro
                       struct findings *findings)
 {
     if (given_dumps_add_lives(given, &processes->lives, profile, findings) ||
-        dump_claims_collect(claims, profile, &processes->lives, findings) ||
-        given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, root, findings) ||
+        dump_claims_collect(claims, profile, &processes->lives, root, findings) ||
+        given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, findings) ||
         take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
         take_markers(processes, claims, findings) || take_refusals(processes, claims, findings) ||
         perf_maps_read(processes, profile, perf_maps, findings))

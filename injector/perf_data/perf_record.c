@@ -153,13 +153,13 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
 {
     map->has_inode = false;
     map->maj = map->min = map->flags = 0;
-    map->ino = 0;
+    map->ino = map->generation = 0;
     if (record->type != PERF_RECORD_MMAP2)
         return;
     map->maj = cursor_u32(cursor);
     map->min = cursor_u32(cursor);
     map->ino = cursor_u64(cursor);
-    cursor_u64(cursor); /* ino_generation */
+    map->generation = cursor_u64(cursor);
     cursor_u32(cursor); /* prot */
     map->flags = cursor_u32(cursor);
     map->has_inode = map->ino != 0 && !(record->misc & PERF_MISC_MMAP_BUILD_ID);

@@ -34,7 +34,8 @@ struct perf_map {
         has_inode; /* the next three are known; else it is an MMAP, or memory, or has a build-id in their place */
     uint32_t maj, min;
     uint64_t ino;
-    uint32_t flags; /* of mmap(2); 0 in an MMAP */
+    uint64_t generation; /* of the inode; 0: not told, as where perf made the record up from /proc */
+    uint32_t flags;      /* of mmap(2); 0 in an MMAP */
 };
 
 struct perf_walk perf_walk_begin(const struct perf_file *file);

@@ -61,9 +61,22 @@ as() {
 
 # ---- Whose dump ----
 
-@test "a dump of another user is refused, but for --force and --jitdump" {
+# put_there UID: the same bytes in another file, which that user could have put in the place of the process's own.
+put_there() {
+    rm -f "$named_dump"
+    cat "$BATS_FILE_TMPDIR/pristine.dump" >"$named_dump"
+    chown "$1:$1" "$named_dump"
+}
+
+@test "the dump that the process mapped is read, whoever owns it" {
     require_root
     chown 12345 "$named_dump"
+    injects -i "$sound"
+}
+
+@test "a dump that another user put there is refused, but for --force and --jitdump" {
+    require_root
+    put_there 12345
     refused "$named_dump" "belongs to the user with id 12345" "--force" "--jitdump FILE" -- -i "$sound"
     injects -i "$sound" --force
     injects -i "$sound" --jitdump "$named_dump"
@@ -75,13 +88,17 @@ as() {
     require_root
     PERFJIT=dump JITDUMPDIR=$PWD record two.data sh -c '"$0" -n 5 -s 0.2; "$0" -n 5 -s 0.2' \
         "$BUILD/producers/many_functions"
-    chown 12345 "$(dumps_of two.data | head -1)"
+    local first
+    first=$(dumps_of two.data | head -1)
+    cp "$first" copy
+    mv copy "$first"
+    chown 12345 "$first"
     run --separate-stderr perfjit inject -i two.data -o out.data
     exits 3
     says "1 x dump of another user" "--force"
 }
 
-@test "an ordinary user: own dumps and root's are read, others' are not" {
+@test "an ordinary user: own dumps and root's are read, what others put there is not" {
     require_root
     chmod 777 . && chmod 755 .. "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
     as 12345 test -x "$BUILD/perfjit" -a -r "$sound" || skip "the build can't be reached by an ordinary user"
@@ -90,7 +107,7 @@ as() {
         run --separate-stderr as 12345 "$BUILD/perfjit" inject -i "$sound" -o "out.$owner"
         exits 0
     done
-    chown 23456 "$named_dump"
+    put_there 23456
     run --separate-stderr as 12345 "$BUILD/perfjit" inject -i "$sound" -o out.other
     exits 1
     says "belongs to the user with id 23456"

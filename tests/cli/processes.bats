@@ -268,19 +268,120 @@ require_root() {
     says "went to another process"
 }
 
+@test "two containers, one's dump copied to where --root names: its header's time tells whose it is" {
+    require_root
+    export -f container
+    export lives
+    record perf.data bash -c \
+        'container red life red load 5 run 80 & container blue life blue load 9 run 80 & wait'
+    for name in red blue; do
+        mkdir -p copy.$name
+        cp -r $name/mnt copy.$name
+    done
+    rm -r red blue
+    injected 3 --root copy.red
+    right red
+    nameless blue
+    injected 3 --root copy.blue
+    right blue
+    nameless red
+}
+
 # ---- The file is another one ----
 
-@test "a dump that was replaced by another file is not used, but with --jitdump" {
+# In a tree of its own, as if it came from another machine.
+copied_tree() {
+    mkdir -p "tree$PWD"
+    cp ./*.data "tree$PWD"
+    find . -maxdepth 1 -name 'jit-*.dump' -exec mv {} "tree$PWD" \;
+}
+
+@test "a copy of the dump is taken, at its path and below --root, and -v says so" {
     local dump
     recorded life code load 5 run 30
     dump=$(dumps_of perf.data)
     cp "$dump" copy
     mv copy "$dump"
-    injected 1
-    says "$dump" "not the one that it mapped" "--jitdump FILE"
-    injected 0 --jitdump "$dump"
+    injected 0 -v
+    says "$dump: taken for a copy of what process"
+    right code
+    samples perf.jit.data >wanted
+    copied_tree
+    injected 0 --root tree
+    samples perf.jit.data >got
+    same got wanted
+    injected 0 --jitdump "tree$dump"
     right code
 }
+
+@test "what a later process with the same pid left is no copy" {
+    local pid dump
+    [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
+    pid=$(free_pid)
+    recorded life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 20
+    dump=$PWD/jit-$pid.dump
+    mv "$dump" first.dump
+    sleep 1.1
+    setarch -R "$lives" "$PWD/truth" life later_parent pid "$pid" fork { life later load 7 run 10 } wait
+    injected 3
+    says "1 x dump that was overwritten" "$dump: process $pid: the file there is not the one that it mapped"
+    right parent
+    nameless first
+    cp first.dump "$dump"
+    injected 0
+    right parent first
+}
+
+# ---- A service of another user ----
+
+# A recording by root of a process that becomes another user before it writes its dump.
+service() {
+    require_root
+    chmod 777 . truth
+    record perf.data setarch -R "$lives" -r -u 12345 "$@" truth life code load 5 run 60
+    dump=$(find "$PWD" -maxdepth 1 -name 'jit-*.dump' -o -name 'profile.bin')
+    [ "$(stat -c %u "$dump")" = 12345 ]
+}
+
+@test "a service's dump is taken by root: it is the very file that was mapped, whoever owns it" {
+    service
+    injected 0
+    right code
+    run --separate-stderr perfjit check perf.data
+    exits 0
+}
+
+@test "a service that was there before the recording: the same" {
+    require_root
+    local process
+    chmod 777 . truth
+    "$lives" -r -u 12345 truth life code load 5 run 4000 3>&- &
+    process=$!
+    for _ in $(seq 100); do
+        [ ! -s truth/code ] || [ "$(wc -l <truth/code)" -lt 6 ] || break
+        sleep 0.05
+    done
+    record perf.data -p "$process" sleep 0.3
+    record build_id.data --buildid-mmap -p "$process" sleep 0.3
+    injected 0 -i build_id.data -o perf.jit.data
+    kill -9 "$process"
+    wait "$process" || true
+    right code
+    injected 0
+    right code
+}
+
+@test "another user's file in the place of a service's dump is not, but with --force" {
+    service
+    cp "$dump" copy
+    mv copy "$dump"
+    chown 12345 "$dump"
+    injected 1
+    says "$dump: belongs to the user with id 12345, and is not the file that the process mapped" "--force" "--jitdump FILE"
+    injected 0 --force
+    right code
+}
+
 
 @test "a dump that was renamed stands for the missing one" {
     recorded life code load 5 run 30

@@ -124,7 +124,7 @@ static void inject(struct run *run)
         return;
     ask(run);
     if (process_lives_read(&run->lives, &run->profile, &run->findings) ||
-        dump_claims_collect(&run->claims, &run->profile, &run->lives, &run->findings) ||
+        dump_claims_collect(&run->claims, &run->profile, &run->lives, NULL, &run->findings) ||
         thread_list_read(&run->threads, &run->input.file))
         return;
     if (run->profile.sample_count)

@@ -1,6 +1,6 @@
 /* process_lives: a JIT that forks, execs and flips the protection of its code as its command line says.
  *
- *     PERFJIT=dump process_lives [-r] [-a ARENA] DIRECTORY STEP...
+ *     PERFJIT=dump process_lives [-r] [-n NAME] [-u UID] [-a ARENA] DIRECTORY STEP...
  *
  *     life NAME     from here on the process's name is NAME, and DIRECTORY/NAME receives which function is where, in the
  *                   form of tinyjit --truth; what it has already, inherited or not, is in it too
@@ -14,9 +14,12 @@
  *     wait          for all children
  *     pid N         the next child gets pid N, which must be free (root only)
  *     exec STEP...  run this program anew with these steps
+ *     dump NAME     with -r: from here on write another dump, as Bun does for each thread
  *
  * -r: write the dump by hand, as many runtimes do: jit-<pid>.dump is opened once, an older one emptied, and children go on writing to
  * their parent's, with their own pid in LOAD.pid (PHP).  Else libjitdump writes.
+ * NAME: what that dump is called instead; @ stands for the pid.
+ * UID: the user that this becomes before the dump is made (root only), as a service does.
  * ARENA: anon (default), memfd, or the path of a file, which is deleted at once if it is not in /dev/shm.  Or one that is executable
  * only from the first flip on: data, which is the program's own .data, or kept:PATH, a file that stays.
  */
@@ -53,7 +56,7 @@ struct function {
     char name[NAME_BYTES];
 };
 
-static const char *program, *directory, *arena_kind = "anon";
+static const char *program, *directory, *arena_kind = "anon", *dump_name = "jit-@.dump";
 static bool by_hand;
 static struct jitdump *dump;
 static int raw_fd = -1;
@@ -165,7 +168,19 @@ static void run_for(uint64_t ns)
 
 /* ---- The dump ---- */
 
-static void open_dump(void)
+/* NAME with the pid for each @. */
+static void fill_in(char *path, size_t bytes, const char *name)
+{
+    size_t length = 0;
+    for (; *name && length + 1 < bytes; name++)
+        if (*name == '@')
+            length += (size_t)snprintf(path + length, bytes - length, "%d", (int)getpid());
+        else
+            path[length++] = *name;
+    path[length] = '\0';
+}
+
+static void open_dump(const char *name)
 {
     char path[64];
     uint8_t bytes[JITHEADER_BYTES];
@@ -175,7 +190,8 @@ static void open_dump(void)
             fprintf(stderr, "process_lives: %s\n", jitdump_error(dump)), exit(EXIT_FAILURE);
         return;
     }
-    snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
+    fill_in(path, sizeof path, name);
+    raw_index = 0;
     raw_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
     sink_u32(&sink, JITDUMP_MAGIC);
     sink_u32(&sink, 1);
@@ -374,6 +390,8 @@ static char **take_step(char **steps)
     } else if (!*steps) {
         fprintf(stderr, "process_lives: what is '%s'?\n", step);
         exit(2);
+    } else if (strcmp(step, "dump") == 0) {
+        open_dump(*steps++);
     } else if (strcmp(step, "life") == 0) {
         begin_life(*steps++);
     } else if (strcmp(step, "pid") == 0) {
@@ -412,21 +430,28 @@ static char **fork_block(char **steps)
 int main(int argc, char **argv)
 {
     program = argv[0];
-    for (int option; (option = getopt(argc, argv, "+ra:")) != -1;) {
+    uid_t user = getuid();
+    for (int option; (option = getopt(argc, argv, "+ra:n:u:")) != -1;) {
         if (option == 'r')
             by_hand = true;
+        else if (option == 'n')
+            dump_name = optarg;
+        else if (option == 'u')
+            user = (uid_t)atol(optarg);
         else if (option == 'a')
             arena_kind = optarg;
         else
             return 2;
     }
     if (argc - optind < 2) {
-        fprintf(stderr, "usage: process_lives [-r] [-a ARENA] DIRECTORY STEP...\n");
+        fprintf(stderr, "usage: process_lives [-r] [-n NAME] [-u UID] [-a ARENA] DIRECTORY STEP...\n");
         return 2;
     }
     directory = argv[optind];
     open_arena();
-    open_dump();
+    if (user != getuid() && setresuid(user, user, user))
+        fail("setresuid");
+    open_dump(dump_name);
     take_steps(argv + optind + 1);
     return EXIT_SUCCESS;
 }

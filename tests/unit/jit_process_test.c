@@ -8,12 +8,15 @@
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 enum { PID = 4711, OTHER = 4800, CHILD = 5000, ARENA = 0x100000, SLOT = 0x100 };
 
 /* One recording, and what is made of it. */
 static struct profile_builder recording;
+static uint64_t generation; /* of the mappings' files from here on; 0: not told */
 static struct perf_file file;
 static struct profile profile;
 static struct jit_processes processes;
@@ -25,6 +28,7 @@ static int begin(void **state)
 {
     (void)state;
     profile_begin_one(&recording);
+    generation = 0;
     findings = (struct findings){0};
     snprintf(dump_path, sizeof dump_path, "%s/jit-4711.dump", scratch);
     snprintf(other_path, sizeof other_path, "%s/other", scratch);
@@ -112,7 +116,7 @@ static void put_map(uint32_t pid, uint64_t addr, const char *name, dev_t dev, in
     sink_u32(&recording.sink, major(dev));
     sink_u32(&recording.sink, minor(dev));
     sink_u64(&recording.sink, ino);
-    sink_u64(&recording.sink, 0);
+    sink_u64(&recording.sink, generation);
     sink_u32(&recording.sink, 5);
     sink_u32(&recording.sink, 2);
     sink_cstr(&recording.sink, name);
@@ -408,14 +412,161 @@ static void test_two_dumps_of_a_process_keep_their_numbers_apart(void **state)
 
 /* ---- Which file ---- */
 
-static void test_another_inode_on_the_same_device_is_another_file(void **state)
+/* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one second.  The recording takes three. */
+static void put_other_file(uint32_t pid, uint64_t first)
+{
+    struct stat status;
+    write_two(dump_path, pid, first, first + ms(100));
+    stat(dump_path, &status);
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+}
+
+static void test_another_inode_is_a_copy_if_header_and_records_fit(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(1100));
+    assert_reads(NULL, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_no_copy_has_another_pid_in_its_header(void **state)
+{
+    (void)state;
+    put_other_file(PID + 1, ms(1100));
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+static void test_no_copy_has_a_header_of_another_time(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(2200)); /* 1.1 s after the mapping */
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+static void test_no_copy_was_written_after_the_recording(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(9000));
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+/* The header of the one was written 20 ms after the mapping of the other. */
+static void test_of_two_that_mapped_files_of_their_own_the_one_at_the_headers_time(void **state)
 {
     struct stat status;
     (void)state;
-    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(dump_path, PID, ms(1120), ms(1200));
     stat(dump_path, &status);
+    put_fork(PID, 1, ms(900));
+    put_fork(CHILD, 1, ms(900));
+    put_namespaces(CHILD, 1001, ms(900));
+    put_namespaces(1, 1000, ms(900));
     put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1, ms(1000));
+    put_map(CHILD, 0x7000000, dump_path, 0, 0, ms(1021));
+    profile_sample(&recording, 0, ms(3000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+}
+
+/* ---- Another user's ---- */
+
+enum { SERVICE_USER = 12345 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A process of SERVICE_USER that lives until it is killed. */
+static pid_t start_service(void)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setresuid(SERVICE_USER, SERVICE_USER, SERVICE_USER) || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* A dump of such a process, which belongs to OWNER, in a recording that does not tell which file was mapped; the header was written
+ * AGE_NS before the mapping.  Returns what jit_processes_read does. */
+static int read_service(uid_t owner, uint64_t age_ns)
+{
+    char path[128];
+    pid_t service = start_service();
+    uint64_t now = monotonic_ns();
+    snprintf(path, sizeof path, "%s/jit-%d.dump", scratch, (int)service);
+    write_two(path, (uint32_t)service, now + ms(100) - age_ns, now + ms(200));
+    assert_int_equal(chown(path, owner, owner), 0);
+    put_map((uint32_t)service, 0x7000000, path, 0, 0, now);
+    profile_sample(&recording, 0, now + ms(3000));
+    int result = read_all(NULL);
+    kill(service, SIGKILL);
+    waitpid(service, NULL, 0);
+    unlink(path);
+    return result;
+}
+
+static void require_root(void)
+{
+    if (geteuid() != 0)
+        skip();
+}
+
+static void test_without_an_inode_the_process_itself_tells_whose_it_is(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER, 0), 0);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_without_an_inode_a_third_users_file_is_refused(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER + 1, 0), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
+}
+
+static void test_without_an_inode_an_earlier_dump_of_the_user_is_refused(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER, ms(2000)), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
+}
+
+/* As the file system tells it; many don't. */
+static void test_an_inode_that_was_used_again_is_another_file(void **state)
+{
+    struct jit_dump dump;
+    struct stat status;
+    char cause[256];
+    (void)state;
+    write_two(dump_path, PID, ms(9000), ms(9100));
+    assert_int_equal(jit_dump_open(&dump, dump_path, cause, sizeof cause), 0);
+    jit_dump_close(&dump);
+    if (!dump.has_generation)
+        skip();
+    stat(dump_path, &status);
+    generation = dump.generation ^ 1;
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
     assert_refused(NULL, FINDING_DUMP_REPLACED);
+    assert_non_null(strstr(findings.failure, "not the one that it mapped"));
 }
 
 static void test_another_inode_is_used_if_given_by_hand(void **state)
@@ -608,7 +759,15 @@ int main(void)
         PROCESS_TEST(test_a_dump_that_is_mapped_twice_is_read_once),
         PROCESS_TEST(test_two_dumps_of_a_process_keep_their_numbers_apart),
         PROCESS_TEST(test_a_mapping_that_says_deleted_is_the_same_dump),
-        PROCESS_TEST(test_another_inode_on_the_same_device_is_another_file),
+        PROCESS_TEST(test_another_inode_is_a_copy_if_header_and_records_fit),
+        PROCESS_TEST(test_no_copy_has_another_pid_in_its_header),
+        PROCESS_TEST(test_no_copy_has_a_header_of_another_time),
+        PROCESS_TEST(test_no_copy_was_written_after_the_recording),
+        PROCESS_TEST(test_of_two_that_mapped_files_of_their_own_the_one_at_the_headers_time),
+        PROCESS_TEST(test_without_an_inode_the_process_itself_tells_whose_it_is),
+        PROCESS_TEST(test_without_an_inode_a_third_users_file_is_refused),
+        PROCESS_TEST(test_without_an_inode_an_earlier_dump_of_the_user_is_refused),
+        PROCESS_TEST(test_an_inode_that_was_used_again_is_another_file),
         PROCESS_TEST(test_another_inode_is_used_if_given_by_hand),
         PROCESS_TEST(test_on_another_device_nothing_can_be_said),
         PROCESS_TEST(test_a_renamed_dump_stands_for_the_missing_one),

@@ -1,0 +1,155 @@
+/* Whether a file is what a process mapped: device, inode, generation and age; header and mapping. */
+#include "injector/jit/dump_origin.h"
+
+#include "tests/unit/dump_builder.h"
+
+#include <sys/sysmacros.h>
+
+#define SEC UINT64_C(1000000000)
+
+static const struct dump_origin origin = {.recorded_wall_ns = 1000 * SEC,
+                                          .written_wall_ns = 1000 * SEC};
+
+static struct perf_map map_of(uint64_t ino, uint64_t generation)
+{
+    return (struct perf_map){
+        .has_inode = true, .maj = 8, .min = 1, .ino = ino, .generation = generation};
+}
+
+static struct jit_dump dump_of(ino_t ino, bool has_generation, uint32_t generation,
+                               uint64_t born_ns)
+{
+    return (struct jit_dump){.dev = makedev(8, 1),
+                             .ino = ino,
+                             .has_generation = has_generation,
+                             .generation = generation,
+                             .born_ns = born_ns};
+}
+
+static void assert_identity(struct perf_map map, struct jit_dump dump, enum file_identity wanted)
+{
+    assert_int_equal(dump_origin_compare(&origin, &map, &dump), wanted);
+}
+
+static void test_device_inode_and_generation(void **state)
+{
+    (void)state;
+    assert_identity(map_of(7, 5), dump_of(7, true, 5, 0), FILE_SAME);
+    assert_identity(map_of(7, 5), dump_of(7, true, 6, 0), FILE_OTHER);
+    assert_identity(map_of(7, 5), dump_of(8, true, 5, 0), FILE_OTHER);
+    struct jit_dump elsewhere = dump_of(7, true, 5, 0);
+    elsewhere.dev = makedev(8, 2);
+    assert_identity(map_of(7, 5), elsewhere, FILE_UNKNOWN);
+}
+
+static void test_an_mmap_without_inode_says_nothing(void **state)
+{
+    struct perf_map map = map_of(7, 5);
+    (void)state;
+    map.has_inode = false;
+    assert_identity(map, dump_of(7, true, 5, 0), FILE_UNKNOWN);
+}
+
+/* perf makes up records of what was mapped before it came from /proc, which has no generations; tmpfs does not tell its own. */
+static void test_without_generations_the_file_is_as_old_as_the_recording(void **state)
+{
+    (void)state;
+    assert_identity(map_of(7, 0), dump_of(7, true, 5, 999 * SEC), FILE_SAME);
+    assert_identity(map_of(7, 0), dump_of(7, true, 5, 1001 * SEC), FILE_OTHER);
+    assert_identity(map_of(7, 5), dump_of(7, false, 0, 999 * SEC), FILE_SAME);
+    assert_identity(map_of(7, 5), dump_of(7, false, 0, 1001 * SEC), FILE_OTHER);
+    assert_identity(map_of(7, 5), dump_of(7, false, 0, 0), FILE_SAME);
+}
+
+/* The time at which perf.data was written may be wrong, as that of a copy: it proves no other file, but leaves doubt. */
+static void test_what_is_proven(void **state)
+{
+    struct dump_origin without = {.recorded_wall_ns = UINT64_MAX, .written_wall_ns = 1000 * SEC};
+    struct perf_map map = map_of(7, 0);
+    struct jit_dump old = dump_of(7, true, 5, 999 * SEC), young = dump_of(7, true, 5, 1001 * SEC);
+    (void)state;
+    assert_true(dump_origin_is_proven(&without, &map, &old));
+    assert_int_equal(dump_origin_compare(&without, &map, &young), FILE_SAME);
+    assert_false(dump_origin_is_proven(&without, &map, &young));
+    map.generation = 5;
+    assert_true(dump_origin_is_proven(&without, &map, &young));
+    map.generation = 6;
+    assert_false(dump_origin_is_proven(&without, &map, &young));
+}
+
+/* ---- Header and mapping ---- */
+
+static struct dump_builder built;
+static struct jit_dump dump;
+
+/* A dump with a header of HEADER and a function of FIRST_NS. */
+static void build(uint64_t header, uint64_t first_ns)
+{
+    char cause[256];
+    dump_begin(&built, false, JITHEADER_BYTES);
+    memcpy(built.bytes + JITHEADER_TIMESTAMP, &header, sizeof header);
+    dump_load(&built, first_ns, 0x100000, "first", "code", 1);
+    assert_int_equal(
+        jit_dump_view(&dump, "a.dump", built.bytes, built.sink.size, cause, sizeof cause), 0);
+}
+
+static uint64_t distance_of(const struct dump_origin *from, uint64_t marker_ns,
+                            struct jit_clock clock)
+{
+    const struct profile_map marker = {.time_ns = marker_ns};
+    return dump_origin_distance(from, &marker, &dump, &clock);
+}
+
+static const struct jit_clock same;
+
+static void test_header_before_and_after_the_mapping(void **state)
+{
+    (void)state;
+    build(10 * SEC, 11 * SEC);
+    assert_int_equal(distance_of(&origin, 10 * SEC + 5, same), 5);
+    assert_int_equal(distance_of(&origin, 10 * SEC - 5, same), 5);
+    build(10 * SEC, 10 * SEC - 900000); /* JSC's first record is older */
+    assert_int_equal(distance_of(&origin, 10 * SEC + 5, same), 5);
+}
+
+static void test_times_that_say_nothing(void **state)
+{
+    (void)state;
+    build(10 * SEC, 11 * SEC);
+    assert_true(distance_of(&origin, 0, same) == DISTANCE_UNKNOWN);
+    assert_true(distance_of(&origin, 10 * SEC, (struct jit_clock){.by_marker = true}) ==
+                DISTANCE_UNKNOWN);
+    assert_true(distance_of(&origin, 10 * SEC, (struct jit_clock){.frozen = true}) ==
+                DISTANCE_UNKNOWN);
+    build(UINT64_C(1700000000000000), 11 * SEC); /* V8's, and no wall clock in the recording */
+    assert_true(distance_of(&origin, 10 * SEC, same) == DISTANCE_UNKNOWN);
+    build(12 * SEC, 11 * SEC - SEC / 2); /* longer after the first record than any runtime takes */
+    assert_true(distance_of(&origin, 10 * SEC, same) == DISTANCE_UNKNOWN);
+}
+
+/* V8 and CPython: microseconds of the wall clock, which the recording has beside perf's own. */
+static void test_a_header_of_the_wall_clock(void **state)
+{
+    struct dump_origin with_wall = origin;
+    (void)state;
+    with_wall.host = (struct recording_host){
+        .has_wall_clock = true, .wall_ns = 1700000000 * SEC, .perf_ns = 10 * SEC};
+    build(UINT64_C(1700000000003000), 11 * SEC);
+    assert_int_equal(distance_of(&with_wall, 10 * SEC, same), 3000000);
+    build(10 * SEC, 11 * SEC);
+    assert_int_equal(distance_of(&with_wall, 10 * SEC + 5, same), 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_inode_and_generation),
+        cmocka_unit_test(test_an_mmap_without_inode_says_nothing),
+        cmocka_unit_test(test_without_generations_the_file_is_as_old_as_the_recording),
+        cmocka_unit_test(test_what_is_proven),
+        cmocka_unit_test(test_header_before_and_after_the_mapping),
+        cmocka_unit_test(test_times_that_say_nothing),
+        cmocka_unit_test(test_a_header_of_the_wall_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
