@@ -100,6 +100,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
          "not used, because its functions could be the wrong ones; to use it all the same, name it "
          "with --jitdump FILE",
          true},
+    [FINDING_DUMP_UNPLACED] =
+        {"given dump that could not be placed",
+         "not used, because its functions could be the wrong ones; give each process's dump under "
+         "the path that it had, below a directory that --root names",
+         true},
     [FINDING_FEATURE_BROKEN] =
         {"loss of what perf.data says about the recording as a whole",
          "left out; perf report --header-only shows what is left; samples and maps are not touched "

@@ -43,6 +43,7 @@ enum finding_kind {
     FINDING_DUMP_REPLACED,     /* the file that has a dump's name is another one by now */
     FINDING_DUMP_OWNER,        /* a dump that belongs to a user who need not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
+    FINDING_DUMP_UNPLACED,     /* the same of one that was given by hand */
     FINDING_FEATURE_BROKEN, /* a section of perf.data about the whole recording that is not all there */
     FINDING_KCORE_LEFT,     /* the copy of the kernel's code in a recording made with --kcore */
     FINDING_MAP_NOT_OURS,  /* /tmp/perf-<pid>.map that need not be the process's own */

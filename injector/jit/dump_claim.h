@@ -34,8 +34,9 @@ enum claim_state {
 
 struct dump_claim {
     uint32_t life;
-    uint32_t number; /* n in jit-<n>.dump */
+    uint32_t number;               /* n in jit-<n>.dump */
     const struct profile_map *map; /* the first of this file */
+    bool chosen;                   /* for a dump that was given by hand */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
     struct dump_place place;   /* without its dump, which is the next */

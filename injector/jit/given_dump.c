@@ -1,10 +1,9 @@
 /* See given_dump.h. */
 #include "injector/jit/given_dump.h"
 
-#include "injector/jit/dump_name.h"
-
+#include "injector/array.h"
 #include "injector/jit/dump_machine.h"
-#include "injector/perf_data/perf_time.h"
+#include "injector/jit/dump_name.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@ static int open_one(struct given_dump *given, const char *path, struct findings 
     given->path = strdup(path);
     if (!given->path)
         return failure(findings, "out of memory");
+    given->life = NO_LIFE;
     given->usable = jit_dump_open(&given->dump, given->path, cause, sizeof cause) == 0;
     if (given->usable)
         return 0;
@@ -55,28 +55,6 @@ int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count
 
 /* ---- Whose is it? ---- */
 
-/* The best life so far, and how much of the dump was loaded in it. */
-struct choice {
-    const struct process_lives *lives;
-    const struct given_dump *given;
-    uint32_t life;
-    size_t fit;
-};
-
-/* Of lives that fit equally well the later one: it has overwritten what the earlier one left. */
-static void consider(struct choice *choice, uint32_t life)
-{
-    const struct process_life *items = choice->lives->items;
-    size_t fit = dump_origin_fit(&items[life], &choice->given->dump, &choice->given->clock, 0,
-                                SIZE_MAX, NULL);
-    bool later =
-        choice->life == NO_LIFE || life_moment_before(items[choice->life].begin, items[life].begin);
-    if (choice->life == NO_LIFE || fit > choice->fit || (fit == choice->fit && later)) {
-        choice->life = life;
-        choice->fit = fit;
-    }
-}
-
 /* The name of a file that is called jit-<n>.dump is believed before its header. */
 enum claim_match { MATCH_FILE, MATCH_NAME, MATCH_HEADER, CLAIM_MATCHES };
 
@@ -104,88 +82,211 @@ static bool matches(const struct given_dump *given, const struct dump_claims *cl
     }
 }
 
-static void choose_claimant(struct choice *choice, const struct dump_claims *claims, bool named)
+/* A given dump and a claim that it may stand for, and what speaks for that. */
+struct pair {
+    struct given_dump *given;
+    struct dump_claim *claim;
+    enum claim_match match;
+    uint64_t distance_ns; /* of the dump's header from the claim's mapping, or DISTANCE_UNKNOWN */
+    size_t fit;           /* how much of the dump was loaded in the claim's life */
+};
+
+struct pairs {
+    struct pair *items;
+    size_t count, capacity;
+};
+
+static int add_pair(struct pairs *pairs, struct given_dump *given, struct dump_claims *claims,
+                    struct dump_claim *claim, enum claim_match match)
 {
-    int end = named ? MATCH_HEADER : CLAIM_MATCHES;
-    for (int match = MATCH_FILE; match < end && choice->life == NO_LIFE; match++)
+    struct pair *items = array_room(pairs->items, pairs->count, &pairs->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    pairs->items = items;
+    items[pairs->count++] = (struct pair){
+        given, claim, match, dump_claim_distance(claims, claim, &given->dump, &given->clock),
+        dump_origin_fit(&claims->lives->items[claim->life], &given->dump, &given->clock, 0,
+                        SIZE_MAX, NULL)};
+    return 0;
+}
+
+/* All claims that GIVEN may stand for: those that match best. */
+static int add_pairs(struct pairs *pairs, struct given_dump *given, struct dump_claims *claims)
+{
+    uint32_t number;
+    size_t before = pairs->count;
+    int end = jit_dump_name_pid(given->path, &number) ? MATCH_HEADER : CLAIM_MATCHES;
+    for (int match = MATCH_FILE; match < end && pairs->count == before; match++)
         for (size_t i = 0; i < claims->count; i++)
-            if (matches(choice->given, claims, &claims->items[i], (enum claim_match)match))
-                consider(choice, claims->items[i].life);
+            if (matches(given, claims, &claims->items[i], (enum claim_match)match) &&
+                add_pair(pairs, given, claims, &claims->items[i], (enum claim_match)match))
+                return -1;
+    return 0;
 }
 
-static void choose_by_pid(struct choice *choice, uint32_t pid)
+/* Whether A is the better pair; if nothing tells which of them is right, they are EQUAL.  Of two lives of one pid that fit equally
+ * well the later one left the file: it has overwritten what the earlier one left. */
+static bool is_better_pair(const struct process_lives *lives, const struct pair *a,
+                           const struct pair *b, bool *equal)
 {
-    size_t count;
-    uint32_t first = process_lives_of(choice->lives, pid, &count);
-    for (uint32_t i = 0; i < count; i++)
-        consider(choice, first + i);
+    const struct process_life *life = &lives->items[a->claim->life];
+    const struct process_life *other = &lives->items[b->claim->life];
+    *equal = false;
+    if (a->match != b->match)
+        return a->match < b->match;
+    if ((a->fit > 0) != (b->fit > 0))
+        return a->fit > 0;
+    if (a->distance_ns != b->distance_ns)
+        return a->distance_ns < b->distance_ns;
+    if (a->given != b->given) {
+        *equal = a->claim == b->claim && a->distance_ns == DISTANCE_UNKNOWN;
+        return false;
+    }
+    if (a->fit != b->fit)
+        return a->fit > b->fit;
+    *equal = life->pid != other->pid;
+    return life_moment_before(other->begin, life->begin);
 }
 
-static int choose_life(struct given_dump *given, const struct dump_claims *claims,
-                       struct findings *findings)
+static bool is_open(const struct pair *pair)
 {
-    struct choice choice = {claims->lives, given, NO_LIFE, 0};
+    return pair->given->usable && pair->given->life == NO_LIFE && !pair->claim->chosen;
+}
+
+/* The best of the pairs that are open, or NULL. */
+static struct pair *best_pair(const struct pairs *pairs, const struct process_lives *lives)
+{
+    bool equal;
+    struct pair *best = NULL;
+    for (size_t i = 0; i < pairs->count; i++)
+        if (is_open(&pairs->items[i]) &&
+            (!best || is_better_pair(lives, &pairs->items[i], best, &equal)))
+            best = &pairs->items[i];
+    return best;
+}
+
+static void leave_out(struct given_dump *given, const char *why, struct findings *findings)
+{
+    finding(findings, FINDING_DUMP_UNPLACED, "%s: its header's pid is %" PRIu32 "; %s", given->path,
+            given->dump.pid, why);
+    given->usable = false;
+}
+
+/* Leave out the dump of BEST, and all that are as good for the same claim, if there is a pair that is as good.  Returns whether it did. */
+static bool leave_out_equals(const struct pairs *pairs, const struct process_lives *lives,
+                             const struct pair *best, struct findings *findings)
+{
+    bool any = false;
+    for (size_t i = 0; i < pairs->count; i++) {
+        bool equal;
+        struct pair *pair = &pairs->items[i];
+        if (pair == best || !is_open(pair) || is_better_pair(lives, best, pair, &equal) || !equal)
+            continue;
+        any = true;
+        if (pair->given != best->given)
+            leave_out(pair->given, "another one could be that of the same process", findings);
+    }
+    if (any)
+        leave_out(best->given, "it could be that of another process, too", findings);
+    return any;
+}
+
+/* The best pairs first: each dump to one claim, and no two to the same. */
+static int choose_claims(struct given_dumps *given, struct dump_claims *claims,
+                         struct findings *findings)
+{
+    struct pairs pairs = {0};
+    struct pair *best;
+    int result = 0;
+    for (size_t i = 0; i < given->count && !result; i++)
+        if (given->items[i].usable)
+            result = add_pairs(&pairs, &given->items[i], claims);
+    while (!result && (best = best_pair(&pairs, claims->lives))) {
+        if (leave_out_equals(&pairs, claims->lives, best, findings))
+            continue;
+        best->given->life = best->claim->life;
+        best->given->match = best->claim;
+        best->claim->chosen = true;
+    }
+    for (size_t i = 0; i < pairs.count; i++)
+        if (pairs.items[i].given->usable && pairs.items[i].given->life == NO_LIFE)
+            leave_out(pairs.items[i].given,
+                      "each process that may have written it has another one that fits better",
+                      findings);
+    free(pairs.items);
+    return result ? failure(findings, "out of memory") : 0;
+}
+
+/* Nobody mapped a dump of its name, or of its header's pid.  Of several lives, the one in which most of it was loaded; of those that
+ * fit equally well the later one. */
+static int choose_by_pid(struct given_dump *given, const struct dump_claims *claims,
+                         struct findings *findings)
+{
+    size_t count, most = 0;
     uint32_t number = given->dump.pid;
-    bool named = jit_dump_name_pid(given->path, &number);
-    choose_claimant(&choice, claims, named);
-    if (choice.life == NO_LIFE)
-        choose_by_pid(&choice, number);
-    if (choice.life == NO_LIFE)
+    jit_dump_name_pid(given->path, &number);
+    uint32_t first = process_lives_of(claims->lives, number, &count);
+    for (uint32_t i = 0; first != NO_LIFE && i < count; i++) {
+        size_t fit = dump_origin_fit(&claims->lives->items[first + i], &given->dump, &given->clock,
+                                     0, SIZE_MAX, NULL);
+        if (given->life != NO_LIFE && fit < most)
+            continue;
+        given->life = first + i;
+        most = fit;
+    }
+    if (given->life == NO_LIFE)
         return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
                        claims->profile->file->path, number, given->path);
-    given->life = choice.life;
     return 0;
 }
 
 /* ---- What it stands for ---- */
 
-/* The header's time, if that can be believed (V8's and CPython's is no CLOCK_MONOTONIC), is about the mapping's. */
-static bool header_time_agrees(const struct given_dump *given, const struct dump_claim *claim,
-                               const struct process_life *life)
-{
-    uint64_t header_ns = jit_clock_to_perf(&given->clock, given->dump.timestamp);
-    uint64_t map_ns = claim->map->time_ns;
-    if (header_ns < life->begin.time_ns || header_ns > life->end_ns || map_ns == 0 ||
-        header_ns > perf_time_after(map_ns, 3600 * HEADER_SLACK_NS))
-        return true;
-    return header_ns <= perf_time_after(map_ns, HEADER_SLACK_NS) &&
-           map_ns <= perf_time_after(header_ns, HEADER_SLACK_NS);
-}
-
-/* Nothing that CLAIM's process mapped is at its path. */
-static bool is_gone(const struct dump_claims *claims, const struct dump_claim *claim)
+/* It was renamed, and nothing is left at the path that the claim has. */
+static bool is_renamed(const struct given_dump *given, const struct dump_claims *claims,
+                       const struct dump_claim *claim)
 {
     struct jit_dump left;
     char cause[256];
+    if (given->dump.pid != claim->number)
+        return false;
     bool gone = jit_dump_open(&left, claim->map->map.filename, cause, sizeof cause) ||
                 dump_origin_compare(&claims->origin, &claim->map->map, &left) == FILE_OTHER;
     jit_dump_close(&left);
-    return gone;
+    uint64_t distance_ns = dump_claim_distance(claims, claim, &given->dump, &given->clock);
+    return gone && (distance_ns == DISTANCE_UNKNOWN || distance_ns <= HEADER_SLACK_NS);
 }
 
-/* It was renamed, and nothing is left at the path that the claim has. */
-static bool is_renamed(const struct given_dump *given, const struct dump_claims *claims,
-                       const struct dump_claim *claim, const struct process_life *life)
+static bool stands_for(const struct given_dump *given, const struct dump_claims *claims,
+                       const struct dump_claim *claim)
 {
-    return !given->stands && given->dump.pid == claim->number &&
-           is_gone(claims, claim) &&
-           header_time_agrees(given, claim, life);
+    return matches(given, claims, claim, MATCH_FILE) || matches(given, claims, claim, MATCH_NAME) ||
+           is_renamed(given, claims, claim);
 }
 
-static void find_stand_ins(struct given_dumps *given, struct dump_claims *claims, bool renamed)
+/* Its own claim; or, if it was chosen by its pid, one of its process that has no other. */
+static void stand_in(struct given_dump *given, struct dump_claims *claims)
 {
-    for (size_t i = 0; i < claims->count; i++)
-        for (size_t g = 0; g < given->count && claims->items[i].state == CLAIM_OPEN; g++) {
-            struct given_dump *item = &given->items[g];
-            struct dump_claim *claim = &claims->items[i];
-            if (!item->usable || item->life != claim->life)
-                continue;
-            bool same = matches(item, claims, claim, MATCH_FILE) || matches(item, claims, claim, MATCH_NAME);
-            if (renamed ? !is_renamed(item, claims, claim, &claims->lives->items[claim->life]) : !same)
-                continue;
-            claim->state = CLAIM_GIVEN;
-            item->stands = true;
-        }
+    for (size_t i = 0; !given->match && i < claims->count; i++) {
+        struct dump_claim *claim = &claims->items[i];
+        if (claim->state == CLAIM_OPEN && claim->life == given->life && !claim->chosen &&
+            is_renamed(given, claims, claim))
+            given->match = claim;
+    }
+    if (given->match && given->match->state == CLAIM_OPEN &&
+        stands_for(given, claims, given->match))
+        given->match->state = CLAIM_GIVEN;
+}
+
+static void note(const struct given_dump *given, const struct dump_claims *claims,
+                 struct findings *findings)
+{
+    uint32_t pid = claims->lives->items[given->life].pid;
+    if (given->match)
+        noted(findings, "%s: given by hand, read as what process %" PRIu32 " mapped as %s",
+              given->path, pid, given->match->map->map.filename);
+    else
+        noted(findings, "%s: given by hand, read as a dump of process %" PRIu32, given->path, pid);
 }
 
 static int add_life(struct process_lives *lives, const struct profile *profile, uint32_t pid,
@@ -236,28 +337,39 @@ static void refuse_others(const struct given_dumps *given, struct dump_claims *c
         }
 }
 
+static void choose_clock(struct given_dump *given, struct dump_claims *claims,
+                         struct findings *findings)
+{
+    char text[512];
+    const struct jit_clock_question question = {.profile = claims->profile,
+                                                .dump = &given->dump,
+                                                .pid = likely_pid(given, claims),
+                                                .read_live = clock_live_read};
+    dump_machine_correct(&given->dump, claims->profile->file, findings);
+    const char *why = jit_clock_choose(&given->clock, &question, text, findings);
+    given->usable = why == NULL;
+    if (why)
+        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", given->path, why);
+}
+
 int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
                        struct findings *findings)
 {
+    for (size_t i = 0; i < given->count; i++)
+        if (given->items[i].usable)
+            choose_clock(&given->items[i], claims, findings);
+    if (choose_claims(given, claims, findings))
+        return -1;
     for (size_t i = 0; i < given->count; i++) {
         struct given_dump *item = &given->items[i];
-        if (!item->usable)
-            continue;
-        char text[512];
-        const struct jit_clock_question question = {.profile = claims->profile,
-                                                    .dump = &item->dump,
-                                                    .pid = likely_pid(item, claims),
-                                                    .read_live = clock_live_read};
-        dump_machine_correct(&item->dump, claims->profile->file, findings);
-        const char *why = jit_clock_choose(&item->clock, &question, text, findings);
-        item->usable = why == NULL;
-        if (why)
-            finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", item->path, why);
-        else if (choose_life(item, claims, findings))
+        if (item->usable && item->life == NO_LIFE && choose_by_pid(item, claims, findings))
             return -1;
     }
-    find_stand_ins(given, claims, false);
-    find_stand_ins(given, claims, true);
+    for (size_t i = 0; i < given->count; i++)
+        if (given->items[i].usable) {
+            stand_in(&given->items[i], claims);
+            note(&given->items[i], claims, findings);
+        }
     refuse_others(given, claims, findings);
     return 0;
 }

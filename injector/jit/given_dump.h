@@ -1,9 +1,10 @@
 /* The dumps given by hand, with --jitdump: whose each is, and for which of the profile's claims it stands.
  *
- * A given dump belongs to the process that mapped a file of its name, else one that mapped a dump of the pid in its header,
- * else to the process whose pid is in its name or header; of several lives, to the one in which most of it was loaded.  It
- * stands for a dump of the same name in any directory.  Under another name it stands for a missing one, if
- * header and time agree.
+ * A given dump belongs to a process that mapped that very file, else to one that mapped a file of its name, else to one that
+ * mapped a dump of the pid in its header, else to the process whose pid is in its name or header.  Of several (containers have
+ * equal pids inside) to the one that mapped its dump when the header was written; if the times don't tell, to that of several lives
+ * of one pid in which most of it was loaded.  No two stand for one claim, and what could be of several processes is left out.
+ * It stands for a dump of the same name in any directory, and under another name for one that is missing.
  */
 #ifndef PERFJIT_GIVEN_DUMP_H
 #define PERFJIT_GIVEN_DUMP_H
@@ -15,8 +16,8 @@ struct given_dump {
     struct jit_dump dump;
     struct jit_clock clock;
     bool usable;
-    bool stands; /* for some claim */
     uint32_t life;
+    struct dump_claim *match; /* that it is chosen for; NULL: by its pid */
 };
 
 struct given_dumps {

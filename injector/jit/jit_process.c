@@ -200,6 +200,7 @@ static const struct reason reasons[] = {
      "it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
     {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_DUMP_UNPLACED, ""},
     {FINDING_DUMP_OWNER,
      "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
      "there: if it is the right one, use --force, or name it with --jitdump FILE"},

@@ -268,6 +268,39 @@ require_root() {
     says "went to another process"
 }
 
+@test "two containers whose dumps were copied: --jitdump gives each its own, says which, and has none left over" {
+    # All that either logs lies in the lives of both: only the header's time tells.
+    require_root
+    export -f container
+    export lives
+    record perf.data bash -c \
+        'container red life red run 100 load 5 run 80 & container blue life blue run 100 load 9 run 80 & wait'
+    mkdir saved saved/a saved/b saved/c
+    cp red/mnt/jit-1.dump saved/a
+    cp blue/mnt/jit-1.dump saved/b
+    rm -r red blue
+    local given order
+    for order in "saved/a/jit-1.dump saved/b/jit-1.dump" "saved/b/jit-1.dump saved/a/jit-1.dump" "saved/a/one saved/b/two"; do
+        cp saved/a/jit-1.dump saved/a/one
+        cp saved/b/jit-1.dump saved/b/two
+        given=()
+        for dump in $order; do given+=(--jitdump "$dump"); done
+        injected 0 -v "${given[@]}"
+        right red blue
+        for name in red blue; do
+            dump=saved/a
+            [ $name = red ] || dump=saved/b
+            pid=$(perf script -i perf.data --comm $name -F pid | sort -un | tr -d ' ')
+            grep -qE "^perfjit: $dump/[^ ]*: given by hand, read as what process $pid mapped as /mnt/jit-1.dump$" <<<"$stderr" ||
+                complain "$dump, $pid: $stderr"
+        done
+    done
+    cp saved/a/jit-1.dump saved/c
+    injected 3 --jitdump saved/a/jit-1.dump --jitdump saved/b/jit-1.dump --jitdump saved/c/jit-1.dump
+    says "1 x given dump that could not be placed" "/jit-1.dump: its header's pid is 1"
+    right red blue
+}
+
 @test "two containers, one's dump copied to where --root names: its header's time tells whose it is" {
     require_root
     export -f container

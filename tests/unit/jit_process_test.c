@@ -732,6 +732,43 @@ static void test_two_processes_that_fit_and_a_dump_given_by_hand(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
 }
 
+/* V8's, of the wall clock, which this recording does not have. */
+static void set_header_time(const char *path, uint64_t time)
+{
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
+    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
+}
+
+/* Of two processes that each mapped a dump of that name, given one that was copied. */
+static int read_one_of_two(void)
+{
+    put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1020));
+    profile_sample(&recording, 0, ms(3000));
+    return read_all(dump_path);
+}
+
+static void test_a_given_dump_is_of_the_process_at_the_headers_time(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1119), ms(1200));
+    assert_int_equal(read_one_of_two(), 0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
+}
+
+static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1119), ms(1200));
+    set_header_time(dump_path, UINT64_C(1700000000000000));
+    assert_int_equal(read_one_of_two(), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
+}
+
 static void test_a_file_of_another_container(void **state)
 {
     (void)state;
@@ -783,6 +820,8 @@ int main(void)
         PROCESS_TEST(test_two_processes_that_fit_are_told),
         PROCESS_TEST(test_of_two_processes_the_one_that_was_there),
         PROCESS_TEST(test_two_processes_that_fit_and_a_dump_given_by_hand),
+        PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
+        PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
         PROCESS_TEST(test_a_file_of_another_container),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
