@@ -17,15 +17,15 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_DUMP_MISSING] = {"dump-missing", "its dump is not there",
                             "if the file was moved, name it with --jitdump FILE; if it is in a "
                             "container, say where with --root DIR"},
-    [CAUSE_DUMP_OWNER] = {"dump-owner", "its dump belongs to another user",
-                          "if it is the right one, read it with perfjit inject --force, or name it "
-                          "with --jitdump FILE"},
     [CAUSE_DUMP_REFUSED] = {"dump-refused", "its dump can't be read",
                             "see what is lost above; perfjit check --repair OUT FILE.dump may save "
                             "what is whole"},
     [CAUSE_DUMP_REPLACED] =
         {"dump-replaced", "its dump was overwritten, or fits several processes",
          "let each run write to a directory of its own; a copy can be named with --jitdump FILE"},
+    [CAUSE_DUMP_OWNER] =
+        {"dump-owner", "its dump belongs to another user, and need not be what it mapped",
+         "if it is the right one: perfjit inject --force, or name it with --jitdump FILE"},
     [CAUSE_WRONG_CLOCK] = {"wrong-clock", "the times in its dump are of another clock",
                            "record with perf record -k mono; if that was done, the runtime should "
                            "log CLOCK_MONOTONIC"},
@@ -71,12 +71,12 @@ enum sample_cause sample_cause_of_refusal(enum finding_kind why)
     switch (why) {
     case FINDING_DUMP_MISSING:
         return CAUSE_DUMP_MISSING;
-    case FINDING_DUMP_OWNER:
-        return CAUSE_DUMP_OWNER;
     case FINDING_DUMP_NOT_OURS:
         return CAUSE_PID_NAMESPACE;
     case FINDING_CLOCK_USELESS:
         return CAUSE_WRONG_CLOCK;
+    case FINDING_DUMP_OWNER:
+        return CAUSE_DUMP_OWNER;
     case FINDING_DUMP_REPLACED:
     case FINDING_DUMP_AMBIGUOUS:
         return CAUSE_DUMP_REPLACED;

@@ -8,7 +8,7 @@ enum sample_cause {
     CAUSE_NO_DUMP,       /* executable memory, but no dump and no perf map */
     CAUSE_NO_MARKER,     /* there is a dump, but the recording does not name it */
     CAUSE_DUMP_MISSING,  /* the recording names a dump that is not there */
-    CAUSE_DUMP_OWNER,    /* it belongs to a user whose files are not believed */
+    CAUSE_DUMP_OWNER,    /* it is not proven to be what was mapped, and another user's */
     CAUSE_DUMP_REFUSED,  /* it can't be read */
     CAUSE_DUMP_REPLACED, /* it is another process's, or could be */
     CAUSE_WRONG_CLOCK,   /* its times can't be brought onto the profile's clock */

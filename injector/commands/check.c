@@ -164,6 +164,7 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
     {"repair", KEY_REPAIR, "OUT", 0,
      "Write a sound copy of the one dump that is given to OUT, a file that is not there yet", 0},
+    {"force", 'f', 0, 0, "As for perfjit inject", 0},
     {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
@@ -212,6 +213,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_JSON:
         options->json = true;
+        return 0;
+    case 'f':
+        options->request.any_owner = true;
         return 0;
     case KEY_REPAIR:
         options->repair = argument;

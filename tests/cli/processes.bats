@@ -404,7 +404,7 @@ service() {
     right code
 }
 
-@test "another user's file in the place of a service's dump is not, but with --force" {
+@test "another user's file in the place of a service's dump is not, but with --force, and check says so" {
     service
     cp "$dump" copy
     mv copy "$dump"
@@ -413,6 +413,11 @@ service() {
     says "$dump: belongs to the user with id 12345, and is not the file that the process mapped" "--force" "--jitdump FILE"
     injected 0 --force
     right code
+    run --separate-stderr perfjit check perf.data
+    exits 3
+    [[ $output == *"dump-owner"* && $output == *"--force"* ]] || complain "$output"
+    run --separate-stderr perfjit check --force perf.data
+    exits 0
 }
 
 
