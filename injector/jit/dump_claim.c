@@ -4,6 +4,7 @@
 #include "injector/array.h"
 #include "injector/jit/dump_machine.h"
 #include "injector/jit/dump_name.h"
+#include "injector/jit/dump_probe.h"
 #include "injector/jit/file_owner.h"
 #include "injector/jit/live_process.h"
 
@@ -34,12 +35,13 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct pro
     claims->items = items;
     struct dump_claim *claim = &items[claims->count++];
     *claim = (struct dump_claim){.number = number, .map = map};
+    claim->named = jit_dump_name_pid(map->map.filename, &number);
     claim->life = process_life_at(claims->lives, map->map.pid,
                                   (struct life_moment){map->time_ns, map->record.number});
     return claim;
 }
 
-/* Which claim MAP, of a file jit-<NUMBER>.dump, belongs to: one for each file of a life, however often it is mapped.
+/* Which claim MAP, of the dump of pid NUMBER, belongs to: one for each file of a life, however often it is mapped.
  * Returns SIZE_MAX without memory. */
 static size_t claim_of(struct dump_claims *claims, const struct profile_map *map, uint32_t number)
 {
@@ -63,12 +65,22 @@ static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
     return 0;
 }
 
-/* perf record -d also sees the mappings of whoever merely reads a dump: those are not executable. */
+/* Whether MAP is of a dump, and its NUMBER.  perf record -d also sees the mappings of whoever merely reads a dump: those are not
+ * executable. */
+static bool is_marker(struct dump_probe *probe, const struct perf_map *map, uint32_t *number,
+                      bool *failed)
+{
+    if (jit_dump_name_pid(map->filename, number))
+        return !map->data || *number == map->pid;
+    return dump_probe_may_be(map) && dump_probe_file(probe, map, number, failed);
+}
+
 int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
                         const struct process_lives *lives, const char *root,
                         struct findings *findings)
 {
     bool failed = false;
+    struct dump_probe probe = {.root = root};
     *claims = (struct dump_claims){.profile = profile,
                                    .lives = lives,
                                    .root = root,
@@ -78,12 +90,12 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
     for (size_t i = 0; i < profile->map_count && !failed; i++) {
         const struct profile_map *map = &profile->maps[i];
         uint32_t number;
-        if (!jit_dump_name_pid(map->map.filename, &number) ||
-            (map->map.data && number != map->map.pid))
+        if (!is_marker(&probe, &map->map, &number, &failed))
             continue;
         size_t claim = claim_of(claims, map, number);
         failed = claim == SIZE_MAX || add_marker(claims, map->record.offset, claim);
     }
+    dump_probe_free(&probe);
     return failed ? failure(findings, "out of memory") : 0;
 }
 
@@ -145,13 +157,13 @@ static bool is_foreign(const struct dump_claims *claims, const struct dump_claim
     return claim->number != life_of(claims, claim)->pid;
 }
 
-/* The first witness that says anything decides. */
+/* The first witness that says anything decides.  Whoever maps a file of any other name need not have written it. */
 static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     enum evidence evidence = ask_proc(claims, claim);
     if (evidence == SAYS_NOTHING)
         evidence = ask_namespaces(claims, claim);
-    if (evidence == SAYS_NOTHING)
+    if (evidence == SAYS_NOTHING && claim->named)
         evidence = ask_ancestors(claims, claim);
     return claim->dump.pid == claim->number && evidence == SPEAKS_FOR;
 }

@@ -1,4 +1,5 @@
-/* Whose dump is it?  A process that mapped a file named jit-<n>.dump claims it.
+/* Whose dump is it?  A process that mapped a file named jit-<n>.dump (dump_name.h has other names), or one that begins as a dump
+ * does (dump_probe.h), claims it.
  *
  * Most often that is simple: n is the process's pid, the file is there, and nobody else claims it.  Else evidence decides,
  * and where there is none the dump is not used:
@@ -34,8 +35,9 @@ enum claim_state {
 
 struct dump_claim {
     uint32_t life;
-    uint32_t number;               /* n in jit-<n>.dump */
+    uint32_t number; /* the pid in the file's name; if it is not named like a dump, in its header */
     const struct profile_map *map; /* the first of this file */
+    bool named;                    /* like a dump */
     bool chosen;                   /* for a dump that was given by hand */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */

@@ -225,7 +225,7 @@ static int no_dump(const struct profile *profile, struct findings *findings)
                        "perf record wrote it",
                        profile->file->path, image);
     return failure(findings,
-                   "%s: no jitdump found: no process in it mapped a file named jit-<pid>.dump, and "
+                   "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
                    "none that has executable memory left a perf map that names code there "
                    "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
                    "--perf-prof, ...)?  If it opened the dump before this recording began (perf "

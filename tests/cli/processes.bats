@@ -320,6 +320,33 @@ require_root() {
     nameless red
 }
 
+# ---- Several dumps, and other names ----
+
+@test "dumps as Bun names them, one a thread, and one that only its header tells: all of one process" {
+    record perf.data setarch -R "$lives" -r -n jit-77-@.dump truth life code load 5 run 30 \
+        dump jit-78-@-aB3dE9 load 5 run 30 dump jit-79-@-123456 load 3 run 30 dump profile.bin load 4 run 30
+    injected 0
+    right code
+    [ "$(samples_of code | grep -oE ' code_[0-9]+' | sort -u | wc -l)" -eq 17 ]
+    says "17 functions"
+}
+
+@test "an executable mapping of another file, or of another process's dump under another name, is no dump of its own" {
+    recorded_by_hand life code load 5 run 30
+    local dump
+    dump=$(dumps_of perf.data)
+    mkdir given
+    record other.data setarch -R "$lives" -r -n profile.bin truth life other load 5 run 60
+    cp "$dump" given/sound.dump
+    printf 'no dump, but longer than the header of one, which has 40 bytes' >profile.bin
+    cp other.data perf.data
+    injected 1
+    says "no jitdump found"
+    cat given/sound.dump >profile.bin
+    injected 1
+    says "profile.bin: was mapped by process"
+}
+
 # ---- The file is another one ----
 
 # In a tree of its own, as if it came from another machine.
@@ -382,6 +409,12 @@ service() {
     right code
     run --separate-stderr perfjit check perf.data
     exits 0
+}
+
+@test "so is one that only its header tells" {
+    service -n profile.bin
+    injected 0
+    right code
 }
 
 @test "a service that was there before the recording: the same" {
