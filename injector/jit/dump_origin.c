@@ -1,6 +1,8 @@
 /* See dump_origin.h. */
 #include "injector/jit/dump_origin.h"
 
+#include "injector/perf_data/perf_time.h"
+
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -23,11 +25,10 @@ void dump_origin_begin(struct dump_origin *origin, const struct profile *profile
     *origin = (struct dump_origin){
         .profile = profile, .recorded_wall_ns = UINT64_MAX, .written_wall_ns = UINT64_MAX};
     recording_host_read(&origin->host, profile->file);
-    if (origin->host.has_wall_clock && profile->sample_count)
+    uint64_t last_ns = profile_last_sample_ns(profile);
+    if (origin->host.has_wall_clock && last_ns)
         origin->recorded_wall_ns =
-            recording_host_wall_ns(&origin->host,
-                                   profile->sample_times_ns[profile->sample_count - 1]) +
-            WALL_SLACK_NS;
+            perf_time_after(recording_host_wall_ns(&origin->host, last_ns), WALL_SLACK_NS);
     if (stat(profile->file->path, &status) == 0 && S_ISREG(status.st_mode))
         origin->written_wall_ns = (uint64_t)status.st_mtim.tv_sec * NS_PER_S +
                                   (uint64_t)status.st_mtim.tv_nsec + WALL_SLACK_NS;
@@ -86,7 +87,8 @@ static bool is_of_records(const struct jit_dump *dump, const struct jit_clock *c
     uint64_t first_ns;
     if (!first_load(dump, clock, &first_ns))
         return true;
-    return header_ns <= first_ns + HEADER_SLACK_NS && first_ns <= header_ns + LONG_NS;
+    return header_ns <= perf_time_after(first_ns, HEADER_SLACK_NS) &&
+           first_ns <= perf_time_after(header_ns, LONG_NS);
 }
 
 /* V8 and CPython put microseconds of the wall clock into the header. */
