@@ -307,17 +307,18 @@ static int end_function(struct player *player, uint32_t index)
     const struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
     struct address_place place;
-    const struct address_range *range;
-    while ((range = address_map_find(&player->owners, function->addr, &place))) {
-        while (range && range->start < end && range->value != index)
-            range = address_map_next(&player->owners, &place);
-        if (!range || range->start >= end)
-            return 0;
+    const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
+    while (range && range->start < end) {
         struct address_range owned = *range;
+        if (owned.value != index) {
+            range = address_map_next(&player->owners, &place);
+            continue;
+        }
         if (add_unloaded(&player->moment, &owned) ||
             address_map_set(&player->vacated, owned.start, owned.end, 0) ||
             address_map_clear(&player->owners, owned.start, owned.end))
             return -1;
+        range = address_map_find(&player->owners, owned.end, &place);
     }
     return 0;
 }
@@ -361,6 +362,10 @@ static int move(struct player *player, const struct code_move *code_move)
                            code_move->function);
 }
 
+/* So many owners of what an unload speaks of are asked whether they are the one. An unload of everything, again and again,
+ * would ask all functions each time. */
+enum { MAX_ASKED = 1024 };
+
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
 static int unload(struct player *player, const struct code_unload *code_unload, bool told)
 {
@@ -368,9 +373,11 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     struct address_place place;
     const struct address_range *range =
         address_map_find(&player->owners, code_unload->addr, &place);
-    for (; range && range->start < end; range = address_map_next(&player->owners, &place))
+    for (size_t asked = 0; range && range->start < end && asked < MAX_ASKED; asked++) {
         if (owns_index(player, range->value, code_unload->dump, code_unload->code_index))
             return end_function(player, range->value);
+        range = address_map_next(&player->owners, &place);
+    }
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
     if (told && owner == NO_IMAGE && code_unload->size &&

@@ -59,3 +59,27 @@ grows() {
     grows inject flips 300
     grows check flips 300
 }
+
+# Code that each of n children in a chain must know of is copied n * n / 2 times: that ends somewhere.
+@test "a chain of thousands of forks that all touch what they inherited: bounded memory, and what is lost is told" {
+    mkdir chain
+    "$BUILD/producers/costly" chain 8000 chain
+    (
+        ulimit -v 1500000
+        run --separate-stderr timeout 60 "$BUILD/perfjit" inject -i chain/perf.data --jitdump chain/jit-4711.dump -o out.data
+        exits 3
+        says "forked process of whose inherited code too little is known"
+    )
+    grows check deep 100
+}
+
+@test "a function that others leave pieces of, and unloads of everything" {
+    grows inject pieces 300
+    grows check pieces 300
+    grows inject unloads 4000
+}
+
+@test "functions one after the other at the same addresses, with lines and unwind tables" {
+    grows inject lined 300
+    grows check lined 300
+}

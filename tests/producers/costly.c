@@ -10,6 +10,10 @@
  *     chain        the same; each is the child of the one before
  *     tables       N functions that a child logged in its parent's dump, each with unwind tables with a CIE like no other
  *     large-cie    N FDEs that share a CIE of N instructions
+ *     pieces       a function that N others leave N pieces of, and that is unloaded
+ *     unloads      N functions, and N unloads of all of them that are of none of them
+ *     layers       N functions one after the other at the same addresses, each with a sample
+ *     lined        the same, with a source line and unwind tables each
  *     prefixes     a damaged record, in which N DEBUG_INFO2 seem to begin, each up to the file's end
  */
 #include "injector/perf_data/perf_format.h"
@@ -84,22 +88,53 @@ static void end_record(size_t start)
     patch(&dump, start + 4, dump.size - start, 4);
 }
 
-/* Function NUMBER, in the arena at that place. */
-static void put_load(uint32_t pid, uint32_t number)
+/* Function NUMBER of process PID, of BYTES bytes at ADDR. */
+static void put_load_at(uint32_t pid, uint32_t number, uint64_t addr, uint64_t bytes)
 {
     char name[32];
     size_t start = begin_record(JIT_CODE_LOAD);
-    uint64_t addr = ARENA + (uint64_t)CODE_BYTES * number;
     sink_u32(&dump, pid);
     sink_u32(&dump, pid);
     sink_u64(&dump, addr);
     sink_u64(&dump, addr);
-    sink_u64(&dump, CODE_BYTES);
+    sink_u64(&dump, bytes);
     sink_u64(&dump, number);
     snprintf(name, sizeof name, "f%" PRIu32, number);
     sink_cstr(&dump, name);
-    for (int i = 0; i < CODE_BYTES; i++)
-        sink_u8(&dump, 0xc3);
+    for (uint64_t i = 0; i < bytes; i++)
+        sink_u8(&dump, (uint8_t)(number >> 8 * (i % 4) | 1));
+    end_record(start);
+}
+
+/* Function NUMBER, in the arena at that place. */
+static void put_load(uint32_t pid, uint32_t number)
+{
+    put_load_at(pid, number, ARENA + (uint64_t)CODE_BYTES * number, CODE_BYTES);
+}
+
+static void put_unload(uint32_t number, uint64_t addr, uint64_t bytes)
+{
+    size_t start = begin_record(JIT_CODE_UNLOAD);
+    sink_u32(&dump, PID);
+    sink_u32(&dump, PID);
+    sink_u64(&dump, addr);
+    sink_u64(&dump, bytes);
+    sink_u64(&dump, number);
+    end_record(start);
+}
+
+/* A row for the function at ADDR, in a file of that NUMBER. */
+static void put_row(uint32_t number, uint64_t addr)
+{
+    char name[32];
+    size_t start = begin_record(JIT_CODE_DEBUG_INFO);
+    sink_u64(&dump, addr);
+    sink_u64(&dump, 1);
+    sink_u64(&dump, addr);
+    sink_u32(&dump, number);
+    sink_u32(&dump, 0);
+    snprintf(name, sizeof name, "/%" PRIu32 ".js", number);
+    sink_cstr(&dump, name);
     end_record(start);
 }
 
@@ -284,6 +319,39 @@ static void make_children(uint32_t count, bool flip, bool chain)
     }
 }
 
+/* A function with COUNT others inside it, which leave COUNT pieces of it, is forgotten. */
+static void make_pieces(uint32_t count)
+{
+    put_load_at(PID, count, ARENA, (uint64_t)CODE_BYTES * count);
+    for (uint32_t i = 0; i < count; i++)
+        put_load_at(PID, i, ARENA + (uint64_t)CODE_BYTES * i, CODE_BYTES / 2);
+    now_ns += 1000;
+    put_unload(count, ARENA, (uint64_t)CODE_BYTES * count);
+}
+
+/* The same addresses again and again, with a sample each time. */
+static void make_layers(uint32_t count, bool lines)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        now_ns += 1000;
+        if (lines) {
+            put_row(i, ARENA);
+            put_tables(0, 1, 4);
+        }
+        put_load_at(PID, i, ARENA, CODE_BYTES);
+        put_sample(PID, ARENA);
+    }
+}
+
+/* Unloads of the whole arena that are those of no function in it. */
+static void make_unloads(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        put_load(PID, i);
+    for (uint32_t i = 0; i < count; i++)
+        put_unload(count + i, ARENA, (uint64_t)CODE_BYTES * count);
+}
+
 static void make_tables(uint32_t count)
 {
     put_task(PERF_RECORD_FORK, CHILD, PID);
@@ -320,6 +388,14 @@ static bool make(const char *kind, uint32_t count)
         make_children(count, true, false);
     else if (strcmp(kind, "chain") == 0)
         make_children(count, true, true);
+    else if (strcmp(kind, "pieces") == 0)
+        make_pieces(count);
+    else if (strcmp(kind, "layers") == 0)
+        make_layers(count, false);
+    else if (strcmp(kind, "lined") == 0)
+        make_layers(count, true);
+    else if (strcmp(kind, "unloads") == 0)
+        make_unloads(count);
     else if (strcmp(kind, "tables") == 0)
         make_tables(count);
     else if (strcmp(kind, "large-cie") == 0)
