@@ -214,16 +214,20 @@ static int open_locked(struct dump_file *file, const struct dump_kind *kind)
 int jd_file_create(struct dump_file *file, const struct dump_kind *kind)
 {
     int error = 0, cancel_state;
-    /* open is a cancellation point: a thread cancelled there would take the mutex with it. */
+    /* open is a cancellation point: a thread cancelled there would take the lock with it. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&file->writer.body_mutex);
+    struct brief_lock *lock = &file->writer.body_lock;
+    if (jd_lock(lock, jd_author(file->writer.pid).tid, JD_PATIENCE_NS)) {
+        pthread_setcancelstate(cancel_state, &cancel_state);
+        return jd_writer_is_stopped(&file->writer);
+    }
     if (jd_failure_is_fresh(&file->open_failure)) {
         error = file->open_failure.error;
     } else if (!atomic_load_explicit(&file->open, memory_order_relaxed)) {
         error = open_locked(file, kind);
         jd_failure_note(&file->open_failure, error);
     }
-    pthread_mutex_unlock(&file->writer.body_mutex);
+    jd_unlock(lock);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;
 }
@@ -254,8 +258,7 @@ int jd_file_close(struct dump_file *file)
 
 void jd_file_free(struct dump_file *file)
 {
-    if (!jd_fork_mark_is_inherited(&file->fork_mark))
-        jd_writer_destroy(&file->writer);
+    jd_writer_destroy(&file->writer);
     jd_fork_mark_free(&file->fork_mark);
     free(file);
 }

@@ -18,7 +18,7 @@ struct dump_file {
     struct fork_mark fork_mark;
     pid_t pid;
     atomic_bool open;
-    struct failure open_failure; /* of the last try to open it; under the body's mutex */
+    struct failure open_failure; /* of the last try to open it; under the body's lock */
     void *marker;                /* NULL: none */
     size_t marker_bytes;
     struct dump_writer writer;

@@ -1,8 +1,11 @@
 /* See dump_record.h. */
 #include "jitdump/dump_record.h"
 #include "jitdump/jitdump_format.h"
+#include "jitdump/record_author.h"
 
 #include <string.h>
+
+JD_THREAD_DATA struct record_author jd_cached_author;
 
 /* ---- Measuring ---- */
 

@@ -10,16 +10,11 @@
 #include "jitdump/inline_info.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/jitdump_format.h"
+#include "jitdump/record_author.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-/* Who writes. */
-struct record_author {
-    uint32_t pid;
-    uint32_t tid;
-};
 
 /* The sizes of a function's records.  0: there is no such record. */
 struct function_sizes {

@@ -17,8 +17,8 @@
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error)
 {
     memset(writer, 0, sizeof *writer);
-    atomic_init(&writer->lock.held, false);
-    pthread_mutex_init(&writer->body_mutex, NULL);
+    jd_late_init(&writer->late);
+    writer->pid = (uint32_t)getpid();
     writer->body.fd.number = -1;
     writer->gap_bytes = GAP_MIN_BYTES;
     writer->stage_bytes = STAGE_FIRST_BYTES;
@@ -28,7 +28,7 @@ void jd_writer_init(struct dump_writer *writer, const char *path, struct first_e
 
 void jd_writer_destroy(struct dump_writer *writer)
 {
-    pthread_mutex_destroy(&writer->body_mutex);
+    jd_late_free(&writer->late);
 }
 
 /* ---- Failures ---- */
@@ -61,6 +61,20 @@ static int cannot_grow(const struct dump_writer *writer, int error)
     errno = -error;
     return jd_error_keep(writer->error, error, "%s: cannot grow: %m%s", writer->path,
                          remedy(writer, error));
+}
+
+int jd_writer_is_stopped(const struct dump_writer *writer)
+{
+    return jd_error_keep(
+        writer->error, -EAGAIN,
+        "%s: a thread is stopped, or was left by a longjmp, while it recorded: what others record "
+        "meanwhile is lost; let it go on, or record before you stop it",
+        writer->path);
+}
+
+static int take_lock(struct dump_writer *writer)
+{
+    return jd_lock(&writer->lock, jd_author(writer->pid).tid, JD_PATIENCE_NS);
 }
 
 /* ---- A new stage ---- */
@@ -176,6 +190,13 @@ static int make_stage(struct dump_writer *writer, uint64_t least, struct dump_st
     return error;
 }
 
+/* It was made in vain. */
+static void drop_stage(const struct dump_writer *writer, struct dump_stage *fresh)
+{
+    shorten_file(writer, file_end(writer));
+    jd_stage_unmap(fresh);
+}
+
 /* Put FRESH in the place of the stage, with what is in it.  The lock is held. */
 static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
 {
@@ -183,8 +204,7 @@ static int replace_stage(struct dump_writer *writer, struct dump_stage *fresh)
     jd_stage_copy(fresh, &old);
     int error = jd_body_point(&writer->body, fresh->offset);
     if (error) {
-        shorten_file(writer, file_end(writer));
-        jd_stage_unmap(fresh);
+        drop_stage(writer, fresh);
         return error;
     }
     writer->stage = *fresh;
@@ -200,13 +220,15 @@ static int move_stage(struct dump_writer *writer, uint64_t least, bool lock)
         return writer->stage_failure.error;
     int error = make_stage(writer, least, &fresh);
     if (!error) {
-        if (lock)
-            jd_lock(&writer->lock);
-        error = replace_stage(writer, &fresh);
-        if (lock)
+        if (!lock || (error = take_lock(writer)) == 0)
+            error = replace_stage(writer, &fresh);
+        else
+            drop_stage(writer, &fresh);
+        if (lock && error != -EAGAIN)
             jd_unlock(&writer->lock);
     }
-    jd_failure_note(&writer->stage_failure, error == -EFBIG ? 0 : error); /* that costs nothing */
+    /* These cost nothing. */
+    jd_failure_note(&writer->stage_failure, error == -EFBIG || error == -EAGAIN ? 0 : error);
     return error;
 }
 
@@ -302,7 +324,7 @@ static bool can_grow(const struct dump_writer *writer)
            !jd_failure_is_fresh(&writer->grow_failure);
 }
 
-/* Mutex and lock are held. */
+/* Both locks are held. */
 static int grow_stage(struct dump_writer *writer)
 {
     uint64_t end = file_end(writer);
@@ -318,8 +340,9 @@ static int grow_stage(struct dump_writer *writer)
 
 static int drain_locked(struct dump_writer *writer)
 {
-    int error = 0;
-    jd_lock(&writer->lock);
+    int error = take_lock(writer);
+    if (error)
+        return error;
     if (can_grow(writer))
         grow_stage(writer); /* if not, main is emptied more often */
     bool wanted = writer->stage.spilling;
@@ -332,29 +355,33 @@ static int drain_locked(struct dump_writer *writer)
     if (!wanted)
         return error;
     error = empty_main(writer, true);
-    jd_lock(&writer->lock);
+    if (take_lock(writer))
+        return error ? error : -EAGAIN; /* main is empty; who comes next ends the spill */
     if (!error)
         error = end_spill(writer);
-    jd_failure_note(&writer->drain_failure, error);
-    writer->draining = false;
+    if (error != -EAGAIN)
+        jd_failure_note(&writer->drain_failure, error);
     jd_unlock(&writer->lock);
     return error;
 }
 
 /* Have the stage larger, if it can be, and main empty again, if it is not: then, or when another thread has done it, this returns 0. */
-static int drain(struct dump_writer *writer)
+static int drain(struct dump_writer *writer, uint64_t patience_ns)
 {
-    /* pwritev is a cancellation point: a thread cancelled there would take the mutex with it. */
+    /* pwritev is a cancellation point: a thread cancelled there would take the lock with it. */
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&writer->body_mutex);
-    int error = drain_locked(writer);
-    pthread_mutex_unlock(&writer->body_mutex);
+    int error = jd_lock(&writer->body_lock, jd_author(writer->pid).tid, patience_ns);
+    if (!error) {
+        error = drain_locked(writer);
+        atomic_store_explicit(&writer->draining, false, memory_order_relaxed);
+        jd_unlock(&writer->body_lock);
+    }
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;
 }
 
-/* Have all of the stage in the body.  The mutex and the lock are held. */
+/* Have all of the stage in the body.  Both locks are held. */
 static int flush(struct dump_writer *writer)
 {
     struct dump_stage *stage = &writer->stage;
@@ -372,7 +399,7 @@ static int flush(struct dump_writer *writer)
 
 /* ---- Groups ---- */
 
-int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
+int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns)
 {
     while (!jd_stage_holds(&writer->stage, bytes)) {
         const struct dump_stage *stage = &writer->stage;
@@ -387,12 +414,52 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
         }
         jd_unlock(&writer->lock);
         if (!error)
-            error = drain(writer);
-        if (error)
+            error = drain(writer, patience_ns);
+        if (error && error != -EAGAIN)
             return cannot_grow(writer, error);
-        jd_lock(&writer->lock);
+        if (error || jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
+            return -EAGAIN;
     }
     return 0;
+}
+
+/* ---- Late records ---- */
+
+/* Another thread may write some of them while this one waits for room. */
+int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns)
+{
+    const struct late_record *late;
+    while ((late = jd_late_first(&writer->late)) != NULL) {
+        struct dump_stage *stage = &writer->stage;
+        uint32_t bytes = late->bytes, id_and_size[2];
+        if (!jd_stage_holds(stage, bytes)) {
+            int error = jd_writer_wait(writer, bytes, patience_ns);
+            if (error)
+                return error;
+            continue;
+        }
+        struct dump_room room;
+        memcpy(id_and_size, late->data, sizeof id_and_size);
+        jd_writer_take(writer, late->time, stage->data + stage->end, bytes, false, &room);
+        memcpy(stage->data + stage->end + JR_PREFIX_BYTES, late->data + JR_PREFIX_BYTES,
+               bytes - JR_PREFIX_BYTES);
+        memcpy(stage->data + stage->end + sizeof id_and_size, &room.timestamp,
+               sizeof room.timestamp);
+        jd_late_drop_first(&writer->late);
+        jd_stage_append(stage, bytes, id_and_size[0], id_and_size[1]);
+        jd_writer_count(&room);
+    }
+    return 0;
+}
+
+void jd_writer_begin_late(struct dump_writer *writer, uint64_t now, void *at, uint64_t bytes,
+                          struct dump_room *room)
+{
+    *room = (struct dump_room){.sink = byte_sink_over(at, (size_t)bytes),
+                               .timestamp = now,
+                               .writer = writer,
+                               .large = at,
+                               .late = true};
 }
 
 /* ---- A large group ---- */
@@ -400,7 +467,8 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes)
 /* What failed lately need not be put together, or tried, again; nor what the disk obviously has no room for. */
 static int refuse_large(struct dump_writer *writer, uint64_t bytes)
 {
-    jd_lock(&writer->lock);
+    if (take_lock(writer))
+        return -EAGAIN;
     bool failed =
         jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
     int error = failed ? writer->large_failure.error : 0;
@@ -416,7 +484,7 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
 {
     int error = refuse_large(writer, bytes);
     if (error)
-        return cannot_grow(writer, error);
+        return error == -EAGAIN ? error : cannot_grow(writer, error);
     /* Not by malloc, whose lock a thread may have that is stopped. */
     void *large =
         mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -447,20 +515,22 @@ static void stamp_large(struct dump_room *room)
     memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
 }
 
-/* An empty stage, room in front of it, and what a group's place in the file says.  The mutex is held. */
+/* An empty stage, room in front of it, and what a group's place in the file says.  The body's lock is held. */
 static int prepare_large(struct dump_room *room)
 {
     struct dump_writer *writer = room->writer;
     uint64_t bytes = room->sink.size;
-    jd_lock(&writer->lock);
-    int error =
+    int error = take_lock(writer);
+    if (error)
+        return error;
+    error =
         jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : flush(writer);
     if (!error && writer->stage.offset - writer->body.end < bytes + JR_PREFIX_BYTES)
         error = move_stage(writer, bytes + gap_least_bytes(writer), false);
     if (!error) {
         stamp_large(room);
         jd_writer_count(room);
-        writer->draining = true; /* nobody else can */
+        atomic_store_explicit(&writer->draining, true, memory_order_relaxed); /* nobody else can */
     }
     jd_unlock(&writer->lock);
     return error;
@@ -475,11 +545,11 @@ static int write_large(const struct dump_room *room)
     int error = jd_body_add(&writer->body, room->large, (size_t)bytes, end);
     if (error && jd_fd_is_ours(&writer->body.fd))
         jd_disk_give_back(writer->body.fd.number, writer->body.end + JR_PREFIX_BYTES, end);
-    jd_lock(&writer->lock);
-    writer->draining = false;
-    jd_failure_note(&writer->large_failure, error);
-    writer->large_failure_bytes = bytes;
-    jd_unlock(&writer->lock);
+    if (take_lock(writer) == 0) {
+        jd_failure_note(&writer->large_failure, error);
+        writer->large_failure_bytes = bytes;
+        jd_unlock(&writer->lock);
+    }
     return error;
 }
 
@@ -487,32 +557,51 @@ static int add_large(struct dump_room *room)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&room->writer->body_mutex);
-    int error = prepare_large(room);
-    if (!error)
-        error = write_large(room);
-    pthread_mutex_unlock(&room->writer->body_mutex);
+    struct dump_writer *writer = room->writer;
+    int error = jd_lock(&writer->body_lock, jd_author(writer->pid).tid, JD_PATIENCE_NS);
+    if (!error) {
+        error = prepare_large(room);
+        if (!error)
+            error = write_large(room);
+        atomic_store_explicit(&writer->draining, false, memory_order_relaxed);
+        jd_unlock(&writer->body_lock);
+    }
     pthread_setcancelstate(cancel_state, &cancel_state);
     return error;
 }
 
-int jd_writer_end_large(struct dump_room *room, bool whole)
+static int end_large(struct dump_room *room, bool whole)
 {
     int error = whole ? add_large(room) : -EINVAL;
     munmap(room->large, room->sink.capacity);
-    return whole && error ? cannot_grow(room->writer, error) : error;
+    if (whole && error)
+        return error == -EAGAIN ? jd_writer_is_stopped(room->writer)
+                                : cannot_grow(room->writer, error);
+    return error;
+}
+
+int jd_writer_end_aside(struct dump_room *room, bool whole)
+{
+    if (!room->late)
+        return end_large(room, whole);
+    jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
+    int error =
+        jd_late_put(&room->writer->late, room->timestamp, room->large, (uint32_t)room->sink.size);
+    return error ? jd_writer_is_stopped(room->writer) : 0;
 }
 
 /* ---- Emptying main ---- */
 
-void jd_writer_unlock_spilling(struct dump_writer *writer)
+void jd_writer_unlock_and_tidy(struct dump_writer *writer)
 {
-    bool drains = !writer->draining && !jd_failure_is_fresh(&writer->drain_failure);
-    if (drains)
-        writer->draining = true;
+    if (jd_late_any(&writer->late) && jd_writer_put_late(writer, JD_LITTLE_PATIENCE_NS))
+        return;
+    bool drains = writer->stage.spilling && !jd_failure_is_fresh(&writer->drain_failure) &&
+                  !atomic_exchange_explicit(&writer->draining, true, memory_order_relaxed);
     jd_unlock(&writer->lock);
-    if (drains)
-        drain(writer); /* a failure is for whoever finds no room any more */
+    /* A failure is for whoever finds no room any more. */
+    if (drains && drain(writer, JD_LITTLE_PATIENCE_NS) == -EAGAIN)
+        atomic_store_explicit(&writer->draining, false, memory_order_relaxed);
 }
 
 /* ---- The end ---- */
@@ -594,14 +683,16 @@ int jd_writer_close(struct dump_writer *writer)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    pthread_mutex_lock(&writer->body_mutex);
-    jd_lock(&writer->lock);
+    /* No call is under way: what holds a lock now was left by a longjmp. */
+    jd_lock_seize(&writer->body_lock, jd_author(writer->pid).tid);
+    jd_lock_seize(&writer->lock, jd_author(writer->pid).tid);
+    int late_error = jd_writer_put_late(writer, JD_PATIENCE_NS);
     int error = close_locked(writer);
     jd_writer_abandon(writer);
     jd_unlock(&writer->lock);
-    pthread_mutex_unlock(&writer->body_mutex);
+    jd_unlock(&writer->body_lock);
     pthread_setcancelstate(cancel_state, &cancel_state);
-    return error;
+    return error ? error : late_error;
 }
 
 void jd_writer_abandon(struct dump_writer *writer)

@@ -24,9 +24,12 @@
 #include "jitdump/dump_stage.h"
 #include "jitdump/failure.h"
 #include "jitdump/first_error.h"
+#include "jitdump/late_records.h"
+#include "jitdump/record_author.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,15 +37,15 @@ struct dump_writer {
     /* What all threads write stays off the line of what they read, and what is written under the lock off the line of those
      * who wait for it. */
     char apart_from_others[64];
-    struct brief_lock lock; /* guards the stage and all up to body_mutex */
+    struct brief_lock lock; /* guards the stage and all up to body_lock */
     char apart_from_waiters[64];
     struct dump_stage stage;
     uint64_t last_time; /* of a group */
     uint64_t next_code_index;
-    bool draining;                /* a thread is about to empty main, or does */
+    atomic_bool draining;         /* a thread is about to empty main, or does */
     struct failure drain_failure; /* of the last try to */
     struct failure grow_failure;  /* of the last try to make a small stage larger */
-    pthread_mutex_t body_mutex;   /* taken before the lock; guards the body and its file */
+    struct brief_lock body_lock;  /* taken before the lock; guards the body and its file */
     struct dump_body body;
     struct failure stage_failure; /* of the last try to make a new stage */
     struct failure large_failure; /* of the last large group */
@@ -51,6 +54,8 @@ struct dump_writer {
     uint32_t stage_bytes;         /* of the next one, where there is room */
     uint64_t max_bytes;           /* of the file; 0: any */
     bool counter;                 /* stamp records with the CPU's counter */
+    uint32_t pid;
+    struct late_records late;
     const char *path;
     struct first_error *error; /* takes the text of each failure below */
 };
@@ -64,7 +69,9 @@ struct dump_room {
     uint32_t first_total_size;
     bool new_function;
     struct dump_writer *writer;
-    uint8_t *large; /* where a group that is too large for the stage is put together; else NULL */
+    uint8_t *
+        large; /* where a group is put together that does not go straight into the stage; else NULL */
+    bool late; /* it is a late record */
 };
 
 /* The largest group, and the smallest file that a bound can allow. */
@@ -109,29 +116,43 @@ static inline void jd_writer_count(const struct dump_room *room)
 }
 
 /* Wait until there is room for BYTES in the stage.  The lock is held, and if this fails it is not any more. */
-int jd_writer_wait(struct dump_writer *writer, uint64_t bytes);
+int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns);
+
+/* Put the late records into the stage.  The lock is held, and if this fails it is not any more. */
+int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns);
+
+/* The lock was not to be had, since a thread is stopped that holds it: says so. */
+int jd_writer_is_stopped(const struct dump_writer *writer);
+
+/* After jd_writer_begin has failed with -EAGAIN: put a record of BYTES into LATE_RECORD_BYTES at AT, and let jd_writer_end put it aside. */
+void jd_writer_begin_late(struct dump_writer *writer, uint64_t now, void *at, uint64_t bytes,
+                          struct dump_room *room);
 
 /* As jd_writer_begin and jd_writer_end, of a group that goes to the body at once.  It is put together before any lock is taken, and gets its
  * time and code index afterwards. */
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
                           bool new_function, struct dump_room *room);
-int jd_writer_end_large(struct dump_room *room, bool whole);
+int jd_writer_end_aside(struct dump_room *room, bool whole); /* or a late record */
 
-/* Unlock the stage, which spills, and empty main unless another thread does: one does at a time. */
-void jd_writer_unlock_spilling(struct dump_writer *writer);
+/* Unlock the stage.  If it spills empty main, unless another thread does: one does at a time.  Before that put what has come meanwhile from
+ * threads that found this one stopped. */
+void jd_writer_unlock_and_tidy(struct dump_writer *writer);
 
 /* Take room for a group of BYTES, with NOW for its time or what follows the last group's, and a code index if it is for a NEW_FUNCTION.  If this returns 0, jd_writer_end must
- * follow soon: others wait.  Otherwise it is a negative errno. */
+ * follow soon: others wait.  Otherwise it is a negative errno; -EAGAIN if a thread that this one would have to wait for is stopped. */
 static inline int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                                  bool new_function, struct dump_room *room)
+                                  bool new_function, uint64_t patience_ns, struct dump_room *room)
 {
     int error = 0;
     if (bytes > STAGE_GROUP_MAX_BYTES)
         return jd_writer_begin_large(writer, now, bytes, new_function, room);
     room->large = NULL;
-    jd_lock(&writer->lock);
-    if (!jd_stage_holds(&writer->stage, bytes))
-        error = jd_writer_wait(writer, bytes);
+    if (jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
+        return -EAGAIN;
+    if (jd_late_any(&writer->late))
+        error = jd_writer_put_late(writer, patience_ns);
+    if (!error && !jd_stage_holds(&writer->stage, bytes))
+        error = jd_writer_wait(writer, bytes, patience_ns);
     if (!error)
         jd_writer_take(writer, now, writer->stage.data + writer->stage.end, bytes, new_function,
                        room);
@@ -159,14 +180,14 @@ static inline int jd_writer_end(struct dump_room *room)
     struct dump_writer *writer = room->writer;
     bool whole = !room->sink.overflow && room->sink.size == room->sink.capacity;
     if (room->large)
-        return jd_writer_end_large(room, whole);
+        return jd_writer_end_aside(room, whole);
     if (whole) {
         jd_stage_append(&writer->stage, (uint32_t)room->sink.size, room->first_id,
                         room->first_total_size);
         jd_writer_count(room);
     }
-    if (writer->stage.spilling)
-        jd_writer_unlock_spilling(writer);
+    if (writer->stage.spilling || jd_late_any(&writer->late))
+        jd_writer_unlock_and_tidy(writer);
     else
         jd_unlock(&writer->lock);
     return whole ? 0 : -EINVAL;
@@ -181,8 +202,7 @@ int jd_writer_close(struct dump_writer *writer);
 /* Let go of the stage, whatever becomes of the file. */
 void jd_writer_abandon(struct dump_writer *writer);
 
-/* In a forked child: free what was inherited, leaving the file alone.  Lock and mutex may be held for ever
- * and are not touched. */
+/* In a forked child: free what was inherited, leaving the file alone.  The locks may be held for ever and are not touched. */
 void jd_writer_disown(struct dump_writer *writer);
 
 void jd_writer_destroy(struct dump_writer *writer);

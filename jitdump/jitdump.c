@@ -295,29 +295,35 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
     return jd_file_open(*file, &dump->kind);
 }
 
-/* The kernel is asked once for each thread and process. */
-static struct record_author author_in(const struct dump_file *file)
-{
-    static JD_THREAD_DATA struct record_author cached;
-    if (cached.pid != (uint32_t)file->pid) {
-        cached.pid = (uint32_t)file->pid;
-        cached.tid = (uint32_t)syscall(SYS_gettid);
-    }
-    return cached;
-}
-
 /* ---- Records ---- */
 
-/* Begin a group of BYTES, stamped NOW or later, in this process's file. */
-static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, bool new_function,
-                 struct dump_room *room, struct record_author *author)
+/* Begin a function's group of BYTES, stamped NOW or later, in this process's file. */
+static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, struct dump_room *room,
+                 struct record_author *author)
 {
     struct dump_file *file;
     int error = own_file(dump, &file);
     if (error)
         return error;
-    *author = author_in(file);
-    return jd_writer_begin(&file->writer, now, bytes, new_function, room);
+    *author = jd_author((uint32_t)file->pid);
+    error = jd_writer_begin(&file->writer, now, bytes, true, JD_PATIENCE_NS, room);
+    return error == -EAGAIN ? jd_writer_is_stopped(&file->writer) : error;
+}
+
+/* Begin a record of BYTES about a function that is there, in the file, or in LATE if a stopped thread is in the way. */
+static int begin_small(struct jitdump *dump, uint64_t bytes, uint8_t late[LATE_RECORD_BYTES],
+                       struct dump_room *room, struct record_author *author)
+{
+    struct dump_file *file;
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    int error = own_file(dump, &file);
+    if (error)
+        return error;
+    *author = jd_author((uint32_t)file->pid);
+    error = jd_writer_begin(&file->writer, now, bytes, false, JD_LITTLE_PATIENCE_NS, room);
+    if (error == -EAGAIN)
+        jd_writer_begin_late(&file->writer, now, late, bytes, room);
+    return error == -EAGAIN ? 0 : error;
 }
 
 /* A function whose code can't be read is recorded without it, as WITHOUT_BYTES. */
@@ -351,7 +357,7 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
             "over 4 GiB together, which is more than a record can have",
             jitdump_path(dump));
     code = readable_part(dump, now, code, &without_bytes);
-    int error = begin(dump, now, bytes, true, &room, &author);
+    int error = begin(dump, now, bytes, &room, &author);
     if (error)
         return error;
     jd_put_function(&room, code, inlining, &sizes, author);
@@ -400,8 +406,8 @@ static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_cod
 {
     struct record_author author;
     struct dump_room room;
-    uint64_t now = jd_clock_now(dump->kind.counter);
-    int error = begin(dump, now, JR_CODE_MOVE_BYTES, false, &room, &author);
+    uint8_t late[LATE_RECORD_BYTES];
+    int error = begin_small(dump, JR_CODE_MOVE_BYTES, late, &room, &author);
     if (error)
         return error;
     jd_put_move(&room, author, code_index, old_code_addr, new_code_addr, code_size);
@@ -413,8 +419,8 @@ static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_
 {
     struct record_author author;
     struct dump_room room;
-    uint64_t now = jd_clock_now(dump->kind.counter);
-    int error = begin(dump, now, JR_CODE_UNLOAD_BYTES, false, &room, &author);
+    uint8_t late[LATE_RECORD_BYTES];
+    int error = begin_small(dump, JR_CODE_UNLOAD_BYTES, late, &room, &author);
     if (error)
         return error;
     jd_put_unload(&room, author, code_index, code_addr, code_size);

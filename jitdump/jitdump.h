@@ -28,7 +28,11 @@
  * left as it was.  The library never prints, exits, raises a signal or calls back.
  *
  * Threads: every function but jitdump_open and jitdump_close may be called from any number of threads at
- * once on one handle.  Fork: a child that adds, moves or unloads code gets a dump of its own,
+ * once on one handle.  A thread that is stopped by a signal, wherever it is, is not waited for: moves and unloads return at once and
+ * are recorded by the next call that can (a kill before that loses them); an add that can't be recorded meanwhile returns -EAGAIN,
+ * after 20 ms at most, and is counted.  A thread that ends in a call by asynchronous cancellation loses what it was recording and
+ * nothing else.  One that leaves a call by a longjmp out of a signal handler, since memory that it passed could not be read, does too, but until
+ * its next call the others' adds may return -EAGAIN.  Fork: a child that adds, moves or unloads code gets a dump of its own,
  * jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
  * fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).  Signals: not
  * safe in a signal handler.  Descriptors: one for each dump, above 2, closed on exec.
@@ -224,7 +228,7 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * -E2BIG when a member is set that this version does not know; -EFBIG for a group of nearly 4 GiB; -ENOMEM when
  * there is no memory to bring inlined calls in order, or to put a large function together; or the error of growing the
  * file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM, -EFBIG at the file size limit, for which no signal is raised, or at max_bytes; -EBADF
- * if the program closed the file's descriptor), or in a child of opening it.  A function that could not be
+ * if the program closed the file's descriptor), or in a child of opening it; -EAGAIN if a thread that stands in the way is stopped.  A function that could not be
  * recorded is counted in jitdump_lost() and leaves no trace in the file; calls try again, every 100 ms.
  *
  * Which addresses code can have is not judged here: perfjit leaves out, and tells, what lies where no process has memory.

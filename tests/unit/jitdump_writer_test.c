@@ -391,7 +391,7 @@ static void test_unfinished_group_is_not_there(void **state)
     assert_true(jd_fd_hold(&fd, open(file_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
     assert_int_equal(jd_writer_start(&writer, &fd, header, sizeof header), 0);
     for (size_t bytes = 23; bytes <= 25; bytes++) {
-        assert_int_equal(jd_writer_begin(&writer, 1, 40, true, &room), 0);
+        assert_int_equal(jd_writer_begin(&writer, 1, 40, true, JD_PATIENCE_NS, &room), 0);
         assert_int_equal(room.code_index, bytes == 25);
         jd_room_begin_record(&room, JIT_CODE_LOAD, 40);
         sink_zeros(&room.sink, bytes); /* a byte less than announced, right, a byte more */

@@ -1,0 +1,28 @@
+/* Who writes a record, and holds a lock: this thread. */
+#ifndef JITDUMP_RECORD_AUTHOR_H
+#define JITDUMP_RECORD_AUTHOR_H
+
+#include "jitdump/thread_data.h"
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct record_author {
+    uint32_t pid;
+    uint32_t tid;
+};
+
+extern JD_THREAD_DATA struct record_author jd_cached_author;
+
+/* In process PID, this one.  The kernel is asked once for each thread and process. */
+static inline struct record_author jd_author(uint32_t pid)
+{
+    if (jd_cached_author.pid != pid) {
+        jd_cached_author.pid = pid;
+        jd_cached_author.tid = (uint32_t)syscall(SYS_gettid);
+    }
+    return jd_cached_author;
+}
+
+#endif
