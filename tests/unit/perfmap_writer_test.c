@@ -170,6 +170,7 @@ static void assert_name_cut(size_t plain, const char *tail, size_t kept)
     assert_int_equal(perfmap_add(map, 1, 2, name), 0);
     assert_int_equal(perfmap_close(map), 0);
     assert_file(line);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void test_long_names_are_cut_between_characters(void **state)

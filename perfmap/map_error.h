@@ -1,0 +1,22 @@
+/* The first error that a handle met, in words: any thread may report, one text is kept and never changed. */
+#ifndef PERFMAP_MAP_ERROR_H
+#define PERFMAP_MAP_ERROR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { MAP_ERROR_BYTES = 1024 };
+
+struct map_error {
+    atomic_flag taken; /* somebody writes, or has written, the two below */
+    _Atomic bool ready;
+    int code;
+    char text[MAP_ERROR_BYTES];
+};
+
+/* Keep CODE, a negative errno, and its text, if it is the first.  %m in FORMAT is the text of errno at the call.  Returns CODE,
+ * so that callers can return this call. */
+__attribute__((format(printf, 3, 4))) int pm_error_keep(struct map_error *error, int code,
+                                                        const char *format, ...);
+
+#endif

@@ -1,0 +1,442 @@
+/* See map_file.h. */
+#include "perfmap/map_file.h"
+#include "perfmap/map_owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PID_MAX_DIGITS = 20,
+    OPEN_WAIT_NS = 1000000, /* for another thread that opens the file, */
+    OPEN_WAITS = 100,       /* so many times */
+    LIMIT_NEAR_BYTES = 1 << 20
+};
+
+/* ---- Life ---- */
+
+/* A page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  NULL where it does not: qemu-user up to 7 returns 0 for
+ * any advice and follows none, so -1 is tried first. */
+static volatile uint32_t *new_mark(void)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, bytes, -1) == 0 || madvise(page, bytes, MADV_WIPEONFORK) != 0) {
+        munmap(page, bytes);
+        return NULL;
+    }
+    *page = 1;
+    return page;
+}
+
+struct map_file *pm_file_new(const char *dir, struct map_file *parent,
+                             struct map_error *first_error, _Atomic uint64_t *lost)
+{
+    size_t path_bytes = strlen(dir) + sizeof "/perf-.map" + PID_MAX_DIGITS;
+    struct map_file *file = calloc(1, sizeof *file + path_bytes);
+    if (!file)
+        return NULL;
+    file->parent = parent;
+    file->pid = getpid();
+    file->mark = new_mark();
+    file->first_error = first_error;
+    file->lost = lost;
+    atomic_init(&file->fd, -1);
+    snprintf(file->path, path_bytes, "%s/perf-%jd.map", dir, (intmax_t)pm_name_pid());
+    return file;
+}
+
+bool pm_file_is_inherited(const struct map_file *file)
+{
+    return file->mark ? *file->mark == 0 : file->pid != getpid();
+}
+
+void pm_file_free(struct map_file *file)
+{
+    if (file->mark)
+        munmap((void *)(uintptr_t)file->mark, (size_t)sysconf(_SC_PAGESIZE));
+    free(file);
+}
+
+/* ---- Opening ---- */
+
+static const char *what_is_in_the_way(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return "a symbolic link";
+    if (S_ISDIR(status->st_mode))
+        return "a directory";
+    if (S_ISFIFO(status->st_mode))
+        return "a FIFO";
+    if (!S_ISREG(status->st_mode))
+        return "a socket or device";
+    if (status->st_uid != geteuid())
+        return "another user's file";
+    return "a file that has other hard links";
+}
+
+static bool is_plain(const struct stat *status)
+{
+    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && status->st_nlink == 1;
+}
+
+static bool is_of_a_parent(const struct map_file *file, const struct stat *status)
+{
+    for (const struct map_file *parent = file->parent; parent; parent = parent->parent)
+        if (parent->inode == status->st_ino && parent->device == status->st_dev)
+            return true;
+    return false;
+}
+
+/* The file that was closed last, as it was then, for a perfmap_open after perfmap_close: its lines are still true.  Not after exec,
+ * which has brought other code. */
+static _Atomic uint64_t closed_inode, closed_bytes;
+static _Atomic int64_t closed_ns;
+
+static int64_t changed_ns(const struct stat *status)
+{
+    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+static void keep_closed(const struct stat *status)
+{
+    atomic_store(&closed_inode, status->st_ino);
+    atomic_store(&closed_bytes, (uint64_t)status->st_size);
+    atomic_store(&closed_ns, changed_ns(status));
+}
+
+static bool was_closed_here(const struct stat *status)
+{
+    return atomic_load(&closed_inode) == status->st_ino &&
+           atomic_load(&closed_bytes) == (uint64_t)status->st_size &&
+           atomic_load(&closed_ns) == changed_ns(status);
+}
+
+/* Look what is there.  Sets *SHARED if it is the map of another JIT of this process; what an earlier process with our pid can have
+ * left is removed.  In a directory that all may write to, anything else may be a trap. */
+static int make_way(struct map_file *file, bool *shared)
+{
+    struct stat status;
+    *shared = false;
+    if (lstat(file->path, &status) != 0) {
+        if (errno == ENOENT)
+            return 0;
+        return pm_error_keep(file->first_error, -errno, "%s: cannot look for an old file there: %m",
+                             file->path);
+    }
+    if (!is_plain(&status))
+        return pm_error_keep(file->first_error, -EEXIST,
+                             "%s: %s is in the way, and is not touched; remove it", file->path,
+                             what_is_in_the_way(&status));
+    if (is_of_a_parent(file, &status))
+        return pm_error_keep(file->first_error, -EEXIST,
+                             "%s: is the map of the process that this one was forked from, which "
+                             "has the same pid in another namespace; give this one a /proc or a "
+                             "directory of its own",
+                             file->path);
+    *shared = was_closed_here(&status) || pm_is_written_here(&status);
+    if (!*shared && unlink(file->path) != 0 && errno != ENOENT)
+        return pm_error_keep(file->first_error, -errno,
+                             "%s: cannot remove the file of an earlier process: %m", file->path);
+    return 0;
+}
+
+static const char *remedy_for_open(int error)
+{
+    switch (error) {
+    case EEXIST:
+        return "; somebody put it there this moment: find out who";
+    case ENOENT:
+        return "; does the directory exist?";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit (ulimit -n)";
+    default:
+        return "; the directory must be writable";
+    }
+}
+
+/* What the program, or libc, writes to descriptors 0 to 2 must not come here. */
+static int above_standard(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return above;
+}
+
+/* Returns false if that is not what make_way saw, or can't be looked at; then errno says so. */
+static bool identify(struct map_file *file, int fd, bool shared)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->has_links = status.st_nlink > 0;
+    errno = EEXIST;
+    return !shared || is_plain(&status);
+}
+
+/* Returns a descriptor, or -1 with errno. */
+static int open_path(struct map_file *file, bool shared)
+{
+    /* To be read as well: what is at the end is looked at before it is taken back.  O_NONBLOCK: should it be a FIFO by now. */
+    const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    int fd = above_standard(
+        open(file->path, flags | (shared ? O_NONBLOCK : O_CREAT | O_EXCL), S_IRUSR | S_IWUSR));
+    if (fd < 0 || identify(file, fd, shared))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int open_file(struct map_file *file)
+{
+    bool shared;
+    int error = make_way(file, &shared);
+    if (error)
+        return error;
+    int fd = open_path(file, shared);
+    if (fd < 0)
+        return pm_error_keep(file->first_error, -errno, "%s: cannot %s: %m%s", file->path,
+                             shared ? "open" : "create", remedy_for_open(errno));
+    if (shared)
+        pm_let_others_append(fd);
+    else /* best effort: a umask may have taken the owner's rights away */
+        (void)!fchmod(fd, S_IRUSR | S_IWUSR);
+    atomic_store(&file->fd, fd);
+    return 0;
+}
+
+int pm_file_open(struct map_file *file)
+{
+    int error = open_file(file);
+    atomic_store(&file->error, error);
+    atomic_store(&file->is_open, true);
+    return error;
+}
+
+/* Wait for the thread that opens the file, as threads do that add at once in a forked child; not for long, and not a second time,
+ * for it may be stopped. */
+static bool wait_until_open(struct map_file *file)
+{
+    const struct timespec pause = {0, OPEN_WAIT_NS};
+    for (int i = 0; i < OPEN_WAITS && !atomic_load(&file->is_open); i++) {
+        if (atomic_load(&file->is_slow))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    if (!atomic_load(&file->is_open))
+        atomic_store(&file->is_slow, true);
+    return atomic_load(&file->is_open);
+}
+
+/* ---- Appending ---- */
+
+/* A program may have closed the descriptor behind our back (as daemons close all they inherited), and the number stands for something
+ * else by now, that is none of our business. */
+static int look_at(struct map_file *file, int fd, struct stat *status)
+{
+    bool failed = fstat(fd, status) != 0;
+    if (failed && errno != EBADF)
+        return pm_error_keep(file->first_error, -errno, "%s: cannot look at it: %m", file->path);
+    if (failed || status->st_dev != file->device || status->st_ino != file->inode)
+        return pm_error_keep(
+            file->first_error, -EBADF,
+            "%s: the program closed the file's descriptor; it must keep those that it did not open",
+            file->path);
+    return 0;
+}
+
+/* Whether the file still has all our lines, of which there were BYTES before STATUS was asked for. */
+static int check_whole(struct map_file *file, const struct stat *status, uint64_t bytes)
+{
+    if (status->st_nlink == 0 && file->has_links) {
+        atomic_fetch_add(file->lost, atomic_exchange(&file->lines, 0));
+        return pm_error_keep(file->first_error, -ENOENT,
+                             "%s: somebody removed the file, and all lines with it", file->path);
+    }
+    if ((uint64_t)status->st_size >= bytes ||
+        !atomic_compare_exchange_strong(&file->bytes, &bytes, 0))
+        return 0;
+    uint64_t lines = atomic_exchange(&file->lines, 0);
+    atomic_fetch_add(file->lost, lines);
+    pm_error_keep(file->first_error, -ESTALE,
+                  "%s: somebody (another JIT in this process?) made the file empty, and %" PRIu64
+                  " lines are lost; lines go on",
+                  file->path, lines);
+    pm_let_others_append(atomic_load(&file->fd));
+    return 0;
+}
+
+/* For a write past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that never asked for it.  Looked up each time, since
+ * the limit may change. */
+static uint64_t room_below_limit(const struct stat *status)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    uint64_t size = (uint64_t)status->st_size;
+    return limit.rlim_cur > size ? limit.rlim_cur - size : 0;
+}
+
+/* Write so near to the limit that others, who write at the same time, may bring us over it: a SIGXFSZ that comes of this is taken away
+ * before anybody sees it.  It is sent to the thread that writes. */
+static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t signals, before, pending;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGXFSZ);
+    sigemptyset(&pending);
+    if (pthread_sigmask(SIG_BLOCK, &signals, &before) != 0) {
+        errno = EFBIG;
+        return -1;
+    }
+    sigpending(&pending);
+    ssize_t written = write(fd, bytes, size);
+    int error = errno;
+    if (written < 0 && error == EFBIG && !sigismember(&pending, SIGXFSZ))
+        while (sigtimedwait(&signals, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
+}
+
+/* How many of the BYTES at LINE are, together, the last of the file, which is SIZE bytes long: all, or 0; -1 if nobody knows. */
+static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
+{
+    char part[256];
+    if (size < (off_t)bytes)
+        return 0;
+    for (size_t at = 0, next; at < bytes; at += next) {
+        next = bytes - at < sizeof part ? bytes - at : sizeof part;
+        ssize_t got = pread(fd, part, next, size - (off_t)(bytes - at));
+        if (got != (ssize_t)next)
+            return got < 0 ? -1 : 0;
+        if (memcmp(part, line + at, next) != 0)
+            return 0;
+    }
+    return (ssize_t)bytes;
+}
+
+/* Take back the BYTES of LINE that did fit, lest the next line be glued to them; unless somebody has written behind them.  If that is
+ * impossible, no next line is written. */
+static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
+{
+    struct stat status;
+    ssize_t torn = fstat(fd, &status) != 0 ? -1 : bytes_at_end(fd, status.st_size, line, bytes);
+    if (torn < 0 || (torn > 0 && ftruncate(fd, status.st_size - torn) != 0))
+        atomic_store(&file->error,
+                     pm_error_keep(file->first_error, -errno,
+                                   "%s: cannot remove half a line at its end: %m", file->path));
+}
+
+static int write_error(struct map_file *file, int error)
+{
+    errno = error;
+    if (error == ENOSPC || error == EDQUOT)
+        return pm_error_keep(file->first_error, -error,
+                             "%s: no room for a line: %m; free some space", file->path);
+    if (error == EFBIG)
+        return pm_error_keep(file->first_error, -error,
+                             "%s: the file size limit is reached; raise it (ulimit -f)",
+                             file->path);
+    return pm_error_keep(file->first_error, -error, "%s: cannot write: %m", file->path);
+}
+
+/* A write that a signal has cut short (FUSE, NFS) goes on; one for which there is no room says so when it goes on. */
+static int write_line(struct map_file *file, int fd, const char *line, size_t bytes, bool near)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t written = near ? write_near_limit(fd, line + done, bytes - done)
+                               : write(fd, line + done, bytes - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            int error = written < 0 ? errno : EIO;
+            if (done)
+                take_back(file, fd, line, done);
+            int kept = atomic_load(&file->error);
+            return kept ? kept : write_error(file, error);
+        }
+        done += (size_t)written;
+    }
+    return 0;
+}
+
+int pm_file_append(struct map_file *file, const char *line, size_t bytes)
+{
+    struct stat status;
+    if (!atomic_load(&file->is_open) && !wait_until_open(file))
+        return pm_error_keep(file->first_error, -EAGAIN,
+                             "%s: another thread is opening it, and does not come to an end",
+                             file->path);
+    int error = atomic_load(&file->error);
+    if (error)
+        return error;
+    uint64_t bytes_before = atomic_load(&file->bytes);
+    int fd = atomic_load(&file->fd);
+    error = look_at(file, fd, &status);
+    if (!error)
+        error = check_whole(file, &status, bytes_before);
+    if (error)
+        return error;
+    uint64_t room = room_below_limit(&status);
+    error = bytes > room ? write_error(file, EFBIG)
+                         : write_line(file, fd, line, bytes, room < LIMIT_NEAR_BYTES);
+    if (error)
+        return error;
+    atomic_fetch_add(&file->lines, 1);
+    atomic_fetch_add(&file->bytes, bytes);
+    return 0;
+}
+
+/* ---- Closing ---- */
+
+static int close_own(struct map_file *file, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || status.st_dev != file->device || status.st_ino != file->inode)
+        return 0;
+    int error = check_whole(file, &status, atomic_load(&file->bytes));
+    keep_closed(&status);
+    return close(fd) != 0 ? -errno : error;
+}
+
+static void close_inherited(const struct map_file *file, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
+        pm_has_own_descriptors(file->pid))
+        close(fd);
+}
+
+int pm_file_close(struct map_file *file)
+{
+    int fd = atomic_exchange(&file->fd, -1);
+    if (fd < 0)
+        return 0;
+    if (!pm_file_is_inherited(file))
+        return close_own(file, fd);
+    close_inherited(file, fd);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* The perf map of one process: opened, appended to and left.
+ *
+ * A line goes into the file by one write(2) at its end, without a lock: a thread may be stopped anywhere, for as long as one likes,
+ * and no other waits for it.  The kernel lets only one write at a time into a file, and does not stop in the middle of one.
+ */
+#ifndef PERFMAP_MAP_FILE_H
+#define PERFMAP_MAP_FILE_H
+
+#include "perfmap/map_error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct map_file {
+    struct map_file *parent; /* of the process that this one was forked from, or NULL */
+    pid_t pid;               /* of its process */
+    volatile uint32_t *mark; /* 1 in that process, 0 in those forked from it; NULL: go by the pid */
+    struct map_error *first_error;
+    _Atomic uint64_t *lost;
+    _Atomic bool is_open; /* opening has come to an end, with the error or without */
+    _Atomic bool is_slow; /* somebody has waited for that in vain: nobody else shall */
+    _Atomic int error;    /* why nothing can be written any more, or 0 */
+    _Atomic int fd;       /* -1 if there is none */
+    _Atomic uint64_t
+        bytes; /* of our lines in the file: it is never shorter, unless another cuts it */
+    _Atomic uint64_t lines; /* that these are */
+    dev_t device;
+    ino_t inode;
+    bool has_links; /* the file system counts them: 0 is a file that was removed */
+    char path[];
+};
+
+/* A file not yet open, whose errors go to FIRST_ERROR and whose lost lines are counted in LOST.  NULL if there is no memory. */
+struct map_file *pm_file_new(const char *dir, struct map_file *parent,
+                             struct map_error *first_error, _Atomic uint64_t *lost);
+
+/* Whether this process inherited FILE by fork. */
+bool pm_file_is_inherited(const struct map_file *file);
+
+/* By one thread, once.  Returns 0 or a negative errno, as the others do. */
+int pm_file_open(struct map_file *file);
+
+/* Append the BYTES at LINE, the last of which is a newline. */
+int pm_file_append(struct map_file *file, const char *line, size_t bytes);
+
+/* Close it, without the error of an earlier call. */
+int pm_file_close(struct map_file *file);
+
+void pm_file_free(struct map_file *file);
+
+#endif
