@@ -1,0 +1,378 @@
+/* Whose dump it is: the very file, a copy, another user's, a container's, one given by hand. */
+#include "tests/unit/process_world.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* ---- Which file ---- */
+
+/* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one second.  The recording takes three. */
+static void put_other_file(uint32_t pid, uint64_t first)
+{
+    struct stat status;
+    write_two(dump_path, pid, first, first + ms(100));
+    stat(dump_path, &status);
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+}
+
+static void test_another_inode_is_a_copy_if_header_and_records_fit(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(1100));
+    assert_reads(NULL, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_no_copy_has_another_pid_in_its_header(void **state)
+{
+    (void)state;
+    put_other_file(PID + 1, ms(1100));
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+static void test_no_copy_has_a_header_of_another_time(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(2200)); /* 1.1 s after the mapping */
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+static void test_no_copy_was_written_after_the_recording(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(9000));
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
+/* The header of the one was written 20 ms after the mapping of the other. */
+static void test_of_two_that_mapped_files_of_their_own_the_one_at_the_headers_time(void **state)
+{
+    struct stat status;
+    (void)state;
+    write_two(dump_path, PID, ms(1120), ms(1200));
+    stat(dump_path, &status);
+    put_fork(PID, 1, ms(900));
+    put_fork(CHILD, 1, ms(900));
+    put_namespaces(CHILD, 1001, ms(900));
+    put_namespaces(1, 1000, ms(900));
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1, ms(1000));
+    put_map(CHILD, 0x7000000, dump_path, 0, 0, ms(1021));
+    profile_sample(&recording, 0, ms(3000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+}
+
+/* ---- Another user's ---- */
+
+enum { SERVICE_USER = 12345 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A process of SERVICE_USER that lives until it is killed. */
+static pid_t start_service(void)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setresuid(SERVICE_USER, SERVICE_USER, SERVICE_USER) || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* A dump of such a process, which belongs to OWNER, in a recording that does not tell which file was mapped; the header was written
+ * AGE_NS before the mapping.  Returns what jit_processes_read does. */
+static int read_service(uid_t owner, uint64_t age_ns)
+{
+    char path[128];
+    pid_t service = start_service();
+    uint64_t now = monotonic_ns();
+    snprintf(path, sizeof path, "%s/jit-%d.dump", scratch, (int)service);
+    write_two(path, (uint32_t)service, now + ms(100) - age_ns, now + ms(200));
+    assert_int_equal(chown(path, owner, owner), 0);
+    put_map((uint32_t)service, 0x7000000, path, 0, 0, now);
+    profile_sample(&recording, 0, now + ms(3000));
+    int result = read_all(NULL);
+    kill(service, SIGKILL);
+    waitpid(service, NULL, 0);
+    unlink(path);
+    return result;
+}
+
+static void require_root(void)
+{
+    if (geteuid() != 0)
+        skip();
+}
+
+static void test_without_an_inode_the_process_itself_tells_whose_it_is(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER, 0), 0);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_without_an_inode_a_third_users_file_is_refused(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER + 1, 0), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
+}
+
+static void test_without_an_inode_an_earlier_dump_of_the_user_is_refused(void **state)
+{
+    (void)state;
+    require_root();
+    assert_int_equal(read_service(SERVICE_USER, ms(2000)), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
+}
+
+/* As the file system tells it; many don't. */
+static void test_an_inode_that_was_used_again_is_another_file(void **state)
+{
+    struct jit_dump dump;
+    struct stat status;
+    char cause[256];
+    (void)state;
+    write_two(dump_path, PID, ms(9000), ms(9100));
+    assert_int_equal(jit_dump_open(&dump, dump_path, cause, sizeof cause), 0);
+    jit_dump_close(&dump);
+    if (!dump.has_generation)
+        skip();
+    stat(dump_path, &status);
+    generation = dump.generation ^ 1;
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+    assert_non_null(strstr(findings.failure, "not the one that it mapped"));
+}
+
+static void test_another_inode_is_used_if_given_by_hand(void **state)
+{
+    struct stat status;
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    stat(dump_path, &status);
+    put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino + 1, ms(1000));
+    assert_reads(dump_path, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_on_another_device_nothing_can_be_said(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    assert_reads(NULL, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_a_renamed_dump_stands_for_the_missing_one(void **state)
+{
+    (void)state;
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    write_two(other_path, PID, ms(1100), ms(1200));
+    assert_reads(other_path, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+/* A second dump of the process is missing all the same. */
+static void test_a_renamed_dump_stands_for_one_only(void **state)
+{
+    (void)state;
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    put_map(PID, 0x7100000, second_path, makedev(200, 1), 6, ms(1000));
+    write_two(other_path, PID, ms(1100), ms(1200));
+    assert_reads(other_path, 1);
+    assert_int_equal(findings.count[FINDING_DUMP_MISSING], 1);
+}
+
+/* ---- Containers: the name does not have the pid ---- */
+
+static void test_the_only_process_that_mapped_it(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(OTHER, dump_path, ms(1000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, OTHER);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_its_header_must_say_so_too(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID + 1, ms(1100), ms(1200));
+    put_marker(OTHER, dump_path, ms(1000));
+    assert_refused(NULL, FINDING_DUMP_NOT_OURS);
+}
+
+static void test_a_childs_mapping_of_its_parents_dump(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_fork(OTHER, PID, ms(900));
+    put_marker(OTHER, dump_path, ms(1000));
+    assert_refused(NULL, FINDING_DUMP_NOT_OURS);
+}
+
+static void test_a_dump_that_parent_and_child_have_mapped_is_the_parents(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(PID, dump_path, ms(1000));
+    put_fork(OTHER, PID, ms(1010));
+    put_marker(OTHER, dump_path, ms(1020));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, PID);
+    assert_int_equal(processes.marker_count, 2);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_a_namespace_like_everybodys_speaks_against_it(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_namespaces(OTHER, 1000, ms(900));
+    put_namespaces(CHILD, 1000, ms(900));
+    put_marker(OTHER, dump_path, ms(1000));
+    assert_refused(NULL, FINDING_DUMP_NOT_OURS);
+}
+
+static void test_a_namespace_of_its_own_speaks_for_it(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_namespaces(OTHER, 1001, ms(900));
+    put_namespaces(PID, 1000, ms(900)); /* the number is a pid, too, but outside */
+    put_marker(OTHER, dump_path, ms(1000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, OTHER);
+}
+
+static void test_two_processes_that_fit_are_told(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(OTHER, dump_path, ms(1000));
+    put_marker(CHILD, dump_path, ms(1001));
+    assert_refused(NULL, FINDING_DUMP_AMBIGUOUS);
+    assert_int_equal(findings.count[FINDING_DUMP_AMBIGUOUS], 2);
+}
+
+static void test_of_two_processes_the_one_that_was_there(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(5100), ms(5200));
+    put_marker(OTHER, dump_path, ms(1000));
+    put_exit(OTHER, OTHER, ms(2000));
+    put_fork(CHILD, 1, ms(4900));
+    put_marker(CHILD, dump_path, ms(5000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+}
+
+static void test_two_processes_that_fit_and_a_dump_given_by_hand(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(OTHER, dump_path, ms(1000));
+    put_marker(CHILD, dump_path, ms(1001));
+    assert_reads(dump_path, 1);
+    assert_int_equal(processes.items[0].pid, OTHER); /* neither is the later one */
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+}
+
+/* V8's, of the wall clock, which this recording does not have. */
+static void set_header_time(const char *path, uint64_t time)
+{
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
+    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
+}
+
+/* Of two processes that each mapped a dump of that name, given one that was copied. */
+static int read_one_of_two(void)
+{
+    put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1020));
+    profile_sample(&recording, 0, ms(3000));
+    return read_all(dump_path);
+}
+
+static void test_a_given_dump_is_of_the_process_at_the_headers_time(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1119), ms(1200));
+    assert_int_equal(read_one_of_two(), 0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].pid, CHILD);
+}
+
+static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1119), ms(1200));
+    set_header_time(dump_path, UINT64_C(1700000000000000));
+    assert_int_equal(read_one_of_two(), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
+}
+
+static void test_a_file_of_another_container(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    assert_refused(NULL, FINDING_DUMP_MISSING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROCESS_TEST(test_another_inode_is_a_copy_if_header_and_records_fit),
+        PROCESS_TEST(test_no_copy_has_another_pid_in_its_header),
+        PROCESS_TEST(test_no_copy_has_a_header_of_another_time),
+        PROCESS_TEST(test_no_copy_was_written_after_the_recording),
+        PROCESS_TEST(test_of_two_that_mapped_files_of_their_own_the_one_at_the_headers_time),
+        PROCESS_TEST(test_without_an_inode_the_process_itself_tells_whose_it_is),
+        PROCESS_TEST(test_without_an_inode_a_third_users_file_is_refused),
+        PROCESS_TEST(test_without_an_inode_an_earlier_dump_of_the_user_is_refused),
+        PROCESS_TEST(test_an_inode_that_was_used_again_is_another_file),
+        PROCESS_TEST(test_another_inode_is_used_if_given_by_hand),
+        PROCESS_TEST(test_on_another_device_nothing_can_be_said),
+        PROCESS_TEST(test_a_renamed_dump_stands_for_the_missing_one),
+        PROCESS_TEST(test_a_renamed_dump_stands_for_one_only),
+        PROCESS_TEST(test_the_only_process_that_mapped_it),
+        PROCESS_TEST(test_its_header_must_say_so_too),
+        PROCESS_TEST(test_a_childs_mapping_of_its_parents_dump),
+        PROCESS_TEST(test_a_dump_that_parent_and_child_have_mapped_is_the_parents),
+        PROCESS_TEST(test_a_namespace_like_everybodys_speaks_against_it),
+        PROCESS_TEST(test_a_namespace_of_its_own_speaks_for_it),
+        PROCESS_TEST(test_two_processes_that_fit_are_told),
+        PROCESS_TEST(test_of_two_processes_the_one_that_was_there),
+        PROCESS_TEST(test_two_processes_that_fit_and_a_dump_given_by_hand),
+        PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
+        PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
+        PROCESS_TEST(test_a_file_of_another_container),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
