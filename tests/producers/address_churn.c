@@ -1,6 +1,6 @@
 /* address_churn: a JIT that does with its memory everything that makes a profiler show a wrong name.
  *
- *     PERFJIT=dump address_churn [-s SECONDS] [-r SEED] TRUTH
+ *     PERFJIT=dump address_churn [-s SECONDS] [-r SEED] [-x] [-a] [-n] [-w FIFO] TRUTH
  *
  * Three threads fill the same few hundred bytes again and again with functions of other names and sizes, which overwrite
  * their predecessors wholly or partly; what is left of those goes on running.  Functions move, often onto others, and
@@ -21,11 +21,18 @@
  * does the same.
  *
  * What ran when goes to TRUTH, in the form of run_log.h, whatever libjitdump thinks of it.
+ *
+ * SECONDS is how long the threads run; the children run for a share of it, and a busy machine makes it longer.
+ * -x: the main thread makes a thread that does all this, and exits first.
+ * -a: all run on processor 0, but the threads are made on processor 1, so that a recording of processor 0 has no word of that.
+ * -n: no children.
+ * -w: when all threads run, the first one waits for a byte from FIFO, and time begins then.
  */
 #include "tests/producers/churn_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,8 +50,7 @@ enum {
     ARENAS = 5,
     PATCH_BLOCKS = 40,
     STRIPE_BLOCKS = 20,
-    STEPS = 500, /* at least, of each thread */
-    CHILD_MS = 350,
+    STEPS_PER_SECOND = 333, /* at least, of each thread */
 };
 
 enum workers { FLIPPED, DUAL, PLAIN, WORKERS };
@@ -52,6 +58,10 @@ enum child { NO_CHILD, QUIET_CHILD, FLIPPING_CHILD, CHURNING_CHILD, GRANDCHILD, 
 
 static struct arena arenas[ARENAS];
 static int code_file;
+static double run_seconds = 2;
+static bool made_apart, childless;
+static const char *go_fifo;
+static _Atomic uint64_t end_ns;
 
 /* ---- What a thread does, one thing after the other ---- */
 
@@ -231,6 +241,11 @@ static void step(struct worker *worker)
 
 /* ---- Children ---- */
 
+static uint64_t child_ns(void)
+{
+    return (uint64_t)(run_seconds * 1e9 * 7 / 30);
+}
+
 static void wait_for_children(void)
 {
     for (int status; wait(&status) > 0;)
@@ -263,11 +278,11 @@ static void be_child(struct worker *worker, enum child child)
     /* Nobody here gives back the lock of the shared arena if another thread held it at the fork. */
     while (worker->patches[worker->patch_count - 1].arena->mode == WRITE_AND_EXECUTE)
         worker->patch_count--;
-    uint64_t end_ns = monotonic_ns() + CHILD_MS * UINT64_C(1000000);
+    uint64_t child_end_ns = monotonic_ns() + child_ns();
     bool forked = child != CHURNING_CHILD;
-    while (monotonic_ns() < end_ns) {
+    while (monotonic_ns() < child_end_ns) {
         do_as(worker, child);
-        if (!forked && monotonic_ns() > end_ns - CHILD_MS * UINT64_C(500000)) {
+        if (!forked && monotonic_ns() > child_end_ns - child_ns() / 2) {
             fork_child(worker, GRANDCHILD);
             forked = true;
         }
@@ -347,35 +362,73 @@ static void work_until(struct worker *worker, uint64_t time_ns)
 /* Work to the end; where the machine is busy with other things, longer. */
 static void work_to_end(struct worker *worker)
 {
-    work_until(worker, worker->until_ns);
-    while (worker->steps < STEPS)
+    while (monotonic_ns() < atomic_load(&end_ns))
         step(worker);
+    while ((double)worker->steps < run_seconds * STEPS_PER_SECOND)
+        step(worker);
+}
+
+static void be_thread(struct worker *worker)
+{
+    worker->pid = getpid();
+    worker->tid = (int)syscall(SYS_gettid);
+}
+
+static void go_to_processor(size_t processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        fail("address_churn: sched_setaffinity");
 }
 
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    worker->pid = getpid();
-    worker->tid = (int)syscall(SYS_gettid);
+    if (made_apart)
+        go_to_processor(0);
+    be_thread(worker);
     work_to_end(worker);
     return NULL;
 }
 
-static void work_all(struct worker *workers, uint64_t run_ns)
+static void make_threads(struct worker *workers, pthread_t *threads)
 {
-    pthread_t threads[WORKERS];
-    struct worker *forking = &workers[FLIPPED];
-    uint64_t start_ns = monotonic_ns();
-    for (int i = 0; i < WORKERS; i++)
-        workers[i].until_ns = start_ns + run_ns;
-    forking->pid = forking->tid = getpid();
-    work_until(forking, start_ns + run_ns / 20);
-    grow(forking->own);
-    forking->patches[0] = (struct patch){forking->own, 2 * PAGE_BLOCKS - 8, PATCH_BLOCKS};
+    if (made_apart)
+        go_to_processor(1);
     for (int i = FLIPPED + 1; i < WORKERS; i++)
         if (pthread_create(&threads[i], NULL, work, &workers[i]))
             fail("address_churn: pthread_create");
-    for (enum child child = QUIET_CHILD; child <= CHURNING_CHILD; child++) {
+    if (made_apart)
+        go_to_processor(0);
+}
+
+static void wait_for_go(void)
+{
+    char byte;
+    int fd = open(go_fifo, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, &byte, 1) != 1)
+        fail(go_fifo);
+    close(fd);
+}
+
+static void work_all(struct worker *workers)
+{
+    uint64_t run_ns = (uint64_t)(run_seconds * 1e9);
+    pthread_t threads[WORKERS];
+    struct worker *forking = &workers[FLIPPED];
+    atomic_store(&end_ns, UINT64_MAX);
+    be_thread(forking);
+    work_until(forking, monotonic_ns() + run_ns / 20);
+    grow(forking->own);
+    forking->patches[0] = (struct patch){forking->own, 2 * PAGE_BLOCKS - 8, PATCH_BLOCKS};
+    make_threads(workers, threads);
+    if (go_fifo)
+        wait_for_go();
+    uint64_t start_ns = monotonic_ns();
+    atomic_store(&end_ns, start_ns + run_ns);
+    for (enum child child = QUIET_CHILD; child <= CHURNING_CHILD && !childless; child++) {
         work_until(forking, start_ns + run_ns * child / (CHURNING_CHILD + 1));
         fork_child(forking, child);
     }
@@ -461,29 +514,58 @@ static void close_all(struct worker *workers)
         free(workers[i].functions);
 }
 
+static FILE *truth_file;
+
+static void *do_all(void *seed)
+{
+    static struct worker workers[WORKERS];
+    open_all(workers, *(uint64_t *)seed);
+    work_all(workers);
+    write_truth(truth_file, &workers[FLIPPED]);
+    close_all(workers);
+    if (fclose(truth_file))
+        fail("address_churn: the truth");
+    return NULL;
+}
+
+static void leave_all_to_a_thread(uint64_t *seed)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, do_all, seed))
+        fail("address_churn: pthread_create");
+    pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
-    struct worker workers[WORKERS];
-    double seconds = 2;
-    uint64_t seed = 1;
-    for (int option; (option = getopt(argc, argv, "s:r:")) != -1;) {
+    static uint64_t seed = 1;
+    bool exit_first = false;
+    for (int option; (option = getopt(argc, argv, "s:r:xanw:")) != -1;) {
         if (option == 's')
-            seconds = strtod(optarg, NULL);
+            run_seconds = strtod(optarg, NULL);
         else if (option == 'r')
             seed = strtoull(optarg, NULL, 10);
+        else if (option == 'x')
+            exit_first = true;
+        else if (option == 'a')
+            made_apart = true;
+        else if (option == 'n')
+            childless = true;
+        else if (option == 'w')
+            go_fifo = optarg;
         else
             return 2;
     }
-    if (optind != argc - 1 || seconds <= 0) {
-        fprintf(stderr, "usage: PERFJIT=dump address_churn [-s SECONDS] [-r SEED] TRUTH\n");
+    if (optind != argc - 1 || run_seconds <= 0) {
+        fprintf(stderr, "usage: PERFJIT=dump address_churn [-s SECONDS] [-r SEED] [-x] [-a] [-n] "
+                        "[-w FIFO] TRUTH\n");
         return 2;
     }
-    FILE *truth = open_truth(argv[optind]);
-    open_all(workers, seed);
-    work_all(workers, (uint64_t)(seconds * 1e9));
-    write_truth(truth, &workers[FLIPPED]);
-    close_all(workers);
-    if (fclose(truth))
-        fail(argv[optind]);
+    if (made_apart)
+        go_to_processor(0);
+    truth_file = open_truth(argv[optind]);
+    if (exit_first)
+        leave_all_to_a_thread(&seed);
+    do_all(&seed);
     return EXIT_SUCCESS;
 }

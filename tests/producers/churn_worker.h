@@ -30,7 +30,6 @@ struct worker {
     struct function *functions;
     size_t function_count;
     size_t steps;
-    uint64_t until_ns;
     struct run_log *log;
     atomic_ulong *deeds; /* by enum deed; shared with the children, as the log */
 };

@@ -13,6 +13,7 @@
  *     fork { ... }  a child does these steps and ends
  *     wait          for all children
  *     pid N         the next child gets pid N, which must be free (root only)
+ *     dumps FOLDER  what is executed from here on writes its dump there
  *     exec STEP...  run this program anew with these steps
  *     dump NAME     with -r: from here on write another dump, as Bun does for each thread
  *
@@ -397,6 +398,8 @@ static char **take_step(char **steps)
     } else if (strcmp(step, "pid") == 0) {
         wanted_pid = (pid_t)number;
         steps++;
+    } else if (strcmp(step, "dumps") == 0) {
+        setenv("JITDUMPDIR", *steps++, 1);
     } else if (strcmp(step, "run") == 0) {
         run_for((uint64_t)number * 1000000u);
         steps++;
