@@ -203,7 +203,8 @@ bench-quick: setup
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
 check-new-perf: setup
-	@$(MAKE) --no-print-directory all $(STATIC) $(BUILD)/producers/chain_check
+	@$(MAKE) --no-print-directory all $(STATIC) \
+		$(addprefix $(BUILD)/producers/,chain_check address_churn process_lives truth_check)
 	@tests/new_perf.sh $(abspath $(BUILD))
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITDUMP)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make check-new-perf: the unwind tests with the perf of Debian testing, whose only unwinder is libdw.
+# make check-new-perf: the unwind tests, and every form of recording, with the perf of Debian testing, whose only unwinder is libdw.
 #
 # Debian testing's linux-perf goes into a folder of its own (debootstrap; $NEW_PERF_ROOT, kept for the next time).  The recordings
 # are made and injected here, copied there, and printed by the new perf in a chroot.  The producers are linked statically, so that
@@ -180,5 +180,22 @@ for shape in frame-first header-first mapped-size-0 absolute-header one-blob blo
         check "new perf unwinds $shape, layout $layout" run_shape $shape $layout
     done
 done
+# ---- Every form of recording: the table of cli/forms.bats, recorded here and read by the new perf ----
+
+# Outside of the chroot, with its own libraries, so that it finds the programs that were recorded.
+new_reader() {
+    local top
+    top=$(realpath "$root")
+    printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' "$(echo "$top"/lib*/ld-linux-*.so.*)" \
+        "$(echo "$top"/usr/lib/*-linux-gnu)" "$top/usr/bin/perf"
+}
+
+new_reader >"$build/new-perf-reader"
+chmod +x "$build/new-perf-reader"
+BUILD=$build READER=$build/new-perf-reader bats --tap tests/cli/forms.bats >"$build/forms.txt" || true
+grep -v '^1\.\.' "$build/forms.txt"
+passed=$((passed + $(grep -c '^ok ' "$build/forms.txt")))
+failed=$((failed + $(grep -c '^not ok ' "$build/forms.txt")))
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -44,6 +44,30 @@ record() {
     perf record -q -k mono -e cpu-clock -F 2000 -o "$data" "$@"
 }
 
+# ---- Processes (producers/process_lives.c) ----
+
+lives=$BUILD/producers/process_lives
+
+require_root() {
+    [ "$(id -u)" = 0 ] || skip "only root can choose pids and make containers"
+}
+
+free_pid() {
+    local pid=$(($(cat /proc/sys/kernel/pid_max) - 5000 - RANDOM % 1000))
+    while [ -e /proc/$pid ]; do pid=$((pid - 1)); done
+    echo $pid
+}
+
+# container NAME STEP...: process_lives as pid 1 of a pid namespace, with the directory NAME/mnt for its /mnt.
+container() {
+    local name=$1
+    shift
+    mkdir -p "$name/mnt"
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --pid --fork --mount sh -c 'mount --bind "$0/mnt" /mnt && JITDUMPDIR=/mnt exec "$@"' \
+        "$PWD/$name" "$lives" "$PWD/truth" "$@"
+}
+
 # ---- What a recording says ----
 
 # A line for each sample: time, address, symbol.

@@ -2,8 +2,6 @@
 # program's own log has for it, and where it can't, perfjit says so.  The program is producers/process_lives.
 load helper
 
-lives=$BUILD/producers/process_lives
-
 setup() {
     require_perf
     mkdir "$BATS_TEST_TMPDIR/work"
@@ -106,15 +104,9 @@ injected() {
 
 # ---- A pid that is used again ----
 
-free_pid() {
-    local pid=$(($(cat /proc/sys/kernel/pid_max) - 5000 - RANDOM % 1000))
-    while [ -e /proc/$pid ]; do pid=$((pid - 1)); done
-    echo $pid
-}
-
 @test "a pid that is used again: the second's code has its names, the first's dump is lost and counted" {
     local pid
-    [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
+    require_root
     pid=$(free_pid)
     recorded life parent load 2 run 20 pid "$pid" fork { life first load 5 run 50 } wait \
         pid "$pid" fork { life second load 7 flip run 50 } wait
@@ -178,20 +170,6 @@ unveiled() {
 }
 
 # ---- Containers ----
-
-# container NAME STEP...: process_lives as pid 1 of a pid namespace, with the directory NAME/mnt for its /mnt.
-container() {
-    local name=$1
-    shift
-    mkdir -p "$name/mnt"
-    # shellcheck disable=SC2016 # for the inner shell
-    unshare --pid --fork --mount sh -c 'mount --bind "$0/mnt" /mnt && JITDUMPDIR=/mnt exec "$@"' \
-        "$PWD/$name" "$lives" "$PWD/truth" "$@"
-}
-
-require_root() {
-    [ "$(id -u)" = 0 ] || skip "only root can make containers"
-}
 
 @test "a container that has ended: --root names its file system; without it the dump is missing" {
     require_root

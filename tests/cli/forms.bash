@@ -1,0 +1,320 @@
+# How the forms of forms.bats are recorded, and what is asked of each.
+#
+# READER is the perf that reads recordings and what perfjit makes of them (tests/new_perf.sh names a newer one); what records is
+# always this machine's.
+
+# ---- Recording: a way leaves in.* and what really ran, in the file `truth` or the files in truth/ ----
+
+# record_with TOOL [OPTION...] [-- COMMAND...]: $into and $graph are the form's; its own event or rate replaces the usual one.
+record_with() {
+    local tool=(record) options=(-q -N --no-bpf-event "${clock[@]}")
+    [ "$1" = record ] || tool=("$1" record)
+    [[ " $* " =~ \ (-e|--event)\  ]] || options+=(-e cpu-clock)
+    [[ " $* " =~ \ (-F|-c)\  || ${tool[0]} != record ]] || options+=(-F 4000)
+    case $graph in
+    fp) options+=(-g) ;;
+    dwarf) options+=(--call-graph dwarf,1024) ;;
+    esac
+    case $into in
+    file) HOME=$BATS_TEST_TMPDIR/home command perf "${tool[@]}" "${options[@]}" -o in.data "${@:2}" >/dev/null ;;
+    stream) HOME=$BATS_TEST_TMPDIR/home command perf "${tool[@]}" "${options[@]}" -o - "${@:2}" >in.stream ;;
+    esac
+}
+
+# churn [OPTION...]: the command that is recorded where the form asks for no other.
+churn() {
+    echo "$BUILD/producers/address_churn" -s 0.2 "$@" truth
+}
+
+by_run() {
+    record_with record "$@" -- $(churn)
+}
+
+by_tool() { # sched, trace, ...: it brings its own events
+    record_with "$1" -e cpu-clock/period=250000/ "${@:2}" -- $(churn)
+}
+
+# Samples have perf's clock then, and perfjit has to find out how far it is from the dump's.
+by_own_clock() {
+    clock=() margin=(-p -m 100)
+    by_run "$@"
+}
+
+by_one_processor() {
+    record_with record "$@" -- taskset -c 0 $(churn)
+}
+
+by_made_apart() {
+    [ "$(nproc)" -ge 2 ] || skip "there is one processor"
+    record_with record "$@" -- taskset -c 0 $(churn -a)
+}
+
+by_main_thread_gone() {
+    record_with record "$@" -- $(churn -x)
+}
+
+# by_attaching OPTION...: to the process, whose pid stands for PID.  It goes on when perf says that it records.
+by_attaching() {
+    local status=0 pid
+    mkfifo go control ack
+    $(churn -w go) 3>&- &
+    pid=$!
+    until [ "$(ls /proc/$pid/task | wc -l)" -ge 3 ]; do sleep 0.01; done
+    (echo ping >control; read -r _ <ack; echo >go) &
+    record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
+    wait && return $status
+}
+
+# by_script SCRIPT [OPTION...]: when all threads run, the script does something to $perf; then the program goes on.  It has no children:
+# of these the recording may lack the fork.
+by_script() {
+    mkfifo go
+    # shellcheck disable=SC2016 # for the inner shell
+    record_with record "${@:2}" -- sh -c 'perf=$PPID
+        (until [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; echo >go) >/dev/null 2>&1 & exec "$@"' \
+        "$1" $(churn -n -w go)
+}
+
+new_piece='kill -USR2 $perf; until ls in.data.*; do sleep 0.01; done'
+
+# In two pieces.  The second one begins with what the process has mapped.
+by_pieces() {
+    by_script "sleep 0.1; $new_piece"'; until [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
+}
+
+# What is left need not name the dump.
+by_snapshots() {
+    by_script "sleep 0.1; $new_piece" --overwrite --switch-output "$@" && name_dumps
+}
+
+by_overwriting() {
+    record_with record --overwrite "$@" -- $(churn -n) && name_dumps
+}
+
+name_dumps() {
+    given_dumps=(--jitdump jit-*.dump --jitdump second/jit-*.dump)
+}
+
+# perf sleeps, and the kernel throws away what its buffers can't hold.
+by_losing() {
+    local pages=2
+    [ "$graph" != dwarf ] || pages=16
+    by_script 'kill -STOP $perf; sleep 0.2; kill -CONT $perf; sleep 0.05' -m $pages "$@" || return
+    read_with script in.* --show-lost-events >events.txt 2>/dev/null
+    grep -q PERF_RECORD_LOST events.txt || complain "nothing was lost"
+}
+
+by_control() {
+    mkfifo control
+    # shellcheck disable=SC2016 # for the inner shell
+    by_script 'exec 3>control; for i in 1 2 3; do echo enable >&3; sleep 0.05; echo disable >&3; sleep 0.02; done; echo enable >&3' \
+        -D -1 --control fifo:control "$@"
+}
+
+# by_lives [OPTION...] -- STEP...
+by_lives() {
+    local options=()
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    mkdir -p truth
+    record_with record "${options[@]}" -- setarch -R "$lives" truth "${@:2}"
+}
+
+by_forks() { # DEPTH
+    local depth steps=()
+    for ((depth = 0; depth < $1; depth++)); do
+        steps+=(life "deep$depth" load 2 run 8)
+        ((depth + 1 == $1)) || steps+=(fork "{")
+    done
+    for ((depth = 1; depth < $1; depth++)); do steps+=("}" wait); done
+    by_lives "${@:2}" -- "${steps[@]}"
+}
+
+by_exec() {
+    by_lives "$@" -- life before load 5 run 40 dumps other exec life after load 8 flip run 40
+}
+
+by_pid_again() {
+    local pid
+    require_root
+    pid=$(free_pid)
+    by_lives "$@" -- life parent load 2 run 20 pid "$pid" fork "{" exec life first load 5 run 40 "}" wait \
+        dumps other pid "$pid" fork "{" exec life second load 7 flip run 40 "}" wait
+}
+
+by_containers() {
+    require_root
+    mkdir truth
+    export -f container
+    export lives
+    record_with record "$@" -- bash -c \
+        'container red life red load 5 run 60 & container blue life blue load 9 run 60 & wait'
+    inject_options=(--jitdump red/mnt/jit-1.dump --jitdump blue/mnt/jit-1.dump)
+}
+
+# ---- Reading ----
+
+reader() {
+    HOME=$BATS_TEST_TMPDIR/home command "${READER:-perf}" "$@"
+}
+
+# read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.
+read_with() {
+    case $2 in
+    *.stream) reader "$1" -i - "${@:3}" <"$2" ;;
+    *) reader "$1" -i "$2" "${@:3}" ;;
+    esac
+}
+
+# Each sample with all its frames.
+frames_of() {
+    read_with script "$1" "${only[@]}" -F +pid,+ip,+sym,+symoff,+dso --ns --no-inline --show-lost-events --show-switch-events 2>"said.$1"
+}
+
+# The address alone that was sampled.  In a call chain perf 6.1 prints addresses relative to the file.
+leaves_of() {
+    read_with script "$1" -G -F comm,pid,tid,time,ip,sym --ns --no-inline 2>>said.txt
+}
+
+# Rows of perf report but for JIT code: before it is known it belongs to memory, or to the file that is mapped there.  With -F alone
+# perf 6.1 now and then prints a row in two.
+rows_of() {
+    read_with report "$1" "${only[@]}" --stdio --no-children -g none -s comm,dso,sym -F sample,comm,dso,sym --no-inline 2>>said.txt |
+        tr -s ' ' | grep -vE '^# ?(\.|\(|$)|^$' |
+        grep -vE '\[JIT\] tid|//anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-[0-9]+-.*\.so' | sort
+}
+
+# ---- Judging: each says on stderr what is wrong ----
+
+# All lines are as before but for names of the JIT's.
+check_lines() { # IN OUT
+    frames_of "$1" >before.txt || complain "perf can't read $1" || return
+    frames_of "$2" >after.txt || complain "perf can't read $2" || return
+    sed "s/$1/$2/g" "said.$1" | grep -vxFf - "said.$2" >differences.txt
+    [ ! -s differences.txt ] || complain "perf says: $(cat differences.txt)" || return
+    awk -v other=after.txt -f "$here/only_names_came.awk" before.txt >differences.txt ||
+        complain "other lines of perf script differ (< before, > after): $(cat differences.txt)"
+}
+
+check_rows() { # IN OUT
+    rows_of "$1" >before.txt
+    rows_of "$2" >after.txt
+    [ -s before.txt ] || complain "perf report says nothing of $1" || return
+    diff before.txt after.txt >differences.txt || complain "other rows of perf report: $(head -10 differences.txt)"
+}
+
+# What else must be the same to the letter: $also has a perf command in each element.  perf trace writes to stderr, and
+# call chains, in lines that begin far to the right; these are check_lines' affair.  perf report ends with a tip, any.
+check_also() { # IN OUT
+    local command tool rest bad=0
+    for command in "${also[@]}"; do
+        read -r tool rest <<<"$command"
+        # shellcheck disable=SC2086
+        read_with "$tool" "$1" $rest 2>&1 | sed -E '/^ {35}|^# \(/d' >before.txt
+        # shellcheck disable=SC2086
+        read_with "$tool" "$2" $rest 2>&1 | sed -E '/^ {35}|^# \(/d' >after.txt
+        [ -s before.txt ] || complain "perf $command says nothing of $1" || bad=1
+        diff before.txt after.txt >differences.txt || bad=1
+        [ ! -s differences.txt ] || complain "perf $command: $(grep -c '^[<>]' differences.txt) lines differ: $(head -10 differences.txt)"
+    done
+    return $bad
+}
+
+# scored TRUTH [OPTION...] <LINES: counts what truth_check says in $judged and $wrong.
+scored() {
+    local score
+    score=$("$BUILD/producers/truth_check" "${@:2}" "$1" 2>disagreements.txt) || complain "$(cat disagreements.txt)" || return
+    [[ $score =~ ^samples\ ([0-9]+)\ right\ ([0-9]+)\ wrong\ ([0-9]+)\ missing\ ([0-9]+)(\ outside\ ([0-9]+)\ stray\ ([0-9]+))? ]]
+    judged=$((judged + BASH_REMATCH[1]))
+    [ "${BASH_REMATCH[1]}" -eq "${BASH_REMATCH[2]}" ] && [ "${BASH_REMATCH[7]:-0}" -eq 0 ] && return
+    complain "${1##*/}: ${score%%$'\n'*}: $(head -3 disagreements.txt)"
+}
+
+# The names by the log of what ran.
+check_names() { # OUT
+    local bad=0 life
+    leaves_of "$1" >leaves.txt || complain "perf can't read $1" || return
+    if [ ! -d truth ]; then
+        scored truth "${margin[@]}" < <(sed -nE 's/^.* ([0-9]+\/[0-9]+ )/ \1/p' leaves.txt)
+        return
+    fi
+    for life in truth/*; do
+        awk -v life="${life#*/}" '$1 == life { sub(/^.* [0-9]+\/[0-9]+ /, ""); print }' leaves.txt >life.txt
+        [ "$(wc -l <life.txt)" -ge 5 ] || complain "too few samples of ${life#*/}" || bad=1
+        scored "$life" <life.txt || bad=1
+    done
+    return $bad
+}
+
+# check_form IN OUT
+check_form() {
+    local bad=0
+    check_lines "$1" "$2" || bad=1
+    check_rows "$1" "$2" || bad=1
+    [[ $1 == *.stream ]] || check_also "$1" "$2" || bad=1
+    check_names "$2" || bad=1
+    return $bad
+}
+
+# ---- A line of the table ----
+
+require_tracepoints() {
+    record "$BATS_TEST_TMPDIR/try.data" -e sched:sched_switch true 2>/dev/null || skip "no tracepoints here"
+}
+
+wide() {
+    is_wide=yes
+}
+
+also() {
+    also=("$@")
+}
+
+# form FORMS WAY [OPTION...]
+form() {
+    local form into graph failed=() also=("${also[@]}")
+    declare -A forms=([files]='file/fp file/dwarf' [mixed]='file/dwarf stream/fp' [all]='file/fp file/dwarf stream/fp stream/dwarf'
+        [plain]='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf')
+    for form in ${forms[$1]}; do
+        into=${form%/*} graph=${form#*/}
+        mkdir -p "$BATS_TEST_TMPDIR/$form"
+        cd "$BATS_TEST_TMPDIR/$form" || return
+        check_recorded "${@:2}" 2>why.txt || failed+=("$into, $graph: $(head -30 why.txt)")
+    done
+    [ ${#failed[@]} -eq 0 ] || complain "$(printf '%s\n' "${failed[@]}")"
+}
+
+check_recorded() { # WAY [OPTION...]
+    local clock=(-k mono) in bad=0 judged=0 inject_options=() given_dumps=() margin=(-m 1) only=()
+    mkdir other
+    export PERFJIT=dump JITDUMPDIR=$PWD
+    "by_$1" "${@:2}" || complain "could not be recorded" || return
+    [ -z "$is_wide" ] || only=(--pid "$(awk '$1 == "run" && !seen[$2]++ { printf all++ ? "," $2 : $2 }' truth)")
+    for in in in.*; do
+        check_injected "$in" "out.${in#in.}" || bad=1
+    done
+    [ $judged -ge 100 ] || complain "only $judged samples to judge" || bad=1
+    [ -z "${FIGURES:-}" ] || echo "# $into, $graph: $judged samples judged" >&3
+    return $bad
+}
+
+# inject IN OUT [OPTION...]
+inject() {
+    case $1 in
+    *.stream) perfjit inject -i - -o - --dso-dir out.dso "${@:3}" <"$1" >"$2" 2>inject.txt ;;
+    *) perfjit inject -i "$1" -o "$2" "${@:3}" 2>inject.txt ;;
+    esac
+}
+
+# A recording that does not name the dump is given it, as perfjit advises.  One in which no JIT ran needs none.
+check_injected() { # IN OUT
+    local status=0 bad=0
+    inject "$1" "$2" "${inject_options[@]}" || status=$?
+    if [ $status -eq 1 ] && grep -q 'no jitdump found' inject.txt; then
+        [ ${#given_dumps[@]} -gt 0 ] || { check_names "$1"; return; }
+        status=0
+        inject "$1" "$2" "${given_dumps[@]}" || status=$?
+    fi
+    [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || bad=1
+    [ ! -e "$2" ] || check_form "$1" "$2" || bad=1
+    return $bad
+}
