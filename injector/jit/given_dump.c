@@ -322,6 +322,19 @@ static uint32_t likely_pid(const struct given_dump *given, const struct dump_cla
     return number;
 }
 
+/* The only life of PID, if the recording does not tell how it began; else zeros. */
+static struct clock_life life_of_unknown_beginning(const struct process_lives *lives, uint32_t pid)
+{
+    size_t count;
+    uint32_t first = process_lives_of(lives, pid, &count);
+    if (first == NO_LIFE || count > 1)
+        return (struct clock_life){0};
+    const struct process_life *life = &lives->items[first];
+    if (life->execed || life->parent != NO_LIFE)
+        return (struct clock_life){0};
+    return (struct clock_life){0, life->end_ns};
+}
+
 /* Refuse the claims of others to files that were given to somebody. */
 static void refuse_others(const struct given_dumps *given, struct dump_claims *claims,
                           struct findings *findings)
@@ -341,10 +354,14 @@ static void choose_clock(struct given_dump *given, struct dump_claims *claims,
                          struct findings *findings)
 {
     char text[512];
-    const struct jit_clock_question question = {.profile = claims->profile,
-                                                .dump = &given->dump,
-                                                .pid = likely_pid(given, claims),
-                                                .read_live = clock_live_read};
+    uint32_t pid = likely_pid(given, claims);
+    const struct jit_clock_question question = {
+        .profile = claims->profile,
+        .dump = &given->dump,
+        .pid = pid,
+        .read_live = clock_live_read,
+        .life = life_of_unknown_beginning(claims->lives, pid),
+    };
     dump_machine_correct(&given->dump, claims->profile->file, findings);
     const char *why = jit_clock_choose(&given->clock, &question, text, findings);
     given->usable = why == NULL;
