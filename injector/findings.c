@@ -129,6 +129,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "had no code left when it "
                                "was written",
                                true},
+    [FINDING_HERITAGE_LEFT] =
+        {"forked process of whose inherited code too little is known",
+         "4 million functions have been copied to children already; inherited names may be "
+         "missing there: record fewer processes at once (perf record -p)",
+         true},
 };
 
 const char *finding_what(enum finding_kind kind)

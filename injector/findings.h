@@ -51,6 +51,7 @@ enum finding_kind {
     FINDING_MAP_UNUSABLE,  /* a perf map that can't be read */
     FINDING_MAP_LINES,     /* a perf map with lines that can't be read */
     FINDING_MAP_ELSEWHERE, /* a perf map of addresses where its process has no code */
+    FINDING_HERITAGE_LEFT, /* a forked process with too much code that it has inherited and touches */
     FINDING_KINDS
 };
 

@@ -333,8 +333,10 @@ static int arrange(struct tree *tree, const uint32_t *order)
             parents[placed] = tree->process[processes->items[tree->parent[old]].life];
         tree->process[order[i]] = (uint32_t)placed++;
     }
-    for (size_t i = 0; i < placed; i++)
+    for (size_t i = 0; i < placed; i++) {
         items[i].parent = parents[i] == NO_PROCESS ? NULL : &items[parents[i]];
+        items[i].handed_over = &processes->handed_over;
+    }
     free(parents);
     free(processes->items);
     processes->items = items;
@@ -412,6 +414,9 @@ int heritage_find(struct jit_processes *processes, const struct profile *profile
 
 /* ---- What each child needs to know ---- */
 
+/* A chain of forks in which each child touches what no other does would need the square of its length. */
+enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
+
 /* Where something happens in PROCESS: its maps, and its code before and behind a move or unload. */
 static size_t collect_wanted(const struct jit_process *process, struct address_span *spans)
 {
@@ -434,8 +439,18 @@ static size_t collect_wanted(const struct jit_process *process, struct address_s
     return count;
 }
 
-/* Add to HERITAGE what PROCESS, and INHERITED behind it, want. */
-static int want(struct jit_process *process, const struct jit_heritage *inherited)
+/* Join spans to their neighbours until at most LIMIT of the COUNT are left: more than what is wanted does no harm. */
+static size_t widen_spans(struct address_span *spans, size_t count, size_t limit)
+{
+    for (; count > limit; count = (count + 1) / 2)
+        for (size_t i = 0; i < count; i += 2)
+            spans[i / 2] =
+                (struct address_span){spans[i].start, spans[i + 1 < count ? i + 1 : i].end};
+    return count;
+}
+
+/* Add to HERITAGE what PROCESS, and INHERITED behind it, want, in at most LIMIT spans. */
+static int want(struct jit_process *process, const struct jit_heritage *inherited, size_t limit)
 {
     struct jit_heritage *heritage = &process->heritage;
     size_t most = heritage->wanted_count + inherited->wanted_count;
@@ -446,11 +461,11 @@ static int want(struct jit_process *process, const struct jit_heritage *inherite
         memcpy(spans + heritage->wanted_count, inherited->wanted,
                inherited->wanted_count * sizeof *spans);
     heritage->wanted = spans;
-    heritage->wanted_count = join_spans(spans, most);
+    heritage->wanted_count = widen_spans(spans, join_spans(spans, most), limit);
     return 0;
 }
 
-static int limit(struct jit_process *process)
+static int want_own(struct jit_process *process, size_t limit)
 {
     const struct code_log *log = &process->log;
     size_t most = process->map_count + log->function_count + log->unload_count + log->move_count;
@@ -458,7 +473,7 @@ static int limit(struct jit_process *process)
     int result = -1;
     if (own.wanted) {
         own.wanted_count = join_spans(own.wanted, collect_wanted(process, own.wanted));
-        result = want(process, &own);
+        result = want(process, &own, limit);
     }
     free(own.wanted);
     return result;
@@ -467,12 +482,13 @@ static int limit(struct jit_process *process)
 /* Children first: what a grandchild needs, its parent must have been given. */
 int heritage_limit(struct jit_processes *processes, struct findings *findings)
 {
+    const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;
     for (size_t i = processes->count; i-- > 0;) {
         struct jit_process *process = &processes->items[i];
         if (!process->parent)
             continue;
-        if (limit(process) ||
-            (process->parent->parent && want(process->parent, &process->heritage)))
+        if (want_own(process, limit) ||
+            (process->parent->parent && want(process->parent, &process->heritage, limit)))
             return failure(findings, "out of memory");
     }
     return 0;

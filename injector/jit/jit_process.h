@@ -75,6 +75,8 @@ struct jit_process {
     struct jit_fork *forks; /* by time */
     size_t fork_count, fork_capacity;
     struct jit_heritage heritage;
+    size_t *
+        handed_over; /* how many functions all processes together were given so; NULL: not counted */
 };
 
 /* A dump that a process mapped, and that could not be used. */
@@ -92,6 +94,7 @@ struct jit_processes {
     size_t marker_count, marker_capacity;
     struct refused_dump *refused;
     size_t refused_count, refused_capacity;
+    size_t handed_over;
     bool none; /* there is no dump and no map that can be used; lives and refused are valid */
 };
 

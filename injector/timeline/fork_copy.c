@@ -4,17 +4,39 @@
 #include "injector/array.h"
 #include "injector/jit/code_copy.h"
 
+#include <inttypes.h>
+
+/* As a hundred children have that each change the protection of forty thousand functions.  A recording of a few MB can
+ * ask for the square of its size. */
+enum { MAX_COPIES = 1 << 22 };
+
 /* One hand-over: which functions have been copied. */
 struct hand_over {
     struct player *player;
     struct jit_process *heir;
     struct code_copy copy;
     uint32_t *copies; /* by the parent's functions: number in the heir's log, or NO_IMAGE */
+    size_t left_out;  /* functions, because there were too many copies */
 };
+
+/* Whether there may be one more copy, which is counted. */
+static bool may_copy(struct hand_over *over)
+{
+    size_t *handed_over = over->heir->handed_over;
+    if (handed_over && *handed_over >= MAX_COPIES) {
+        over->left_out++;
+        return false;
+    }
+    if (handed_over)
+        ++*handed_over;
+    return true;
+}
 
 static int give_code(struct hand_over *over, uint64_t start, uint64_t end, uint32_t function)
 {
     struct jit_heritage *heritage = &over->heir->heritage;
+    if (over->copies[function] == NO_IMAGE && !may_copy(over))
+        return 0;
     struct heir_code *code =
         array_room(heritage->code, heritage->code_count, &heritage->code_capacity, sizeof *code);
     if (!code)
@@ -99,6 +121,11 @@ int player_hand_over(struct player *player, struct jit_process *heir)
         if (give_span(&over, &heir->heritage.wanted[i]))
             return -1;
     forget_copies(&over);
+    if (over.left_out)
+        finding(player->findings, FINDING_HERITAGE_LEFT,
+                "process %" PRIu32 ": %zu functions that it was forked with, and that it has at "
+                "addresses which it touches",
+                heir->pid, over.left_out);
     return 0;
 }
 

@@ -55,7 +55,7 @@ grows() {
     grows check children 300
 }
 
-@test "children that each map a page of the arena anew" {
+@test "children that each map a piece of the arena anew" {
     grows inject flips 300
     grows check flips 300
 }

@@ -6,8 +6,9 @@
  *
  *     lives        N processes that have executable memory, an own name and no JIT code, one after the other
  *     children     N children of 4711, each with a sample in its code, which is N functions
- *     flips        the same; each child maps a page of the arena anew, and has a name
- *     chain        the same; each is the child of the one before
+ *     flips        the same; each child maps a piece of the arena anew, and has a name
+ *     deep         as children; each is the child of the one before
+ *     chain        as flips; the same
  *     tables       N functions that a child logged in its parent's dump, each with unwind tables with a CIE like no other
  *     large-cie    N FDEs that share a CIE of N instructions
  *     pieces       a function that N others leave N pieces of, and that is unloaded
@@ -313,7 +314,7 @@ static void make_children(uint32_t count, bool flip, bool chain)
         put_task(PERF_RECORD_FORK, pid, chain && i ? pid - 1 : PID);
         if (flip) {
             put_name(pid, 0);
-            put_map(pid, ARENA + (uint64_t)CODE_BYTES * i, CODE_BYTES);
+            put_map(pid, ARENA + (uint64_t)CODE_BYTES * i, CODE_BYTES / 2);
         }
         put_sample(pid, ARENA + (uint64_t)CODE_BYTES * i);
     }
@@ -386,6 +387,8 @@ static bool make(const char *kind, uint32_t count)
         make_children(count, false, false);
     else if (strcmp(kind, "flips") == 0)
         make_children(count, true, false);
+    else if (strcmp(kind, "deep") == 0)
+        make_children(count, false, true);
     else if (strcmp(kind, "chain") == 0)
         make_children(count, true, true);
     else if (strcmp(kind, "pieces") == 0)
