@@ -42,9 +42,6 @@ int player_end_moment(struct player *player);
 
 int player_add_change(struct player *player, struct change change);
 
-/* Note that [START, END) was mapped at TIME_NS. */
-int player_set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns);
-
 /* Note that MAP is what stands at [START, END). */
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,
                       const struct profile_map *map);

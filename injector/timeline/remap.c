@@ -70,6 +70,18 @@ int player_set_backed(struct player *player, uint64_t start, uint64_t end,
     return address_map_set(&player->backed, start, end, (uint32_t)player->mapping_count++);
 }
 
+/* Note that [START, END) was mapped at TIME_NS. */
+static int set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+    uint64_t *times =
+        array_room(player->times, player->time_count, &player->time_capacity, sizeof *times);
+    if (!times || player->time_count >= UINT32_MAX)
+        return -1;
+    player->times = times;
+    times[player->time_count] = time_ns;
+    return address_map_set(&player->mapped_since, start, end, (uint32_t)player->time_count++);
+}
+
 static int drop_record(struct timeline *timeline, uint64_t offset)
 {
     uint64_t *dropped = array_room(timeline->dropped, timeline->dropped_count,
@@ -188,7 +200,7 @@ int player_play_map(struct player *player, uint32_t index)
              : player_end_moment(player))
         return -1;
     return player_set_backed(player, start, end, map) ||
-                   player_set_mapped_since(player, start, end, map->time_ns + 1)
+                   set_mapped_since(player, start, end, map->time_ns + 1)
                ? -1
                : 0;
 }

@@ -35,17 +35,6 @@ static int add_early_change(struct player *player, struct change change)
     return 0;
 }
 
-int player_set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
-{
-    uint64_t *times =
-        array_room(player->times, player->time_count, &player->time_capacity, sizeof *times);
-    if (!times || player->time_count >= UINT32_MAX)
-        return -1;
-    player->times = times;
-    times[player->time_count] = time_ns;
-    return address_map_set(&player->mapped_since, start, end, (uint32_t)player->time_count++);
-}
-
 /* ---- The end of a moment: what of it can be seen becomes changes ---- */
 
 /* One more than the highest generation that any part of FUNCTION's addresses has seen. */
@@ -362,8 +351,7 @@ static int move(struct player *player, const struct code_move *code_move)
                            code_move->function);
 }
 
-/* So many owners of what an unload speaks of are asked whether they are the one. An unload of everything, again and again,
- * would ask all functions each time. */
+/* Owners of what an unload speaks of: unloads of everything, again and again, would ask all functions each time. */
 enum { MAX_ASKED = 1024 };
 
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
