@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <time.h>
 
 /* ---- Other programs ---- */
 
@@ -68,7 +69,6 @@ static void test_posix_spawn(void **state)
     assert_false(has_name(path, "of another program"));
 }
 
-/* The same pid: what the program before it left is stale. */
 static void child_becomes_another_program(void *handle)
 {
     handle = opened();
@@ -76,15 +76,21 @@ static void child_becomes_another_program(void *handle)
     exec_producer();
 }
 
+/* The same pid and the same start: samples of the program before are named by its dump, which stays.  A map has no times, so that
+ * its names would be taken for the new program's. */
 static void test_exec(void **state)
 {
-    char other[128];
+    char before[128], second[80], other[128];
     (void)state;
     pid_t child = start_child(child_becomes_another_program, NULL);
     assert_int_equal(wait_for(child), 0);
-    path_of(other, dir, child);
+    path_of(before, dir, child);
+    snprintf(second, sizeof second, "%s/jitdump-2", dir);
+    path_of(other, strcmp(library->word, "map") ? second : dir, child);
     assert_true(has_name(other, "of another program"));
     assert_false(has_name(other, "before"));
+    if (strcmp(library->word, "map"))
+        assert_true(has_name(before, "before"));
 }
 
 /* ---- Descriptors ---- */
@@ -217,9 +223,12 @@ static void child_makes_namespaces(void *handle)
     CHECK(has_name(path, "of the first"));
 }
 
+/* When a process was started is told in ticks of 10 ms: a dump of the same one is not known to be stale. */
 static void child_makes_another_namespace(void *handle)
 {
+    static const struct timespec two_ticks = {0, 20000000};
     (void)handle;
+    nanosleep(&two_ticks, NULL);
     if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
         _exit(NOT_PERMITTED);
     CHECK(wait_for(start_child(second_with_the_pid, NULL)) == 0);
@@ -291,12 +300,9 @@ static void test_second_copy_of_libjitdump(void **state)
     *(void **)&other_dump.close = symbol("jitdump_close");
     assert_true((void *)(uintptr_t)other_dump.open != (void *)(uintptr_t)jitdump_open);
     void *handle = opened();
-    assert_int_equal(open_other_dump(&other, dir), -EEXIST);
-    assert_int_equal(other_dump.close(other), -EEXIST);
     assert_int_equal(library->add(handle, "of the first copy"), 0);
-    snprintf(sub, sizeof sub, "%s/sub", dir);
-    assert_int_equal(mkdir(sub, 0700), 0);
-    assert_int_equal(open_other_dump(&other, sub), 0);
+    assert_int_equal(open_other_dump(&other, dir), 0);
+    snprintf(sub, sizeof sub, "%s/jitdump-2", dir);
     add_to_other_dump(other, "of the second copy");
     assert_int_equal(wait_for(start_child(child_adds, handle)), 0);
     add_to_other_dump(other, "of the second copy, again");
