@@ -222,8 +222,9 @@ torture: setup
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
 tsan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
-	    $(BUILD)/tsan/tests/jitdump_survival_test
+	    $(BUILD)/tsan/tests/jitdump_survival_test $(BUILD)/tsan/tests/jitdump_stop_test
 	@$(BUILD)/tsan/tests/jitdump_survival_test
+	@$(BUILD)/tsan/tests/jitdump_stop_test
 	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
 
 # All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.
