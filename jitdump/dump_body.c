@@ -31,6 +31,29 @@ static int check(const struct dump_body *body, uint64_t end)
     return end > jd_file_size_limit() ? -EFBIG : 0;
 }
 
+void jd_body_keep_header(struct dump_body *body)
+{
+    body->has_header =
+        pread(body->fd.number, body->header, sizeof body->header, 0) == sizeof body->header;
+}
+
+int jd_body_check(const struct dump_body *body)
+{
+    uint8_t header[sizeof body->header];
+    struct stat status;
+    if (!jd_fd_is_ours(&body->fd) || fstat(body->fd.number, &status) != 0)
+        return -EBADF;
+    if (!body->has_header)
+        return 0;
+    if (status.st_nlink == 0)
+        return -ENOENT;
+    if ((uint64_t)status.st_size < body->end ||
+        pread(body->fd.number, header, sizeof header, 0) != sizeof header ||
+        memcmp(header, body->header, sizeof header) != 0)
+        return -ESTALE;
+    return 0;
+}
+
 /* Take the first COUNT bytes off PIECES. */
 static void take_off(struct iovec *pieces, int piece_count, size_t count)
 {

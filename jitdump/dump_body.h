@@ -14,6 +14,7 @@
 #define JITDUMP_DUMP_BODY_H
 
 #include "jitdump/held_fd.h"
+#include "jitdump/jitdump_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +24,19 @@ struct dump_body {
     struct held_fd fd;
     uint64_t end;  /* in the file */
     bool reserves; /* blocks for large writes (jd_disk_reserves_cheaply) */
+    bool has_header;
+    uint8_t header[JITHEADER_BYTES]; /* what the file begins with, as long as it is ours */
 };
 
 /* The most that a file may have by its process's limit (RLIMIT_FSIZE), which may change at any time. */
 uint64_t jd_file_size_limit(void);
+
+/* The header is written: keep it, to know the file by. */
+void jd_body_keep_header(struct dump_body *body);
+
+/* Whether the file is as it was left.  Returns 0, -EBADF for a descriptor that is not ours any more, -ENOENT if nobody will find the file
+ * since it was removed, or -ESTALE if it was cut, or another JIT has taken it for its own: then nothing is to be written into it. */
+int jd_body_check(const struct dump_body *body);
 
 /* Write BYTES at OFFSET.  Returns 0 or a negative errno: -EBADF for a descriptor that is not ours any more. */
 int jd_body_write(const struct dump_body *body, const void *bytes, size_t count, uint64_t offset);

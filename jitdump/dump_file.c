@@ -184,6 +184,8 @@ static int start(struct dump_file *file, const struct held_fd *fd, const struct 
     file->writer.last_time = jd_clock_now(kind->counter);
     if (!error)
         error = put_time(file, before, file->writer.last_time);
+    if (!error)
+        jd_body_keep_header(&file->writer.body);
     if (error) {
         jd_writer_abandon(&file->writer);
         unmap_marker(file);

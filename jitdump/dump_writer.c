@@ -51,6 +51,18 @@ static const char *remedy(const struct dump_writer *writer, int error)
     }
 }
 
+static int is_gone(const struct dump_writer *writer, int error)
+{
+    return jd_error_keep(
+        writer->error, error,
+        error == -ENOENT
+            ? "%s: was removed while it was written: all that was recorded is lost; set "
+              "JITDUMPDIR to a directory that nobody tidies"
+            : "%s: was cut, or written to, by somebody else while it was written: what was "
+              "recorded is lost; set JITDUMPDIR to a directory of its own",
+        writer->path);
+}
+
 static int cannot_grow(const struct dump_writer *writer, int error)
 {
     if (error == -EBADF)
@@ -58,6 +70,8 @@ static int cannot_grow(const struct dump_writer *writer, int error)
                              "%s: the program closed the file's descriptor, which this library "
                              "needs; exempt it, or open the dump after closing all descriptors",
                              writer->path);
+    if (error == -ENOENT || error == -ESTALE)
+        return is_gone(writer, error);
     errno = -error;
     return jd_error_keep(writer->error, error, "%s: cannot grow: %m%s", writer->path,
                          remedy(writer, error));
@@ -237,7 +251,8 @@ int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const 
 {
     uint8_t start[JITHEADER_BYTES + JR_PREFIX_BYTES];
     struct byte_sink sink = byte_sink_over(start, sizeof start);
-    writer->body = (struct dump_body){*fd, header_bytes, jd_disk_reserves_cheaply(fd->number)};
+    writer->body = (struct dump_body){
+        .fd = *fd, .end = header_bytes, .reserves = jd_disk_reserves_cheaply(fd->number)};
     jd_disk_write_in_place(fd->number);
     int error = make_stage(writer, JR_PREFIX_BYTES, &writer->stage);
     if (error)
@@ -296,8 +311,8 @@ static int add_some(struct dump_writer *writer, uint32_t *from, uint32_t to, uin
 static int empty_main(struct dump_writer *writer, bool lock)
 {
     struct dump_stage *stage = &writer->stage;
-    int error = 0;
-    if (stage->drained < stage->full_end &&
+    int error = jd_body_check(&writer->body);
+    if (!error && stage->drained < stage->full_end &&
         stage->offset - writer->body.end < gap_least_bytes(writer))
         move_stage(writer, gap_least_bytes(writer), lock); /* if not, add_some may find room */
     while (!error && stage->drained < stage->full_end)
@@ -542,7 +557,9 @@ static int write_large(const struct dump_room *room)
     struct dump_writer *writer = room->writer;
     uint64_t bytes = room->sink.size, end = writer->stage.offset;
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
-    int error = jd_body_add(&writer->body, room->large, (size_t)bytes, end);
+    int error = jd_body_check(&writer->body);
+    if (!error)
+        error = jd_body_add(&writer->body, room->large, (size_t)bytes, end);
     if (error && jd_fd_is_ours(&writer->body.fd))
         jd_disk_give_back(writer->body.fd.number, writer->body.end + JR_PREFIX_BYTES, end);
     if (take_lock(writer) == 0) {
@@ -664,7 +681,10 @@ static void close_stage(struct dump_writer *writer)
 
 static int close_locked(struct dump_writer *writer)
 {
-    int error = flush_for_good(writer);
+    int error = jd_body_check(&writer->body);
+    if (error == -ENOENT || error == -ESTALE) /* it is none of our business any more */
+        return is_gone(writer, error);
+    error = flush_for_good(writer);
     if (!error)
         error = close_body(writer);
     else
@@ -679,6 +699,15 @@ static int close_locked(struct dump_writer *writer)
     return jd_error_keep(writer->error, error, "%s: cannot be cut to its length: %m", writer->path);
 }
 
+/* If there is no room for them the lock was let go. */
+static int put_last_late(struct dump_writer *writer)
+{
+    int error = jd_writer_put_late(writer, JD_PATIENCE_NS);
+    if (error)
+        jd_lock_seize(&writer->lock, jd_author(writer->pid).tid);
+    return error;
+}
+
 int jd_writer_close(struct dump_writer *writer)
 {
     int cancel_state;
@@ -686,7 +715,7 @@ int jd_writer_close(struct dump_writer *writer)
     /* No call is under way: what holds a lock now was left by a longjmp. */
     jd_lock_seize(&writer->body_lock, jd_author(writer->pid).tid);
     jd_lock_seize(&writer->lock, jd_author(writer->pid).tid);
-    int late_error = jd_writer_put_late(writer, JD_PATIENCE_NS);
+    int late_error = jd_body_check(&writer->body) == 0 ? put_last_late(writer) : 0;
     int error = close_locked(writer);
     jd_writer_abandon(writer);
     jd_unlock(&writer->lock);

@@ -186,7 +186,7 @@ static inline int jd_writer_end(struct dump_room *room)
                         room->first_total_size);
         jd_writer_count(room);
     }
-    if (writer->stage.spilling || jd_late_any(&writer->late))
+    if (writer->stage.spilling || jd_late_are_waiting(&writer->late))
         jd_writer_unlock_and_tidy(writer);
     else
         jd_unlock(&writer->lock);

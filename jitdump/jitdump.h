@@ -172,7 +172,8 @@ JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options
 
 /* Write the closing record, bring the file into its last form (jitdump/README.md) and free DUMP.
  *
- * Returns 0, or the first error that any call on DUMP met.  DUMP may be NULL.  No other call on DUMP may
+ * Returns 0, or the first error that any call on DUMP met; -ENOENT if the file was removed meanwhile, -ESTALE if somebody else
+ * cut it or wrote to it: then it is left as it is.  DUMP may be NULL.  No other call on DUMP may
  * be under way or follow.  In a child that inherited DUMP and never used it, frees the memory only.
  * Since 0.1.0.  */
 JITDUMP_API int jitdump_close(struct jitdump *dump);

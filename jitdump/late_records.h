@@ -39,10 +39,15 @@ int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint
 
 /* ---- For who holds the stage's lock ---- */
 
+/* Some that have not been taken. */
+static inline bool jd_late_are_waiting(const struct late_records *late)
+{
+    return atomic_load_explicit(&late->newest, memory_order_relaxed) != LATE_NONE;
+}
+
 static inline bool jd_late_any(const struct late_records *late)
 {
-    return atomic_load_explicit(&late->newest, memory_order_relaxed) != LATE_NONE ||
-           late->first != LATE_NONE;
+    return jd_late_are_waiting(late) || late->first != LATE_NONE;
 }
 
 /* The one that was put first; NULL: none. */

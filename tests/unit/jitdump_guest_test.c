@@ -146,6 +146,62 @@ static void test_child_that_shares_descriptors(void **state)
     check_inventory(path, 6000, 1);
 }
 
+/* ---- What others do to the file ---- */
+
+/* A process that tidies up. */
+static void test_removed_meanwhile(void **state)
+{
+    struct jitdump *dump = open_dump();
+    unsigned added = 0;
+    (void)state;
+    add_first(dump, 0, 10);
+    assert_int_equal(unlink(path), 0);
+    while (add_function(dump, 0, 10 + added, NULL) == 0)
+        added++; /* until the stage is full */
+    assert_in_range(added, 10, 5000);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "was removed"));
+    assert_int_equal(jitdump_close(dump), -ENOENT);
+    dump = open_dump();
+    add_first(dump, 0, 10); /* so few that nothing is noticed before the end */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(jitdump_lost(dump), 0);
+    assert_int_equal(jitdump_close(dump), -ENOENT);
+}
+
+static void test_cut_meanwhile(void **state)
+{
+    struct jitdump *dump = open_dump();
+    struct stat status;
+    (void)state;
+    add_first(dump, 0, 10);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(jitdump_close(dump), -ESTALE);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
+/* Another JIT opens the path with O_TRUNC and writes its own dump there, longer than ours: that is not touched. */
+static void test_taken_by_another_jit(void **state)
+{
+    enum { LENGTH = 3 << 20 };
+    static char others[LENGTH], found[LENGTH];
+    struct jitdump *dump = open_dump();
+    (void)state;
+    add_first(dump, 0, 10);
+    memset(others, 'x', LENGTH);
+    int fd = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
+    assert_int_equal(write(fd, others, LENGTH), LENGTH);
+    while (add_function(dump, 0, 10, NULL) == 0)
+        ;
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "somebody else"));
+    assert_int_equal(jitdump_close(dump), -ESTALE);
+    assert_int_equal(pread(fd, found, LENGTH, 0), LENGTH);
+    assert_memory_equal(found, others, 1 << 20); /* behind that was the stage, and is mapped */
+    close(fd);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
 
 int main(void)
@@ -155,6 +211,9 @@ int main(void)
         TEST(test_descriptors_above_the_standard_streams),
         TEST(test_child_that_outlives_the_dump),
         TEST(test_child_that_shares_descriptors),
+        TEST(test_removed_meanwhile),
+        TEST(test_cut_meanwhile),
+        TEST(test_taken_by_another_jit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
