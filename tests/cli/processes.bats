@@ -86,15 +86,13 @@ injected() {
 
 # ---- Exec ----
 
-@test "exec: the new program's code has its names, what the old one's dump said is lost and counted" {
+@test "exec: the new program has a dump of its own, and the code of both its names" {
     recorded life old load 5 run 60 exec life new load 8 run 60
-    injected 3
-    says "1 x dump that was overwritten"
-    right new
-    nameless old
+    injected 0
+    right old new
 }
 
-@test "the same where the dump is emptied and not replaced: time tells" {
+@test "exec where the dump is emptied: the new program's code has its names, what the old one's dump said is lost and counted" {
     recorded_by_hand life old load 5 run 60 exec life new load 8 flip run 60
     injected 3
     says "1 x dump that was overwritten"
