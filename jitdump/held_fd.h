@@ -45,10 +45,10 @@ static inline void jd_fd_unlock(const struct held_fd *held)
         flock(held->number, LOCK_UN);
 }
 
-/* Returns 0 or the negative errno of close(2).  Does nothing the second time. */
+/* Returns 0 or the negative errno of close(2), which is a cancellation point in libc.  Does nothing the second time. */
 static inline int jd_fd_close(struct held_fd *held)
 {
-    int error = jd_fd_is_ours(held) && close(held->number) != 0 ? -errno : 0;
+    int error = jd_fd_is_ours(held) && syscall(SYS_close, held->number) != 0 ? -errno : 0;
     held->number = -1;
     return error;
 }

@@ -1,6 +1,7 @@
 /* libjitdump in a process that is not its own: what it must leave as it was. */
 #include "tests/unit/jitdump_inventory.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -146,6 +147,31 @@ static void test_child_that_shares_descriptors(void **state)
     check_inventory(path, 6000, 1);
 }
 
+/* A thread that was cancelled before the fork's child first records is not cancelled in the middle of that: there is no cancellation point. */
+static void *cancel_oneself_and_add(void *dump)
+{
+    pthread_cancel(pthread_self());
+    return add_function(dump, 1, 0, NULL) == 0 ? dump : NULL;
+}
+
+static void child_is_cancelled(struct jitdump *dump)
+{
+    pthread_t thread;
+    void *result;
+    CHECK(pthread_create(&thread, NULL, cancel_oneself_and_add, dump) == 0);
+    CHECK(pthread_join(thread, &result) == 0 && result == dump);
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(path, 1, 1);
+}
+
+static void test_cancellation_in_a_fresh_child(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    assert_int_equal(run_in_child(child_is_cancelled, dump), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
 /* ---- What others do to the file ---- */
 
 /* A process that tidies up. */
@@ -211,6 +237,7 @@ int main(void)
         TEST(test_descriptors_above_the_standard_streams),
         TEST(test_child_that_outlives_the_dump),
         TEST(test_child_that_shares_descriptors),
+        TEST(test_cancellation_in_a_fresh_child),
         TEST(test_removed_meanwhile),
         TEST(test_cut_meanwhile),
         TEST(test_taken_by_another_jit),
