@@ -33,7 +33,7 @@ struct jit_function {
     bool reused;   /* another visible function had some of its addresses before */
     bool visible;  /* a sample could have hit it */
     bool fresh;    /* the timeline is at the moment that it was loaded in */
-    bool foretold; /* logged, by its stamp, before the life began that it is in */
+    bool foretold; /* logged, by its stamp, before the recording told what its process maps */
     /* What is known of its source, or NULL. */
     const struct code_lines *lines;
 };

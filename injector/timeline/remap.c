@@ -7,8 +7,8 @@
  *   a file                    the arena if it is the file that was there, with the same offset at the same address: a runtime that
  *                             maps its memory twice (W^X) has it in a file.  If nothing was recorded there before, the memory was not
  *                             executable yet when the code was logged, and is now: the arena, be it the program's own .data.  But
- *                             code with a stamp from before the process began may be an earlier program's: of that only a file in
- *                             /dev/shm and a deleted one are the arena.
+ *                             code with a stamp from before the process began may be an earlier program's, and from before the
+ *                             recording, freed: of that only a file in /dev/shm and a deleted one are the arena.
  *   any other file            the end of the code.
  */
 #include "injector/jit/heritage.h"

@@ -226,6 +226,32 @@ static void test_file_over_code_from_before_the_process_is_not(void **state)
                  "0 1");
 }
 
+/* What was executable when perf record -p or -a began is in the recording: the code there had been freed.  Who knows when the process
+ * began knows more. */
+static void test_file_over_code_from_before_the_recording_is_not(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 10, 0x3000, 0x100);
+    build_load(&built, 16, 0x1100, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/usr/lib/libx.so");
+    build_map(&built, 21, 0x3000, 0x1000, "/dev/shm/x");
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35",
+                 "10:1000-1100=f0 10:3000-3100=f1 16:1100-1200=f2 20:1000-1100=map0 "
+                 "20:1200-2000=map0 21:3100-4000=map1",
+                 "0 1");
+}
+
+static void test_file_over_code_from_before_the_first_sample_may_be_the_arena(void **state)
+{
+    (void)state;
+    built.process.begin.time_ns = 5;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_map(&built, 20, 0x1000, 0x1000, "/usr/lib/libx.so");
+    assert_plays("15 25", "10:1000-1100=f0 20:1100-2000=map0", "0");
+}
+
 static void test_huge_pages_are_memory(void **state)
 {
     (void)state;
@@ -257,6 +283,8 @@ int main(void)
         TIMELINE_TEST(test_another_file_is_not),
         TIMELINE_TEST(test_file_that_comes_late_is_the_arena),
         TIMELINE_TEST(test_file_over_code_from_before_the_process_is_not),
+        TIMELINE_TEST(test_file_over_code_from_before_the_recording_is_not),
+        TIMELINE_TEST(test_file_over_code_from_before_the_first_sample_may_be_the_arena),
         TIMELINE_TEST(test_huge_pages_are_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
