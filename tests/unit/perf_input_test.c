@@ -365,19 +365,28 @@ static void test_compressed_records_that_lie(void **state)
     assert_nothing_unpacked(size);
 }
 
-/* BYTES bytes of samples in COMPRESSED records, as one stream. */
-static size_t build_bomb(size_t bytes)
+/* BYTES bytes of samples, the same one again and again, in COMPRESSED records, as one stream.  TICKS: each has a time of its own, and
+ * a stack that makes it as long as a record can be. */
+static size_t build_packed(size_t bytes, bool ticks)
 {
-    enum { PIECE_BYTES = 60000 };
+    enum { PIECE_BYTES = 60000, LONGEST_SAMPLE = 65528 };
     profile_begin_one(&plain);
-    size_t start = profile_sample(&plain, 0, 1), sample_bytes = plain.sink.size - start;
-    size_t bound = ZSTD_compressBound(bytes);
-    uint8_t *samples = malloc(bytes), *packed = malloc(bound);
+    size_t start = profile_sample(&plain, 0, 1), own_bytes = plain.sink.size - start;
+    size_t sample_bytes = ticks ? LONGEST_SAMPLE : own_bytes;
+    size_t count = bytes / sample_bytes, bound = ZSTD_compressBound(bytes);
+    uint8_t *samples = calloc(bytes, 1), *packed = malloc(bound);
+    uint64_t seed = 1;
     assert_true(samples && packed);
-    for (size_t at = 0; at + sample_bytes <= bytes; at += sample_bytes)
-        memcpy(samples + at, plain.bytes + start, sample_bytes);
-    size_t packed_bytes =
-        ZSTD_compress(packed, bound, samples, bytes / sample_bytes * sample_bytes, 1);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *sample = samples + i * sample_bytes;
+        memcpy(sample, plain.bytes + start, own_bytes);
+        if (!ticks)
+            continue;
+        sample[6] = (uint8_t)sample_bytes;
+        sample[7] = (uint8_t)(sample_bytes >> 8);
+        perf_put_u64(sample + own_bytes, i * 1000000 + random_below(&seed, 100000));
+    }
+    size_t packed_bytes = ZSTD_compress(packed, bound, samples, count * sample_bytes, 1);
     assert_false(ZSTD_isError(packed_bytes));
     struct byte_sink out = byte_sink_over(form, sizeof form);
     sink_bytes(&out, plain.bytes, plain.records_start);
@@ -396,21 +405,37 @@ static size_t build_bomb(size_t bytes)
     return out.size;
 }
 
-/* More than 256 MiB, and more than 100 times what they are packed in: no memory would do. */
+/* What PACKED bytes of form unpack to is opened; if REFUSED, with the failure that says why not. */
+static void assert_unpacks(size_t packed, bool refused)
+{
+    struct findings findings = {0};
+    struct perf_input input;
+    write_scratch(form, packed);
+    assert_int_equal(perf_input_open(&input, scratch_file, &findings), refused ? -1 : 0);
+    if (refused)
+        assert_non_null(strstr(findings.failure, "unpacks to more than 256 MiB"));
+    assert_int_equal(findings_lost(&findings), 0);
+    perf_input_close(&input);
+    findings_free(&findings);
+}
+
+/* More than 256 MiB, and more than any recording's: no memory would do. */
 static void test_records_that_unpack_to_all_memory_are_refused(void **state)
 {
     const size_t mib = 1 << 20;
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        struct findings findings = {0};
-        struct perf_input input;
-        write_scratch(form, build_bomb((i ? 270 : 250) * mib));
-        assert_int_equal(perf_input_open(&input, scratch_file, &findings), i ? -1 : 0);
-        if (i)
-            assert_non_null(strstr(findings.failure, "unpacks to more than 256 MiB"));
-        perf_input_close(&input);
-        findings_free(&findings);
-    }
+    assert_unpacks(build_packed(250 * mib, false), false);
+    assert_unpacks(build_packed(270 * mib, false), true);
+}
+
+/* perf record -z --call-graph dwarf,65528 of a loop: the stacks are all the same, and nearly nothing is left of them. */
+static void test_stacks_of_a_loop_pack_well(void **state)
+{
+    const size_t bytes = (size_t)300 << 20;
+    (void)state;
+    size_t packed = build_packed(bytes, true);
+    assert_true(bytes / packed > 1000);
+    assert_unpacks(packed, false);
 }
 
 /* A stream that unpacks to what is no record, or stops inside one. */
@@ -599,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_unpacks_both_kinds_in_pieces_of_any_size),
         cmocka_unit_test(test_compressed_records_that_lie),
         cmocka_unit_test(test_records_that_unpack_to_all_memory_are_refused),
+        cmocka_unit_test(test_stacks_of_a_loop_pack_well),
         cmocka_unit_test(test_what_unpacks_to_no_record_ends_the_records),
         cmocka_unit_test(test_a_directory_becomes_one_file),
         cmocka_unit_test(test_the_copy_of_the_kernel_is_told),
