@@ -56,8 +56,9 @@ static int add_trapped(struct jitdump *dump)
     return jitdump_add_code(dump, &code, NULL);
 }
 
-static void *add_and_be_trapped(void *dump)
+static void *add_and_be_trapped(void *argument)
 {
+    void *volatile dump = argument; /* a longjmp may leave registers as they were */
     int error = -1;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     if (sigsetjmp(before_call, 1) == 0)
