@@ -100,9 +100,9 @@ static void play_random(uint64_t seed)
     uint64_t samples[MODEL_SAMPLES], time_ns = 1;
     uint32_t pace = 1 + random_below(&seed, 10);
     built.process.load_slack_ns = child.process.load_slack_ns = random_below(&seed, 2) * 7;
-    build_child(&family, &seed, build_random(&built, &seed, 0, NULL));
-    for (size_t i = 0; i < MODEL_SAMPLES; i++)
-        samples[i] = time_ns += 2 * random_below(&seed, pace);
+    build_child(&family, &seed, build_random(&built, &seed, 2, NULL)); /* behind the first sample */
+    for (size_t i = 0; i < MODEL_SAMPLES; i++, time_ns += 2 * random_below(&seed, pace))
+        samples[i] = time_ns;
     assert_int_equal(
         timeline_play(&played.parent, &built.process, samples, MODEL_SAMPLES, &findings), 0);
     assert_int_equal(
