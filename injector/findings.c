@@ -195,7 +195,7 @@ void noted(struct findings *findings, const char *format, ...)
     if (length < 0)
         return;
     progress_wipe(&findings->progress);
-    fprintf(stderr, "perfjit: %s\n", text);
+    printable_line(stderr, "perfjit: %s", text);
     free(text);
 }
 

@@ -184,6 +184,11 @@ is_printable() {
     perfjit inject -v -i evil.data -o "out$evil" 2>said
     grep -qF 'read '"$PWD"'/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jit-' said
     is_printable said
+    for dump in "$evil"/jit-*.dump; do
+        perfjit inject -v -i evil.data --jitdump "$dump" -o given.data 2>said
+        is_printable said
+        grep -qF 'bad\xff\xfe/'"${dump##*/}"': given by hand' said
+    done
     perfjit check evil.data >said
     is_printable said
     grep -qF '(e\x1b[2J\x07\xff)' said
