@@ -174,15 +174,9 @@ static struct history_part part_of(const struct player *player, uint32_t index)
     const struct process_life *life = &player->lives->items[index];
     const struct census_question *question = player->question;
     struct history_part part = {0};
-    size_t count, process = player->process_of[index];
-    const struct profile_map *maps = profile_maps_of(question->profile, life->pid, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct life_moment at = {maps[i].time_ns, maps[i].record.number};
-        if (life_moment_before(at, life->begin) || !life_moment_before(at, life->next))
-            continue;
-        part.maps = part.maps ? part.maps : &maps[i];
-        part.map_count++;
-    }
+    size_t process = player->process_of[index];
+    part.maps = process_life_maps(question->profile, life->pid, life->begin, life->next,
+                                  &part.map_count);
     if (process == SIZE_MAX)
         return part;
     part.process = &question->processes->items[process];
