@@ -220,12 +220,11 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
 {
     size_t count;
     const struct process_life *life = life_of(claims, claim);
-    const struct profile_map *maps = profile_maps_of(claims->profile, life->pid, &count);
+    const struct profile_map *maps =
+        process_life_maps(claims->profile, life->pid, life->begin, life->next, &count);
     uint64_t least_ns = DISTANCE_UNKNOWN;
     for (size_t i = 0; i < count; i++) {
-        const struct life_moment at = {maps[i].time_ns, maps[i].record.number};
-        if (life_moment_before(at, life->begin) || !life_moment_before(at, life->next) ||
-            !same_file(&maps[i].map, &claim->map->map))
+        if (!same_file(&maps[i].map, &claim->map->map))
             continue;
         uint64_t distance_ns = dump_origin_distance(&claims->origin, &maps[i], dump, clock);
         least_ns = distance_ns < least_ns ? distance_ns : least_ns;
@@ -238,11 +237,11 @@ static struct process_life recorded_life(const struct dump_claims *claims,
                                          const struct dump_claim *claim)
 {
     struct process_life life = *life_of(claims, claim);
-    const struct profile *profile = claims->profile;
+    uint64_t last_ns = profile_last_sample_ns(claims->profile);
     if (claim->map->time_ns > life.begin.time_ns)
         life.begin.time_ns = claim->map->time_ns;
-    if (life.end_ns == UINT64_MAX && profile->sample_count)
-        life.end_ns = profile->sample_times_ns[profile->sample_count - 1];
+    if (life.end_ns == UINT64_MAX && last_ns)
+        life.end_ns = last_ns;
     return life;
 }
 

@@ -337,6 +337,18 @@ static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
 }
 
+/* No copy was written after the recording, nor does what perf record --off-cpu has left, with a time behind all
+ * times, make that longer. */
+static void test_left_over_samples_do_not_make_the_recording_longer(void **state)
+{
+    (void)state;
+    put_other_file(PID, ms(1100));
+    write_two(dump_path, PID, ms(4000), ms(4100));
+    set_header_time(dump_path, ms(1000));
+    profile_sample(&recording, 0, UINT64_MAX << 32);
+    assert_refused(NULL, FINDING_DUMP_REPLACED);
+}
+
 static void test_a_file_of_another_container(void **state)
 {
     (void)state;
@@ -372,6 +384,7 @@ int main(void)
         PROCESS_TEST(test_two_processes_that_fit_and_a_dump_given_by_hand),
         PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
         PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
+        PROCESS_TEST(test_left_over_samples_do_not_make_the_recording_longer),
         PROCESS_TEST(test_a_file_of_another_container),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
