@@ -123,14 +123,14 @@ static int read_table(struct reader *reader, Elf_Scn *section, const GElf_Shdr *
     return 0;
 }
 
-static int read_tables(struct reader *reader, uint32_t type)
+/* The first table of TYPE: a file has one, and a thousand that stand at the same bytes would fill all memory. */
+static int read_table_of(struct reader *reader, uint32_t type)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
     while ((section = elf_nextscn(reader->elf, section)))
-        if (gelf_getshdr(section, &header) && header.sh_type == type &&
-            read_table(reader, section, &header))
-            return -1;
+        if (gelf_getshdr(section, &header) && header.sh_type == type)
+            return read_table(reader, section, &header);
     return 0;
 }
 
@@ -222,9 +222,9 @@ static int read_file(const struct mapped_files *files, struct mapped_file *file)
     elf_version(EV_CURRENT);
     struct reader reader = {.elf = elf_begin(fd, ELF_C_READ, NULL)};
     if (reader.elf && elf_kind(reader.elf) == ELF_K_ELF) {
-        result = read_tables(&reader, SHT_SYMTAB);
+        result = read_table_of(&reader, SHT_SYMTAB);
         if (!result && reader.count == 0)
-            result = read_tables(&reader, SHT_DYNSYM);
+            result = read_table_of(&reader, SHT_DYNSYM);
         sort_ranges(&reader);
     }
     elf_end(reader.elf);

@@ -128,6 +128,41 @@ static void test_files_without_symbols_or_that_are_none(void **state)
     assert_none(&directory, 0);
 }
 
+/* A table of sections behind the file's own: of its symbol table the first symbol alone, and once more all of it, COPIES times. */
+static void repeat_symbol_table(uint16_t copies)
+{
+    size_t size;
+    uint8_t *bytes = read_whole(path, &size);
+    Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)bytes;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(bytes + header->e_shoff);
+    FILE *file = fopen(path, "r+");
+    assert_true(file && fseek(file, 0, SEEK_END) == 0);
+    for (size_t i = 0; i < (size_t)header->e_shnum; i++) {
+        Elf64_Shdr section = sections[i];
+        section.sh_size = section.sh_type == SHT_SYMTAB ? 2 * sizeof(Elf64_Sym) : section.sh_size;
+        assert_int_equal(fwrite(&section, sizeof section, 1, file), 1);
+    }
+    for (size_t i = 0; i < (size_t)header->e_shnum; i++)
+        for (uint16_t copy = 0; sections[i].sh_type == SHT_SYMTAB && copy < copies; copy++)
+            assert_int_equal(fwrite(&sections[i], sizeof sections[i], 1, file), 1);
+    header->e_shoff = size;
+    header->e_shnum = (uint16_t)(header->e_shnum + copies);
+    assert_int_equal(write_part(file, 0, header, sizeof *header), 0);
+    assert_int_equal(fclose(file), 0);
+    free(bytes);
+}
+
+/* A file has one, which perf takes; of a thousand that are the same bytes, the symbols would fill all memory. */
+static void test_only_the_first_symbol_table_counts(void **state)
+{
+    const struct perf_map map = {.filename = path};
+    (void)state;
+    write_file(symbols, SYMBOLS, SHT_SYMTAB);
+    repeat_symbol_table(1000);
+    assert_symbols(&map, 0, 0x300, 0x320);
+    assert_none(&map, 0x320);
+}
+
 /* Each byte of headers and tables, and each length. */
 static void test_damaged_files_do_no_harm(void **state)
 {
@@ -197,6 +232,7 @@ int main(void)
         TEST(test_a_stripped_file_has_the_dynamic_symbols),
         TEST(test_the_last_symbol_without_a_size_ends_with_its_page),
         TEST(test_files_without_symbols_or_that_are_none),
+        TEST(test_only_the_first_symbol_table_counts),
         TEST(test_damaged_files_do_no_harm),
         TEST(test_another_file_of_the_same_name_tells_nothing),
         TEST(test_below_the_root_directory_first),
