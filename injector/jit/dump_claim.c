@@ -49,8 +49,11 @@ static size_t claim_of(struct dump_claims *claims, const struct profile_map *map
                                     (struct life_moment){map->time_ns, map->record.number});
     for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
         if (same_file(&claims->items[i].map->map, &map->map) &&
-            jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename))
+            jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {
+            if (claims->items[i].map->made_up)
+                claims->items[i].map = map;
             return i;
+        }
     return add_claim(claims, map, number) ? claims->count - 1 : SIZE_MAX;
 }
 

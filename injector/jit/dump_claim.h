@@ -36,7 +36,7 @@ enum claim_state {
 struct dump_claim {
     uint32_t life;
     uint32_t number; /* the pid in the file's name; if it is not named like a dump, in its header */
-    const struct profile_map *map; /* the first of this file */
+    const struct profile_map *map; /* the first of this file that was recorded, else made up */
     bool named;                    /* like a dump */
     bool chosen;                   /* for a dump that was given by hand */
     enum claim_state state;

@@ -105,8 +105,8 @@ static uint64_t wall_distance(const struct dump_origin *origin, uint64_t marker_
 uint64_t dump_origin_distance(const struct dump_origin *origin, const struct profile_map *marker,
                               const struct jit_dump *dump, const struct jit_clock *clock)
 {
-    uint64_t marker_ns = marker->time_ns; /* 0: perf made the record up from /proc */
-    if (marker_ns == 0 || clock->frozen || clock->by_marker)
+    uint64_t marker_ns = marker->time_ns;
+    if (marker->made_up || clock->frozen || clock->by_marker)
         return DISTANCE_UNKNOWN;
     uint64_t by_wall_ns = wall_distance(origin, marker_ns, dump);
     uint64_t header_ns = jit_clock_to_perf(clock, dump->timestamp);

@@ -23,6 +23,8 @@ static int add_map(struct profile *profile, const struct perf_record *record)
     map->record = *record;
     map->time_ns = 0;
     perf_record_time(profile->file, record, &map->time_ns);
+    map->made_up = map->time_ns == 0;
+    map->late = map->made_up && profile->sample_count > 0;
     profile->map_count++;
     return 0;
 }
@@ -258,6 +260,37 @@ static int order_tasks(struct profile *profile)
     return 0;
 }
 
+/* When process PID began last, by fork or exec; 0: before what was recorded.  *NEXT, which goes through the tasks as calls do through
+ * the pids, is set to where the next pid's begin. */
+static uint64_t began_last(const struct profile *profile, uint32_t pid, size_t *next)
+{
+    uint64_t began_ns = 0;
+    for (; *next < profile->task_count && profile->tasks[*next].pid <= pid; ++*next) {
+        const struct profile_task *task = &profile->tasks[*next];
+        if (task->pid == pid &&
+            (task->kind == TASK_EXEC || (task->kind == TASK_FORK && task->parent != pid)))
+            began_ns = task->time_ns;
+    }
+    return began_ns;
+}
+
+/* Bring the maps into order; the tasks are. */
+static void order_maps(struct profile *profile)
+{
+    uint64_t began_ns = 0;
+    if (profile->map_count)
+        qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+    for (size_t i = 0, task = 0; i < profile->map_count; i++) {
+        struct profile_map *map = &profile->maps[i];
+        if (i == 0 || map->map.pid != map[-1].map.pid)
+            began_ns = began_last(profile, map->map.pid, &task);
+        if (map->late)
+            map->time_ns = began_ns;
+    }
+    if (profile->map_count)
+        qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+}
+
 int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings)
 {
     *profile = (struct profile){.file = file};
@@ -269,8 +302,7 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
     }
     if (order_tasks(profile))
         return failure(findings, "out of memory");
-    if (profile->map_count)
-        qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+    order_maps(profile);
     return sort_times(profile) ? failure(findings, "out of memory") : 0;
 }
 

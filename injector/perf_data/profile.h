@@ -4,9 +4,14 @@
 
 #include "injector/perf_data/perf_record.h"
 
+/* perf makes records up from /proc, without a time, of what is mapped when it writes them.  When a recording begins that has been
+ * there since before.  At a snapshot (--overwrite) and with --tail-synthesize such records stand behind what was recorded: they are
+ * of the program that the process ran last, and what they tell of may have been mapped as long as that. */
 struct profile_map {
     struct perf_map map;
-    uint64_t time_ns;
+    uint64_t time_ns; /* if made up late, when that program began; 0: before the recording */
+    bool made_up;
+    bool late; /* made up behind samples: a reader takes it where it stands in the file */
     struct perf_record record;
 };
 

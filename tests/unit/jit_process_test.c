@@ -218,6 +218,55 @@ static void test_a_piece_with_a_fork_of_the_process(void **state)
                      PID);
 }
 
+/* ---- What perf makes up behind a snapshot ---- */
+
+static void test_what_is_made_up_behind_samples_is_of_the_last_life(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(5100), ms(5200));
+    put_memory(PID, ARENA, ms(1000));
+    put_exec(PID, ms(4900));
+    put_marker(PID, dump_path, ms(5000));
+    profile_sample(&recording, 0, ms(6000));
+    put_marker(PID, dump_path, 0);
+    put_memory(PID, ARENA, 0);
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].begin.time_ns, ms(4900));
+    assert_int_equal(processes.items[0].map_count, 3);
+    assert_int_equal(processes.marker_count, 2);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+static void test_what_was_made_up_first_is_of_the_first_life(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    put_marker(PID, dump_path, 0);
+    put_memory(PID, ARENA, 0);
+    profile_sample(&recording, 0, ms(3000));
+    put_exec(PID, ms(4900));
+    put_memory(PID, ARENA, ms(5000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].next.time_ns, ms(4900));
+    assert_int_equal(processes.items[0].map_count, 2);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+/* The piece has lost the recorded mapping of the dump. */
+static void test_a_given_dump_of_a_snapshot_is_of_the_last_life(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(5100), ms(5200));
+    put_exec(PID, ms(900));
+    put_memory(PID, ARENA, ms(1000));
+    put_exec(PID, ms(4900));
+    profile_sample(&recording, 0, ms(6000));
+    put_marker(PID, dump_path, 0);
+    assert_reads(dump_path, 1);
+    assert_int_equal(processes.items[0].begin.time_ns, ms(4900));
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +286,9 @@ int main(void)
         PROCESS_TEST(test_a_mapping_that_says_deleted_is_the_same_dump),
         PROCESS_TEST(test_a_piece_with_samples_alone),
         PROCESS_TEST(test_a_piece_with_a_fork_of_the_process),
+        PROCESS_TEST(test_what_is_made_up_behind_samples_is_of_the_last_life),
+        PROCESS_TEST(test_what_was_made_up_first_is_of_the_first_life),
+        PROCESS_TEST(test_a_given_dump_of_a_snapshot_is_of_the_last_life),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
