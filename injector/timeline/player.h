@@ -35,6 +35,8 @@ struct player {
     size_t early_count, early_capacity;
     uint32_t *copies; /* fork_copy.c's, by function */
     struct moment moment;
+    uint32_t *late; /* maps that were made up late, and are passed on so far */
+    size_t late_count, late_capacity;
 };
 
 /* Turn what can be seen of the moment into changes; the next event begins another. */
@@ -46,8 +48,14 @@ int player_add_change(struct player *player, struct change change);
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,
                       const struct profile_map *map);
 
+/* Add a change whose time has passed. */
+int player_add_early_change(struct player *player, struct change change);
+
 /* remap.c: play mapping INDEX of the process. */
 int player_play_map(struct player *player, uint32_t index);
+
+/* All has been played: put the maps that were made up late, and in which there was code, where they belong. */
+int player_place_late(struct player *player);
 
 /* fork_copy.c: give HEIR what it wants to know, and take what the process's own parent gave. */
 int player_hand_over(struct player *player, struct jit_process *heir);

@@ -187,6 +187,35 @@ static int end_strangers(struct player *player, const struct perf_map *map)
     return 0;
 }
 
+static int note_late(struct player *player, uint32_t index)
+{
+    uint32_t *late =
+        array_room(player->late, player->late_count, &player->late_capacity, sizeof *late);
+    if (!late)
+        return -1;
+    player->late = late;
+    late[player->late_count++] = index;
+    return 0;
+}
+
+/* A reader takes them where they stand in the file, between two rounds of records, and then they take the place of code that it
+ * has got by then: perf has it back only when it is loaded anew. */
+int player_place_late(struct player *player)
+{
+    for (size_t i = 0; i < player->late_count; i++) {
+        const struct profile_map *map = &player->process->maps[player->late[i]];
+        uint64_t start = map->map.start, end = map->map.start + map->map.len;
+        struct address_place place;
+        const struct address_range *range = address_map_find(&player->shown, start, &place);
+        struct change change = {map->time_ns, start, end, CHANGE_MAP, player->late[i]};
+        if (range && range->start < end &&
+            (drop_record(player->timeline, map->record.offset) ||
+             player_add_early_change(player, change)))
+            return -1;
+    }
+    return 0;
+}
+
 int player_play_map(struct player *player, uint32_t index)
 {
     const struct profile_map *map = &player->process->maps[index];
@@ -197,7 +226,7 @@ int player_play_map(struct player *player, uint32_t index)
         return -1;
     bool drop = covers_live_code(player, start, end);
     if (drop ? drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index)
-             : player_end_moment(player))
+             : player_end_moment(player) || (map->late && note_late(player, index)))
         return -1;
     return player_set_backed(player, start, end, map) ||
                    set_mapped_since(player, start, end, map->time_ns + 1)

@@ -24,7 +24,7 @@ int player_add_change(struct player *player, struct change change)
 }
 
 /* Add a change whose time is past: others that are later may have been added before. */
-static int add_early_change(struct player *player, struct change change)
+int player_add_early_change(struct player *player, struct change change)
 {
     struct change *early =
         array_room(player->early, player->early_count, &player->early_capacity, sizeof *early);
@@ -234,8 +234,8 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
     struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
     function->visible = true;
-    if (add_early_change(player,
-                         (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
+    if (player_add_early_change(
+            player, (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
         set_generation(player, index))
         return -1;
     return address_map_set(&player->owners, function->addr, end, index);
@@ -577,6 +577,7 @@ static void free_player(struct player *player)
     free(player->times);
     free(player->early);
     free(player->copies);
+    free(player->late);
     free(player->moment.loaded);
     free(player->moment.unloaded);
 }
@@ -593,7 +594,10 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
         .sample_count = sample_count,
     };
     *timeline = (struct timeline){0};
-    int result = player_take_over(&player) || play(&player) || merge_early(&player) ? -1 : 0;
+    int result = player_take_over(&player) || play(&player) || player_place_late(&player) ||
+                         merge_early(&player)
+                     ? -1
+                     : 0;
     free_player(&player);
     if (interruption_check(findings))
         return -1;

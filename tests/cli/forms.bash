@@ -65,6 +65,18 @@ by_attaching() {
     wait && return $status
 }
 
+# By attaching, too, and perf ends first: it sees what the process has mapped then.  If that is over, what is left need not name the dump.
+by_leaving() {
+    local status=0 pid
+    mkfifo go control ack
+    "$BUILD/producers/address_churn" -s 0.5 -n -w go truth 3>&- &
+    pid=$!
+    until [ "$(ls /proc/$pid/task | wc -l)" -ge 3 ]; do sleep 0.01; done
+    (echo ping >control; read -r _ <ack; echo >go; sleep 0.2; echo stop >control) &
+    record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
+    wait && name_dumps && return $status
+}
+
 # by_script SCRIPT [OPTION...]: when all threads run, the script does something to $perf; then the program goes on.  It has no children:
 # of these the recording may lack the fork.
 by_script() {
@@ -272,7 +284,7 @@ also() {
 # form FORMS WAY [OPTION...]
 form() {
     local form into graph failed=() also=("${also[@]}")
-    declare -A forms=([files]='file/fp file/dwarf' [mixed]='file/dwarf stream/fp' [all]='file/fp file/dwarf stream/fp stream/dwarf'
+    declare -A forms=([files]='file/fp file/dwarf' [chains]='file/fp' [mixed]='file/dwarf stream/fp' [all]='file/fp file/dwarf stream/fp stream/dwarf'
         [plain]='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf')
     for form in ${forms[$1]}; do
         into=${form%/*} graph=${form#*/}

@@ -2,7 +2,7 @@
 # that perf says is as of the recording itself.  forms.bash tells how a form is recorded and judged.
 #
 # A line is: its name, as what it is recorded (all: into a file and a stream, each with -g and with --call-graph dwarf; files: the two
-# files; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
+# files; chains: that with -g; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
 # options.  In front of it stand the other outputs of perf that must be the same to the letter (also), and in `wide` that others' processes
 # are recorded too, of which nothing is known: there only the program's own are compared, and perfjit may end with 3.
 #
@@ -37,6 +37,7 @@ setup() {
 @test "forms: --overwrite"                     { form files overwriting; }              # a stream of it perf itself can't read
 @test "forms: snapshots"                       { form files snapshots; }
 @test "forms: --tail-synthesize"               { form files run --tail-synthesize; }    # nor this
+@test "forms: --tail-synthesize, -p"           { form chains leaving --tail-synthesize -p PID; }
 @test "forms: lost events"                     { form all   losing; }
 @test "forms: -z"                              { form all   run -z; }
 @test "forms: --threads"                       { form files run --threads; }            # a directory

@@ -261,6 +261,34 @@ static void test_huge_pages_are_memory(void **state)
     assert_plays("15 25", "10:1000-1100=f0", "0");
 }
 
+/* ---- Mappings that perf made up behind what was recorded ---- */
+
+static void test_a_late_map_in_which_there_was_code_moves_to_its_time(void **state)
+{
+    (void)state;
+    build_map(&built, 0, 0x1000, 0x1000, "//anon");
+    build_map(&built, 0, 0x3000, 0x1000, "/memfd:code (deleted)");
+    build_map(&built, 0, 0x5000, 0x1000, "/usr/lib/libx.so");
+    for (size_t i = 0; i < 3; i++)
+        built.maps[i].late = built.maps[i].made_up = true;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x3f00, 0x100);
+    build_unload(&built, 30, 1);
+    assert_plays("15 25 35",
+                 "0:1000-2000=map0 0:3000-4000=map1 10:1000-1100=f0 20:3f00-4000=f1 "
+                 "30:3f00-4000=gone",
+                 "0 1");
+}
+
+static void test_a_map_that_was_made_up_first_stays(void **state)
+{
+    (void)state;
+    build_map(&built, 0, 0x1000, 0x1000, "//anon");
+    built.maps[0].made_up = true;
+    build_load(&built, 10, 0x1000, 0x100);
+    assert_plays("15", "10:1000-1100=f0", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +314,8 @@ int main(void)
         TIMELINE_TEST(test_file_over_code_from_before_the_recording_is_not),
         TIMELINE_TEST(test_file_over_code_from_before_the_first_sample_may_be_the_arena),
         TIMELINE_TEST(test_huge_pages_are_memory),
+        TIMELINE_TEST(test_a_late_map_in_which_there_was_code_moves_to_its_time),
+        TIMELINE_TEST(test_a_map_that_was_made_up_first_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
