@@ -1,6 +1,7 @@
 /* See address_history.h. */
 #include "injector/check/address_history.h"
 
+#include "injector/array.h"
 #include "injector/jit/heritage.h"
 
 #include <stdlib.h>
@@ -88,16 +89,35 @@ static size_t first_from(const struct address_history *history, uint64_t addr)
     return first;
 }
 
+/* Keep what the entry at PLACE is, unless this visit has done so. */
+static bool keep_before(struct address_history *history, size_t place)
+{
+    struct address_entry *entry = &history->entries[place];
+    if (entry->visit == history->visit)
+        return true;
+    struct address_before *before = array_room(history->before, history->before_count,
+                                               &history->before_capacity, sizeof *before);
+    if (!before) {
+        history->no_memory = true;
+        return false;
+    }
+    history->before = before;
+    before[history->before_count++] = (struct address_before){place, *entry};
+    entry->visit = history->visit;
+    return true;
+}
+
 static void show(struct address_history *history, uint64_t start, uint64_t end,
                  enum address_state state)
 {
-    size_t first = first_from(history, start);
-    if (first == history->count || history->asked[first] >= end)
-        return;
-    size_t count = first_from(history, end) - first;
-    memset(history->shown + first, (int)state, count);
-    if (state == ADDRESS_FUNCTION || state == ADDRESS_GONE)
-        memset(history->last + first, (int)state, count);
+    bool of_code = state == ADDRESS_FUNCTION || state == ADDRESS_GONE;
+    for (size_t i = first_from(history, start); i < history->count && history->asked[i] < end; i++) {
+        if (!keep_before(history, i))
+            return;
+        history->entries[i].shown = (uint8_t)state;
+        if (of_code)
+            history->entries[i].last = (uint8_t)state;
+    }
 }
 
 static void show_map(struct address_history *history, const struct history_part *part,
@@ -146,20 +166,24 @@ void address_history_play(struct address_history *history, struct history_part *
 int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
 {
     *history = (struct address_history){.asked = asked, .count = count};
-    history->shown = calloc(count + 1, 2);
-    if (!history->shown)
-        return -1;
-    history->last = history->shown + count;
-    return 0;
+    history->entries = calloc(count + 1, sizeof *history->entries);
+    return history->entries ? 0 : -1;
 }
 
-void address_history_inherit(struct address_history *history, const struct address_history *parent)
+struct address_mark address_history_enter(struct address_history *history)
 {
-    for (size_t i = 0; i < history->count; i++) {
-        size_t at = address_history_find(parent, history->asked[i]);
-        history->shown[i] = parent->shown[at];
-        history->last[i] = parent->last[at];
+    struct address_mark mark = {history->before_count, history->visit};
+    history->visit = ++history->last_visit;
+    return mark;
+}
+
+void address_history_leave(struct address_history *history, struct address_mark mark)
+{
+    while (history->before_count > mark.before_count) {
+        const struct address_before *before = &history->before[--history->before_count];
+        history->entries[before->place] = before->entry;
     }
+    history->visit = mark.visit;
 }
 
 size_t address_history_find(const struct address_history *history, uint64_t addr)
@@ -169,6 +193,7 @@ size_t address_history_find(const struct address_history *history, uint64_t addr
 
 void address_history_end(struct address_history *history)
 {
-    free(history->shown);
+    free(history->entries);
+    free(history->before);
     *history = (struct address_history){0};
 }

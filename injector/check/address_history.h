@@ -1,4 +1,5 @@
-/* What perf would show at some addresses of one process, after perfjit inject: played forward in time.
+/* What perf would show at some addresses, after perfjit inject: one life of a process is played forward in time, and its children on
+ * top of it, one after the other: what a child did is taken back before the parent goes on.
  *
  * Three things decide, the newest first: the changes of the process's timeline, the mappings in the profile that are kept, and
  * what it inherited by fork.  Beside what is *shown* at an address, the history knows what was said *last* about code there, which a
@@ -24,11 +25,33 @@ enum address_state {
     ADDRESS_GONE,     /* a function was there, and has been unloaded or moved */
 };
 
+struct address_entry {
+    uint8_t shown;  /* enum address_state */
+    uint8_t last;   /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
+    uint32_t visit; /* in which it was changed last; 0: in none that goes on */
+};
+
+/* What an entry was before a visit changed it. */
+struct address_before {
+    size_t place;
+    struct address_entry entry;
+};
+
 struct address_history {
     const uint64_t *asked; /* ascending, each once */
     size_t count;
-    uint8_t *shown; /* enum address_state of each */
-    uint8_t *last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
+    struct address_entry *entries; /* of each */
+    struct address_before *before; /* of the visits that go on, the innermost last */
+    size_t before_count, before_capacity;
+    uint32_t visit;      /* this one */
+    uint32_t last_visit; /* that was begun */
+    bool no_memory;      /* an entry could not be kept: what follows is worth nothing */
+};
+
+/* Where to go back to. */
+struct address_mark {
+    size_t before_count;
+    uint32_t visit;
 };
 
 /* One life of a process, as far as it has been played. */
@@ -51,8 +74,9 @@ void history_part_end(struct history_part *part);
  * address_history_end in either case. */
 int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
 
-/* HISTORY has what PARENT has now, which is asked for the same addresses and perhaps more. */
-void address_history_inherit(struct address_history *history, const struct address_history *parent);
+/* Begin with a life, with all that HISTORY has now; and take back what was played since then. */
+struct address_mark address_history_enter(struct address_history *history);
+void address_history_leave(struct address_history *history, struct address_mark mark);
 
 /* Play what PART says up to TIME_NS, and at it. */
 void address_history_play(struct address_history *history, struct history_part *part,

@@ -9,13 +9,16 @@
 struct asked_life {
     struct census_sample *samples;
     size_t sample_count;
-    uint64_t *own; /* the addresses of its samples, each once; a sample's `at` counts these */
-    size_t own_count, own_capacity;
-    uint64_t *asked; /* those of its children, too; ascending */
-    size_t asked_count;
-    struct address_history history;
     uint32_t first_child, next; /* by their forks' time; NO_LIFE: no more */
-    bool matters;
+    bool matters, is_child;
+};
+
+/* The addresses of all samples, each once. */
+struct asked_addresses {
+    uint64_t *items; /* in the order in which they were met; a sample's `at` counts these */
+    uint64_t *sorted;
+    size_t *places; /* in `sorted`, by their number in `items` */
+    size_t count, capacity;
 };
 
 struct player {
@@ -25,6 +28,19 @@ struct player {
     struct asked_life *items; /* by life */
     uint32_t *order;          /* those that matter: a parent stands before its children */
     size_t order_count;
+    struct asked_addresses asked;
+    struct address_history history;
+    struct visit *visits; /* those that go on: a life, and the child that is played on top of it, ... */
+    size_t visit_count, visit_capacity;
+};
+
+/* A life that is played as far as PART and the samples and children in front of the next ones. */
+struct visit {
+    struct asked_life *item;
+    struct history_part part;
+    struct address_mark mark;
+    size_t next_sample;
+    uint32_t next_child;
 };
 
 /* ---- Which lives, in which order ---- */
@@ -59,6 +75,7 @@ static void find_children(struct player *player)
         if (parent == NO_LIFE || !life_moment_before(player->lives->items[parent].begin,
                                                      player->lives->items[life].begin))
             continue;
+        player->items[life].is_child = true;
         player->items[life].next = player->items[parent].first_child;
         player->items[parent].first_child = life;
     }
@@ -66,60 +83,50 @@ static void find_children(struct player *player)
 
 /* ---- Which addresses ---- */
 
-/* The addresses of one life's samples, by hash: their numbers in `own`, from 1 on. */
+/* The addresses by hash: their numbers, from 1 on. */
 struct number_table {
     uint32_t *numbers;
     size_t size; /* a power of 2 */
 };
 
-static size_t place_of(const struct number_table *table, const uint64_t *own, uint64_t ip)
+static size_t place_of(const struct number_table *table, const uint64_t *items, uint64_t ip)
 {
     size_t at = (size_t)(ip * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (table->size - 1);
-    while (table->numbers[at] && own[table->numbers[at] - 1] != ip)
+    while (table->numbers[at] && items[table->numbers[at] - 1] != ip)
         at = (at + 1) & (table->size - 1);
     return at;
 }
 
-static int enlarge(struct number_table *table, const uint64_t *own, size_t count)
+static int enlarge(struct number_table *table, const struct asked_addresses *asked)
 {
     struct number_table larger = {.size = table->size ? table->size * 4 : 16};
     larger.numbers = calloc(larger.size, sizeof *larger.numbers);
     if (!larger.numbers)
         return -1;
-    for (size_t i = 0; i < count; i++)
-        larger.numbers[place_of(&larger, own, own[i])] = (uint32_t)i + 1;
+    for (size_t i = 0; i < asked->count; i++)
+        larger.numbers[place_of(&larger, asked->items, asked->items[i])] = (uint32_t)i + 1;
     free(table->numbers);
     *table = larger;
     return 0;
 }
 
-static int number_sample(struct asked_life *item, struct number_table *table,
+static int number_sample(struct asked_addresses *asked, struct number_table *table,
                          struct census_sample *sample)
 {
-    if (2 * (item->own_count + 1) > table->size && enlarge(table, item->own, item->own_count))
+    if (2 * (asked->count + 1) > table->size && enlarge(table, asked))
         return -1;
-    uint32_t *number = &table->numbers[place_of(table, item->own, sample->ip)];
+    uint32_t *number = &table->numbers[place_of(table, asked->items, sample->ip)];
     if (*number == 0) {
-        uint64_t *own =
-            array_room(item->own, item->own_count, &item->own_capacity, sizeof *item->own);
-        if (!own)
+        uint64_t *items =
+            array_room(asked->items, asked->count, &asked->capacity, sizeof *asked->items);
+        if (!items)
             return -1;
-        item->own = own;
-        own[item->own_count++] = sample->ip;
-        *number = (uint32_t)item->own_count;
+        asked->items = items;
+        items[asked->count++] = sample->ip;
+        *number = (uint32_t)asked->count;
     }
     sample->at = *number - 1;
     return 0;
-}
-
-static int number_samples(struct asked_life *item)
-{
-    struct number_table table = {0};
-    int result = 0;
-    for (size_t i = 0; !result && i < item->sample_count; i++)
-        result = number_sample(item, &table, &item->samples[i]);
-    free(table.numbers);
-    return result;
 }
 
 static int compare_addresses(const void *left, const void *right)
@@ -128,42 +135,26 @@ static int compare_addresses(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Its own addresses, and those that its children ask for. */
-static int gather(const struct player *player, struct asked_life *item)
+static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
 {
-    size_t count = item->own_count, kept = 0;
-    for (uint32_t child = item->first_child; child != NO_LIFE; child = player->items[child].next)
-        count += player->items[child].asked_count;
-    uint64_t *asked = malloc((count + 1) * sizeof *asked);
-    if (!asked)
+    struct asked_addresses *asked = &player->asked;
+    struct number_table table = {0};
+    int result = 0;
+    for (size_t i = 0; !result && i < count; i++)
+        result = number_sample(asked, &table, &samples[i]);
+    free(table.numbers);
+    asked->sorted = malloc((asked->count + 1) * sizeof *asked->sorted);
+    asked->places = malloc((asked->count + 1) * sizeof *asked->places);
+    if (result || !asked->sorted || !asked->places)
         return -1;
-    item->asked = asked;
-    count = item->own_count;
-    if (count)
-        memcpy(asked, item->own, count * sizeof *asked);
-    for (uint32_t at = item->first_child; at != NO_LIFE; at = player->items[at].next) {
-        const struct asked_life *child = &player->items[at];
-        if (child->asked_count)
-            memcpy(asked + count, child->asked, child->asked_count * sizeof *asked);
-        count += child->asked_count;
+    if (asked->count) {
+        memcpy(asked->sorted, asked->items, asked->count * sizeof *asked->sorted);
+        qsort(asked->sorted, asked->count, sizeof *asked->sorted, compare_addresses);
     }
-    if (count)
-        qsort(asked, count, sizeof *asked, compare_addresses);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || asked[kept - 1] != asked[i])
-            asked[kept++] = asked[i];
-    item->asked_count = kept;
-    return 0;
-}
-
-static int find_addresses(struct player *player)
-{
-    for (size_t i = player->order_count; i-- > 0;) {
-        struct asked_life *item = &player->items[player->order[i]];
-        if (number_samples(item) || gather(player, item) ||
-            address_history_begin(&item->history, item->asked, item->asked_count))
-            return -1;
-    }
+    if (address_history_begin(&player->history, asked->sorted, asked->count))
+        return -1;
+    for (size_t i = 0; i < asked->count; i++)
+        asked->places[i] = address_history_find(&player->history, asked->items[i]);
     return 0;
 }
 
@@ -184,58 +175,84 @@ static struct history_part part_of(const struct player *player, uint32_t index)
     return part;
 }
 
-/* Give the children that are forked before TIME_NS what they inherit, from CHILD on.  Returns the first that is not. */
-static uint32_t fork_children(const struct player *player, struct asked_life *item,
-                              struct history_part *part, uint32_t child, uint64_t time_ns)
+static int enter(struct player *player, uint32_t life)
 {
-    for (; child != NO_LIFE; child = player->items[child].next) {
-        uint64_t fork_ns = player->lives->items[child].begin.time_ns;
-        if (fork_ns > time_ns)
-            break;
-        address_history_play(&item->history, part, fork_ns);
-        address_history_inherit(&player->items[child].history, &item->history);
-    }
-    return child;
-}
-
-static void play_samples(const struct player *player, struct asked_life *item,
-                         struct history_part *part, const size_t *places)
-{
-    uint32_t child = item->first_child;
-    for (size_t i = 0; i < item->sample_count; i++) {
-        struct census_sample *sample = &item->samples[i];
-        child = fork_children(player, item, part, child, sample->time_ns);
-        address_history_play(&item->history, part, sample->time_ns);
-        size_t place = places[sample->at];
-        sample->shown = item->history.shown[place];
-        sample->last = item->history.last[place];
-    }
-    fork_children(player, item, part, child, UINT64_MAX);
-}
-
-static int play_life(const struct player *player, uint32_t life)
-{
+    struct visit *visits = array_room(player->visits, player->visit_count, &player->visit_capacity,
+                                      sizeof *visits);
+    if (!visits)
+        return -1;
+    player->visits = visits;
     struct asked_life *item = &player->items[life];
-    struct history_part part = part_of(player, life);
-    size_t *places = malloc((item->own_count + 1) * sizeof *places);
-    int result = history_part_begin(&part) || !places ? -1 : 0;
-    for (size_t i = 0; !result && i < item->own_count; i++)
-        places[i] = address_history_find(&item->history, item->own[i]);
-    if (!result)
-        play_samples(player, item, &part, places);
-    history_part_end(&part);
-    free(places);
-    return result;
+    struct visit *visit = &visits[player->visit_count++];
+    *visit = (struct visit){.item = item,
+                            .part = part_of(player, life),
+                            .mark = address_history_enter(&player->history),
+                            .next_child = item->first_child};
+    return history_part_begin(&visit->part);
+}
+
+static void leave(struct player *player)
+{
+    struct visit *visit = &player->visits[--player->visit_count];
+    address_history_leave(&player->history, visit->mark);
+    history_part_end(&visit->part);
+}
+
+static void look(struct player *player, struct visit *visit)
+{
+    struct census_sample *sample = &visit->item->samples[visit->next_sample++];
+    address_history_play(&player->history, &visit->part, sample->time_ns);
+    struct address_entry entry = player->history.entries[player->asked.places[sample->at]];
+    sample->shown = entry.shown;
+    sample->last = entry.last;
+}
+
+/* A child that was forked at the time of a sample was there before it. */
+static bool child_is_next(const struct player *player, const struct visit *visit)
+{
+    const struct asked_life *item = visit->item;
+    return visit->next_child != NO_LIFE &&
+           (visit->next_sample == item->sample_count ||
+            player->lives->items[visit->next_child].begin.time_ns <=
+                item->samples[visit->next_sample].time_ns);
+}
+
+/* Play the innermost life on to its next child or sample, or end it. */
+static int play_on(struct player *player)
+{
+    struct visit *visit = &player->visits[player->visit_count - 1];
+    uint32_t child = visit->next_child;
+    if (child_is_next(player, visit)) {
+        address_history_play(&player->history, &visit->part,
+                             player->lives->items[child].begin.time_ns);
+        visit->next_child = player->items[child].next;
+        return enter(player, child);
+    }
+    if (visit->next_sample < visit->item->sample_count)
+        look(player, visit);
+    else
+        leave(player);
+    return 0;
+}
+
+/* LIFE, which nobody forked, and all that come from it. */
+static int play_family(struct player *player, uint32_t life)
+{
+    int result = enter(player, life);
+    while (!result && player->visit_count)
+        result = play_on(player);
+    while (player->visit_count)
+        leave(player);
+    return result || player->history.no_memory ? -1 : 0;
 }
 
 static void free_player(struct player *player)
 {
-    for (size_t i = 0; i < player->order_count; i++) {
-        struct asked_life *item = &player->items[player->order[i]];
-        address_history_end(&item->history);
-        free(item->own);
-        free(item->asked);
-    }
+    address_history_end(&player->history);
+    free(player->asked.items);
+    free(player->asked.sorted);
+    free(player->asked.places);
+    free(player->visits);
     free(player->order);
     free(player->items);
 }
@@ -246,17 +263,16 @@ int sample_states_find(struct census_sample *samples, size_t count,
     struct player player = {
         .question = question, .lives = &question->processes->lives, .process_of = process_of};
     player.items = calloc(player.lives->count + 1, sizeof *player.items);
-    int result = player.items ? 0 : -1;
+    int result = player.items ? find_addresses(&player, samples, count) : -1;
     if (!result) {
         take_samples(&player, samples, count);
         result = put_in_order(&player);
     }
-    if (!result) {
+    if (!result)
         find_children(&player);
-        result = find_addresses(&player);
-    }
     for (size_t i = 0; !result && i < player.order_count; i++)
-        result = play_life(&player, player.order[i]);
+        if (!player.items[player.order[i]].is_child)
+            result = play_family(&player, player.order[i]);
     free_player(&player);
     return result;
 }

@@ -1,7 +1,7 @@
 /* What is at the address of each sample when it is taken.
  *
- * Every life is played forward in time once, a parent before its children: at a fork the child gets what its parent has there at
- * that moment, of the addresses that its own samples, or those of its children, ask for.
+ * Every life is played forward in time once: a parent up to a fork, the child on top of that, then the parent goes on as if the child
+ * had not been.  So memory and time grow with the samples and the records, however lives are nested.
  */
 #ifndef PERFJIT_SAMPLE_STATES_H
 #define PERFJIT_SAMPLE_STATES_H
