@@ -1,10 +1,10 @@
 /* See dump_probe.h. */
 #include "injector/jit/dump_probe.h"
 
+#include "injector/regular_file.h"
 #include "jitdump/byte_cursor.h"
 #include "jitdump/jitdump_format.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,7 @@ bool dump_probe_may_be(const struct perf_map *map)
 static bool read_header(int fd, uint32_t *pid)
 {
     uint8_t bytes[JITHEADER_BYTES];
-    struct stat status;
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-        pread(fd, bytes, sizeof bytes, 0) != sizeof bytes)
+    if (pread(fd, bytes, sizeof bytes, 0) != sizeof bytes)
         return false;
     struct byte_cursor cursor = byte_cursor_over(bytes, sizeof bytes, false);
     uint32_t magic = cursor_u32(&cursor);
@@ -39,13 +37,10 @@ static bool read_header(int fd, uint32_t *pid)
     return magic == JITDUMP_MAGIC || magic == JITDUMP_MAGIC_SWAPPED;
 }
 
-/* What is no regular file is not opened, since that can do something, as with a watchdog; O_NONBLOCK: it may be a FIFO by then. */
 static bool read_path(const char *path, uint32_t *pid)
 {
     struct stat status;
-    if (stat(path, &status) || !S_ISREG(status.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = regular_file_open(path, &status);
     if (fd < 0)
         return false;
     bool is_dump = read_header(fd, pid);

@@ -5,6 +5,7 @@
 #include "injector/jit/dump_mapping.h"
 #include "injector/jit/quirk.h"
 #include "injector/jit/torn_record.h"
+#include "injector/regular_file.h"
 #include "jitdump/byte_cursor.h"
 
 #include <elf.h>
@@ -62,21 +63,16 @@ static void read_identity(struct jit_dump *dump, int fd, const struct stat *stat
         dump->born_ns = (uint64_t)more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec;
 }
 
-static int map_dump(struct jit_dump *dump, int fd, struct cause cause)
+static int map_dump(struct jit_dump *dump, int fd, struct stat *status, struct cause cause)
 {
-    struct stat status;
-    if (fstat(fd, &status))
-        return refuse(cause, "%s", strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return refuse(cause, "not a regular file");
-    dump->size = (size_t)status.st_size;
-    read_identity(dump, fd, &status);
+    dump->size = (size_t)status->st_size;
+    read_identity(dump, fd, status);
     if (dump->size < JITHEADER_BYTES) /* which an empty file, that can't be mapped, is as well */
         return 0;
-    dump->data = dump_mapping_make(fd, &status);
+    dump->data = dump_mapping_make(fd, status);
     if (!dump->data)
         return refuse(cause, "can't read it: %s", file_bytes_error(errno));
-    dump->size = (size_t)status.st_size;
+    dump->size = (size_t)status->st_size;
     dump->used_bytes = hole_at_end(fd, dump->size);
     dump->mapped = true;
     return 0;
@@ -209,12 +205,12 @@ int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t c
 {
     struct cause why = {cause, cause_bytes};
     *dump = (struct jit_dump){.path = path};
-    /* O_NONBLOCK: the path comes from the profile, and may name a FIFO by now. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    int fd = regular_file_open(path, &status);
     if (fd < 0)
-        return refuse(why, "%s%s", strerror(errno),
+        return refuse(why, "%s%s", errno == ENXIO ? "not a regular file" : strerror(errno),
                       errno == EACCES ? "; run perfjit as somebody who may read it" : "");
-    int result = map_dump(dump, fd, why);
+    int result = map_dump(dump, fd, &status, why);
     close(fd);
     return result ? result : read_header(dump, why);
 }

@@ -2,8 +2,8 @@
 #include "injector/jit/mapped_file.h"
 
 #include "injector/array.h"
+#include "injector/regular_file.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <search.h>
 #include <stdio.h>
@@ -57,14 +57,13 @@ static int open_below(const char *prefix, const struct perf_map *map)
     if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
         0)
         return -1;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = regular_file_open(path, &status);
     free(path);
     if (fd < 0)
         return -1;
-    bool usable = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
-    bool same_device = usable && map->has_inode && major(status.st_dev) == map->maj &&
-                       minor(status.st_dev) == map->min;
-    if (usable && !(same_device && status.st_ino != map->ino))
+    bool same_device =
+        map->has_inode && major(status.st_dev) == map->maj && minor(status.st_dev) == map->min;
+    if (status.st_size > 0 && !(same_device && status.st_ino != map->ino))
         return fd;
     close(fd);
     return -1;

@@ -2,6 +2,8 @@
 #include "tests/unit/dump_builder.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/inotify.h>
 
 enum { ADDR = 0x10000 };
 
@@ -95,6 +97,22 @@ static void test_refuses_missing_and_irregular_files(void **state)
     assert_int_equal(jit_dump_open(&dump, scratch, cause, sizeof cause), -1);
     assert_string_equal(cause, "not a regular file");
     jit_dump_close(&dump);
+}
+
+/* Who opens a watchdog starts it, and a path from the profile may lead there. */
+static void test_opens_no_irregular_files(void **state)
+{
+    char cause[256], event[sizeof(struct inotify_event) + NAME_MAX + 1];
+    struct jit_dump dump;
+    (void)state;
+    assert_int_equal(mkfifo(scratch_file, 0600), 0);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(watch >= 0 && inotify_add_watch(watch, scratch_file, IN_OPEN) >= 0);
+    assert_int_equal(jit_dump_open(&dump, scratch_file, cause, sizeof cause), -1);
+    ssize_t opened = read(watch, event, sizeof event);
+    close(watch);
+    assert_int_equal(unlink(scratch_file), 0); /* a test that follows would wait in it */
+    assert_true(opened < 0);
 }
 
 static void test_addresses_are_as_wide_as_the_machine(void **state)
@@ -266,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_refuses_what_is_no_jitdump),
         cmocka_unit_test(test_refuses_impossible_header_sizes),
         cmocka_unit_test(test_refuses_missing_and_irregular_files),
+        cmocka_unit_test(test_opens_no_irregular_files),
         cmocka_unit_test(test_addresses_are_as_wide_as_the_machine),
         cmocka_unit_test(test_dump_without_records_is_whole),
         cmocka_unit_test(test_tail_of_zeros_was_never_used),
