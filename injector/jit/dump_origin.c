@@ -57,7 +57,8 @@ bool dump_origin_is_proven(const struct dump_origin *origin, const struct perf_m
                            const struct jit_dump *dump)
 {
     return dump_origin_compare(origin, map, dump) == FILE_SAME &&
-           (tell_generation(map, dump) || dump->born_ns <= origin->written_wall_ns);
+           (tell_generation(map, dump) ||
+            (dump->born_ns && dump->born_ns <= origin->written_wall_ns));
 }
 
 /* ---- What is in it ---- */

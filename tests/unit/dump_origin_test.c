@@ -71,6 +71,8 @@ static void test_what_is_proven(void **state)
     assert_true(dump_origin_is_proven(&without, &map, &old));
     assert_int_equal(dump_origin_compare(&without, &map, &young), FILE_SAME);
     assert_false(dump_origin_is_proven(&without, &map, &young));
+    young.born_ns = 0; /* not told: NFS, and tmpfs of old kernels */
+    assert_false(dump_origin_is_proven(&without, &map, &young));
     map.generation = 5;
     assert_true(dump_origin_is_proven(&without, &map, &young));
     map.generation = 6;
