@@ -108,9 +108,10 @@ static const struct process_life *life_of(const struct dump_claims *claims,
     return &claims->lives->items[claim->life];
 }
 
-static size_t fit_of(const struct dump_claims *claims, const struct dump_claim *claim)
+/* Whether any of its functions was loaded in the life that claims it. */
+static bool fits(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, SIZE_MAX, NULL);
+    return dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, 1, NULL) > 0;
 }
 
 /* ---- Evidence for a number that is not the pid ---- */
@@ -444,7 +445,7 @@ static bool is_better(const struct dump_claims *claims, const struct dump_claim 
     bool a_same = a->place.identity == FILE_SAME, b_same = b->place.identity == FILE_SAME;
     if (a_same != b_same)
         return b_same;
-    bool a_fits = fit_of(claims, a) > 0, b_fits = fit_of(claims, b) > 0;
+    bool a_fits = fits(claims, a), b_fits = fits(claims, b);
     if (a_fits != b_fits)
         return b_fits;
     if (life_of(claims, a)->pid == life_of(claims, b)->pid)
