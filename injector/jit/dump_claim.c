@@ -206,10 +206,13 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
 static bool opened_in_another_life(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     uint64_t opened_ns = claim->dump.timestamp;
-    for (size_t i = 0; i < claims->count; i++) {
-        const struct dump_claim *other = &claims->items[i];
+    uint32_t pid = life_of(claims, claim)->pid;
+    const struct dump_claim *other = claim, *end = claims->items + claims->count;
+    while (other > claims->items && life_of(claims, other - 1)->pid == pid)
+        other--;
+    for (; other < end && life_of(claims, other)->pid == pid; other++) {
         const struct process_life *life = life_of(claims, other);
-        if (other->life != claim->life && life->pid == life_of(claims, claim)->pid &&
+        if (other->life != claim->life &&
             jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
             opened_ns >= life->begin.time_ns && opened_ns <= life->end_ns)
             return true;
