@@ -218,13 +218,15 @@ torture: setup
 	@$(MAKE) --no-print-directory $(BUILD)/sanitized/perfjit BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 	@BUILD=$(abspath $(BUILD)) TORTURE=$(RUNS) bats tests/cli/torture.bats tests/cli/hostile.bats tests/cli/failing_calls.bats
 
-# The writer's threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
+# The writers' threads, forks, opening and closing with ThreadSanitizer.  It knows nothing of forks among threads (it takes
 # the parent's threads for the child's) and can't start threads in such a child: those are left to make check.
 tsan:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SANITIZE=thread $(BUILD)/tsan/producers/torture \
-	    $(BUILD)/tsan/tests/jitdump_survival_test $(BUILD)/tsan/tests/jitdump_stop_test
+	    $(BUILD)/tsan/tests/jitdump_survival_test $(BUILD)/tsan/tests/jitdump_stop_test \
+	    $(BUILD)/tsan/tests/perfmap_stop_test
 	@$(BUILD)/tsan/tests/jitdump_survival_test
 	@$(BUILD)/tsan/tests/jitdump_stop_test
+	@$(BUILD)/tsan/tests/perfmap_stop_test
 	@dir=$$(mktemp -d) && $(BUILD)/tsan/producers/torture stress $$dir 20 1; status=$$?; rm -r $$dir; exit $$status
 
 # All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.

@@ -102,17 +102,33 @@ static struct map_file *own_file(struct perfmap *map)
     return fresh;
 }
 
+/* What a call keeps for its caller.  open(2), write(2) and close(2) are cancellation points. */
+struct caller {
+    int cancel_state, error_number;
+};
+
+static struct caller enter(void)
+{
+    struct caller caller = {.error_number = errno};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller.cancel_state);
+    return caller;
+}
+
+static int leave(struct caller caller, int result)
+{
+    pthread_setcancelstate(caller.cancel_state, &caller.cancel_state);
+    errno = caller.error_number;
+    return result;
+}
+
 static int append(struct perfmap *map, const char *line, size_t bytes)
 {
-    int cancel_state;
-    /* write(2) is a cancellation point. */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    struct caller caller = enter();
     struct map_file *file = own_file(map);
     int error = file ? pm_file_append(file, line, bytes)
                      : pm_error_keep(&map->error, -ENOMEM,
                                      "no memory to open a perf map in a forked child");
-    pthread_setcancelstate(cancel_state, &cancel_state);
-    return error;
+    return leave(caller, error);
 }
 
 static int add_usual(struct perfmap *map, uint64_t addr, uint64_t size_bytes, const char *name,
@@ -134,7 +150,7 @@ int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size_bytes, cons
 {
     if (!map)
         return 0;
-    int errno_before = errno, error = map->open_error;
+    int error = map->open_error;
     if (!error) {
         /* A line without a name is malformed for every reader. */
         if (!name || !*name)
@@ -145,7 +161,6 @@ int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size_bytes, cons
     }
     if (error)
         atomic_fetch_add(&map->lost, 1);
-    errno = errno_before;
     return error;
 }
 
@@ -249,9 +264,8 @@ static int open_map(struct perfmap **map, const struct perfmap_options *given)
 
 int perfmap_open(struct perfmap **map, const struct perfmap_options *options)
 {
-    int errno_before = errno, error = open_map(map, options);
-    errno = errno_before;
-    return error;
+    struct caller caller = enter();
+    return leave(caller, open_map(map, options));
 }
 
 /* Returns the first error. */
@@ -272,10 +286,10 @@ int perfmap_close(struct perfmap *map)
 {
     if (!map)
         return 0;
-    int errno_before = errno, error = close_files(atomic_load(&map->file));
+    struct caller caller = enter();
+    int error = close_files(atomic_load(&map->file));
     if (atomic_load(&map->error.ready))
         error = map->error.code;
     free(map);
-    errno = errno_before;
-    return error;
+    return leave(caller, error);
 }
