@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +18,13 @@ enum {
     PID_MAX_DIGITS = 20,
     OPEN_WAIT_NS = 1000000, /* for another thread that opens the file, */
     OPEN_WAITS = 100,       /* so many times */
-    LIMIT_NEAR_BYTES = 1 << 20
+    LIMIT_NEAR_BYTES = 1 << 20,
+    ANCHOR_BYTES = 32,
+    DIGEST_BITS = 24
 };
+
+/* A function whose stack the usual line need not have. */
+#define RARE __attribute__((noinline))
 
 /* ---- Life ---- */
 
@@ -123,7 +127,7 @@ static bool was_closed_here(const struct stat *status)
            atomic_load(&closed_ns) == changed_ns(status);
 }
 
-/* Look what is there.  Sets *SHARED if it is the map of another JIT of this process; what an earlier process with our pid can have
+/* Look what is there.  Sets *SHARED if it may be the map of another JIT of this process; what an earlier process with our pid has
  * left is removed.  In a directory that all may write to, anything else may be a trap. */
 static int make_way(struct map_file *file, bool *shared)
 {
@@ -145,7 +149,8 @@ static int make_way(struct map_file *file, bool *shared)
                              "has the same pid in another namespace; give this one a /proc or a "
                              "directory of its own",
                              file->path);
-    *shared = was_closed_here(&status) || pm_is_written_here(&status);
+    *shared =
+        was_closed_here(&status) || pm_is_written_here(&status) || pm_is_of_this_life(&status);
     if (!*shared && unlink(file->path) != 0 && errno != ENOENT)
         return pm_error_keep(file->first_error, -errno,
                              "%s: cannot remove the file of an earlier process: %m", file->path);
@@ -217,9 +222,7 @@ static int open_file(struct map_file *file)
     if (fd < 0)
         return pm_error_keep(file->first_error, -errno, "%s: cannot %s: %m%s", file->path,
                              shared ? "open" : "create", remedy_for_open(errno));
-    if (shared)
-        pm_let_others_append(fd);
-    else /* best effort: a umask may have taken the owner's rights away */
+    if (!shared) /* best effort: a umask may have taken the owner's rights away */
         (void)!fchmod(fd, S_IRUSR | S_IWUSR);
     atomic_store(&file->fd, fd);
     return 0;
@@ -235,7 +238,7 @@ int pm_file_open(struct map_file *file)
 
 /* Wait for the thread that opens the file, as threads do that add at once in a forked child; not for long, and not a second time,
  * for it may be stopped. */
-static bool wait_until_open(struct map_file *file)
+RARE static bool wait_until_open(struct map_file *file)
 {
     const struct timespec pause = {0, OPEN_WAIT_NS};
     for (int i = 0; i < OPEN_WAITS && !atomic_load(&file->is_open); i++) {
@@ -265,24 +268,44 @@ static int look_at(struct map_file *file, int fd, struct stat *status)
     return 0;
 }
 
-/* Whether the file still has all our lines, of which there were BYTES before STATUS was asked for. */
-static int check_whole(struct map_file *file, const struct stat *status, uint64_t bytes)
+/* The anchor is where one of our lines ends in the file, and a digest of the bytes before that, in one word, which threads set and
+ * compare without a lock.  It tells that another writer has emptied the file, however much that one has written since.
+ *
+ * Returns 0 if there are no END bytes, or nobody knows; then *KNOWN is false. */
+static uint64_t anchor_at(int fd, uint64_t end, bool *known)
+{
+    unsigned char bytes[ANCHOR_BYTES];
+    uint64_t size = end < sizeof bytes ? end : sizeof bytes;
+    ssize_t got = pread(fd, bytes, size, (off_t)(end - size));
+    uint32_t digest = 2166136261; /* FNV-1a */
+    *known = got >= 0;
+    if (got < (ssize_t)size || end >> (64 - DIGEST_BITS))
+        return 0;
+    for (uint64_t i = 0; i < size; i++)
+        digest = (digest ^ bytes[i]) * 16777619;
+    return end << DIGEST_BITS | digest >> (32 - DIGEST_BITS);
+}
+
+/* Whether the file still has our lines. */
+RARE static int check_whole(struct map_file *file, int fd, const struct stat *status)
 {
     if (status->st_nlink == 0 && file->has_links) {
         atomic_fetch_add(file->lost, atomic_exchange(&file->lines, 0));
         return pm_error_keep(file->first_error, -ENOENT,
                              "%s: somebody removed the file, and all lines with it", file->path);
     }
-    if ((uint64_t)status->st_size >= bytes ||
-        !atomic_compare_exchange_strong(&file->bytes, &bytes, 0))
+    bool known;
+    uint64_t anchor = atomic_load(&file->anchor);
+    if (anchor == 0 || anchor_at(fd, anchor >> DIGEST_BITS, &known) == anchor || !known ||
+        !atomic_compare_exchange_strong(&file->anchor, &anchor, 0))
         return 0;
     uint64_t lines = atomic_exchange(&file->lines, 0);
     atomic_fetch_add(file->lost, lines);
+    atomic_store(&file->others_append, false);
     pm_error_keep(file->first_error, -ESTALE,
-                  "%s: somebody (another JIT in this process?) made the file empty, and %" PRIu64
-                  " lines are lost; lines go on",
-                  file->path, lines);
-    pm_let_others_append(atomic_load(&file->fd));
+                  "%s: somebody (another JIT in this process?) made the file empty or wrote over "
+                  "it, and %ju lines are lost; lines go on",
+                  file->path, (uintmax_t)lines);
     return 0;
 }
 
@@ -299,7 +322,7 @@ static uint64_t room_below_limit(const struct stat *status)
 
 /* Write so near to the limit that others, who write at the same time, may bring us over it: a SIGXFSZ that comes of this is taken away
  * before anybody sees it.  It is sent to the thread that writes. */
-static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
+RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
 {
     const struct timespec at_once = {0, 0};
     sigset_t signals, before, pending;
@@ -313,9 +336,13 @@ static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
     sigpending(&pending);
     ssize_t written = write(fd, bytes, size);
     int error = errno;
-    if (written < 0 && error == EFBIG && !sigismember(&pending, SIGXFSZ))
-        while (sigtimedwait(&signals, NULL, &at_once) < 0 && errno == EINTR)
+    if (written < 0 && error == EFBIG && !sigismember(&pending, SIGXFSZ)) {
+        int taken;
+        while ((taken = sigtimedwait(&signals, NULL, &at_once)) < 0 && errno == EINTR)
             ;
+        if (taken < 0 && errno != EAGAIN) /* a sandbox: it stays where it is, for ever */
+            sigaddset(&before, SIGXFSZ);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return written;
@@ -340,7 +367,7 @@ static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
 
 /* Take back the BYTES of LINE that did fit, lest the next line be glued to them; unless somebody has written behind them.  If that is
  * impossible, no next line is written. */
-static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
+RARE static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     struct stat status;
     ssize_t torn = fstat(fd, &status) != 0 ? -1 : bytes_at_end(fd, status.st_size, line, bytes);
@@ -383,6 +410,19 @@ static int write_line(struct map_file *file, int fd, const char *line, size_t by
     return 0;
 }
 
+/* Count LINE, which is in the file, and if need be and if it is still the last one, let it be the anchor. */
+RARE static void note_line(struct map_file *file, int fd, const char *line, size_t bytes)
+{
+    uint64_t none = 0;
+    bool known;
+    struct stat status;
+    atomic_fetch_add(&file->lines, 1);
+    if (atomic_load(&file->anchor) == 0 && fstat(fd, &status) == 0 &&
+        bytes_at_end(fd, status.st_size, line, bytes) > 0)
+        atomic_compare_exchange_strong(&file->anchor, &none,
+                                       anchor_at(fd, (uint64_t)status.st_size, &known));
+}
+
 int pm_file_append(struct map_file *file, const char *line, size_t bytes)
 {
     struct stat status;
@@ -393,21 +433,20 @@ int pm_file_append(struct map_file *file, const char *line, size_t bytes)
     int error = atomic_load(&file->error);
     if (error)
         return error;
-    uint64_t bytes_before = atomic_load(&file->bytes);
     int fd = atomic_load(&file->fd);
     error = look_at(file, fd, &status);
     if (!error)
-        error = check_whole(file, &status, bytes_before);
+        error = check_whole(file, fd, &status);
     if (error)
         return error;
+    if (!atomic_exchange(&file->others_append, true))
+        pm_let_others_append(fd);
     uint64_t room = room_below_limit(&status);
     error = bytes > room ? write_error(file, EFBIG)
                          : write_line(file, fd, line, bytes, room < LIMIT_NEAR_BYTES);
-    if (error)
-        return error;
-    atomic_fetch_add(&file->lines, 1);
-    atomic_fetch_add(&file->bytes, bytes);
-    return 0;
+    if (!error)
+        note_line(file, fd, line, bytes);
+    return error;
 }
 
 /* ---- Closing ---- */
@@ -417,7 +456,7 @@ static int close_own(struct map_file *file, int fd)
     struct stat status;
     if (fstat(fd, &status) != 0 || status.st_dev != file->device || status.st_ino != file->inode)
         return 0;
-    int error = check_whole(file, &status, atomic_load(&file->bytes));
+    int error = check_whole(file, fd, &status);
     keep_closed(&status);
     return close(fd) != 0 ? -errno : error;
 }

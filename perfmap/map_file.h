@@ -18,13 +18,13 @@ struct map_file {
     volatile uint32_t *mark; /* 1 in that process, 0 in those forked from it; NULL: go by the pid */
     struct map_error *first_error;
     _Atomic uint64_t *lost;
-    _Atomic bool is_open; /* opening has come to an end, with the error or without */
-    _Atomic bool is_slow; /* somebody has waited for that in vain: nobody else shall */
-    _Atomic int error;    /* why nothing can be written any more, or 0 */
-    _Atomic int fd;       /* -1 if there is none */
-    _Atomic uint64_t
-        bytes; /* of our lines in the file: it is never shorter, unless another cuts it */
-    _Atomic uint64_t lines; /* that these are */
+    _Atomic bool is_open;       /* opening has come to an end, with the error or without */
+    _Atomic bool is_slow;       /* somebody has waited for that in vain: nobody else shall */
+    _Atomic int error;          /* why nothing can be written any more, or 0 */
+    _Atomic int fd;             /* -1 if there is none */
+    _Atomic uint64_t lines;     /* of ours that are in the file, as far as we know */
+    _Atomic uint64_t anchor;    /* where one of them stands (see map_file.c), or 0 */
+    _Atomic bool others_append; /* other writers of this process were made to */
     dev_t device;
     ino_t inode;
     bool has_links; /* the file system counts them: 0 is a file that was removed */

@@ -7,10 +7,16 @@
 #include <linux/kcmp.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS_MAX = 1024 /* looked at: the usual limit */ };
+enum {
+    DESCRIPTORS_MAX = 1024, /* looked at: the usual limit */
+    START_FIELD = 22,       /* of /proc/self/stat, in ticks since the machine's start */
+    NS_PER_S = 1000000000
+};
 
 pid_t pm_name_pid(void)
 {
@@ -51,9 +57,52 @@ void pm_let_others_append(int fd)
     int flags;
     if (fstat(fd, &status) != 0)
         return;
-    for (int other = 0; other < DESCRIPTORS_MAX; other++)
-        if (other != fd && writes_to(other, &status, &flags) && !(flags & O_APPEND))
-            fcntl(other, F_SETFL, flags | O_APPEND);
+    for (int other = 0; other < DESCRIPTORS_MAX; other++) {
+        if (other == fd || !writes_to(other, &status, &flags) || flags & O_APPEND)
+            continue;
+        /* The program may close it any moment, and the number stand for another file: not so that of a copy. */
+        int copy = fcntl(other, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (copy >= 0 && writes_to(copy, &status, &flags))
+            fcntl(copy, F_SETFL, flags | O_APPEND);
+        if (copy >= 0)
+            close(copy);
+    }
+}
+
+/* ---- This process's life ---- */
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
+}
+
+/* Field 22; the second one, in parentheses, may have anything in it. */
+static bool read_start(int64_t *ticks)
+{
+    char line[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t size = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[size > 0 ? size : 0] = '\0';
+    const char *field = strrchr(line, ')');
+    for (int number = 2; field && number < START_FIELD; number++)
+        field = strchr(field + 1, ' ');
+    *ticks = field ? strtoll(field, NULL, 10) : 0;
+    return *ticks > 0;
+}
+
+bool pm_is_of_this_life(const struct stat *status)
+{
+    struct timespec since_boot, today;
+    int64_t ticks, tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
+    if (!read_start(&ticks) || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
+        clock_gettime(CLOCK_REALTIME, &today) != 0)
+        return false;
+    int64_t age_ns = ns_of(&since_boot) - ticks * tick_ns;
+    /* Two ticks: the start is rounded, and so are the times of files. */
+    return ns_of(&status->st_mtim) > ns_of(&today) - age_ns + 2 * tick_ns;
 }
 
 bool pm_has_own_descriptors(pid_t parent)

@@ -17,6 +17,10 @@ pid_t pm_name_pid(void);
 /* Whether this process has the file with STATUS open to write to it. */
 bool pm_is_written_here(const struct stat *status);
 
+/* Whether the file with STATUS was written since this process was started: then another JIT of it may have done that, and have closed
+ * the file, as Java does.  False where there is no /proc.  An exec is no start. */
+bool pm_is_of_this_life(const struct stat *status);
+
 /* Have the other descriptors for the file FD in this process, if they write, write at its end: node --perf-basic-prof writes each
  * line behind its own last one, whatever stands there. */
 void pm_let_others_append(int fd);
