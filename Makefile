@@ -92,7 +92,8 @@ $(BUILD)/lib%.a:
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
 
-# The shared libraries link libc alone, and export what their symbol map names.
+# The shared libraries link libc alone, and export what their symbol map names.  -z now: the dynamic linker would take 4 KiB of a
+# caller's stack at the first calls.
 $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -101,7 +102,7 @@ $(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
 $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
 $(BUILD)/lib%.so.0:
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
-	    $^ -Wl,-z,defs -Wl,--as-needed -o $@
+	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
 	ln -sf $(@F) $(BUILD)/lib$*.so
 
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
@@ -118,6 +119,8 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 $(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test: INJECTOR_LIBS += -ldw
+
+$(BUILD)/tests/perfmap_stack_test: LDFLAGS += -Wl,-z,now
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)

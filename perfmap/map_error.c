@@ -1,17 +1,69 @@
-/* See map_error.h. */
+/* See map_error.h.
+ *
+ * Not by printf, which takes kilobytes of the stack, nor by strerror, which translates, and takes libc's locks for that: the first
+ * error may come in a signal handler, on a small stack, or while other threads are stopped. */
 #include "perfmap/map_error.h"
 
+#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stddef.h>
+#include <string.h>
+
+static const char *text_of_errno(int error)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+    const char *text = strerrordesc_np(error);
+#else
+    const char *text = strerror(error);
+#endif
+    return text ? text : "unknown error";
+}
+
+/* Where text goes, as long as there is room. */
+struct error_sink {
+    char *at, *end;
+};
+
+static void put(struct error_sink *sink, const char *text)
+{
+    while (*text && sink->at < sink->end)
+        *sink->at++ = *text++;
+}
+
+static void put_decimal(struct error_sink *sink, uint64_t number)
+{
+    char digits[21], *first = digits + sizeof digits - 1;
+    *first = '\0';
+    do
+        *--first = (char)('0' + number % 10);
+    while (number /= 10);
+    put(sink, first);
+}
 
 int pm_error_keep(struct map_error *error, int code, const char *format, ...)
 {
+    int error_number = errno;
     if (atomic_flag_test_and_set(&error->taken))
         return code;
+    struct error_sink sink = {error->text, error->text + sizeof error->text - 1};
+    char plain[2] = "";
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
+    for (; *format; format++) {
+        if (*format != '%') {
+            plain[0] = *format;
+            put(&sink, plain);
+        } else if (*++format == 's') {
+            put(&sink, va_arg(arguments, const char *));
+        } else if (*format == 'm') {
+            put(&sink, text_of_errno(error_number));
+        } else {
+            format++; /* %ju */
+            put_decimal(&sink, va_arg(arguments, uintmax_t));
+        }
+    }
     va_end(arguments);
+    *sink.at = '\0';
     error->code = code;
     atomic_store(&error->ready, true);
     return code;

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { MAP_ERROR_BYTES = 1024 };
 
@@ -14,8 +15,8 @@ struct map_error {
     char text[MAP_ERROR_BYTES];
 };
 
-/* Keep CODE, a negative errno, and its text, if it is the first.  %m in FORMAT is the text of errno at the call.  Returns CODE,
- * so that callers can return this call. */
+/* Keep CODE, a negative errno, and its text, if it is the first.  FORMAT may have %s, %ju, and %m, the text of errno at the call.
+ * A signal handler may call this.  Returns CODE, so that callers can return this call. */
 __attribute__((format(printf, 3, 4))) int pm_error_keep(struct map_error *error, int code,
                                                         const char *format, ...);
 

@@ -113,6 +113,7 @@ check_exports() {
         readelf -d "$root/usr/lib/lib$library.so.0" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -v "^ld-linux" >needed
         echo libc.so.6 | same needed /dev/stdin
         readelf -d "$root/usr/lib/lib$library.so.0" | grep -q "SONAME.*\[lib$library.so.0\]"
+        readelf -d "$root/usr/lib/lib$library.so.0" | grep -q 'FLAGS.*NOW' # see perfmap_stack_test.c
     done
 }
 
