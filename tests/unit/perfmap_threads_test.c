@@ -223,6 +223,35 @@ static void test_threads_of_a_child(void **state)
     assert_int_equal(perfmap_close(map), 0);
 }
 
+/* Its memory and its map are the parent's. */
+static void test_a_line_between_vfork_and_exec(void **state)
+{
+    struct perfmap *map = open_map();
+    (void)state;
+    perfmap_add(map, 1, 2, "parent");
+    pid_t child = vfork();
+    if (child == 0) {
+        if (perfmap_add(map, 3, 4, "vfork") == 0)
+            execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    assert_int_equal(wait_for(child), 0);
+    perfmap_add(map, 5, 6, "parent");
+    assert_int_equal(perfmap_lost(map), 0);
+    assert_int_equal(perfmap_close(map), 0);
+    assert_file("1 2 parent\n3 4 vfork\n5 6 parent\n");
+}
+
+static void test_descriptor_is_closed_by_exec(void **state)
+{
+    struct perfmap *map = open_map();
+    char command[256];
+    (void)state;
+    snprintf(command, sizeof command, "! ls -l /proc/self/fd | grep -q '%s'", path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(perfmap_close(map), 0);
+}
+
 /* A daemon closes what it inherited; our old descriptor's number is somebody else's by then. */
 static void child_reuses_descriptor(struct perfmap *map)
 {
@@ -310,6 +339,8 @@ int main(void)
         TEST(test_child_that_only_closes),
         TEST(test_grandchild),
         TEST(test_threads_of_a_child),
+        TEST(test_a_line_between_vfork_and_exec),
+        TEST(test_descriptor_is_closed_by_exec),
         TEST(test_closes_no_descriptor_but_its_own),
         TEST(test_fork_while_others_add),
     };
