@@ -222,6 +222,7 @@ static int open_file(struct map_file *file)
     if (fd < 0)
         return pm_error_keep(file->first_error, -errno, "%s: cannot %s: %m%s", file->path,
                              shared ? "open" : "create", remedy_for_open(errno));
+    atomic_store(&file->has_others, shared);
     if (!shared) /* best effort: a umask may have taken the owner's rights away */
         (void)!fchmod(fd, S_IRUSR | S_IWUSR);
     atomic_store(&file->fd, fd);
@@ -423,6 +424,15 @@ RARE static void note_line(struct map_file *file, int fd, const char *line, size
                                        anchor_at(fd, (uint64_t)status.st_size, &known));
 }
 
+/* Whether another writer stopped in the middle of a line, as stdio does where its buffer ends.  Not asked where there is none: a line of
+ * another thread that goes over the end of a page is seen by halves for a moment. */
+static bool ends_within_a_line(const struct map_file *file, int fd, uint64_t size)
+{
+    char last;
+    return atomic_load(&file->has_others) && size > 0 && size != atomic_load(&file->end) &&
+           pread(fd, &last, 1, (off_t)(size - 1)) == 1 && last != '\n';
+}
+
 int pm_file_append(struct map_file *file, const char *line, size_t bytes)
 {
     struct stat status;
@@ -439,14 +449,20 @@ int pm_file_append(struct map_file *file, const char *line, size_t bytes)
         error = check_whole(file, fd, &status);
     if (error)
         return error;
-    if (!atomic_exchange(&file->others_append, true))
-        pm_let_others_append(fd);
+    if (!atomic_exchange(&file->others_append, true) && pm_let_others_append(fd))
+        atomic_store(&file->has_others, true);
+    if (ends_within_a_line(file, fd, (uint64_t)status.st_size)) {
+        line--;
+        bytes++;
+    }
     uint64_t room = room_below_limit(&status);
     error = bytes > room ? write_error(file, EFBIG)
                          : write_line(file, fd, line, bytes, room < LIMIT_NEAR_BYTES);
-    if (!error)
-        note_line(file, fd, line, bytes);
-    return error;
+    if (error)
+        return error;
+    atomic_store(&file->end, (uint64_t)status.st_size + bytes);
+    note_line(file, fd, line, bytes);
+    return 0;
 }
 
 /* ---- Closing ---- */

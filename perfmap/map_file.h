@@ -23,7 +23,9 @@ struct map_file {
     _Atomic int error;          /* why nothing can be written any more, or 0 */
     _Atomic int fd;             /* -1 if there is none */
     _Atomic uint64_t lines;     /* of ours that are in the file, as far as we know */
+    _Atomic uint64_t end;       /* of the file, if nobody has written since our last line */
     _Atomic uint64_t anchor;    /* where one of them stands (see map_file.c), or 0 */
+    _Atomic bool has_others;    /* another JIT writes, or has written, to it */
     _Atomic bool others_append; /* other writers of this process were made to */
     dev_t device;
     ino_t inode;
@@ -41,7 +43,7 @@ bool pm_file_is_inherited(const struct map_file *file);
 /* By one thread, once.  Returns 0 or a negative errno, as the others do. */
 int pm_file_open(struct map_file *file);
 
-/* Append the BYTES at LINE, the last of which is a newline. */
+/* Append the BYTES at LINE, the last of which is a newline, and so is the one before the first. */
 int pm_file_append(struct map_file *file, const char *line, size_t bytes);
 
 /* Close it, without the error of an earlier call. */

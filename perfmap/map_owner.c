@@ -51,22 +51,32 @@ bool pm_is_written_here(const struct stat *status)
     return false;
 }
 
-void pm_let_others_append(int fd)
+/* The program may close OTHER any moment, and the number stand for another file: not so that of a copy. */
+static void let_append(int other, const struct stat *status)
+{
+    int flags, copy = fcntl(other, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy < 0)
+        return;
+    if (writes_to(copy, status, &flags))
+        fcntl(copy, F_SETFL, flags | O_APPEND);
+    close(copy);
+}
+
+bool pm_let_others_append(int fd)
 {
     struct stat status;
     int flags;
+    bool others = false;
     if (fstat(fd, &status) != 0)
-        return;
+        return false;
     for (int other = 0; other < DESCRIPTORS_MAX; other++) {
-        if (other == fd || !writes_to(other, &status, &flags) || flags & O_APPEND)
+        if (other == fd || !writes_to(other, &status, &flags))
             continue;
-        /* The program may close it any moment, and the number stand for another file: not so that of a copy. */
-        int copy = fcntl(other, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        if (copy >= 0 && writes_to(copy, &status, &flags))
-            fcntl(copy, F_SETFL, flags | O_APPEND);
-        if (copy >= 0)
-            close(copy);
+        others = true;
+        if (!(flags & O_APPEND))
+            let_append(other, &status);
     }
+    return others;
 }
 
 /* ---- This process's life ---- */

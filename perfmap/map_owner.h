@@ -22,8 +22,8 @@ bool pm_is_written_here(const struct stat *status);
 bool pm_is_of_this_life(const struct stat *status);
 
 /* Have the other descriptors for the file FD in this process, if they write, write at its end: node --perf-basic-prof writes each
- * line behind its own last one, whatever stands there. */
-void pm_let_others_append(int fd);
+ * line behind its own last one, whatever stands there.  Returns whether there are any that write. */
+bool pm_let_others_append(int fd);
 
 /* Whether this process, forked from PARENT, may close what it inherited: not if the two have one table of descriptors
  * (clone(CLONE_FILES)), or nobody knows. */

@@ -17,8 +17,8 @@
 enum {
     NAME_MAX_BYTES = 4000, /* so that a line fits into a page */
     USUAL_NAME_BYTES = 300,
-    LINE_REST_BYTES = 2 * (16 + 1) + 1, /* numbers, blanks, newline */
-    OPTIONS_MAX_BYTES = 4096            /* of no version as large: a size above was never set */
+    LINE_REST_BYTES = 1 + 2 * (16 + 1) + 1, /* numbers, blanks, a newline on each side */
+    OPTIONS_MAX_BYTES = 4096                /* of no version as large: a size above was never set */
 };
 
 struct perfmap {
@@ -70,10 +70,11 @@ static char *put_number(char *to, uint64_t number)
     return to;
 }
 
-/* Put the line, with LENGTH bytes of NAME.  Returns its size; it has no NUL at its end. */
+/* Put the line, with LENGTH bytes of NAME, behind a newline.  Returns its size without that one; it has no NUL at its end. */
 static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const char *name,
                           size_t length)
 {
+    *line++ = '\n';
     char *to = put_number(put_number(line, addr), size_bytes);
     for (size_t i = 0; i < length; i++)
         to[i] = is_control(name[i]) ? ' ' : name[i];
@@ -135,7 +136,7 @@ static int add_usual(struct perfmap *map, uint64_t addr, uint64_t size_bytes, co
                      size_t length)
 {
     char line[LINE_REST_BYTES + USUAL_NAME_BYTES];
-    return append(map, line, format_line(line, addr, size_bytes, name, length));
+    return append(map, line + 1, format_line(line, addr, size_bytes, name, length));
 }
 
 /* Apart from the usual ones, which need not have its stack. */
@@ -143,7 +144,7 @@ __attribute__((noinline)) static int add_long(struct perfmap *map, uint64_t addr
                                               uint64_t size_bytes, const char *name, size_t length)
 {
     char line[LINE_REST_BYTES + NAME_MAX_BYTES];
-    return append(map, line, format_line(line, addr, size_bytes, name, length));
+    return append(map, line + 1, format_line(line, addr, size_bytes, name, length));
 }
 
 int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size_bytes, const char *name)

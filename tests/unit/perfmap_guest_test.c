@@ -83,6 +83,22 @@ static void test_another_jit_comes_before_our_first_line(void **state)
     close(other);
 }
 
+/* As stdio does where its buffer ends: its line can't be saved, ours can. */
+static void test_another_jit_is_in_the_middle_of_a_line(void **state)
+{
+    int other = open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+    (void)state;
+    assert_int_equal(write(other, "1000 10 the", 11), 11);
+    struct perfmap *map = open_map();
+    assert_int_equal(perfmap_add(map, 1, 2, "ours"), 0);
+    assert_int_equal(write(other, "irs\n2000 10 th", 14), 14);
+    assert_int_equal(perfmap_add(map, 3, 4, "ours"), 0);
+    assert_int_equal(perfmap_add(map, 5, 6, "ours"), 0);
+    assert_file("1000 10 the\n1 2 ours\nirs\n2000 10 th\n3 4 ours\n5 6 ours\n");
+    assert_int_equal(perfmap_close(map), 0);
+    close(other);
+}
+
 /* As Java does when jcmd asks for its map. */
 static void test_a_closed_map_of_this_life(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
         TEST(test_opened_again),
         TEST(test_another_jit_cuts_the_map_and_goes_beyond),
         TEST(test_another_jit_comes_before_our_first_line),
+        TEST(test_another_jit_is_in_the_middle_of_a_line),
         TEST(test_a_closed_map_of_this_life),
         TEST(test_only_writers_of_the_map_are_made_to_append),
         TEST(test_never_a_signal_at_the_size_limit),
