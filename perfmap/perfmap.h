@@ -57,10 +57,12 @@ struct perfmap_options {
         sizeof(struct perfmap_options), 0, 0, 0                                                    \
     }
 
-/* Make <dir>/perf-<pid>.map anew, mode 0600, never through a symbolic link; a stale regular file of the
- * same user is replaced.  One that this process writes, or has closed by perfmap_close, is appended to: another
- * JIT's; if it writes without O_APPEND, that flag is set on its descriptor.  The pid is the one that /proc/self
- * names.  The descriptor is above 2.  errno is kept, here and in perfmap_add and perfmap_close.
+/* Make <dir>/perf-<pid>.map, mode 0600, never through a symbolic link.  The pid is the one that /proc/self names.
+ *
+ * A stale regular file of the same user is replaced.  One that may be another JIT's of this process is appended to: one
+ * that this process has open to write, has closed by perfmap_close, or that was written since the process's start, as /proc tells it
+ * (a file of its first 20 ms is taken for an earlier one's; an exec is no start).  If another descriptor of this process writes the map without O_APPEND, as V8's does, that flag is set on it,
+ * with the first line that is added: its lines and ours would overwrite each other.
  *
  * OPTIONS may be NULL.  Sets *MAP to NULL and returns 0 when PERFJIT does not contain the word "map"
  * (words are separated by commas) and PERFMAP_ALWAYS is not given.
@@ -68,8 +70,12 @@ struct perfmap_options {
  * Returns 0 or a negative errno.  After a failure *MAP is a handle that only keeps the text for
  * perfmap_error(): perfmap_add on it returns the same errno, and perfmap_close() frees it.  With -ENOMEM
  * *MAP may be NULL.  -EEXIST: something that is not the caller's own regular file, with one link, is in
- * the way, or the map of a parent with the same pid.  -EINVAL: options->size is not set (or above 4096), or a flag is unknown.  -E2BIG: an option is set that this
- * version does not know; this and -EINVAL are found even when PERFJIT does not ask for a map.
+ * the way, or the map of a parent with the same pid.  -EINVAL: options->size is not set (or above 4096), or
+ * a flag is unknown.  -E2BIG: an option is set that this version does not know; this and -EINVAL are found
+ * even when PERFJIT does not ask for a map.
+ *
+ * Descriptors: one, above 2, closed by exec.  errno is kept, and no call is a cancellation point: here and in
+ * perfmap_add and perfmap_close.  Stack: less than 4 KiB.
  *
  * Threads: not on the same MAP at once.  Since 0.1.0.  */
 PERFMAP_API int perfmap_open(struct perfmap **map, const struct perfmap_options *options);
@@ -102,14 +108,22 @@ PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size
  *
  * Returns 0 or the negative errno of the write; a line is in the file whole or not at all, and one that is
  * not is counted in perfmap_lost().  (If room appears on a full disk in the microsecond before half a line is taken
- * back, another thread's line may be glued to it.)  -ENOENT: the file was removed.  No signal is raised, not even
- * SIGXFSZ.  What another writer of the map cuts away is counted, too, and lines go on.
+ * back, another thread's line may be glued to it, or go with it.  Where a write can be cut short by a signal, as on FUSE and NFS,
+ * another's line may come between its halves.)  -ENOENT: the file was removed.  -EBADF: the program closed the
+ * descriptor.  No signal is raised, not even SIGXFSZ.
  *
- * Threads: any number at once; there is no lock, and no call waits for a thread that is stopped in another.  Fork: a
- * child that adds gets a map of its own, perf-<child pid>.map, and the parent's is left alone; while one thread of the
- * child makes it, others wait for 0.1 s at most, once, and then return -EAGAIN.  Signals: a handler may call this, but
- * for the first call in a child and the first that fails.  Stack: less than 1.5 KiB, 5.5 KiB for names over 300 bytes, and
- * 3 KiB for the first error.  Since 0.1.0.  */
+ * When another writer of the map empties it, as V8 does when it opens it, or writes over it, the lines that were there
+ * are counted in perfmap_lost() with the next line or with perfmap_close, which returns -ESTALE, and lines go on.
+ *
+ * Threads: any number at once; there is no lock, and no call waits for a thread that is stopped in another.  Signals: a handler may
+ * call this, also if it interrupted another call; but for the first call in a forked child, which allocates.
+ *
+ * Fork: a child that adds gets a map of its own, perf-<child pid>.map, and the parent's is left alone.  While one thread of the
+ * child makes it, others wait for 0.1 s at most, once in the child's life; if that one is stopped there, they return -EAGAIN.  Between
+ * vfork and exec a line goes into the parent's map.
+ *
+ * Stack: less than 1.5 KiB, 5.5 KiB for names over 300 bytes, 2 KiB more for the first call in a forked child.  A program that
+ * links the library statically and without -z now needs 4 KiB more at first, for the dynamic linker.  Since 0.1.0.  */
 static inline int perfmap_add(struct perfmap *map, uint64_t addr, uint64_t size_bytes,
                               const char *name)
 {
