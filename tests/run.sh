@@ -21,8 +21,15 @@ count() {
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
-for test in "$build"/sanitized/tests/*_test; do
-    echo "== ${test##*/}"
+# The sanitizers' run time takes some of the stack, of cancellation and of system calls for itself: what it can't bear is left out of
+# the sanitized tests, and these are run as they are shipped as well.
+unit_tests() {
+    find "$build/sanitized/tests" -name '*_test' ! -name perfmap_stack_test | sort
+    printf "$build/tests/%s_test\n" jitdump_sandbox jitdump_stop perfmap_sandbox perfmap_stack
+}
+
+for test in $(unit_tests); do
+    echo "== ${test#"$build/"}"
     "$test" >"$log" 2>&1
     status=$?
     grep -vE '^(ok|1\.\.)' "$log"
