@@ -191,6 +191,39 @@ static bool leave_out_equals(const struct pairs *pairs, const struct process_liv
     return any;
 }
 
+/* Whether A's claim is another given dump's, which is the very file that was mapped, and A's dump is of the same process all the same: its
+ * header has that process's pid, and it was written in that life.  A process can write several of one name into several directories, and
+ * a recording that lost its beginning need not name them all. */
+static bool is_another_of_its_process(const struct pairs *pairs, const struct process_lives *lives,
+                                      const struct pair *a)
+{
+    if (lives->items[a->claim->life].pid != a->given->dump.pid || a->fit == 0)
+        return false;
+    for (size_t i = 0; i < pairs->count; i++) {
+        const struct pair *b = &pairs->items[i];
+        if (b->claim == a->claim && b->given->match == b->claim && b->match == MATCH_FILE)
+            return true;
+    }
+    return false;
+}
+
+/* The dumps that got no claim: such a one of a process whose claim another one has, and all others are left out. */
+static void place_rest(const struct pairs *pairs, const struct process_lives *lives,
+                       struct findings *findings)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        const struct pair *pair = &pairs->items[i];
+        if (pair->given->usable && pair->given->life == NO_LIFE &&
+            is_another_of_its_process(pairs, lives, pair))
+            pair->given->life = pair->claim->life;
+    }
+    for (size_t i = 0; i < pairs->count; i++)
+        if (pairs->items[i].given->usable && pairs->items[i].given->life == NO_LIFE)
+            leave_out(pairs->items[i].given,
+                      "each process that may have written it has another one that fits better",
+                      findings);
+}
+
 /* The best pairs first: each dump to one claim, and no two to the same. */
 static int choose_claims(struct given_dumps *given, struct dump_claims *claims,
                          struct findings *findings)
@@ -208,11 +241,7 @@ static int choose_claims(struct given_dumps *given, struct dump_claims *claims,
         best->given->match = best->claim;
         best->claim->chosen = true;
     }
-    for (size_t i = 0; i < pairs.count; i++)
-        if (pairs.items[i].given->usable && pairs.items[i].given->life == NO_LIFE)
-            leave_out(pairs.items[i].given,
-                      "each process that may have written it has another one that fits better",
-                      findings);
+    place_rest(&pairs, claims->lives, findings);
     free(pairs.items);
     return result ? failure(findings, "out of memory") : 0;
 }

@@ -349,6 +349,27 @@ static void test_left_over_samples_do_not_make_the_recording_longer(void **state
     assert_refused(NULL, FINDING_DUMP_REPLACED);
 }
 
+/* Two runtimes in a process, each with a directory of its own; of one of their dumps the recording lost the mapping. */
+static void test_a_second_given_dump_of_the_process(void **state)
+{
+    static const struct perf_map_options no_perf_maps = {.only_given = true};
+    char *extra[] = {second_path, dump_path};
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1120), ms(1200));
+    put_marker(PID, dump_path, ms(1000));
+    profile_sample(&recording, 0, ms(3000));
+    profile_end_records(&recording);
+    open_built_profile(&recording, &file);
+    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(
+        jit_processes_read(&processes, &profile, extra, 2, &no_perf_maps, NULL, false, &findings),
+        0);
+    assert_int_equal(processes.count, 1);
+    assert_int_equal(processes.items[0].dump_count, 2);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
 static void test_a_file_of_another_container(void **state)
 {
     (void)state;
@@ -385,6 +406,7 @@ int main(void)
         PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
         PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
         PROCESS_TEST(test_left_over_samples_do_not_make_the_recording_longer),
+        PROCESS_TEST(test_a_second_given_dump_of_the_process),
         PROCESS_TEST(test_a_file_of_another_container),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
