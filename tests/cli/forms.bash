@@ -23,7 +23,7 @@ record_with() {
 
 # churn [OPTION...]: the command that is recorded where the form asks for no other.
 churn() {
-    echo "$BUILD/producers/address_churn" -s 0.2 "$@" truth
+    echo "$BUILD/producers/address_churn" -s "$seconds" "$@" truth
 }
 
 by_run() {
@@ -45,7 +45,6 @@ by_one_processor() {
 }
 
 by_made_apart() {
-    [ "$(nproc)" -ge 2 ] || skip "there is one processor"
     record_with record "$@" -- taskset -c 0 $(churn -a)
 }
 
@@ -103,8 +102,9 @@ by_overwriting() {
     record_with record --overwrite "$@" -- $(churn -n) && name_dumps
 }
 
+# At once: of two dumps it may have lost one's name.
 name_dumps() {
-    given_dumps=(--jitdump jit-*.dump --jitdump second/jit-*.dump)
+    inject_options=(--jitdump jit-*.dump --jitdump second/jit-*.dump)
 }
 
 # perf sleeps, and the kernel throws away what its buffers can't hold.
@@ -147,14 +147,12 @@ by_exec() {
 
 by_pid_again() {
     local pid
-    require_root
     pid=$(free_pid)
     by_lives "$@" -- life parent load 2 run 20 pid "$pid" fork "{" exec life first load 5 run 40 "}" wait \
         dumps other pid "$pid" fork "{" exec life second load 7 flip run 40 "}" wait
 }
 
 by_containers() {
-    require_root
     mkdir truth
     export -f container
     export lives
@@ -269,8 +267,17 @@ check_form() {
 
 # ---- A line of the table ----
 
+require_two_processors() {
+    [ "$(nproc)" -ge 2 ] || skip "there is one processor"
+}
+
 require_tracepoints() {
     record "$BATS_TEST_TMPDIR/try.data" -e sched:sched_switch true 2>/dev/null || skip "no tracepoints here"
+}
+
+# Where a part of the samples is recorded, or a part of the time.
+long() {
+    seconds=0.2
 }
 
 wide() {
@@ -281,25 +288,32 @@ also() {
     also=("$@")
 }
 
-# form FORMS WAY [OPTION...]
+# form FORMS WAY [OPTION...]: recorded one after the other, and judged meanwhile.
 form() {
-    local form into graph failed=() also=("${also[@]}")
-    declare -A forms=([files]='file/fp file/dwarf' [chains]='file/fp' [mixed]='file/dwarf stream/fp' [all]='file/fp file/dwarf stream/fp stream/dwarf'
+    local form into graph bad=0 also=("${also[@]}")
+    declare -A forms=([files]='file/fp file/dwarf' [chains]='file/fp' [mixed]='file/dwarf stream/fp'
+        [all]='file/fp file/dwarf stream/fp stream/dwarf'
         [plain]='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf')
     for form in ${forms[$1]}; do
         into=${form%/*} graph=${form#*/}
         mkdir -p "$BATS_TEST_TMPDIR/$form"
-        cd "$BATS_TEST_TMPDIR/$form" || return
-        check_recorded "${@:2}" 2>why.txt || failed+=("$into, $graph: $(head -30 why.txt)")
+        (cd "$BATS_TEST_TMPDIR/$form" && check_recorded "${@:2}" 2>why.txt && touch good) &
     done
-    [ ${#failed[@]} -eq 0 ] || complain "$(printf '%s\n' "${failed[@]}")"
+    wait
+    for form in ${forms[$1]}; do
+        [ -e "$BATS_TEST_TMPDIR/$form/good" ] || complain "$form: $(head -30 "$BATS_TEST_TMPDIR/$form/why.txt")" || bad=1
+    done
+    return $bad
 }
 
 check_recorded() { # WAY [OPTION...]
-    local clock=(-k mono) in bad=0 judged=0 inject_options=() given_dumps=() margin=(-m 1) only=()
+    local clock=(-k mono) seconds=${seconds:-0.1} in bad=0 judged=0 inject_options=() margin=(-m 1) only=() recording
     mkdir other
     export PERFJIT=dump JITDUMPDIR=$PWD
+    exec {recording}>"$BATS_TEST_TMPDIR/recording"
+    flock $recording
     "by_$1" "${@:2}" || complain "could not be recorded" || return
+    flock -u $recording
     [ -z "$is_wide" ] || only=(--pid "$(awk '$1 == "run" && !seen[$2]++ { printf all++ ? "," $2 : $2 }' truth)")
     for in in in.*; do
         check_injected "$in" "out.${in#in.}" || bad=1
@@ -317,14 +331,13 @@ inject() {
     esac
 }
 
-# A recording that does not name the dump is given it, as perfjit advises.  One in which no JIT ran needs none.
+# A recording in which no JIT ran needs no dump.
 check_injected() { # IN OUT
     local status=0 bad=0
     inject "$1" "$2" "${inject_options[@]}" || status=$?
-    if [ $status -eq 1 ] && grep -q 'no jitdump found' inject.txt; then
-        [ ${#given_dumps[@]} -gt 0 ] || { check_names "$1"; return; }
-        status=0
-        inject "$1" "$2" "${given_dumps[@]}" || status=$?
+    if [ $status -eq 1 ] && grep -qE 'no jitdump found|is not in this recording' inject.txt; then
+        check_names "$1"
+        return
     fi
     [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || bad=1
     [ ! -e "$2" ] || check_form "$1" "$2" || bad=1

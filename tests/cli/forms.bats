@@ -4,7 +4,8 @@
 # A line is: its name, as what it is recorded (all: into a file and a stream, each with -g and with --call-graph dwarf; files: the two
 # files; chains: that with -g; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
 # options.  In front of it stand the other outputs of perf that must be the same to the letter (also), and in `wide` that others' processes
-# are recorded too, of which nothing is known: there only the program's own are compared, and perfjit may end with 3.
+# are recorded too, of which nothing is known: there only the program's own are compared, and perfjit may end with 3.  `long` has the
+# program run for longer.
 #
 #     BUILD=$PWD/build FIGURES=1 bats -f 'lost' tests/cli/forms.bats          # FIGURES: how many samples were judged
 #     BUILD=$PWD/build READER=/usr/bin/other-perf bats tests/cli/forms.bats   # another perf reads
@@ -18,20 +19,20 @@ setup() {
 # ---- Whose samples ----
 
 @test "forms: a program and its children"      { form plain run; }
-@test "forms: -i"                              { form all   run -i; }
-@test "forms: --per-thread"                    { form all   run --per-thread -T; }
+@test "forms: -i"                              { long; form all   run -i; }
+@test "forms: --per-thread"                    { long; form all   run --per-thread -T; }
 @test "forms: -p"                              { form all   attaching -p PID; }
-@test "forms: -t, of the main thread"          { form all   attaching -t PID; }
+@test "forms: -t, of the main thread"          { long; form all   attaching -t PID; }
 @test "forms: -a"                              { wide; form all run -a; }
 @test "forms: -a -G, of a cgroup"              { wide; form mixed run -a -G /; }
 @test "forms: -C 0,1"                          { wide; form all   run -C 0,1; }
 @test "forms: -C 0"                            { wide; form all   one_processor -C 0; }
-@test "forms: -C 0, threads made elsewhere"    { wide; form all   made_apart -C 0; }
+@test "forms: -C 0, threads made elsewhere"    { require_two_processors; wide; form all made_apart -C 0; }
 @test "forms: user space alone"                { form mixed run --all-user; }
 
 # ---- When perf records and writes ----
 
-@test "forms: -D"                              { form all   run -D 100; }
+@test "forms: -D"                              { long; form all   run -D 100; }
 @test "forms: switched on and off"             { form all   control; }
 @test "forms: --switch-output"                 { form files pieces; }
 @test "forms: --overwrite"                     { form files overwriting; }              # a stream of it perf itself can't read
@@ -51,7 +52,7 @@ setup() {
 @test "forms: two events"                      { form all   run -e cpu-clock,page-faults; }
 @test "forms: -c"                              { form mixed run -e task-clock -c 250000; }
 @test "forms: a group"                         { form all   run -e '{cpu-clock,task-clock}'; }
-@test "forms: a group, read with its leader"   { form all   run -e '{cpu-clock,page-faults,context-switches}:S'; }
+@test "forms: a group, read with its leader"   { long; form all   run -e '{cpu-clock,page-faults,context-switches}:S'; }
 @test "forms: a tracepoint"                    { require_tracepoints; form all run -e cpu-clock,sched:sched_switch; }
 @test "forms: a tracepoint of calls"           { require_tracepoints; form all run -e cpu-clock,syscalls:sys_enter_mmap; }
 @test "forms: perf sched record"               { require_tracepoints; wide; also 'sched latency' 'sched timehist'; form all tool sched; }
@@ -75,7 +76,7 @@ setup() {
 
 @test "forms: 50 forks deep"                   { form all   forks 50; }
 @test "forms: exec"                            { form all   exec; }
-@test "forms: a pid that is used again"        { form all   pid_again; }
-@test "forms: two containers, --namespaces"    { form all   containers --namespaces; }
-@test "forms: two containers"                  { form all   containers; }
+@test "forms: a pid that is used again"        { require_root; form all pid_again; }
+@test "forms: two containers, --namespaces"    { require_root; form all containers --namespaces; }
+@test "forms: two containers"                  { require_root; form all containers; }
 @test "forms: the main thread is gone"         { form all   main_thread_gone; }
