@@ -3,9 +3,10 @@
 # Two outputs of perf script, before and after perfjit, must be the same line by line, but that a frame in memory which had no name
 # may have one of the JIT's.  perf calls such memory by several names, among them a process that had it before a fork.  Where there is
 # no file (perf 7), or no mapping of the process at all (perf 6.1), perf unwinds nothing: an empty chain may have frames afterwards, and
-# one that ended there may go on with the JIT's frame, or one in unknown memory.
+# one that ended there may go on with the JIT's frame, or one in unknown memory.  The mapping by which a runtime names
+# its dump is not passed on: a chain that follows a stray frame pointer into it shows unknown memory there.
 BEGIN {
-    memory = "\\((/tmp/perf-[0-9]+\\.map|\\[JIT\\] tid [0-9]+|//anon|\\[anon:.*|\\[unknown\\]|/?/?memfd:.*|/dev/shm/.*|.* \\(deleted\\))\\)$"
+    memory = "\\((/tmp/perf-[0-9]+\\.map|\\[JIT\\] tid [0-9]+|//anon|\\[anon:.*|\\[unknown\\]|/?/?memfd:.*|/dev/shm/.*|/.*/jit-[0-9]+\\.dump|.* \\(deleted\\))\\)$"
     jit = "(/jit-[0-9]+-[^/]*\\.so|\\[unloaded JIT code\\])\\)$"
 }
 
