@@ -51,8 +51,9 @@ int player_set_backed(struct player *player, uint64_t start, uint64_t end,
 /* Add a change whose time has passed. */
 int player_add_early_change(struct player *player, struct change change);
 
-/* remap.c: play mapping INDEX of the process. */
+/* remap.c: play mapping INDEX of the process; note whether FUNCTION, logged at TIME_NS, is foretold. */
 int player_play_map(struct player *player, uint32_t index);
+void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t function);
 
 /* All has been played: put the maps that were made up late, and in which there was code, where they belong. */
 int player_place_late(struct player *player);

@@ -149,6 +149,19 @@ static int end_code(struct player *player, uint64_t start, uint64_t end)
     return player_end_moment(player) || address_map_clear(&player->owners, start, end) ? -1 : 0;
 }
 
+/* From when on the recording tells what the process maps: from its beginning, or, of one that was there before, from the first
+ * sample.  What was executable before that, and still was then, perf record wrote down. */
+static uint64_t maps_known_ns(const struct player *player)
+{
+    uint64_t begin_ns = player->process->begin.time_ns;
+    return begin_ns || !player->sample_count ? begin_ns : player->sample_times_ns[0];
+}
+
+void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t function)
+{
+    player->process->log.functions[function].foretold = time_ns < maps_known_ns(player);
+}
+
 /* The end of the code in [START, END) that is foretold: no mapping was recorded there, and one of a file is now. */
 static int end_foretold(struct player *player, uint64_t start, uint64_t end)
 {

@@ -376,29 +376,16 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     return 0;
 }
 
-/* From when on the recording tells what the process maps: from its beginning, or, of one that was there before, from the first
- * sample.  What was executable before that, and still was then, perf record wrote down. */
-static uint64_t maps_known_ns(const struct player *player)
-{
-    uint64_t begin_ns = player->process->begin.time_ns;
-    return begin_ns || !player->sample_count ? begin_ns : player->sample_times_ns[0];
-}
-
-static void note_foretold(struct player *player, const struct code_event *event, uint32_t function)
-{
-    player->process->log.functions[function].foretold = event->time_ns < maps_known_ns(player);
-}
-
 static int play_code_event(struct player *player, const struct code_event *event, uint64_t time_ns)
 {
     const struct code_log *log = &player->process->log;
     begin_event(player, time_ns);
     switch (event->kind) {
     case CODE_EVENT_LOAD:
-        note_foretold(player, event, event->index);
+        player_note_foretold(player, event->time_ns, event->index);
         return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
-        note_foretold(player, event, log->moves[event->index].function);
+        player_note_foretold(player, event->time_ns, log->moves[event->index].function);
         return move(player, &log->moves[event->index]);
     case CODE_EVENT_UNLOAD:
         return unload(player, &log->unloads[event->index], true);
