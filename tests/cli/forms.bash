@@ -52,14 +52,19 @@ by_main_thread_gone() {
     record_with record "$@" -- $(churn -x)
 }
 
+# Until all threads of process PID are there, or it has ended.
+await_threads() {
+    until [ ! -e "/proc/$1" ] || [ "$(ls "/proc/$1/task" | wc -l)" -ge 3 ]; do sleep 0.01; done
+}
+
 # by_attaching OPTION...: to the process, whose pid stands for PID.  It goes on when perf says that it records.
 by_attaching() {
     local status=0 pid
     mkfifo go control ack
     $(churn -w go) 3>&- &
     pid=$!
-    until [ "$(ls /proc/$pid/task | wc -l)" -ge 3 ]; do sleep 0.01; done
-    (echo ping >control; read -r _ <ack; echo >go) &
+    await_threads "$pid"
+    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go' &
     record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
     wait && return $status
 }
@@ -70,8 +75,8 @@ by_leaving() {
     mkfifo go control ack
     "$BUILD/producers/address_churn" -s 0.5 -n -w go truth 3>&- &
     pid=$!
-    until [ "$(ls /proc/$pid/task | wc -l)" -ge 3 ]; do sleep 0.01; done
-    (echo ping >control; read -r _ <ack; echo >go; sleep 0.2; echo stop >control) &
+    await_threads "$pid"
+    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; sleep 0.2; echo stop >control' &
     record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
     wait && name_dumps && return $status
 }
@@ -82,15 +87,15 @@ by_script() {
     mkfifo go
     # shellcheck disable=SC2016 # for the inner shell
     record_with record "${@:2}" -- sh -c 'perf=$PPID
-        (until [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; echo >go) >/dev/null 2>&1 & exec "$@"' \
+        (until [ ! -e /proc/$$ ] || [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; echo >go) >/dev/null 2>&1 & exec "$@"' \
         "$1" $(churn -n -w go)
 }
 
-new_piece='kill -USR2 $perf; until ls in.data.*; do sleep 0.01; done'
+new_piece='kill -USR2 $perf; until [ ! -e /proc/$perf ] || ls in.data.*; do sleep 0.01; done'
 
 # In two pieces.  The second one begins with what the process has mapped.
 by_pieces() {
-    by_script "sleep 0.1; $new_piece"'; until [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
+    by_script "sleep 0.1; $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
 }
 
 # What is left need not name the dump.
