@@ -179,9 +179,10 @@ static inline void trace_keep_stack(struct trace *trace, struct trace_step *step
         cfa - sp < TRACE_STACK_BYTES_MAX ? (size_t)(cfa - sp) : TRACE_STACK_BYTES_MAX;
     step->stack_addr = cfa - step->stack_bytes;
     step->stack = trace->stack_bytes;
-    while (trace->stack_capacity - trace->stack_bytes < TRACE_STACK_BYTES_MAX) {
-        trace->stack = array_room(trace->stack, trace->stack_capacity, &trace->stack_capacity, 1);
-        assert_non_null(trace->stack);
+    if (trace->stack_capacity - trace->stack_bytes < TRACE_STACK_BYTES_MAX) {
+        trace->stack = array_expect(trace->stack, 2 * (trace->stack_bytes + TRACE_STACK_BYTES_MAX),
+                                    &trace->stack_capacity, 1);
+        assert_true(trace->stack_capacity - trace->stack_bytes >= TRACE_STACK_BYTES_MAX);
     }
     if (step->stack_bytes)
         stub_memory(&trace->stub, step->stack_addr, trace->stack + step->stack, step->stack_bytes);

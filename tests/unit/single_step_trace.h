@@ -236,9 +236,9 @@ static inline size_t trace_keep_stack(struct trace *trace, uint64_t from, uint64
 {
     size_t bytes = (size_t)(to - from), at = trace->stack_bytes;
     assert_true(to > from && bytes <= TRACE_FRAME_BYTES_MAX);
-    while (trace->stack_capacity - at < bytes) {
-        trace->stack = array_room(trace->stack, trace->stack_capacity, &trace->stack_capacity, 1);
-        assert_non_null(trace->stack);
+    if (trace->stack_capacity - at < bytes) {
+        trace->stack = array_expect(trace->stack, 2 * (at + bytes), &trace->stack_capacity, 1);
+        assert_true(trace->stack_capacity - at >= bytes);
     }
     trace_read(trace, from, trace->stack + at, bytes);
     trace->stack_bytes += bytes;
