@@ -274,20 +274,30 @@ static uint64_t began_last(const struct profile *profile, uint32_t pid, size_t *
     return began_ns;
 }
 
-/* Bring the maps into order; the tasks are. */
-static void order_maps(struct profile *profile)
+/* The maps stand by process: give those that were made up late their time.  Returns whether there are any. */
+static bool date_late_maps(struct profile *profile)
 {
     uint64_t began_ns = 0;
-    if (profile->map_count)
-        qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+    bool any = false;
     for (size_t i = 0, task = 0; i < profile->map_count; i++) {
         struct profile_map *map = &profile->maps[i];
         if (i == 0 || map->map.pid != map[-1].map.pid)
             began_ns = began_last(profile, map->map.pid, &task);
-        if (map->late)
+        if (map->late) {
             map->time_ns = began_ns;
+            any = true;
+        }
     }
-    if (profile->map_count)
+    return any;
+}
+
+/* Bring the maps into order; the tasks are.  Most recordings have no late ones, and are sorted once. */
+static void order_maps(struct profile *profile)
+{
+    if (profile->map_count == 0)
+        return;
+    qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+    if (date_late_maps(profile))
         qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
 }
 
