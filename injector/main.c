@@ -1,8 +1,9 @@
-/* perfjit: the command.  Picks the subcommand; each has its own options and its own file in commands/. */
+/* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
+ * commands/. */
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
 #include "injector/commands/inject.h"
-#include "injector/printable_text.h"
+#include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
 #include <limits.h>
@@ -37,8 +38,9 @@ static void print_usage(FILE *stream)
                     "the version.\n");
 }
 
-/* Large arrays that grow are copied less, and memory that is free again is used again, instead of given back and asked for
- * once more: pages that the system must fill with zeros are a tenth of the time of a large profile. */
+/* Large arrays that grow are copied less, and memory that is free again is used again, instead of
+ * given back and asked for once more: pages that the system must fill with zeros are a tenth of the
+ * time of a large profile. */
 static void keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 32 << 20);

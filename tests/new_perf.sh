@@ -68,7 +68,7 @@ run_shape() { # SHAPE LAYOUT
 }
 
 # tinyjit without frame pointers, by who can call whom in its script (tests/producers/chain_check.c).  With two tiers, code is
-# freed and its addresses are used again all the time: perf 7 has to be told (image/unwinder_reset.h).
+# freed and its addresses are used again all the time: perf 7 has to be told (merge/unwinder_reset.h).
 run_tinyjit() { # LAYOUT OPTION...
     local layout=$1
     shift
@@ -87,7 +87,7 @@ run_tinyjit() { # LAYOUT OPTION...
 
 # ---- Threads ----
 
-# A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (image/added_map.h).  Every sample is judged by
+# A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (merge/added_map.h).  Every sample is judged by
 # the program's own log; what is no JIT code stays as it was.
 run_turns() { # RECORD_OPTIONS ARGUMENT...
     local options=$1 page

@@ -1,8 +1,8 @@
 /* See dump_repair.h. */
 #include "injector/check/dump_repair.h"
 
-#include "injector/array.h"
-#include "injector/output_file.h"
+#include "injector/arrays/array.h"
+#include "injector/files/output_file.h"
 #include "jitdump/byte_sink.h"
 
 #include <errno.h>
@@ -79,7 +79,8 @@ static int write_unload(struct repairer *repairer, const struct residence *code,
     return output_file_write(repairer->output, bytes, sizeof bytes, repairer->findings);
 }
 
-/* The header's own time may be another clock's; so what was before it ends at the first record behind it. */
+/* The header's own time may be another clock's; so what was before it ends at the first record
+ * behind it. */
 static int end_earlier(struct repairer *repairer, uint64_t time)
 {
     for (size_t i = 0; i < repairer->ended; i++)

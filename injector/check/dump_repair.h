@@ -1,19 +1,21 @@
 /* A sound copy of a damaged dump.
  *
- * Every record that is whole is kept, byte for byte and in its order.  Left out is what a reader could stumble over: torn parts, a
- * record that the end cuts, broken records, those of unknown ids, fillers, further headers, and what belongs to a LOAD that was
- * lost (perf would give it to the next one).  The header is made anew where it must be: version 1, 40 bytes, no undefined
- * flags.  Machine, pid, time and byte order stay.  One CLOSE ends the file.
+ * Every record that is whole is kept, byte for byte and in its order.  Left out is what a reader
+ * could stumble over: torn parts, a record that the end cuts, broken records, those of unknown ids,
+ * fillers, further headers, and what belongs to a LOAD that was lost (perf would give it to the
+ * next one).  The header is made anew where it must be: version 1, 40 bytes, no undefined flags.
+ * Machine, pid, time and byte order stay.  One CLOSE ends the file.
  *
  * A further header ends what was logged before it; in the copy, which has but one, CODE_UNLOADs do.
  *
- * One thing is mended: a LOAD whose total_size leaves out its code (QUIRK_CODE_BEHIND) gets the size that it has.
+ * One thing is mended: a LOAD whose total_size leaves out its code (QUIRK_CODE_BEHIND) gets the
+ * size that it has.
  */
 #ifndef PERFJIT_DUMP_REPAIR_H
 #define PERFJIT_DUMP_REPAIR_H
 
-#include "injector/findings.h"
-#include "injector/jit/jit_dump.h"
+#include "injector/dump/jit_dump.h"
+#include "injector/findings/findings.h"
 
 struct dump_repair {
     uint64_t kept, functions;
@@ -24,7 +26,8 @@ struct dump_repair {
     bool header_mended;
 };
 
-/* Write the copy of DUMP to PATH, which must not exist yet.  Returns 0, or -1 with the failure text set and nothing written. */
+/* Write the copy of DUMP to PATH, which must not exist yet.  Returns 0, or -1 with the failure text
+ * set and nothing written. */
 int dump_repair_write(struct dump_repair *repair, const struct jit_dump *dump, const char *path,
                       struct findings *findings);
 

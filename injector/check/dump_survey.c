@@ -1,17 +1,19 @@
 /* See dump_survey.h. */
 #include "injector/check/dump_survey.h"
 
-#include "injector/jit/line_info.h"
-#include "injector/timeline/address_map.h"
+#include "injector/arrays/address_map.h"
+#include "injector/lines/line_info.h"
 #include "injector/timeline/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A runtime opens its dump when it starts; a first function a day later is more likely to be of another clock. */
+/* A runtime opens its dump when it starts; a first function a day later is more likely to be of
+ * another clock. */
 #define DAY_NS UINT64_C(86400000000000)
 
-/* Some take the header's time when they have logged already: JSC's is 0.5 to 1 ms after its first record. */
+/* Some take the header's time when they have logged already: JSC's is 0.5 to 1 ms after its first
+ * record. */
 #define HEADER_LATE_NS UINT64_C(10000000)
 
 /* V8 and CPython write microseconds of the wall clock there: from September 2001 on. */
@@ -217,8 +219,8 @@ static int count_functions(struct dump_survey *survey, const struct code_log *lo
     return 0;
 }
 
-/* A timeline without a recording says which moves and unloads are of code that was never there.  Without one it may be a
- * parent's, and that is no loss. */
+/* A timeline without a recording says which moves and unloads are of code that was never there.
+ * Without one it may be a parent's, and that is no loss. */
 static int play_timeline(struct dump_survey *survey, const struct code_log *log,
                          const struct jit_dump *dump)
 {

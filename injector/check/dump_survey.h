@@ -2,8 +2,8 @@
 #ifndef PERFJIT_DUMP_SURVEY_H
 #define PERFJIT_DUMP_SURVEY_H
 
-#include "injector/findings.h"
-#include "injector/jit/code_log.h"
+#include "injector/code/code_log.h"
+#include "injector/findings/findings.h"
 
 enum record_kind {
     RECORD_LOAD,
@@ -30,15 +30,15 @@ struct dump_survey {
     uint64_t first_time, last_time; /* the least and the greatest */
     uint64_t backwards;             /* records older than the one before */
     bool timed;
-    bool
-        header_agrees; /* its time is not well after the first record's, nor more than a day before */
+    bool header_agrees; /* its time is not well after the first record's, nor more than a day before
+                         */
     bool header_is_wall; /* it does not, because it is the wall clock's, in microseconds */
     bool stands_still;   /* there are many records, all of one time */
     /* addresses, in the order of times */
-    uint64_t overlaps; /* loads and moves over live code */
-    uint64_t repeated; /* loads that say again what is there */
-    uint64_t
-        strangers; /* moves and unloads of code that is not this dump's: inherited by fork, or its load was lost */
+    uint64_t overlaps;  /* loads and moves over live code */
+    uint64_t repeated;  /* loads that say again what is there */
+    uint64_t strangers; /* moves and unloads of code that is not this dump's: inherited by fork, or
+                           its load was lost */
     /* names */
     uint64_t functions, named_alike; /* functions with a name that another address has, too */
     /* unwind tables, lines, inlined calls */
@@ -48,8 +48,8 @@ struct dump_survey {
     struct findings findings; /* what the reader of perfjit inject says, of lines and tables too */
 };
 
-/* Read all of DUMP.  Returns 0, or -1 with the failure text set in SURVEY's findings.  Release with dump_survey_free in
- * either case. */
+/* Read all of DUMP.  Returns 0, or -1 with the failure text set in SURVEY's findings.  Release with
+ * dump_survey_free in either case. */
 int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump);
 
 /* How many parts of the dump whoever reads it would lose. */

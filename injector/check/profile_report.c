@@ -2,15 +2,16 @@
 #include "injector/check/profile_report.h"
 
 #include "injector/check/dump_report.h"
-#include "injector/jit/code_name.h"
-#include "injector/jit/injected_image.h"
+#include "injector/claim/injected_image.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/text/code_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The name of LIFE's main thread, last before its next life, or the one that it was forked with, into TEXT. */
+/* The name of LIFE's main thread, last before its next life, or the one that it was forked with,
+ * into TEXT. */
 static void comm_of(const struct census_question *question, uint32_t index, char text[32])
 {
     const struct process_life *lives = question->processes->lives.items, *life = &lives[index];

@@ -2,8 +2,8 @@
 #ifndef PERFJIT_PROFILE_REPORT_H
 #define PERFJIT_PROFILE_REPORT_H
 
+#include "injector/census/sample_census.h"
 #include "injector/check/report.h"
-#include "injector/check/sample_census.h"
 
 /* A member "profile" of the object that is open. */
 void profile_report(struct report *report, const struct census_question *question,

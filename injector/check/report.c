@@ -1,8 +1,8 @@
 /* See report.h. */
 #include "injector/check/report.h"
 
-#include "injector/json_text.h"
-#include "injector/printable_text.h"
+#include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,7 +6,8 @@
  *       unwind tables                             "unwind": {"functions": 3, ...}, ...}
  *         functions with one   3
  *
- * Whoever reports calls the same functions for both.  Text is made safe for a terminal, and for JSON.
+ * Whoever reports calls the same functions for both.  Text is made safe for a terminal, and for
+ * JSON.
  */
 #ifndef PERFJIT_REPORT_H
 #define PERFJIT_REPORT_H
@@ -23,8 +24,8 @@ struct report {
     uint64_t titled; /* bit N: group N has one */
 };
 
-/* Objects and arrays, at most 64 in each other; TITLE, if not NULL, is a line in text, and what is in the group is indented.
- * KEY is NULL within an array. */
+/* Objects and arrays, at most 64 in each other; TITLE, if not NULL, is a line in text, and what is
+ * in the group is indented. KEY is NULL within an array. */
 void report_open(struct report *report, const char *key, const char *title);
 void report_close(struct report *report);
 void report_open_array(struct report *report, const char *key, const char *title);

@@ -1,17 +1,18 @@
 /* perfjit check: see check.h.
  *
- * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump through the same reader.  Nothing
- * is changed but with --repair, which writes a new file.
+ * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
+ * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
- * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is unknown; 1 can't be read; 2 usage.
+ * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
+ * unknown; 1 can't be read; 2 usage.
  */
 #include "injector/commands/check.h"
 
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
 #include "injector/commands/recording.h"
-#include "injector/interruption.h"
-#include "injector/printable_text.h"
+#include "injector/files/interruption.h"
+#include "injector/text/printable_text.h"
 #include "jitdump/byte_cursor.h"
 
 #include <argp.h>

@@ -1,4 +1,5 @@
-/* perfjit check: what is wrong with a recording or a dump, why JIT code stays [unknown], and what to do. */
+/* perfjit check: what is wrong with a recording or a dump, why JIT code stays [unknown], and what
+ * to do. */
 #ifndef PERFJIT_CHECK_H
 #define PERFJIT_CHECK_H
 

@@ -1,18 +1,21 @@
 /* perfjit dump: see dump.h.
  *
- * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v the entries of a
- *        DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not known is left out.
- * JSON:  one object a line, the header first, with the specification's field names; code and tables left out, null for
- *        none.  A number over 2^53 is a string (json_text.h): an address, a time, an index or a size may be one.
+ * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v
+ *        the entries of a DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not
+ *        known is left out.
+ * JSON:  one object a line, the header first, with the specification's field names; code and tables
+ *        left out, null for none.  A number over 2^53 is a string (json_text.h): an address, a
+ *        time, an index or a size may be one.
  *
- * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2 usage.
+ * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2
+ * usage.
  */
 #include "injector/commands/dump.h"
 
-#include "injector/interruption.h"
-#include "injector/jit/jit_dump.h"
-#include "injector/json_text.h"
-#include "injector/printable_text.h"
+#include "injector/dump/jit_dump.h"
+#include "injector/files/interruption.h"
+#include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
 
 #include <argp.h>
 #include <errno.h>

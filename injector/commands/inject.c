@@ -1,26 +1,27 @@
 /* perfjit inject: see inject.h.  `inject` below is the whole pipeline, one call for each box of
  * injector/README.md.
  *
- * Exit status: 0 done, nothing lost; 3 done, but parts of the input were skipped; 1 nothing written; 2 usage.
+ * Exit status: 0 done, nothing lost; 3 done, but parts of the input were skipped; 1 nothing
+ * written; 2 usage.
  */
 #include "injector/commands/inject.h"
 
 #include "injector/commands/recording.h"
 
-#include "injector/array.h"
-#include "injector/check/sample_census.h"
-#include "injector/image/added_map.h"
+#include "injector/arrays/array.h"
+#include "injector/census/sample_census.h"
+#include "injector/files/interruption.h"
+#include "injector/files/output_file.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
-#include "injector/image/unwinder_reset.h"
-#include "injector/interruption.h"
-#include "injector/jit/perf_map_source.h"
-#include "injector/output_file.h"
+#include "injector/merge/added_map.h"
+#include "injector/merge/perf_rewrite.h"
+#include "injector/merge/unwinder_reset.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
-#include "injector/perf_data/perf_rewrite.h"
-#include "injector/printable_text.h"
+#include "injector/perf_map/perf_map_source.h"
+#include "injector/text/printable_text.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -158,14 +159,16 @@ static const struct argp argp = {
     NULL,
     NULL};
 
-/* Whether the LENGTH bytes at NAME, the last part of a path, name no recording: standard input, or a directory by its place. */
+/* Whether the LENGTH bytes at NAME, the last part of a path, name no recording: standard input, or
+ * a directory by its place. */
 static bool is_nameless(const char *name, size_t length)
 {
     return length == 0 || (length == 1 && (*name == '-' || *name == '.')) ||
            (length == 2 && memcmp(name, "..", 2) == 0);
 }
 
-/* Beside the input and named after it: own.data and own both become own.jit.data.  A recording may be a directory, own.data/. */
+/* Beside the input and named after it: own.data and own both become own.jit.data.  A recording may
+ * be a directory, own.data/. */
 static int default_output(struct inject_options *options)
 {
     static const char suffix[] = ".data";

@@ -1,7 +1,7 @@
 /* See recording.h. */
 #include "injector/commands/recording.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 
 #include <errno.h>
 #include <stdlib.h>

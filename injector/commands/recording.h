@@ -1,9 +1,10 @@
-/* A recording with the JIT code in it: the first boxes of the pipeline, up to the timeline, which inject and check share. */
+/* A recording with the JIT code in it: the first boxes of the pipeline, up to the timeline, which
+ * inject and check share. */
 #ifndef PERFJIT_RECORDING_H
 #define PERFJIT_RECORDING_H
 
-#include "injector/jit/perf_map_source.h"
 #include "injector/perf_data/perf_input.h"
+#include "injector/perf_map/perf_map_source.h"
 #include "injector/timeline/timeline.h"
 
 #include <argp.h>
@@ -22,7 +23,8 @@ struct recording_request {
 /* The keys of the options that fill it in. */
 enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP };
 
-/* Take an option.  Returns as an argp parser: 0, ENOMEM, or ARGP_ERR_UNKNOWN for a key that is not its own. */
+/* Take an option.  Returns as an argp parser: 0, ENOMEM, or ARGP_ERR_UNKNOWN for a key that is not
+ * its own. */
 error_t recording_request_take(struct recording_request *request, int key, char *argument);
 
 /* Add a dump.  Returns 0 or ENOMEM. */
@@ -38,8 +40,9 @@ struct recording {
     struct timeline *timelines;     /* one a process */
 };
 
-/* Read PATH, and the dumps and maps of its processes.  Returns 0, or -1 with the failure text set; processes.none then tells
- * whether there merely was neither dump nor map.  Release with recording_free in either case. */
+/* Read PATH, and the dumps and maps of its processes.  Returns 0, or -1 with the failure text set;
+ * processes.none then tells whether there merely was neither dump nor map.  Release with
+ * recording_free in either case. */
 int recording_open(struct recording *recording, const char *path,
                    const struct recording_request *request, struct findings *findings);
 

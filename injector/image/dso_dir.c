@@ -1,7 +1,7 @@
 /* See dso_dir.h. */
 #include "injector/image/dso_dir.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -98,7 +98,8 @@ static void free_names(struct dso_names *names)
     *names = (struct dso_names){0};
 }
 
-/* Add to NAMES the files in the directory FD that are named like this project's.  Returns 0, or -1 with errno. */
+/* Add to NAMES the files in the directory FD that are named like this project's.  Returns 0, or -1
+ * with errno. */
 static int list(struct dso_names *names, int fd)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -131,8 +132,8 @@ static void remove_files(int fd, const struct dso_names *names, const struct dso
 
 /* ---- Into place ---- */
 
-/* The directory is there already: put the files into it.  Through a descriptor, since whoever may write to its parent can
- * put something else at its path. */
+/* The directory is there already: put the files into it.  Through a descriptor, since whoever may
+ * write to its parent can put something else at its path. */
 static int put_into(struct dso_dir *dir)
 {
     dir->place_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,14 +1,14 @@
 /* The directory that receives the ELF files: filled under a temporary name, then put in place.
  *
- * If the directory is new, it appears with one rename.  If it exists, the files are renamed into it one by one;
- * their names carry their build-id, so that none overwrites another with other contents.  The default directory,
- * <output>.dso, belongs to its output alone: what an earlier run left in it is removed, when the output that needed it is
- * replaced.
+ * If the directory is new, it appears with one rename.  If it exists, the files are renamed into it
+ * one by one; their names carry their build-id, so that none overwrites another with other
+ * contents.  The default directory, <output>.dso, belongs to its output alone: what an earlier run
+ * left in it is removed, when the output that needed it is replaced.
  */
 #ifndef PERFJIT_DSO_DIR_H
 #define PERFJIT_DSO_DIR_H
 
-#include "injector/findings.h"
+#include "injector/findings/findings.h"
 
 #include <stddef.h>
 
@@ -28,10 +28,12 @@ struct dso_dir {
     struct dso_names earlier; /* of those that were in it */
 };
 
-/* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the failure text set. */
+/* Prepare the directory PATH; OWN as above.  Its parent must exist.  Returns 0, or -1 with the
+ * failure text set. */
 int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct findings *findings);
 
-/* A new file NAME in the directory DIR_FD, which is that of a dso_dir.  Returns its descriptor, or -1 with errno. */
+/* A new file NAME in the directory DIR_FD, which is that of a dso_dir.  Returns its descriptor, or
+ * -1 with errno. */
 int dso_dir_create(int dir_fd, const char *name);
 
 /* Put the files in place.  Returns 0, or -1 with the failure text set. */

@@ -1,13 +1,13 @@
 /* See elf_image.h. */
 #include "injector/image/elf_image.h"
 
-#include "injector/image/debug_image.h"
+#include "injector/dwarf/debug_image.h"
+#include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/image_text.h"
 #include "injector/image/symbol_table.h"
 #include "injector/image/text_stream.h"
 #include "injector/image/unwind_table.h"
-#include "injector/interruption.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -41,9 +41,9 @@ static const char *const section_names[SECTIONS] = {
     [SECTION_SHSTRTAB] = ".shstrtab",
 };
 
-/* What is loaded stands in front, and is one segment if it can be: perf 6.1 goes through the segments anew for each symbol, up to
- * the one that it lies in.  Of what is loaded the text is the last (elf_image.h).  The tables' segments come into play only if there
- * are tables. */
+/* What is loaded stands in front, and is one segment if it can be: perf 6.1 goes through the
+ * segments anew for each symbol, up to the one that it lies in.  Of what is loaded the text is the
+ * last (elf_image.h).  The tables' segments come into play only if there are tables. */
 enum segment {
     SEGMENT_HEADERS,
     SEGMENT_TABLES,
@@ -118,9 +118,9 @@ static int make_unwind_tables(struct elf_writer *writer)
     return !writer->tables || unwind_table_fill(image, writer->process, writer->tables) ? -1 : 0;
 }
 
-/* The build-id covers all that a reader can tell two images apart by, the place in the process included: perf
- * takes files with equal build-ids for one file, and equal code at two addresses is common (CPython's
- * trampolines; python/cpython#139544). */
+/* The build-id covers all that a reader can tell two images apart by, the place in the process
+ * included: perf takes files with equal build-ids for one file, and equal code at two addresses is
+ * common (CPython's trampolines; python/cpython#139544). */
 static int fill_build_id(struct elf_writer *writer)
 {
     XXH3_state_t *state = XXH3_createState();
@@ -166,7 +166,8 @@ static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignm
     return at;
 }
 
-/* Program headers and note stand in the headers' page, or behind the text where there is none (image_plan.c, place). */
+/* Program headers and note stand in the headers' page, or behind the text where there is none
+ * (image_plan.c, place). */
 static void place_headers(struct elf_writer *writer)
 {
     const struct jit_image *image = writer->image;
@@ -178,9 +179,9 @@ static void place_headers(struct elf_writer *writer)
         writer->end = image->text_end;
 }
 
-/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the bytes alone, and
- * write_contents puts them there.  (libelf fills the gap in front of a section that has contents with zeros, be it program
- * headers or 1 GiB of hole.) */
+/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the
+ * bytes alone, and write_contents puts them there.  (libelf fills the gap in front of a section
+ * that has contents with zeros, be it program headers or 1 GiB of hole.) */
 static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
                        const void *contents)
 {
@@ -203,8 +204,8 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
     return gelf_update_shdr(scn, &shdr) ? 0 : -1;
 }
 
-/* The note is part of what is loaded if it stands in the headers' page, and not if it stands behind the text, where it
- * would make libdw's module longer. */
+/* The note is part of what is loaded if it stands in the headers' page, and not if it stands behind
+ * the text, where it would make libdw's module longer. */
 static int add_note(struct elf_writer *writer)
 {
     bool loaded = writer->note_start < writer->image->text_start;

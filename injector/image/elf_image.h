@@ -3,27 +3,30 @@
  *     offset = virtual address
  *     0           ELF header, and in the same page program headers and .note.gnu.build-id
  *     text_start  .text: the functions, each at its run-time address minus the image's base
- *     text_end    (of a function that is alone: program headers and note, because they must not stand in front of it)
- *     tables      .eh_frame_hdr, .eh_frame, if the process logged any: where it had nothing executable
- *                 .debug_*, perhaps compressed, if source lines or inlined calls of some functions are known
+ *     text_end    (of a function that is alone: program headers and note, not in front of it)
+ *     tables      .eh_frame_hdr, .eh_frame, if any was logged: where nothing executable was
+ *                 .debug_*, perhaps compressed, if lines or inlined calls of a function are known
  *                 .symtab, .strtab: a symbol for each function (symbol_table.h)
  *                 .shstrtab, section headers
  *
- * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is the text's, because
- * libdw takes its end for the module's, and the tables may stand behind other libraries.  Without tables it is one and the same.  docs/decisions.md has more.
+ * The first PT_LOAD starts at 0, because perf takes its page for the file's base; the last one is
+ * the text's, because libdw takes its end for the module's, and the tables may stand behind other
+ * libraries.  Without tables it is one and the same.  docs/decisions.md has more.
  */
 #ifndef PERFJIT_ELF_IMAGE_H
 #define PERFJIT_ELF_IMAGE_H
 
 #include "injector/image/image_draft.h"
 
-/* The file name of IMAGE, number INDEX, once its build-id is known: jit-<pid>-<index>-<build-id>.so. */
+/* The file name of IMAGE, number INDEX, once its build-id is known:
+ * jit-<pid>-<index>-<build-id>.so. */
 enum { IMAGE_FILE_NAME_BYTES = 64 };
 void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
                      char name[IMAGE_FILE_NAME_BYTES]);
 
-/* Write IMAGE, number INDEX, of PROCESS into the directory DIR_FD and set its build-id.  The same input gives the
- * same bytes, with or without a DRAFT, which is in the same directory, or NULL.  Returns 0, or -1 with the failure text set. */
+/* Write IMAGE, number INDEX, of PROCESS into the directory DIR_FD and set its build-id.  The same
+ * input gives the same bytes, with or without a DRAFT, which is in the same directory, or NULL.
+ * Returns 0, or -1 with the failure text set. */
 int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
                     int dir_fd, struct image_draft *draft, struct findings *findings);
 

@@ -1,10 +1,10 @@
 /* See image_draft.h. */
 #include "injector/image/image_draft.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
-#include "injector/interruption.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,8 +20,9 @@ static int compare_code(const void *left, const void *right)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they have of code, or 0 if one of them
- * shares addresses with another, or with those in front of them, which reach up to *BEFORE; moved on. */
+/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they
+ * have of code, or 0 if one of them shares addresses with another, or with those in front of them,
+ * which reach up to *BEFORE; moved on. */
 static size_t neighbourhood(const struct image_draft *draft, size_t first, uint64_t *before,
                             uint64_t *bytes)
 {

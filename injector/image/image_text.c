@@ -1,9 +1,9 @@
 /* See image_text.h. */
 #include "injector/image/image_text.h"
 
+#include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
-#include "injector/interruption.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,7 +34,8 @@ int image_text_write(const struct jit_image *image, const struct jit_process *pr
 
 bool image_text_is_large(const struct jit_image *image)
 {
-    /* In front of headers that stand behind the text libelf writes zeros: there the text must come last. */
+    /* In front of headers that stand behind the text libelf writes zeros: there the text must come
+     * last. */
     return image_has_header_page(image) && image->text_end - image->text_start >= IMAGE_LARGE_BYTES;
 }
 

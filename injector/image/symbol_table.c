@@ -1,7 +1,7 @@
 /* See symbol_table.h. */
 #include "injector/image/symbol_table.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -61,7 +61,8 @@ static void fetch_name(const struct jit_function *function)
 
 /* ---- The order ---- */
 
-/* The children of number N of a heap of COUNT, if there are so many, are 2 N and 2 N + 1: which is the lowest under N? */
+/* The children of number N of a heap of COUNT, if there are so many, are 2 N and 2 N + 1: which is
+ * the lowest under N? */
 static size_t lowest_under(size_t n, size_t count)
 {
     while (2 * n <= count)

@@ -1,13 +1,14 @@
-/* The symbols of an image, .symtab and .strtab: a local FUNC symbol for each function, with its size.
+/* The symbols of an image, .symtab and .strtab: a local FUNC symbol for each function, with its
+ * size.
  *
- * They stand as in a heap, not by address: the middle one first, then those in the middle of each half,
- * and so on.  perf puts one after the other into a red-black tree.  By address each would go down all of its right side,
- * twice as far as the tree has to be deep, and turn something there.
+ * They stand as in a heap, not by address: the middle one first, then those in the middle of each
+ * half, and so on.  perf puts one after the other into a red-black tree.  By address each would go
+ * down all of its right side, twice as far as the tree has to be deep, and turn something there.
  */
 #ifndef PERFJIT_SYMBOL_TABLE_H
 #define PERFJIT_SYMBOL_TABLE_H
 
-#include "injector/image/image_plan.h"
+#include "injector/plan/image_plan.h"
 
 #include <stddef.h>
 
@@ -19,8 +20,9 @@ struct symbol_table {
     size_t strings_bytes;
 };
 
-/* Make room for the symbols of IMAGE in a file of CLASS, ELFCLASS32 or ELFCLASS64.  Returns 0, or -1 without memory or with more than
- * 4 GiB of names.  Release with symbol_table_free in either case. */
+/* Make room for the symbols of IMAGE in a file of CLASS, ELFCLASS32 or ELFCLASS64.  Returns 0, or
+ * -1 without memory or with more than 4 GiB of names.  Release with symbol_table_free in either
+ * case. */
 int symbol_table_make(struct symbol_table *table, const struct jit_image *image, int class);
 
 /* Fill it.  SECTION is the index of that which the functions are in. */

@@ -38,7 +38,8 @@ static size_t cie_offset(struct table_writer *writer, uint32_t cie)
     return writer->kept_offset[slot];
 }
 
-/* The FDEs of FUNCTION, which stands at virtual address ADDR; of two that overlap the first counts. */
+/* The FDEs of FUNCTION, which stands at virtual address ADDR; of two that overlap the first
+ * counts. */
 static void put_function(struct table_writer *writer, const struct jit_function *function,
                          uint64_t addr)
 {

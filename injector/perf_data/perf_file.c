@@ -1,7 +1,7 @@
 /* See perf_file.h; the format stands in perf_format.h. */
 #include "injector/perf_data/perf_file.h"
 
-#include "injector/file_bytes.h"
+#include "injector/files/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/byte_cursor.h"
 
@@ -52,8 +52,9 @@ static int open_and_map(struct perf_file *file, struct findings *findings)
 {
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return failure(findings, "%s: can't open it: %s%s", file->path, strerror(errno),
-                       errno == ENOENT ? "; name another: perfjit inject -i FILE, perfjit check FILE" : "");
+        return failure(
+            findings, "%s: can't open it: %s%s", file->path, strerror(errno),
+            errno == ENOENT ? "; name another: perfjit inject -i FILE, perfjit check FILE" : "");
     int result = map_file(file, fd, findings);
     close(fd);
     return result;
@@ -161,7 +162,8 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* Where the events lay out their records differently, each record says by IDENTIFIER whose it is. */
+/* Where the events lay out their records differently, each record says by IDENTIFIER whose it
+ * is. */
 static int choose_layout(struct perf_file *file, struct findings *findings)
 {
     bool all_identify = true;
@@ -207,7 +209,8 @@ static int check_header(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* The data section may reach past the end of a file whose writer was killed: then what is there counts. */
+/* The data section may reach past the end of a file whose writer was killed: then what is there
+ * counts. */
 static int check_records(struct perf_file *file, struct findings *findings)
 {
     if (file->records.size == 0)
@@ -233,7 +236,8 @@ static bool overlap(const struct perf_section *a, const struct perf_section *b)
     return a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
-/* Whether what SECTION holds belongs to no other part of the file; TABLE is that of the features. */
+/* Whether what SECTION holds belongs to no other part of the file; TABLE is that of the
+ * features. */
 static bool is_free(const struct perf_file *file, const struct perf_section *section,
                     const struct perf_section *table)
 {
@@ -258,7 +262,8 @@ static size_t count_bits(const uint64_t *bits)
     return count;
 }
 
-/* Take the sections that are whole.  Returns how many are not; the first of these is *BROKEN, of bit *BROKEN_BIT. */
+/* Take the sections that are whole.  Returns how many are not; the first of these is *BROKEN, of
+ * bit *BROKEN_BIT. */
 static size_t take_features(struct perf_file *file, const uint64_t *bits,
                             const struct perf_section *table, unsigned *broken_bit,
                             struct perf_section *broken)
@@ -305,7 +310,8 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
 
 /* ---- All of it ---- */
 
-/* Whether SECTION stands in front of the records, where nothing is written anew, as the header is. */
+/* Whether SECTION stands in front of the records, where nothing is written anew, as the header
+ * is. */
 static bool is_in_front(const struct perf_file *file, const struct perf_section *section)
 {
     return section->size == 0 || (section->offset >= PERF_FILE_HEADER_BYTES &&

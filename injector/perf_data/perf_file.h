@@ -5,7 +5,7 @@
 #ifndef PERFJIT_PERF_FILE_H
 #define PERFJIT_PERF_FILE_H
 
-#include "injector/findings.h"
+#include "injector/findings/findings.h"
 #include "injector/perf_data/perf_features.h"
 
 #include <stdbool.h>
@@ -53,18 +53,18 @@ struct perf_file {
     size_t id_count;
     bool one_layout; /* all events lay out their records alike */
     struct perf_section records;
-    bool cut; /* the file ends before its records do, which has been reported */
-    bool
-        scattered; /* attributes or ids stand behind the records; perf inject -i - -o FILE does that since 6.12 */
+    bool cut;       /* the file ends before its records do, which has been reported */
+    bool scattered; /* attributes or ids stand behind the records; perf inject -i - -o FILE does
+                       that since 6.12 */
     struct perf_features features;
 };
 
-/* Open and map PATH, which must outlive FILE, and check everything but the records.  Returns 0, or -1
- * with the failure text set.  Release with perf_file_close in either case. */
+/* Open and map PATH, which must outlive FILE, and check everything but the records.  Returns 0, or
+ * -1 with the failure text set.  Release with perf_file_close in either case. */
 int perf_file_open(struct perf_file *file, const char *path, struct findings *findings);
 
-/* The same for a file that is in memory already, which must outlive FILE and is not released by perf_file_close.  Its
- * records may be compressed. */
+/* The same for a file that is in memory already, which must outlive FILE and is not released by
+ * perf_file_close.  Its records may be compressed. */
 int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data, size_t size,
                    struct findings *findings);
 
@@ -72,14 +72,15 @@ void perf_file_close(struct perf_file *file);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 
-/* The text of feature BIT, which must be one of those that are a text (u32 size, then the text with its NULs), without the
- * NULs; NULL if FILE does not have it. */
+/* The text of feature BIT, which must be one of those that are a text (u32 size, then the text with
+ * its NULs), without the NULs; NULL if FILE does not have it. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
 
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
 
-/* Whether some event is a tracepoint: perf trace, perf sched and others make their tables of these. */
+/* Whether some event is a tracepoint: perf trace, perf sched and others make their tables of
+ * these. */
 bool perf_file_has_tracepoints(const struct perf_file *file);
 
 /* Whether every event was recorded with -k CLOCKID. */

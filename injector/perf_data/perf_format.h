@@ -21,15 +21,18 @@
  *
  * After data: for each set feature bit, in order, a section; then, anywhere behind, their contents.
  *
- * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set, 8 bytes each:
+ * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set, 8
+ * bytes each:
  *     {pid,tid}&TID  time&TIME  id&ID  stream_id&STREAM_ID  {cpu,res}&CPU  id&IDENTIFIER
  * SAMPLE begins with
  *     id&IDENTIFIER  ip&IP  {pid,tid}&TID  time&TIME ...
  *
- * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if pid is ppid; misc bit 13: written
- *        by perf record for what ran already, an exec later than its fork: the child has nothing of its parent's
+ * FORK    8 u32 pid, 12 u32 ppid, 16 u32 tid, 20 u32 ptid, 24 u64 time; of a thread if
+ *         pid is ppid; misc bit 13: written by perf record for what ran already, an exec later than
+ *         its fork: the child has nothing of its parent's
  * EXIT    as FORK; of the thread tid
- * NAMESPACES 8 u32 pid, 12 u32 tid, 16 u64 nr, then nr times {u64 dev, u64 inode}: net, uts, ipc, pid, user, mnt, cgroup
+ * NAMESPACES 8 u32 pid, 12 u32 tid, 16 u64 nr, then nr times {u64 dev, u64 inode}: net, uts, ipc,
+ * pid, user, mnt, cgroup
  * COMM    8 u32 pid, 12 u32 tid, 16 comm, NUL-terminated, padded to 8; misc bit 13: by exec
  * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
  * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,
@@ -42,7 +45,8 @@
  * Feature sections: HOSTNAME, ARCH (what uname -m prints)
  *      0 u32 size, 4 text, NUL-terminated
  * CLOCK_DATA, of recordings with -k
- *      0 u32 version (1),  4 u32 clockid,  8 u64 wall clock and 16 u64 the clock CLOCKID, read at one moment, in ns
+ *      0 u32 version (1),  4 u32 clockid,  8 u64 wall clock and 16 u64 the clock CLOCKID,
+ *                             read at one moment, in ns
  *
  * A record is valid if its size is at least 8 and it lies inside its section.
  */

@@ -108,7 +108,8 @@ static int open_any(struct perf_input *input, const char *path, struct findings 
     return result;
 }
 
-/* The feature is only in the header of a recording that came to its end: the records tell in any case. */
+/* The feature is only in the header of a recording that came to its end: the records tell in any
+ * case. */
 static bool is_compressed(const struct perf_file *file)
 {
     struct perf_walk walk = perf_walk_begin(file);

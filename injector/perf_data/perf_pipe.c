@@ -1,9 +1,9 @@
 /* See perf_pipe.h. */
 #include "injector/perf_data/perf_pipe.h"
 
-#include "injector/interruption.h"
+#include "injector/files/interruption.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_plain.h"
 #include "jitdump/byte_cursor.h"
@@ -51,7 +51,8 @@ static uint64_t payload_bytes(const struct piped_record *record)
     return record->type == PERF_RECORD_AUXTRACE ? cursor_u64(&cursor) : 0;
 }
 
-/* The record at *AT, and *AT behind it.  Returns false at the end of the stream, and where it is cut: then *AT stays. */
+/* The record at *AT, and *AT behind it.  Returns false at the end of the stream, and where it is
+ * cut: then *AT stays. */
 static bool next_record(const struct memory_file *stream, size_t *at, struct piped_record *record)
 {
     size_t left = stream->size - *at;
@@ -229,8 +230,8 @@ static int write_tracing_data(const struct pipe_writer *writer, const uint8_t *c
            write_bytes(writer, contents, bytes) || write_bytes(writer, padding, padded - bytes);
 }
 
-/* The entries of the section are records but for their type.  perf 7 refuses one whose size is no multiple of 8, and
- * itself writes such entries into files. */
+/* The entries of the section are records but for their type.  perf 7 refuses one whose size is no
+ * multiple of 8, and itself writes such entries into files. */
 static int write_build_ids(const struct pipe_writer *writer, const uint8_t *contents, size_t bytes)
 {
     static const uint8_t padding[8];

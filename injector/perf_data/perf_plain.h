@@ -1,10 +1,10 @@
-/* A perf.data file that is made in memory of a recording in any other form: header, event ids, attributes, records,
- * features, in this order and with nothing between them.  The index of AUX traces is made anew, for their records have
- * moved. */
+/* A perf.data file that is made in memory of a recording in any other form: header, event ids,
+ * attributes, records, features, in this order and with nothing between them.  The index of AUX
+ * traces is made anew, for their records have moved. */
 #ifndef PERFJIT_PERF_PLAIN_H
 #define PERFJIT_PERF_PLAIN_H
 
-#include "injector/memory_file.h"
+#include "injector/files/memory_file.h"
 #include "injector/perf_data/perf_file.h"
 
 /* A perf_event_attr and its event ids, u64 each: views. */
@@ -20,7 +20,8 @@ struct perf_plain {
     struct memory_file traces; /* the index of AUX traces */
     uint64_t records_offset;
     bool without_rounds; /* leave out FINISHED_ROUND records */
-    uint64_t packed_bytes, unpacked_bytes; /* perf_unzip's: what went in so far, and what came out */
+    uint64_t packed_bytes,
+        unpacked_bytes; /* perf_unzip's: what went in so far, and what came out */
 };
 
 /* Begin with COUNT events.  This and the next three return 0, or -1 without memory. */

@@ -61,7 +61,8 @@ static int compare_id(const void *key, const void *entry)
     return id < other ? -1 : id > other;
 }
 
-/* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts differ. */
+/* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts
+ * differ. */
 static const struct sample_layout *layout_of(const struct perf_file *file,
                                              const struct perf_record *record)
 {
@@ -113,7 +114,8 @@ bool perf_record_time(const struct perf_file *file, const struct perf_record *re
     return true;
 }
 
-/* The NEEDED fields of the SAMPLE up to pid and tid.  Returns false if RECORD is none, or does not have them. */
+/* The NEEDED fields of the SAMPLE up to pid and tid.  Returns false if RECORD is none, or does not
+ * have them. */
 static bool read_sample(const struct perf_file *file, const struct perf_record *record,
                         uint64_t needed, uint64_t *ip, uint32_t *pid, uint32_t *tid)
 {

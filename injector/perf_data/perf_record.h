@@ -30,24 +30,27 @@ struct perf_map {
     uint64_t pgoff;
     const char *filename; /* in the record */
     bool data;            /* a mapping without PROT_EXEC */
-    bool
-        has_inode; /* the next three are known; else it is an MMAP, or memory, or has a build-id in their place */
+    bool has_inode; /* the next three are known; else it is an MMAP, or memory, or has a build-id in
+                       their place */
     uint32_t maj, min;
     uint64_t ino;
-    uint64_t generation; /* of the inode; 0: not told, as where perf made the record up from /proc */
-    uint32_t flags;      /* of mmap(2); 0 in an MMAP */
+    uint64_t
+        generation; /* of the inode; 0: not told, as where perf made the record up from /proc */
+    uint32_t flags; /* of mmap(2); 0 in an MMAP */
 };
 
 struct perf_walk perf_walk_begin(const struct perf_file *file);
 
-/* The next record into *RECORD.  Returns false at the end, and at damage, which is reported once. */
+/* The next record into *RECORD.  Returns false at the end, and at damage, which is reported
+ * once. */
 bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings);
 
 /* The time of a record, on perf's clock.  Returns false if it has none. */
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
-/* Whose sample it is, and where it hit (IP NULL: not asked).  Returns false if RECORD is no SAMPLE, or does not tell. */
+/* Whose sample it is, and where it hit (IP NULL: not asked).  Returns false if RECORD is no SAMPLE,
+ * or does not tell. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip);
 
@@ -63,11 +66,12 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map);
 
-/* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps has behind the names of files that are gone. */
+/* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps has behind the names of
+ * files that are gone. */
 size_t perf_map_name_length(const char *filename);
 
-/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file of its own: such as a
- * JIT may have made its arena of. */
+/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file of
+ * its own: such as a JIT may have made its arena of. */
 bool perf_map_is_memory(const struct perf_map *map);
 
 #endif

@@ -1,8 +1,8 @@
 /* Times on a profile's clock: which are some, and sums of them.
  *
- * What perf record --off-cpu (perf 6.2 and newer) has left at the end it writes as samples of the time ~0 << 32, so that
- * perf shows them behind all else.  Nothing happened then: such a time says neither when the recording ended nor when
- * code was there.
+ * What perf record --off-cpu (perf 6.2 and newer) has left at the end it writes as samples of the
+ * time ~0 << 32, so that perf shows them behind all else.  Nothing happened then: such a time says
+ * neither when the recording ended nor when code was there.
  */
 #ifndef PERFJIT_PERF_TIME_H
 #define PERFJIT_PERF_TIME_H

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <zstd.h>
 
-/* Samples pack 5 to 50 times, but 64 KiB of user stack, when they are all the same, 2300 times: little more than the time is left of
- * each.  Of no records, or of one again and again, zstd makes more than 10000 times, which would fill all memory from a few MB. */
+/* Samples pack 5 to 50 times, but 64 KiB of user stack, when they are all the same, 2300 times:
+ * little more than the time is left of each.  Of no records, or of one again and again, zstd makes
+ * more than 10000 times, which would fill all memory from a few MB. */
 enum { MAX_RATIO = 8000, MIB = 1 << 20, UNPACKED_AT_WILL = 256 * MIB };
 
 struct unzipper {

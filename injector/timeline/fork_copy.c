@@ -1,13 +1,14 @@
-/* What a forked child has of its parent's code, from the parent's timeline into the child's: see jit/heritage.h. */
+/* What a forked child has of its parent's code, from the parent's timeline into the child's: see
+ * process/heritage.h. */
 #include "injector/timeline/player.h"
 
-#include "injector/array.h"
-#include "injector/jit/code_copy.h"
+#include "injector/arrays/array.h"
+#include "injector/process/code_copy.h"
 
 #include <inttypes.h>
 
-/* As a hundred children have that each change the protection of forty thousand functions.  A recording of a few MB can
- * ask for the square of its size. */
+/* As a hundred children have that each change the protection of forty thousand functions.  A
+ * recording of a few MB can ask for the square of its size. */
 enum { MAX_COPIES = 1 << 22 };
 
 /* One hand-over: which functions have been copied. */

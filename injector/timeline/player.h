@@ -1,8 +1,9 @@
-/* The state of one process while its timeline is played: what timeline.c, remap.c and fork_copy.c share. */
+/* The state of one process while its timeline is played: what timeline.c, remap.c and fork_copy.c
+ * share. */
 #ifndef PERFJIT_PLAYER_H
 #define PERFJIT_PLAYER_H
 
-#include "injector/timeline/address_map.h"
+#include "injector/arrays/address_map.h"
 #include "injector/timeline/timeline.h"
 
 /* What has happened since the last sample and is not yet a change. */
@@ -51,11 +52,13 @@ int player_set_backed(struct player *player, uint64_t start, uint64_t end,
 /* Add a change whose time has passed. */
 int player_add_early_change(struct player *player, struct change change);
 
-/* remap.c: play mapping INDEX of the process; note whether FUNCTION, logged at TIME_NS, is foretold. */
+/* remap.c: play mapping INDEX of the process; note whether FUNCTION, logged at TIME_NS, is
+ * foretold. */
 int player_play_map(struct player *player, uint32_t index);
 void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t function);
 
-/* All has been played: put the maps that were made up late, and in which there was code, where they belong. */
+/* All has been played: put the maps that were made up late, and in which there was code, where they
+ * belong. */
 int player_place_late(struct player *player);
 
 /* fork_copy.c: give HEIR what it wants to know, and take what the process's own parent gave. */

@@ -1,20 +1,24 @@
 /* The profile's own mappings in a timeline: see timeline.h.
  *
- * A mapping over live JIT code is either the arena itself, logged again because the runtime flipped its protection or let it
- * grow, or something else that took the code's place.  munmap is not recorded, so it must be told by what is mapped:
+ * A mapping over live JIT code is either the arena itself, logged again because the runtime flipped
+ * its protection or let it grow, or something else that took the code's place.  munmap is not
+ * recorded, so it must be told by what is mapped:
  *
  *   memory by its name        the arena.  A JIT's memory has no other content to be mapped.
- *   a file                    the arena if it is the file that was there, with the same offset at the same address: a runtime that
- *                             maps its memory twice (W^X) has it in a file.  If nothing was recorded there before, the memory was not
- *                             executable yet when the code was logged, and is now: the arena, be it the program's own .data.  But
- *                             code with a stamp from before the process began may be an earlier program's, and from before the
- *                             recording, freed: of that only a file in /dev/shm and a deleted one are the arena.
+ *   a file                    the arena if it is the file that was there, with the same offset at
+ *                             the same address: a runtime that maps its memory twice (W^X) has it
+ *                             in a file.  If nothing was recorded there before, the memory was not
+ *                             executable yet when the code was logged, and is now: the arena, be it
+ *                             the program's own .data.  But code with a stamp from before the
+ *                             process began may be an earlier program's, and from before the
+ *                             recording, freed: of that only a file in /dev/shm and a deleted one
+ *                             are the arena.
  *   any other file            the end of the code.
  */
-#include "injector/jit/heritage.h"
+#include "injector/process/heritage.h"
 #include "injector/timeline/player.h"
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -41,7 +45,8 @@ static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
            strncmp(a->filename, b->filename, length) == 0;
 }
 
-/* Whether MAP, over live code, can't be but the memory that the code is in; BEFORE, or NULL, is what was mapped there. */
+/* Whether MAP, over live code, can't be but the memory that the code is in; BEFORE, or NULL, is
+ * what was mapped there. */
 static bool is_arena(const struct perf_map *map, const struct profile_map *before)
 {
     if (perf_map_is_memory(map))
@@ -100,7 +105,8 @@ static bool covers_live_code(const struct player *player, uint64_t start, uint64
     return range && range->start < end;
 }
 
-/* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment in between. */
+/* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment
+ * in between. */
 static int restore_part(struct player *player, uint32_t index, uint64_t start, uint64_t end)
 {
     const struct profile_map *map = &player->process->maps[index];
@@ -122,7 +128,8 @@ static int restore_part(struct player *player, uint32_t index, uint64_t start, u
     return 0;
 }
 
-/* Add again what mapping INDEX, whose record is dropped, covers and no earlier mapping of the same memory did. */
+/* Add again what mapping INDEX, whose record is dropped, covers and no earlier mapping of the same
+ * memory did. */
 static int restore_new_parts(struct player *player, uint32_t index)
 {
     const struct profile_map *map = &player->process->maps[index];
@@ -149,8 +156,9 @@ static int end_code(struct player *player, uint64_t start, uint64_t end)
     return player_end_moment(player) || address_map_clear(&player->owners, start, end) ? -1 : 0;
 }
 
-/* From when on the recording tells what the process maps: from its beginning, or, of one that was there before, from the first
- * sample.  What was executable before that, and still was then, perf record wrote down. */
+/* From when on the recording tells what the process maps: from its beginning, or, of one that was
+ * there before, from the first sample.  What was executable before that, and still was then, perf
+ * record wrote down. */
 static uint64_t maps_known_ns(const struct player *player)
 {
     uint64_t begin_ns = player->process->begin.time_ns;
@@ -162,7 +170,8 @@ void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t func
     player->process->log.functions[function].foretold = time_ns < maps_known_ns(player);
 }
 
-/* The end of the code in [START, END) that is foretold: no mapping was recorded there, and one of a file is now. */
+/* The end of the code in [START, END) that is foretold: no mapping was recorded there, and one of a
+ * file is now. */
 static int end_foretold(struct player *player, uint64_t start, uint64_t end)
 {
     struct address_place place;
@@ -211,8 +220,8 @@ static int note_late(struct player *player, uint32_t index)
     return 0;
 }
 
-/* A reader takes them where they stand in the file, between two rounds of records, and then they take the place of code that it
- * has got by then: perf has it back only when it is loaded anew. */
+/* A reader takes them where they stand in the file, between two rounds of records, and then they
+ * take the place of code that it has got by then: perf has it back only when it is loaded anew. */
 int player_place_late(struct player *player)
 {
     for (size_t i = 0; i < player->late_count; i++) {

@@ -1,8 +1,8 @@
 /* See timeline.h. */
 #include "injector/timeline/timeline.h"
 
-#include "injector/array.h"
-#include "injector/interruption.h"
+#include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
 #include "injector/timeline/player.h"
 
 #include <inttypes.h>
@@ -67,8 +67,9 @@ static int compare_addresses(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-/* Add the changes that give the moment's functions, BY_ADDRESS, what they still own of their addresses.  Each range is looked at
- * once: of functions that were loaded into one another each would look at all that are inside it. */
+/* Add the changes that give the moment's functions, BY_ADDRESS, what they still own of their
+ * addresses.  Each range is looked at once: of functions that were loaded into one another each
+ * would look at all that are inside it. */
 static int show_ranges(struct player *player, const uint32_t *by_address)
 {
     struct jit_function *functions = player->process->log.functions;
@@ -171,7 +172,8 @@ static uint32_t owner_at(const struct player *player, uint64_t addr)
     return range && range->start <= addr ? range->value : NO_IMAGE;
 }
 
-/* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the code_index. */
+/* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the
+ * code_index. */
 static bool is_repeated(const struct player *player, const struct jit_function *function)
 {
     struct address_place place;
@@ -186,8 +188,9 @@ static bool is_repeated(const struct player *player, const struct jit_function *
            memcmp(old->code, function->code, (size_t)function->size) == 0;
 }
 
-/* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not before they were mapped.
- * TIME_NS, if somebody else has them or had them: code that was unloaded, or not logged, may have run there. */
+/* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not
+ * before they were mapped. TIME_NS, if somebody else has them or had them: code that was unloaded,
+ * or not logged, may have run there. */
 static uint64_t alone_since(const struct player *player, const struct jit_function *function,
                             uint64_t time_ns)
 {
@@ -227,8 +230,8 @@ static bool was_sampled(const struct player *player, uint64_t since_ns, uint64_t
     return true;
 }
 
-/* A function that ran before it was logged, when a sample could hit it: it is there from that sample on.  All that
- * comes to light so between two samples has the same time, as a moment has. */
+/* A function that ran before it was logged, when a sample could hit it: it is there from that
+ * sample on.  All that comes to light so between two samples has the same time, as a moment has. */
 static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
 {
     struct jit_function *function = &player->process->log.functions[index];
@@ -254,7 +257,8 @@ static int add_loaded(struct player *player, uint32_t index)
     return 0;
 }
 
-/* The function that is there already goes on under the number by which the runtime speaks of it now. */
+/* The function that is there already goes on under the number by which the runtime speaks of it
+ * now. */
 static void renumber(struct jit_function *old, const struct jit_function *repeated)
 {
     old->code_index = repeated->code_index;
@@ -312,7 +316,8 @@ static int end_function(struct player *player, uint32_t index)
     return 0;
 }
 
-/* Whether OWNER is what dump number DUMP calls CODE_INDEX.  A child's dump goes on with its parent's numbers. */
+/* Whether OWNER is what dump number DUMP calls CODE_INDEX.  A child's dump goes on with its
+ * parent's numbers. */
 static bool owns_index(const struct player *player, uint32_t owner, uint32_t dump,
                        uint64_t code_index)
 {
@@ -351,10 +356,12 @@ static int move(struct player *player, const struct code_move *code_move)
                            code_move->function);
 }
 
-/* Owners of what an unload speaks of: unloads of everything, again and again, would ask all functions each time. */
+/* Owners of what an unload speaks of: unloads of everything, again and again, would ask all
+ * functions each time. */
 enum { MAX_ASKED = 1024 };
 
-/* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.  TOLD: a record said it. */
+/* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.
+ * TOLD: a record said it. */
 static int unload(struct player *player, const struct code_unload *code_unload, bool told)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
@@ -406,8 +413,8 @@ static int play_fork(struct player *player, const struct jit_fork *fork)
     return fork->heir ? player_hand_over(player, fork->heir) : 0;
 }
 
-/* perf keeps a process's maps when it execs; the code is dead.  All of the address space is, so that a few
- * ranges around it do. */
+/* perf keeps a process's maps when it execs; the code is dead.  All of the address space is, so
+ * that a few ranges around it do. */
 static int play_exec(struct player *player)
 {
     struct address_place place;
@@ -438,8 +445,9 @@ static struct life_moment map_moment(const struct profile_map *map)
     return (struct life_moment){map->time_ns, map->record.number};
 }
 
-/* What comes next, and when.  Of an event and a record of the same time the event comes first, as it does in the output.
- * What a dump says about the time before the life can only have been stamped too early. */
+/* What comes next, and when.  Of an event and a record of the same time the event comes first, as
+ * it does in the output. What a dump says about the time before the life can only have been stamped
+ * too early. */
 static enum step next_step(const struct player *player, const struct play_progress *progress,
                            uint64_t *time_ns)
 {

@@ -1,20 +1,22 @@
-/* Which function had which addresses when: a process's code events and mappings, played in time order.
+/* Which function had which addresses when: a process's code events and mappings, played in time
+ * order.
  *
- * perf shows for an address the newest mapping that covers it.  So the answer is a list of *changes*: from this
- * moment on, these addresses belong to that function (or to nobody, after an unload).  Nothing can be seen
- * between two samples, so all that happens between two of them is one moment: a run of functions that are
- * compiled one after the other becomes one change each at the same time, which the image plan joins into one
- * record.  A function that was replaced before a sample could hit it does not appear at all.
+ * perf shows for an address the newest mapping that covers it.  So the answer is a list of
+ * *changes*: from this moment on, these addresses belong to that function (or to nobody, after an
+ * unload).  Nothing can be seen between two samples, so all that happens between two of them is one
+ * moment: a run of functions that are compiled one after the other becomes one change each at the
+ * same time, which the image plan joins into one record.  A function that was replaced before a
+ * sample could hit it does not appear at all.
  *
- * The profile's own mappings take part.  A mapping of another file over JIT code ends that code.  An anonymous one over
- * live JIT code is the arena itself, logged again because the runtime flipped its protection or let it grow: such a
- * record would hide the code and is dropped, and if it also covers addresses that no earlier mapping did, those
- * parts are added again.
+ * The profile's own mappings take part.  A mapping of another file over JIT code ends that code.
+ * An anonymous one over live JIT code is the arena itself, logged again because the runtime flipped
+ * its protection or let it grow: such a record would hide the code and is dropped, and if it also
+ * covers addresses that no earlier mapping did, those parts are added again.
  */
 #ifndef PERFJIT_TIMELINE_H
 #define PERFJIT_TIMELINE_H
 
-#include "injector/jit/jit_process.h"
+#include "injector/process/jit_process.h"
 
 enum change_kind {
     CHANGE_FUNCTION, /* INDEX is the function */
@@ -36,8 +38,9 @@ struct timeline {
     size_t dropped_count, dropped_capacity;
 };
 
-/* Play PROCESS, and set the generation and visible members of its functions.  SAMPLE_TIMES_NS, ascending, are the
- * moments at which the profile looks.  Returns 0, or -1 without memory, with the failure text set. */
+/* Play PROCESS, and set the generation and visible members of its functions.  SAMPLE_TIMES_NS,
+ * ascending, are the moments at which the profile looks.  Returns 0, or -1 without memory, with the
+ * failure text set. */
 int timeline_play(struct timeline *timeline, struct jit_process *process,
                   const uint64_t *sample_times_ns, size_t sample_count, struct findings *findings);
 

@@ -1,6 +1,8 @@
-/* .eh_frame: the reader in both byte orders and address sizes, and jitdump_cfi_import, whose output must be sound.
+/* .eh_frame: the reader in both byte orders and address sizes, and jitdump_cfi_import, whose output
+ * must be sound.
  *
- * The first byte: bit 0 the byte order, bit 1 the address size, bits 2 to 4 how far off the section is taken to be. */
+ * The first byte: bit 0 the byte order, bit 1 the address size, bits 2 to 4 how far off the section
+ * is taken to be. */
 #include "jitdump/eh_frame.h"
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"

@@ -1,13 +1,15 @@
-/* A recording and a dump that is given by hand, through everything that perfjit inject does but writing ELF files.
+/* A recording and a dump that is given by hand, through everything that perfjit inject does but
+ * writing ELF files.
  *
- * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are made from. */
-#include "injector/check/sample_census.h"
-#include "injector/image/added_map.h"
+ * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are
+ * made from. */
+#include "injector/census/sample_census.h"
 #include "injector/image/unwind_table.h"
-#include "injector/image/unwinder_reset.h"
-#include "injector/jit/perf_map_source.h"
+#include "injector/merge/added_map.h"
+#include "injector/merge/perf_rewrite.h"
+#include "injector/merge/unwinder_reset.h"
 #include "injector/perf_data/perf_input.h"
-#include "injector/perf_data/perf_rewrite.h"
+#include "injector/perf_map/perf_map_source.h"
 #include "injector/timeline/timeline.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/process_script.h"

@@ -1,7 +1,8 @@
-/* The body of an INLINE_INFO record, in a dump that is sound otherwise: it is broken, or all that it says lies in it.
+/* The body of an INLINE_INFO record, in a dump that is sound otherwise: it is broken, or all that
+ * it says lies in it.
  *
  * The first byte: the byte order of the dump. */
-#include "injector/jit/jit_dump.h"
+#include "injector/dump/jit_dump.h"
 #include "jitdump/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 

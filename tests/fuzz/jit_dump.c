@@ -1,8 +1,8 @@
-/* A jitdump file: header, records, code log with unwind tables, timeline, image plan, tables, map records and, for one input
- * in 64, the ELF files. */
-#include "injector/image/added_map.h"
+/* A jitdump file: header, records, code log with unwind tables, timeline, image plan, tables, map
+ * records and, for one input in 64, the ELF files. */
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
+#include "injector/merge/added_map.h"
 #include "injector/timeline/timeline.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_dir.h"
@@ -78,7 +78,8 @@ static void put_map(struct run *run, uint64_t time_ns, uint64_t start, uint64_t 
         .record = {.offset = 100 + index, .number = index}};
 }
 
-/* The profile looks at each of the first events; and in the middle of all of them the memory of a function is mapped again. */
+/* The profile looks at each of the first events; and in the middle of all of them the memory of a
+ * function is mapped again. */
 static void make_profile(struct run *run)
 {
     const struct code_log *log = &run->process.log;

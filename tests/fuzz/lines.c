@@ -1,16 +1,16 @@
-/* Records of source lines and inlined calls with their loads, whatever their order: the tables that come of them, their debug
- * info, and what perfjit check says of them.
+/* Records of source lines and inlined calls with their loads, whatever their order: the tables that
+ * come of them, their debug info, and what perfjit check says of them.
  *
  * The input: pieces, the first byte of the input saying the byte order.  A piece is
  *
  *     0 u8  kind       0 to 2: a DEBUG_INFO, INLINE_INFO, DEBUG_INFO2; 3: a LOAD without a body
- *                      + 4: a LOAD of the same address follows;  + 8: the address is one step further on
- *     1 u16 bytes      of the record's body behind its address; of a LOAD: its code's size.  Little-endian
- *     3     the body
+ *                      + 4: a LOAD of the same address follows;  + 8: the address is one step
+ * further on 1 u16 bytes      of the record's body behind its address; of a LOAD: its code's size.
+ * Little-endian 3     the body
  */
 #include "injector/check/dump_survey.h"
-#include "injector/image/debug_image.h"
-#include "injector/jit/line_info.h"
+#include "injector/dwarf/debug_image.h"
+#include "injector/lines/line_info.h"
 #include "jitdump/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 

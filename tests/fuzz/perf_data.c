@@ -1,12 +1,13 @@
-/* A perf.data file or stream: read as plain, played into a profile with its processes and threads, and written again with
- * records added and left out.  What was written must be as good as what was read. */
-#include "injector/jit/dump_claim.h"
+/* A perf.data file or stream: read as plain, played into a profile with its processes and threads,
+ * and written again with records added and left out.  What was written must be as good as what was
+ * read. */
+#include "injector/claim/dump_claim.h"
+#include "injector/host/recording_host.h"
+#include "injector/merge/perf_rewrite.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
-#include "injector/perf_data/perf_rewrite.h"
-#include "injector/perf_data/recording_host.h"
-#include "injector/perf_data/thread_list.h"
+#include "injector/recording/thread_list.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <fcntl.h>

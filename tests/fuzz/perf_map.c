@@ -1,4 +1,5 @@
-/* A perf map: what perfmap_parse makes of any text has no overlaps, and each entry is found where it is. */
+/* A perf map: what perfmap_parse makes of any text has no overlaps, and each entry is found where
+ * it is. */
 #include "perfmap/perfmap.h"
 #include "tests/fuzz/fuzz_target.h"
 

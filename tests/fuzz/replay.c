@@ -1,6 +1,8 @@
-/* Give a fuzz target the files that are named, and all files in the directories that are: replay FILE|DIR...
+/* Give a fuzz target the files that are named, and all files in the directories that are: replay
+ * FILE|DIR...
  *
- * A file called *.hex holds an input as text: a line that says what it was, behind a #, then its bytes in pairs of digits. */
+ * A file called *.hex holds an input as text: a line that says what it was, behind a #, then its
+ * bytes in pairs of digits. */
 #include "tests/fuzz/fuzz_target.h"
 
 #include <ftw.h>
@@ -10,7 +12,8 @@
 static const char hex_digits[] = "0123456789abcdef";
 static size_t replayed;
 
-/* Turn the SIZE bytes of text into what they stand for, in place.  Returns how many bytes that is. */
+/* Turn the SIZE bytes of text into what they stand for, in place.  Returns how many bytes that is.
+ */
 static size_t from_hex(uint8_t *bytes, size_t size)
 {
     size_t count = 0, digits = 0;

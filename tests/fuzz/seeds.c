@@ -3,12 +3,12 @@
  *     DIR/jit_dump      the dumps, which producers wrote
  *     DIR/eh_frame      the unwind tables in them, behind a byte of 0
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
- *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind them
- *     DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream, compressed, cut
- *     DIR/injection     such a recording with a dump of its process; scripts of both
+ *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind
+ * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
+ * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
  */
-#include "injector/jit/jit_dump.h"
+#include "injector/dump/jit_dump.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
@@ -85,7 +85,8 @@ static void begin_pieces(bool big_endian)
     dump_begin(&line_dump, big_endian, JITHEADER_BYTES);
 }
 
-/* The last record of line_dump, from START on, without what the target makes: prefix and address. */
+/* The last record of line_dump, from START on, without what the target makes: prefix and address.
+ */
 static void put_piece(uint8_t kind, size_t start)
 {
     const size_t skipped = JR_PREFIX_BYTES + 8;
@@ -334,8 +335,9 @@ static void put_step(struct byte_sink *sink, uint32_t what, uint8_t whose, uint8
     sink_u8(sink, how);
 }
 
-/* Scripts (process_script.h): LOADS loads, as many moves and unloads, a second header, and this again; children of which
- * one was forked before and one behind the header, and that are logged in the same dump. */
+/* Scripts (process_script.h): LOADS loads, as many moves and unloads, a second header, and this
+ * again; children of which one was forked before and one behind the header, and that are logged in
+ * the same dump. */
 static void put_script(uint8_t loads, bool with_tables)
 {
     uint8_t script[2 + 4 * SCRIPT_STEPS];

@@ -8,7 +8,7 @@
 #ifndef PERFJIT_TEST_AARCH64_FAULTS_H
 #define PERFJIT_TEST_AARCH64_FAULTS_H
 
-#include "injector/jit/jit_dump.h"
+#include "injector/dump/jit_dump.h"
 #include "jitdump/cfi_arch.h"
 #include "tests/unit/scratch.h"
 

@@ -1,12 +1,13 @@
 /* The unwind tables of aarch64 code, at every instruction.
  *
- * aarch64_frames, a program for aarch64 whose functions have frames of every kind, runs step by step under qemu
- * (aarch64_trace.h over qemu_stub.h) and writes its dump with libjitdump.  perfjit makes ELF files of the dump, in both
- * layouts, and elfutils reads them (single_step_tables.h).  At each step the whole chain of calls is unwound
- * (aarch64_unwind.h): CFA, return address and all registers that a function must preserve are compared with what they
- * really were.
+ * aarch64_frames, a program for aarch64 whose functions have frames of every kind, runs step by
+ * step under qemu (aarch64_trace.h over qemu_stub.h) and writes its dump with libjitdump.  perfjit
+ * makes ELF files of the dump, in both layouts, and elfutils reads them (single_step_tables.h).  At
+ * each step the whole chain of calls is unwound (aarch64_unwind.h): CFA, return address and all
+ * registers that a function must preserve are compared with what they really were.
  *
- * That the comparison sees something is shown with tables that are wrong in one place (aarch64_faults.h). */
+ * That the comparison sees something is shown with tables that are wrong in one place
+ * (aarch64_faults.h). */
 #include "tests/unit/aarch64_faults.h"
 #include "tests/unit/aarch64_unwind.h"
 #include "tests/unit/single_step_coverage.h"
@@ -218,7 +219,8 @@ static void test_everything_was_visited(void **state)
     assert_int_equal(covered.reachable, covered.boundaries);
 }
 
-/* Tables in which operand NUMBER of each function is wrong: each function must be found.  Returns in how many it is. */
+/* Tables in which operand NUMBER of each function is wrong: each function must be found.  Returns
+ * in how many it is. */
 static size_t check_faults(const struct jit_dump *dump, size_t number)
 {
     struct faults faults;

@@ -8,7 +8,7 @@
 #ifndef PERFJIT_TEST_AARCH64_TRACE_H
 #define PERFJIT_TEST_AARCH64_TRACE_H
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 #include "jitdump/cfi.h"
 #include "tests/unit/qemu_stub.h"
 

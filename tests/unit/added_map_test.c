@@ -1,5 +1,5 @@
 /* From changes to maps, and from maps to the records that perf reads. */
-#include "injector/image/added_map.h"
+#include "injector/merge/added_map.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -60,8 +60,9 @@ static void make_maps(void)
     make_maps_for(&no_threads, RESET_NEVER);
 }
 
-/* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for a part of a map,
- * c and r for the process that forks and comes back, C for one that execs; "@tid" if another than the main thread speaks. */
+/* The maps as "time:start-end=kind index, ..." with i for an image's code, t for its tables, m for
+ * a part of a map, c and r for the process that forks and comes back, C for one that execs; "@tid"
+ * if another than the main thread speaks. */
 static void assert_maps(const char *expected)
 {
     static const char kinds[] = {
@@ -411,7 +412,8 @@ static void test_record_of_an_image_carries_its_build_id(void **state)
     close_fixture();
 }
 
-/* perf's unwinders want one start - pgoff for all records of a file, those of its tables included. */
+/* perf's unwinders want one start - pgoff for all records of a file, those of its tables included.
+ */
 static void test_all_records_of_an_image_say_one_base(void **state)
 {
     const struct added_map maps[] = {{1, 0x10000, 0x10040, 0, 4712, CHANGE_FUNCTION, 0, 0},

@@ -1,5 +1,5 @@
 /* The address map against an array with one entry for each address. */
-#include "injector/timeline/address_map.h"
+#include "injector/arrays/address_map.h"
 
 #include "tests/unit/scratch.h"
 
@@ -15,7 +15,8 @@ static void model_set(struct model *model, uint64_t start, uint64_t end, uint32_
         model->owner[addr] = value;
 }
 
-/* The map's ranges, from first to last, are sorted, disjoint and not empty, and say what the model says. */
+/* The map's ranges, from first to last, are sorted, disjoint and not empty, and say what the model
+ * says. */
 static void assert_same(const struct address_map *map, const struct model *model)
 {
     struct address_place place;

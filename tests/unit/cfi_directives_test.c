@@ -1,4 +1,5 @@
-/* The builder: widths of advances, large code, blocks, errors that stick, and the layout that perf reads. */
+/* The builder: widths of advances, large code, blocks, errors that stick, and the layout that perf
+ * reads. */
 #include "jitdump/cfi.h"
 
 #include <errno.h>
@@ -55,17 +56,18 @@ static int64_t signed_at(const struct jitdump_unwind *unwind, uint64_t offset)
 /* Byte for byte what perf reads: .eh_frame, terminator, then the header with its table. */
 static void test_bytes_of_a_small_function(void **state)
 {
-    static const uint8_t expected[] = {
-        /* CIE */
-        0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
-        /* FDE: code_addr is 16 + 0x20 bytes before its pc_begin */
-        0x14, 0, 0, 0, 0x1c, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 9, 0, 0, 0, 0, 0x41, 0x0e, 16, 0x83,
-        2, 0, 0,
-        /* terminator, padded */
-        0, 0, 0, 0, 0, 0, 0, 0,
-        /* header: .eh_frame is 0x38 + 4 bytes before here, one FDE, its code 0x48 before, it 0x20 */
-        1, 0x1b, 3, 0x3b, 0xc4, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0xb8, 0xff, 0xff, 0xff, 0xe0, 0xff,
-        0xff, 0xff};
+    static const uint8_t expected[] = {/* CIE */
+                                       0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1,
+                                       0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+                                       /* FDE: code_addr is 16 + 0x20 bytes before its pc_begin */
+                                       0x14, 0, 0, 0, 0x1c, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 9, 0,
+                                       0, 0, 0, 0x41, 0x0e, 16, 0x83, 2, 0, 0,
+                                       /* terminator, padded */
+                                       0, 0, 0, 0, 0, 0, 0, 0,
+                                       /* header: .eh_frame is 0x38 + 4 bytes before here, one FDE,
+                                          its code 0x48 before, it 0x20 */
+                                       1, 0x1b, 3, 0x3b, 0xc4, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0xb8,
+                                       0xff, 0xff, 0xff, 0xe0, 0xff, 0xff, 0xff};
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     (void)state;
     jitdump_cfi_def_cfa_offset(cfi, 1, 16);

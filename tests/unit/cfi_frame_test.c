@@ -66,7 +66,8 @@ static void test_rows(void **state)
     }
 }
 
-/* Whether the epilogue ends the code is known early with a block and late without: no difference. */
+/* Whether the epilogue ends the code is known early with a block and late without: no difference.
+ */
 static void test_a_block_of_the_whole_code_is_the_default(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* jitdump_cfi_import: what compilers make, what the builder itself made, and what nobody should make. */
+/* jitdump_cfi_import: what compilers make, what the builder itself made, and what nobody should
+ * make. */
 #include "jitdump/cfi.h"
 
 #include <elf.h>
@@ -39,7 +40,8 @@ static size_t count_cies(const struct rows_table *table)
     return count;
 }
 
-/* A section that says: 16 bytes at 0x1000, 16 at 0x1010, 32 at 0x1040; SECTION_ADDR is where it is right. */
+/* A section that says: 16 bytes at 0x1000, 16 at 0x1010, 32 at 0x1040; SECTION_ADDR is where it is
+ * right. */
 enum { SECTION_ADDR = 0x1060, FIRST = 0x1000 };
 
 static struct jitdump_unwind three_functions(struct jitdump_cfi *cfi)
@@ -61,7 +63,8 @@ static int import(struct jitdump_cfi *cfi, const struct jitdump_unwind *from, ui
                               SECTION_ADDR, code_addr, code_size);
 }
 
-/* Import of [CODE_ADDR, CODE_ADDR + CODE_SIZE) out of three_functions gives EXPECTED rows, or is RESULT. */
+/* Import of [CODE_ADDR, CODE_ADDR + CODE_SIZE) out of three_functions gives EXPECTED rows, or is
+ * RESULT. */
 static void assert_imports(uint64_t code_addr, uint64_t code_size, int result, const char *expected)
 {
     struct jitdump_cfi *source = jitdump_cfi_new(JITDUMP_X86_64);
@@ -193,7 +196,8 @@ static void test_directives_do_not_change_what_was_imported(void **state)
 
 /* ---- What a writer of another style makes ---- */
 
-/* Absolute pointers, version 3, a personality, an LSDA, code in units of 4; and FLAG, a letter, or 0. */
+/* Absolute pointers, version 3, a personality, an LSDA, code in units of 4; and FLAG, a letter, or
+ * 0. */
 static size_t foreign_section(uint8_t *bytes, size_t capacity, char flag)
 {
     struct byte_sink sink = byte_sink_over(bytes, capacity);
@@ -412,7 +416,8 @@ static void test_broken_bytes_are_explained(void **state)
 
 /* ---- Growth ---- */
 
-/* A section under way, in memory enough for all of them; one FDE of 16 bytes of code behind the other. */
+/* A section under way, in memory enough for all of them; one FDE of 16 bytes of code behind the
+ * other. */
 struct section {
     struct byte_sink sink;
     uint64_t fde_count;
@@ -445,7 +450,8 @@ static void put_fde(struct section *section, size_t cie)
     sink_zeros(&section->sink, 4);
 }
 
-/* Many functions that share a CIE, which is as long as they are many; now and then another stands between. */
+/* Many functions that share a CIE, which is as long as they are many; now and then another stands
+ * between. */
 static void put_long_cie(struct section *section, size_t n)
 {
     size_t cies[2] = {put_cie(section, n * 3, 8), put_cie(section, n * 3, 16)};
@@ -499,7 +505,8 @@ static void test_time_grows_with_size(void **state)
     }
 }
 
-/* An FDE's CIE is an entry, not some bytes in one that look like a CIE: each could be another, and as long as the section. */
+/* An FDE's CIE is an entry, not some bytes in one that look like a CIE: each could be another, and
+ * as long as the section. */
 static void test_a_cie_is_an_entry(void **state)
 {
     uint8_t bytes[256];

@@ -14,7 +14,8 @@ static char folder[] = "/tmp/cfi_oracle.XXXXXX";
 
 /* ---- Helpers ---- */
 
-/* Returns false if there is no assembler for TEST: clang is wanted for aarch64 alone, and optional. */
+/* Returns false if there is no assembler for TEST: clang is wanted for aarch64 alone, and optional.
+ */
 static bool assemble(const struct cfi_case *test, const char *source, const char *object)
 {
     bool x86 = test->arch == JITDUMP_X86_64;

@@ -1,6 +1,6 @@
-/* Real unwinding: canonical x86-64 frames in executable memory, their .eh_frame registered with libgcc, and
- * _Unwind_Backtrace called from below them.  Not only the chain of callers must be right, but the registers
- * that each frame has saved too. */
+/* Real unwinding: canonical x86-64 frames in executable memory, their .eh_frame registered with
+ * libgcc, and _Unwind_Backtrace called from below them.  Not only the chain of callers must be
+ * right, but the registers that each frame has saved too. */
 #include "jitdump/cfi.h"
 
 #include <setjmp.h>
@@ -79,7 +79,8 @@ static void put_epilogue(struct byte_sink *code, const struct jitdump_frame *fra
     sink_u8(code, 0xc3);
 }
 
-/* mov REG, VALUE, for REG in the saved ones: so that each frame leaves a mark for the next one to save. */
+/* mov REG, VALUE, for REG in the saved ones: so that each frame leaves a mark for the next one to
+ * save. */
 static void put_marks(struct byte_sink *code, const struct jitdump_frame *frame, uint32_t mark)
 {
     for (uint32_t i = 0; i < frame->saved_count; i++) {

@@ -1,6 +1,6 @@
 /* The machine's own clocks, as they are read. */
-#include "injector/jit/clock_live.h"
-#include "injector/jit/perf_clock.h"
+#include "injector/clock/clock_live.h"
+#include "injector/clock/perf_clock.h"
 #include "tests/unit/scratch.h"
 
 #include <sys/prctl.h>

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_CLOCK_WORLD_H
 #define PERFJIT_TEST_CLOCK_WORLD_H
 
-#include "injector/jit/jit_clock.h"
+#include "injector/clock/jit_clock.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"

@@ -1,5 +1,5 @@
 /* What becomes of a dump's records: functions, events in time order, and findings. */
-#include "injector/jit/code_log.h"
+#include "injector/code/code_log.h"
 
 #include "tests/unit/dump_builder.h"
 
@@ -298,7 +298,8 @@ static void test_unwinding_info_is_noticed_even_if_empty(void **state)
     release(&fixture);
 }
 
-/* Twenty loads, the file cut at every byte: what stands in front of the cut counts, and the cut is told. */
+/* Twenty loads, the file cut at every byte: what stands in front of the cut counts, and the cut is
+ * told. */
 static void test_cut_at_every_byte_keeps_what_stands_before_it(void **state)
 {
     size_t boundaries[21];
@@ -393,7 +394,8 @@ static void put_header(uint32_t pid, bool big_endian, uint64_t flags)
     sink_bytes(&built.sink, other.bytes, other.sink.size);
 }
 
-/* Functions end at the time of the first event behind the header, and a dump before this one in the log has no part in it. */
+/* Functions end at the time of the first event behind the header, and a dump before this one in the
+ * log has no part in it. */
 static void test_second_header_ends_what_was_logged_before(void **state)
 {
     struct fixture fixture;

@@ -1,7 +1,8 @@
-/* Source lines and inlined calls, from the records of a dump into an ELF file, and read back with libdw. */
+/* Source lines and inlined calls, from the records of a dump into an ELF file, and read back with
+ * libdw. */
 #include "injector/image/elf_image.h"
 
-#include "injector/image/source_path.h"
+#include "injector/dwarf/source_path.h"
 #include "tests/unit/line_builder.h"
 #include "tests/unit/process_builder.h"
 

@@ -1,7 +1,8 @@
-/* The thread that goes through a dump ahead of the walk: all of the records, and nothing of the holes. */
+/* The thread that goes through a dump ahead of the walk: all of the records, and nothing of the
+ * holes. */
 #include "tests/unit/dump_builder.h"
 
-#include "injector/jit/dump_ahead.h"
+#include "injector/dump/dump_ahead.h"
 
 #include <sys/mman.h>
 

@@ -6,7 +6,8 @@
 
 /* ---- Which file ---- */
 
-/* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one second.  The recording takes three. */
+/* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one
+ * second.  The recording takes three. */
 static void put_other_file(uint32_t pid, uint64_t first)
 {
     struct stat status;
@@ -94,8 +95,9 @@ static pid_t start_service(void)
     return child;
 }
 
-/* A dump of such a process, which belongs to OWNER, in a recording that does not tell which file was mapped; the header was written
- * AGE_NS before the mapping.  Returns what jit_processes_read does. */
+/* A dump of such a process, which belongs to OWNER, in a recording that does not tell which file
+ * was mapped; the header was written AGE_NS before the mapping.  Returns what jit_processes_read
+ * does. */
 static int read_service(uid_t owner, uint64_t age_ns)
 {
     char path[128];
@@ -337,8 +339,8 @@ static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
 }
 
-/* No copy was written after the recording, nor does what perf record --off-cpu has left, with a time behind all
- * times, make that longer. */
+/* No copy was written after the recording, nor does what perf record --off-cpu has left, with a
+ * time behind all times, make that longer. */
 static void test_left_over_samples_do_not_make_the_recording_longer(void **state)
 {
     (void)state;
@@ -349,7 +351,8 @@ static void test_left_over_samples_do_not_make_the_recording_longer(void **state
     assert_refused(NULL, FINDING_DUMP_REPLACED);
 }
 
-/* Two runtimes in a process, each with a directory of its own; of one of their dumps the recording lost the mapping. */
+/* Two runtimes in a process, each with a directory of its own; of one of their dumps the recording
+ * lost the mapping. */
 static void test_a_second_given_dump_of_the_process(void **state)
 {
     static const struct perf_map_options no_perf_maps = {.only_given = true};

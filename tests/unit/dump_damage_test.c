@@ -1,9 +1,10 @@
-/* A dump of twenty records that is cut at each of its bytes, and one in which each of its bits is flipped: every function in
- * front of the damage is there, and the damage is told.  So is every function behind it, unless an id or a size is damaged.
+/* A dump of twenty records that is cut at each of its bytes, and one in which each of its bits is
+ * flipped: every function in front of the damage is there, and the damage is told.  So is every
+ * function behind it, unless an id or a size is damaged.
  *
- * What can't be told is what the format has no second copy of: a time, an address, an id of a process, a name and code are
- * what they are.  `checked` says for each byte which it is. */
-#include "injector/jit/code_log.h"
+ * What can't be told is what the format has no second copy of: a time, an address, an id of a
+ * process, a name and code are what they are.  `checked` says for each byte which it is. */
+#include "injector/code/code_log.h"
 
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
@@ -89,7 +90,8 @@ static void inlines(uint64_t number)
     dump_end_record(&built, start);
 }
 
-/* The tables of the function that is loaded next.  They are made for this machine: in the other byte order, a gap. */
+/* The tables of the function that is loaded next.  They are made for this machine: in the other
+ * byte order, a gap. */
 static void tables(uint64_t code_size)
 {
     if (built.sink.big_endian) {
@@ -214,7 +216,8 @@ static size_t record_of(size_t offset)
 
 /* ---- Cuts ---- */
 
-/* Nothing tells of records that were never begun; and zeros, as which a LOAD begins, are room that was never used. */
+/* Nothing tells of records that were never begun; and zeros, as which a LOAD begins, are room that
+ * was never used. */
 static bool can_be_told(size_t cut)
 {
     bool begun = false;
@@ -265,8 +268,9 @@ static void test_a_cut_costs_what_is_behind_it(void **state)
 
 /* ---- Flips ---- */
 
-/* Bytes of a record in which no bit can be wrong without being noticed.  mask: but for these bits of the first one.
- * upper: the upper bytes of a number, which stand there in a little-endian file. */
+/* Bytes of a record in which no bit can be wrong without being noticed.  mask: but for these bits
+ * of the first one. upper: the upper bytes of a number, which stand there in a little-endian file.
+ */
 struct field {
     uint32_t id;
     size_t from, to;

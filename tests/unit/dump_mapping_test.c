@@ -1,8 +1,8 @@
-/* A dump that is read while its process goes on: each pass sees the same, and all that had returned before.  And one that is cut while
- * it is read. */
+/* A dump that is read while its process goes on: each pass sees the same, and all that had returned
+ * before.  And one that is cut while it is read. */
 #include "tests/unit/jitdump_test.h"
 
-#include "injector/jit/jit_dump.h"
+#include "injector/dump/jit_dump.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,7 +81,8 @@ static void test_read_while_written(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
-/* Where a whole page is cut away there is SIGBUS, by which the command notices; within a page there would be zeros. */
+/* Where a whole page is cut away there is SIGBUS, by which the command notices; within a page there
+ * would be zeros. */
 static void test_a_cut_within_the_last_page_changes_nothing(void **state)
 {
     static const uint8_t bytes[5000] = {0x90};

@@ -1,6 +1,6 @@
 /* What dumps are called, and which mappings of other names are looked into. */
-#include "injector/jit/dump_name.h"
-#include "injector/jit/dump_probe.h"
+#include "injector/claim/dump_probe.h"
+#include "injector/dump/dump_name.h"
 
 #include "tests/unit/scratch.h"
 

@@ -1,5 +1,6 @@
-/* Whether a file is what a process mapped: device, inode, generation and age; header and mapping. */
-#include "injector/jit/dump_origin.h"
+/* Whether a file is what a process mapped: device, inode, generation and age; header and mapping.
+ */
+#include "injector/claim/dump_origin.h"
 
 #include "tests/unit/dump_builder.h"
 
@@ -50,7 +51,8 @@ static void test_an_mmap_without_inode_says_nothing(void **state)
     assert_identity(map, dump_of(7, true, 5, 0), FILE_UNKNOWN);
 }
 
-/* perf makes up records of what was mapped before it came from /proc, which has no generations; tmpfs does not tell its own. */
+/* perf makes up records of what was mapped before it came from /proc, which has no generations;
+ * tmpfs does not tell its own. */
 static void test_without_generations_the_file_is_as_old_as_the_recording(void **state)
 {
     (void)state;
@@ -61,7 +63,8 @@ static void test_without_generations_the_file_is_as_old_as_the_recording(void **
     assert_identity(map_of(7, 5), dump_of(7, false, 0, 0), FILE_SAME);
 }
 
-/* The time at which perf.data was written may be wrong, as that of a copy: it proves no other file, but leaves doubt. */
+/* The time at which perf.data was written may be wrong, as that of a copy: it proves no other file,
+ * but leaves doubt. */
 static void test_what_is_proven(void **state)
 {
     struct dump_origin without = {.recorded_wall_ns = UINT64_MAX, .written_wall_ns = 1000 * SEC};

@@ -1,9 +1,10 @@
-/* The bytes of an input file: whoever else may write it can't change what was read; one's own is not copied.  And line tables
- * of a mapped dump whose pages turn to zeros between the check and the use, as they do when its process cuts it. */
-#include "injector/file_bytes.h"
+/* The bytes of an input file: whoever else may write it can't change what was read; one's own is
+ * not copied.  And line tables of a mapped dump whose pages turn to zeros between the check and the
+ * use, as they do when its process cuts it. */
+#include "injector/files/file_bytes.h"
 
-#include "injector/jit/code_log.h"
-#include "injector/jit/line_table.h"
+#include "injector/code/code_log.h"
+#include "injector/lines/line_table.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/scratch.h"
 

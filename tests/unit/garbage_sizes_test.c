@@ -1,5 +1,5 @@
-/* Structs that say their size: one that was never set is refused, and what lies behind the struct is not looked at.  Each struct
- * ends where its page does, and the next page can't be read. */
+/* Structs that say their size: one that was never set is refused, and what lies behind the struct
+ * is not looked at.  Each struct ends where its page does, and the next page can't be read. */
 #include "tests/unit/either_library.h"
 
 #include <sys/mman.h>

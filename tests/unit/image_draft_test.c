@@ -250,8 +250,9 @@ static void test_function_that_no_sample_could_hit(void **state)
     assert_same_file(0, dir_fd, &draft, false);
 }
 
-/* A neighbourhood ends where it gets too long, even if two functions share addresses there.  The child's and the parent's, which are in
- * one dump, make as many in the same place as the parent's alone. */
+/* A neighbourhood ends where it gets too long, even if two functions share addresses there.  The
+ * child's and the parent's, which are in one dump, make as many in the same place as the parent's
+ * alone. */
 static void test_other_functions_in_the_same_place(void **state)
 {
     const uint64_t step = UINT64_C(16) << 20, first = 0x40000000, next = first + 63 * step;

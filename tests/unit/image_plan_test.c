@@ -1,5 +1,5 @@
 /* Which functions share an image, and where they stand in it. */
-#include "injector/image/image_plan.h"
+#include "injector/plan/image_plan.h"
 
 #include "tests/unit/process_builder.h"
 
@@ -395,7 +395,8 @@ static void test_random_functions_lie_in_one_image_each_without_overlap(void **s
     }
 }
 
-/* Two functions that share addresses are alone in their images; the others make one for each run between them. */
+/* Two functions that share addresses are alone in their images; the others make one for each run
+ * between them. */
 static void test_images_apart_do_not_reach_over_each_other(void **state)
 {
     (void)state;
@@ -440,8 +441,8 @@ static void test_images_apart_see_a_long_function(void **state)
         assert_holds_alone(i, i);
 }
 
-/* Random functions with 64 bytes between them, most of them used once more: no image contains an address of another one's
- * function, but for the owners of the same addresses. */
+/* Random functions with 64 bytes between them, most of them used once more: no image contains an
+ * address of another one's function, but for the owners of the same addresses. */
 static void test_random_images_apart(void **state)
 {
     unsigned random = 7;

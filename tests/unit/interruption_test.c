@@ -1,5 +1,5 @@
 /* What happens to a run from outside: signals, and files that are cut while they are mapped. */
-#include "injector/interruption.h"
+#include "injector/files/interruption.h"
 #include "injector/timeline/timeline.h"
 #include "tests/unit/process_builder.h"
 

@@ -1,4 +1,5 @@
-/* From a dump's timestamps to the profile's: CPU cycles, flags that lie, and stamps that are no times. */
+/* From a dump's timestamps to the profile's: CPU cycles, flags that lie, and stamps that are no
+ * times. */
 #include "tests/unit/clock_world.h"
 
 /* ---- Cycles ---- */
@@ -85,7 +86,8 @@ static void test_flagged_cycles_that_are_nanoseconds(void **state)
     }
 }
 
-/* The profile's own clock would do as well, but for the header: the dump was opened when it was mapped. */
+/* The profile's own clock would do as well, but for the header: the dump was opened when it was
+ * mapped. */
 static void test_flagged_cycles_that_are_another_clock_than_the_profile(void **state)
 {
     (void)state;
@@ -143,7 +145,8 @@ static void test_wall_clock_stamps(void **state)
     }
 }
 
-/* CLOCK_MONOTONIC_RAW runs beside CLOCK_MONOTONIC: so many ms that no process was born so early, or a few only. */
+/* CLOCK_MONOTONIC_RAW runs beside CLOCK_MONOTONIC: so many ms that no process was born so early, or
+ * a few only. */
 static void test_stamps_of_a_clock_close_by(void **state)
 {
     static const uint64_t ahead[] = {61 * MS, 3 * SEC, 0 - 61 * MS, 0 - 3 * SEC};
@@ -264,7 +267,8 @@ static void test_stamps_that_count_records(void **state)
 
 /* ---- The formulas ---- */
 
-/* ns = zero + cycles * mult / 2^shift, in 128 bits; a short counter's missing bits come from the base. */
+/* ns = zero + cycles * mult / 2^shift, in 128 bits; a short counter's missing bits come from the
+ * base. */
 static uint64_t expected_ns(const struct time_conv *conv, uint64_t cycles)
 {
     if (conv->short_counter) { /* the first value at or behind the base with these low bits */

@@ -248,7 +248,8 @@ static void test_a_dump_that_was_deleted_was_mapped_all_the_same(void **state)
     end_world();
 }
 
-/* Two JITs in one process, each with a dump in a directory of its own: the other's mapping is nearer to the header's time. */
+/* Two JITs in one process, each with a dump in a directory of its own: the other's mapping is
+ * nearer to the header's time. */
 static void test_the_mapping_of_another_dump_of_the_same_name(void **state)
 {
     char path[128];
@@ -269,7 +270,8 @@ static void test_the_mapping_of_another_dump_of_the_same_name(void **state)
 
 /* ---- The clocks now ---- */
 
-/* 100 s after the exit perf's clock is DRIFTED ns further ahead of CLOCK_MONOTONIC than by the header. */
+/* 100 s after the exit perf's clock is DRIFTED ns further ahead of CLOCK_MONOTONIC than by the
+ * header. */
 static void machine_after(uint64_t drifted)
 {
     machine_knows(CLOCK_KIND_MONOTONIC, EXIT + 100 * SEC);

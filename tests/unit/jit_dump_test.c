@@ -227,7 +227,8 @@ static void test_record_shorter_than_its_prefix_is_a_cut(void **state)
     }
 }
 
-/* Twenty records of all kinds; where each begins, and where the last one ends, goes to BOUNDARIES. */
+/* Twenty records of all kinds; where each begins, and where the last one ends, goes to BOUNDARIES.
+ */
 static void build_twenty(bool big_endian, size_t boundaries[21])
 {
     dump_begin(&built, big_endian, JITHEADER_BYTES);
@@ -247,8 +248,8 @@ static void build_twenty(bool big_endian, size_t boundaries[21])
     boundaries[20] = built.sink.size;
 }
 
-/* Every cut returns the whole records before it, and is told from a whole file but for one thing: what is left of a
- * record may be zeros only, as room that was never used is. */
+/* Every cut returns the whole records before it, and is told from a whole file but for one thing:
+ * what is left of a record may be zeros only, as room that was never used is. */
 static void sweep(bool big_endian)
 {
     size_t boundaries[21];

@@ -1,4 +1,5 @@
-/* The reader of CODE_INLINE_INFO: every field in both byte orders, and everything that it calls broken. */
+/* The reader of CODE_INLINE_INFO: every field in both byte orders, and everything that it calls
+ * broken. */
 #include "tests/unit/dump_builder.h"
 
 enum { ADDR = 0x10000, NONE = -1 };

@@ -16,7 +16,8 @@ static void assert_errno_kept(int expected)
     errno = expected;
 }
 
-/* The code stands in pages that the kernel is asked about, and there is enough of it for every part of the writer. */
+/* The code stands in pages that the kernel is asked about, and there is enough of it for every part
+ * of the writer. */
 static void test_errno(void **state)
 {
     struct jitdump *dump;
@@ -111,7 +112,8 @@ static void end_idle_child(pid_t child, int life)
     assert_int_equal(wait_for(child), 0);
 }
 
-/* A dump that is closed is not locked any more, whoever else has inherited it: nobody waits for its end, and it can be replaced. */
+/* A dump that is closed is not locked any more, whoever else has inherited it: nobody waits for its
+ * end, and it can be replaced. */
 static void test_child_that_outlives_the_dump(void **state)
 {
     int life;
@@ -147,7 +149,8 @@ static void test_child_that_shares_descriptors(void **state)
     check_inventory(path, 6000, 1);
 }
 
-/* A thread that was cancelled before the fork's child first records is not cancelled in the middle of that: there is no cancellation point. */
+/* A thread that was cancelled before the fork's child first records is not cancelled in the middle
+ * of that: there is no cancellation point. */
 static void *cancel_oneself_and_add(void *dump)
 {
     pthread_cancel(pthread_self());
@@ -207,7 +210,8 @@ static void test_cut_meanwhile(void **state)
     assert_int_equal(status.st_size, 0);
 }
 
-/* Another JIT opens the path with O_TRUNC and writes its own dump there, longer than ours: that is not touched. */
+/* Another JIT opens the path with O_TRUNC and writes its own dump there, longer than ours: that is
+ * not touched. */
 static void test_taken_by_another_jit(void **state)
 {
     enum { LENGTH = 3 << 20 };

@@ -1,4 +1,5 @@
-/* Inlined calls in libjitdump: every byte of their record, every refusal, large trees and tables, threads. */
+/* Inlined calls in libjitdump: every byte of their record, every refusal, large trees and tables,
+ * threads. */
 #include "tests/unit/jitdump_test.h"
 
 #include <pthread.h>
@@ -31,7 +32,8 @@ static struct jitdump_code code_named(const char *name)
 
 /* ---- The record ---- */
 
-/* f calls g at a.js:3:5, and g calls h and then g again; the rows stand in no order, two of them twice. */
+/* f calls g at a.js:3:5, and g calls h and then g again; the rows stand in no order, two of them
+ * twice. */
 static const struct jitdump_inline CALLS[] = {
     {"g", "a.js", "b.js", 3, 5, 10, JITDUMP_NOT_INLINED},
     {"h", "b.js", NULL, 11, 0, 0, 0},
@@ -144,8 +146,8 @@ static void test_every_byte_of_a_group(void **state)
     free(bytes.data);
 }
 
-/* The first group of a killed process's dump begins with this record, if it has no tables: it is published
- * like any other. */
+/* The first group of a killed process's dump begins with this record, if it has no tables: it is
+ * published like any other. */
 static void test_first_record_of_a_group(void **state)
 {
     struct jitdump_code code = inlining_code();
@@ -493,7 +495,8 @@ static void *add_many(void *argument)
     return NULL;
 }
 
-/* The next group, which must be whole, in front of which fillers may stand.  Returns false at the end. */
+/* The next group, which must be whole, in front of which fillers may stand.  Returns false at the
+ * end. */
 static bool next_group(const struct dump_bytes *bytes, size_t *offset)
 {
     struct record inlining = {0}, lines = {0}, load = {0};

@@ -1,4 +1,5 @@
-/* libjitdump's jitdump_open: when it is on, where the file goes, its header and marker, and what it refuses. */
+/* libjitdump's jitdump_open: when it is on, where the file goes, its header and marker, and what it
+ * refuses. */
 #include "tests/unit/jitdump_test.h"
 
 #include <elf.h>
@@ -447,8 +448,8 @@ static void assert_dir_fails(const char *directory, int error, const char *remed
     assert_int_equal(jitdump_close(dump), error);
 }
 
-/* Root may write to a directory of mode 0500, so a file and a read-only file system stand for all that one
- * may not write to. */
+/* Root may write to a directory of mode 0500, so a file and a read-only file system stand for all
+ * that one may not write to. */
 static void test_directory_fails(void **state)
 {
     char file[128];

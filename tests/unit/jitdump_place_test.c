@@ -1,4 +1,5 @@
-/* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is removed. */
+/* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is
+ * removed. */
 #include "tests/unit/jitdump_inventory.h"
 
 #include <pthread.h>
@@ -52,7 +53,8 @@ static void check_goes_to(const char *at)
 
 /* ---- Other JITs ---- */
 
-/* A file at FILE_PATH as another JIT makes it, with a header of TIME, or, if TIME is 0, nothing yet. */
+/* A file at FILE_PATH as another JIT makes it, with a header of TIME, or, if TIME is 0, nothing
+ * yet. */
 static int make_foreign_dump(const char *file_path, uint64_t time)
 {
     uint64_t header[8] = {(uint64_t)1 << 32 | JITDUMP_MAGIC, (uint64_t)62 << 32 | 40,
@@ -176,7 +178,8 @@ static void test_handles_at_the_same_time(void **state)
 
 /* ---- Processes ---- */
 
-/* In the program's second life: its first one's dump is at PATH, and a child of that still holds it. */
+/* In the program's second life: its first one's dump is at PATH, and a child of that still holds
+ * it. */
 static int live_again(const char *in_dir)
 {
     snprintf(dir, sizeof dir, "%s", in_dir);

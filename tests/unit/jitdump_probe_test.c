@@ -1,4 +1,5 @@
-/* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault. */
+/* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault.
+ */
 #include "jitdump/code_probe.h"
 #include "jitdump/dump_clock.h"
 #include "tests/unit/child.h"
@@ -104,7 +105,8 @@ static void test_no_access(void **state)
     assert_code(2, CODE_BYTES, 0x90);
 }
 
-/* Is PAGES' first page readable?  A load tells.  (process_vm_readv refuses what was not mapped PROT_READ, readable or not.) */
+/* Is PAGES' first page readable?  A load tells.  (process_vm_readv refuses what was not mapped
+ * PROT_READ, readable or not.) */
 static bool is_readable(void)
 {
     pid_t child = fork();
@@ -144,7 +146,8 @@ static void test_unmapped(void **state)
     assert_code(1, CODE_BYTES, 0);
 }
 
-/* One page in the middle, the first, the last; code that ends with a page, and such that ends one byte behind. */
+/* One page in the middle, the first, the last; code that ends with a page, and such that ends one
+ * byte behind. */
 static void test_some_pages(void **state)
 {
     (void)state;
@@ -210,7 +213,8 @@ static void assert_changes_are_seen(void)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
-/* Jiffies, a sandbox's clock, libfaketime: what has just been asked need not have been asked just now. */
+/* Jiffies, a sandbox's clock, libfaketime: what has just been asked need not have been asked just
+ * now. */
 static void test_clock_in_steps(void **state)
 {
     static const uint64_t steps_ns[] = {100, 1000, 10000, 100000, 4000000};
@@ -252,7 +256,8 @@ static void test_slow_clock(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
-/* ---- How often the kernel is asked: an answer that is used again does not see what was done to the page since ---- */
+/* ---- How often the kernel is asked: an answer that is used again does not see what was done to
+ * the page since ---- */
 
 /* Whether an answer, asked for ASKED_AGO_NS before it came, is used again GAP_NS after it came. */
 static bool is_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
@@ -264,7 +269,8 @@ static bool is_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
     return jd_code_is_readable(pages, CODE_BYTES, answered_ns + gap_ns);
 }
 
-/* The kernel may put the thread aside between the answer and the next look at the clock: in some of many tries it doesn't. */
+/* The kernel may put the thread aside between the answer and the next look at the clock: in some of
+ * many tries it doesn't. */
 static bool is_ever_used_again(uint64_t asked_ago_ns, uint64_t gap_ns)
 {
     bool used = false;
@@ -328,7 +334,8 @@ static void test_answer_about_two_pages(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
-/* Code that would end at a lower address than it begins is not in the pages that were just asked for. */
+/* Code that would end at a lower address than it begins is not in the pages that were just asked
+ * for. */
 static void test_code_at_the_end_of_addresses(void **state)
 {
     const void *last = (const void *)(UINTPTR_MAX - CODE_BYTES / 2);

@@ -1,4 +1,5 @@
-/* Room that a dump takes: its bound, what a full disk leaves for a stage, and blocks reserved ahead. */
+/* Room that a dump takes: its bound, what a full disk leaves for a stage, and blocks reserved
+ * ahead. */
 #include "tests/unit/jitdump_inventory.h"
 
 #include "jitdump/dump_writer.h"
@@ -172,7 +173,8 @@ static void test_short_programs_take_little(void **state)
     check_inventory(path, 10, 1);
 }
 
-/* A stage that can't grow does for all that fits in it; what does not fails, and goes on when there is room. */
+/* A stage that can't grow does for all that fits in it; what does not fails, and goes on when there
+ * is room. */
 static void test_no_room_to_grow(void **state)
 {
     struct jitdump *dump;
@@ -193,7 +195,8 @@ static void test_no_room_to_grow(void **state)
     check_inventory(path, 6000, 2);
 }
 
-/* Blocks are reserved ahead of large writes where that saves time, and only there; if they can't be, the write tells. */
+/* Blocks are reserved ahead of large writes where that saves time, and only there; if they can't
+ * be, the write tells. */
 static void test_reserved_blocks(void **state)
 {
     (void)state;

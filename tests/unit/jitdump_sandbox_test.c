@@ -1,5 +1,5 @@
-/* libjitdump in sandboxes that refuse one of its system calls, in a world without /proc, and without memory: nothing is raised,
- * nothing ends, and what is not recorded is counted. */
+/* libjitdump in sandboxes that refuse one of its system calls, in a world without /proc, and
+ * without memory: nothing is raised, nothing ends, and what is not recorded is counted. */
 #include "tests/unit/jitdump_inventory.h"
 
 #include <linux/filter.h>

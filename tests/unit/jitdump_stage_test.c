@@ -1,4 +1,5 @@
-/* libjitdump's way into the file: stage, body, and what a kill or a failure leaves at each step of it. */
+/* libjitdump's way into the file: stage, body, and what a kill or a failure leaves at each step of
+ * it. */
 #include "tests/unit/jitdump_inventory.h"
 
 #include "jitdump/dump_writer.h"
@@ -154,7 +155,8 @@ static const struct plan plans[] = {
     {14000, 20, 0, 0, 0},
     /* The same, but no room for a larger one: the next one stands right behind the first. */
     {5000, 10, 0, 0, STAGE_FIRST_BYTES},
-    /* A second stage just behind the first one is allowed; or one page less, so that the first stands at the end. */
+    /* A second stage just behind the first one is allowed; or one page less, so that the first
+       stands at the end. */
     {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES + 4096, 0},
     {3500, 5, 0, FIRST_STAGE_OFFSET + 2 * STAGE_FIRST_BYTES, 0},
     /* The first stage can't grow. */
@@ -279,7 +281,8 @@ static void check_stage_sizes(void)
     free(bytes.data);
 }
 
-/* Groups that just fit, and just don't, into each part of the stage, and small ones between them. */
+/* Groups that just fit, and just don't, into each part of the stage, and small ones between them.
+ */
 static void test_sizes_around_the_stage(void **state)
 {
     struct jitdump *dump = open_dump();
@@ -295,7 +298,8 @@ static void test_sizes_around_the_stage(void **state)
     assert_int_equal(count_records(path, JIT_FILLER), 0);
 }
 
-/* The body's end comes to stand at each place of a page, so that id and size of the record there lie in two pages. */
+/* The body's end comes to stand at each place of a page, so that id and size of the record there
+ * lie in two pages. */
 static void test_publishing_across_pages(void **state)
 {
     enum { STEPS = 24, PAGE_BYTES = 4096 };
@@ -356,7 +360,8 @@ static void test_each_write_fails_once(void **state)
     assert_true(failed > 20);
 }
 
-/* The disk fails in the middle: what is in the stage stays readable, and failing calls cost nothing. */
+/* The disk fails in the middle: what is in the stage stays readable, and failing calls cost
+ * nothing. */
 static void test_failing_writes(void **state)
 {
     struct jitdump *dump = open_dump();

@@ -180,8 +180,8 @@ static void child_adds_from_threads(struct jitdump *dump)
     check_inventory(path, THREADS * COUNT, 1);
 }
 
-/* Forks while other threads hold the mutex and change stages; in the children several threads come first
- * at the same time. */
+/* Forks while other threads hold the mutex and change stages; in the children several threads come
+ * first at the same time. */
 static void test_forks_among_threads(void **state)
 {
     enum { THREADS = 3, FORKS = 30 };

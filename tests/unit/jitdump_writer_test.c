@@ -375,7 +375,8 @@ static void test_too_large(void **state)
     assert_int_equal(count_records(path, JIT_CODE_LOAD), 1);
 }
 
-/* A name that changes between measuring and copying, seen from the inside: the group leaves no trace. */
+/* A name that changes between measuring and copying, seen from the inside: the group leaves no
+ * trace. */
 static void test_unfinished_group_is_not_there(void **state)
 {
     static const uint64_t header[5];

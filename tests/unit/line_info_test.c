@@ -188,7 +188,8 @@ static void test_entries_at_the_end_say_nothing_and_lines_behind_are_counted(voi
     release();
 }
 
-/* Function NUMBER, at a STEP of its own, with the entries ROWS, which are those of a function at ADDR. */
+/* Function NUMBER, at a STEP of its own, with the entries ROWS, which are those of a function at
+ * ADDR. */
 static void add_function(uint32_t number, const struct built_row *rows, uint32_t count)
 {
     uint64_t addr = ADDR + number * STEP;
@@ -363,7 +364,8 @@ static void test_calls_too_deep_lose_the_calls(void **state)
 
 #define NONE UINT32_MAX
 static const char *const strings[] = {"f", "outer", "inner", A, B};
-/* f calls outer at 10, in which inner is called at 110; position 4 is in that call of inner, too; 5 in another */
+/* f calls outer at 10, in which inner is called at 110; position 4 is in that call of inner, too; 5
+ * in another */
 static const struct built_position positions[] = {
     {3, 2, 3, 200, 1, 210, 5}, {NONE, 0, 3, 1, 1, 10, 1}, {1, 1, 4, 100, 1, 101, 2},
     {1, 1, 4, 100, 1, 110, 3}, {3, 2, 3, 200, 1, 220, 6}, {2, 2, 3, 200, 1, 230, 7}};
@@ -475,7 +477,8 @@ static void test_name_without_end_loses_the_lines_of_that_function_only(void **s
     release();
 }
 
-/* Whatever the bytes of the records are, nothing is read outside of them (ASan looks), and the other function keeps its lines. */
+/* Whatever the bytes of the records are, nothing is read outside of them (ASan looks), and the
+ * other function keeps its lines. */
 static void test_no_byte_of_a_record_matters_to_others(void **state)
 {
     static const uint8_t values[] = {0, 1, 0x7f, 0xff};

@@ -1,4 +1,5 @@
-/* What is repaired in records of source lines: addresses 0x40 too high, and names that were overwritten. */
+/* What is repaired in records of source lines: addresses 0x40 too high, and names that were
+ * overwritten. */
 #include "tests/unit/line_world.h"
 
 /* ---- The bias ---- */
@@ -53,7 +54,8 @@ static void test_first_line_at_0x40_is_no_bias_where_others_are_lower(void **sta
     release();
 }
 
-/* Three functions could be chance, and so could a last entry that only says where the function ends. */
+/* Three functions could be chance, and so could a last entry that only says where the function
+ * ends. */
 static void test_no_bias_without_enough_evidence(void **state)
 {
     const struct built_row rows[] = {{ADDR + LINE_BIAS, 1, 0, A}, {ADDR + SIZE + 4, 0, 0, ""}};

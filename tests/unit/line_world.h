@@ -2,8 +2,8 @@
 #ifndef PERFJIT_TEST_LINE_WORLD_H
 #define PERFJIT_TEST_LINE_WORLD_H
 
-#include "injector/jit/line_info.h"
-#include "injector/jit/line_table.h"
+#include "injector/lines/line_info.h"
+#include "injector/lines/line_table.h"
 #include "tests/unit/line_builder.h"
 
 enum { ADDR = 0x10000, SIZE = 0x60, STEP = 0x100, FAR = 0x7654321 };

@@ -1,5 +1,5 @@
 /* Where files have symbols. */
-#include "injector/jit/mapped_file.h"
+#include "injector/perf_map/mapped_file.h"
 
 #include "tests/producers/symbol_file.h"
 #include "tests/unit/scratch.h"
@@ -128,7 +128,8 @@ static void test_files_without_symbols_or_that_are_none(void **state)
     assert_none(&directory, 0);
 }
 
-/* A table of sections behind the file's own: of its symbol table the first symbol alone, and once more all of it, COPIES times. */
+/* A table of sections behind the file's own: of its symbol table the first symbol alone, and once
+ * more all of it, COPIES times. */
 static void repeat_symbol_table(uint16_t copies)
 {
     size_t size;
@@ -152,7 +153,8 @@ static void repeat_symbol_table(uint16_t copies)
     free(bytes);
 }
 
-/* A file has one, which perf takes; of a thousand that are the same bytes, the symbols would fill all memory. */
+/* A file has one, which perf takes; of a thousand that are the same bytes, the symbols would fill
+ * all memory. */
 static void test_only_the_first_symbol_table_counts(void **state)
 {
     const struct perf_map map = {.filename = path};

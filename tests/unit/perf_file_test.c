@@ -1,7 +1,7 @@
 /* Opening perf.data files and reading their records: layouts, times, maps, and what is refused. */
 #include "injector/perf_data/perf_file.h"
 
-#include "injector/perf_data/profile.h"
+#include "injector/recording/profile.h"
 #include "tests/unit/profile_builder.h"
 
 static struct profile_builder built;

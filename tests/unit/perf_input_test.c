@@ -1,5 +1,6 @@
-/* Every form of recording becomes the same plain file, byte for byte: streams, compressed ones, directories, and files
- * whose attributes stand behind their records.  What lies about its sizes ends the records, or is refused in words. */
+/* Every form of recording becomes the same plain file, byte for byte: streams, compressed ones,
+ * directories, and files whose attributes stand behind their records.  What lies about its sizes
+ * ends the records, or is refused in words. */
 #include "injector/perf_data/perf_input.h"
 
 #include "injector/perf_data/perf_pipe.h"
@@ -166,7 +167,8 @@ static void test_attributes_of_a_stream_that_lie(void **state)
     assert_refused(scratch_file, "only 0 bytes long");
 }
 
-/* A mark without contents, a bit that there is not, a section that says more than it has: none is taken. */
+/* A mark without contents, a bit that there is not, a section that says more than it has: none is
+ * taken. */
 static void test_odd_records_for_features(void **state)
 {
     const uint64_t bits[] = {35, PERF_FEATURE_BITS, UINT64_MAX};
@@ -295,7 +297,8 @@ static void zip_records(struct zipper *zipper, const struct profile_builder *pro
     ZSTD_freeCCtx(zipper->stream);
 }
 
-/* The compressed form of PLAIN; its features are those of PLAIN, and COMPRESSED.  Returns its size. */
+/* The compressed form of PLAIN; its features are those of PLAIN, and COMPRESSED.  Returns its size.
+ */
 static size_t build_compressed(uint32_t type, size_t piece_bytes)
 {
     struct marks marks = build_plain(&plain, true);
@@ -365,8 +368,8 @@ static void test_compressed_records_that_lie(void **state)
     assert_nothing_unpacked(size);
 }
 
-/* BYTES bytes of samples, the same one again and again, in COMPRESSED records, as one stream.  TICKS: each has a time of its own, and
- * a stack that makes it as long as a record can be. */
+/* BYTES bytes of samples, the same one again and again, in COMPRESSED records, as one stream.
+ * TICKS: each has a time of its own, and a stack that makes it as long as a record can be. */
 static size_t build_packed(size_t bytes, bool ticks)
 {
     enum { PIECE_BYTES = 60000, LONGEST_SAMPLE = 65528 };
@@ -428,7 +431,8 @@ static void test_records_that_unpack_to_all_memory_are_refused(void **state)
     assert_unpacks(build_packed(270 * mib, false), true);
 }
 
-/* perf record -z --call-graph dwarf,65528 of a loop: the stacks are all the same, and nearly nothing is left of them. */
+/* perf record -z --call-graph dwarf,65528 of a loop: the stacks are all the same, and nearly
+ * nothing is left of them. */
 static void test_stacks_of_a_loop_pack_well(void **state)
 {
     const size_t bytes = (size_t)300 << 20;
@@ -493,8 +497,9 @@ static void remove_directory(void)
     assert_int_equal(system(command), 0);
 }
 
-/* PLAIN without rounds, made of OTHER: what is before the first trace in `data`, up to the second in data.0, then
- * nothing, then the rest in data.2, or, compressed, all behind the first trace in data.0.  Rounds are where they may be. */
+/* PLAIN without rounds, made of OTHER: what is before the first trace in `data`, up to the second
+ * in data.0, then nothing, then the rest in data.2, or, compressed, all behind the first trace in
+ * data.0.  Rounds are where they may be. */
 static void make_directory(bool compressed)
 {
     remove_directory();

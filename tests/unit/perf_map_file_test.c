@@ -1,5 +1,5 @@
 /* Where a process's perf map is looked for, and which are refused. */
-#include "injector/jit/perf_map_file.h"
+#include "injector/perf_map/perf_map_file.h"
 
 #include "tests/unit/scratch.h"
 
@@ -177,7 +177,8 @@ static void test_of_a_stranger(void **state)
     assert_refused(FINDING_MAP_NOT_OURS, "belongs to user 12345");
 }
 
-/* The process began an hour after the map was written, or half a second: clocks are not that exact. */
+/* The process began an hour after the map was written, or half a second: clocks are not that exact.
+ */
 static void test_older_than_the_process(void **state)
 {
     struct stat status;

@@ -1,5 +1,6 @@
-/* What a perf map's entries become: functions of the process's log, where and when its memory allows. */
-#include "injector/jit/perf_map_source.h"
+/* What a perf map's entries become: functions of the process's log, where and when its memory
+ * allows. */
+#include "injector/perf_map/perf_map_source.h"
 
 #include "tests/producers/symbol_file.h"
 #include "tests/unit/profile_builder.h"
@@ -197,7 +198,8 @@ static void test_an_entry_without_size_has_its_own_address(void **state)
     assert_int_equal(process->log.function_count, 2);
 }
 
-/* A file of which profile_map maps code from 0x2000 on, with symbols in [0x2000, 0x2010) and [0x2110, 0x2120). */
+/* A file of which profile_map maps code from 0x2000 on, with symbols in [0x2000, 0x2010) and
+ * [0x2110, 0x2120). */
 static void write_library(void)
 {
     static const uint8_t code[0x4000];

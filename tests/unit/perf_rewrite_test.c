@@ -1,13 +1,14 @@
-/* The output profile: byte for byte the input, without what is dropped, and with what is added where it belongs.
+/* The output profile: byte for byte the input, without what is dropped, and with what is added
+ * where it belongs.
  *
- * Both profiles are built from one line: what is added stands in the expected output only, what is dropped in the
- * input only.
+ * Both profiles are built from one line: what is added stands in the expected output only, what is
+ * dropped in the input only.
  *
- *     s10 c10 m10  a SAMPLE, COMM, MMAP2 with time 10, of the first event; S10 C10 M10 of the second
- *     r            a FINISHED_ROUND         a24  an AUXTRACE with 24 bytes of payload
- *     +10          an added record          -s10 a dropped one
+ *     s10 c10 m10  a SAMPLE, COMM, MMAP2 with time 10, of the first event; S10 C10 M10 of the
+ * second r            a FINISHED_ROUND         a24  an AUXTRACE with 24 bytes of payload +10 an
+ * added record          -s10 a dropped one
  */
-#include "injector/perf_data/perf_rewrite.h"
+#include "injector/merge/perf_rewrite.h"
 
 #include "tests/unit/profile_builder.h"
 
@@ -272,7 +273,8 @@ static void test_features_are_packed(void **state)
     perf_file_close(&file);
 }
 
-/* Every type of record that perf or a kernel may write, and some that none does yet, with anything in it. */
+/* Every type of record that perf or a kernel may write, and some that none does yet, with anything
+ * in it. */
 static void test_records_of_every_type_pass_untouched(void **state)
 {
     static const uint8_t of_streams[] = {PERF_RECORD_AUXTRACE, PERF_RECORD_SAMPLE};
@@ -320,8 +322,8 @@ static size_t whole_features(const struct line *line, size_t size)
     return whole;
 }
 
-/* Make LINE's profile what is left of it when it is cut after SIZE bytes: the records that are whole, and the features
- * that are, if all of their table is there. */
+/* Make LINE's profile what is left of it when it is cut after SIZE bytes: the records that are
+ * whole, and the features that are, if all of their table is there. */
 static void cut_line(struct line *line, size_t size)
 {
     struct profile_builder *profile = &line->profile;

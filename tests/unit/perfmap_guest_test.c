@@ -1,5 +1,5 @@
-/* The perf map writer as a guest: among other writers of the same map, closed descriptors, clones and namespaces.  It takes nothing away
- * from its host. */
+/* The perf map writer as a guest: among other writers of the same map, closed descriptors, clones
+ * and namespaces.  It takes nothing away from its host. */
 #include "tests/unit/perfmap_test.h"
 #include "tests/unit/refused_call.h"
 
@@ -115,7 +115,8 @@ static void test_a_closed_map_of_this_life(void **state)
     assert_int_equal(perfmap_close(map), 0);
 }
 
-/* While descriptors are looked at, another thread closes one, and its number is given to another file. */
+/* While descriptors are looked at, another thread closes one, and its number is given to another
+ * file. */
 static int reused_fd, innocent_fd, looks_before;
 
 int fstat(int fd, struct stat *status)
@@ -265,7 +266,8 @@ static void test_a_write_cut_short_goes_on(void **state)
     assert_int_equal(perfmap_close(map), 0);
 }
 
-/* The kernel sends SIGXFSZ, which is never seen; also where a sandbox does not let us take it away. */
+/* The kernel sends SIGXFSZ, which is never seen; also where a sandbox does not let us take it away.
+ */
 static void child_is_late_at_the_limit(struct perfmap *map)
 {
     struct rlimit limit = {1000, RLIM_INFINITY};

@@ -1,4 +1,5 @@
-/* The perf map writer on a full disk, and at the file size limit: whole lines or none, and it goes on when there is room. */
+/* The perf map writer on a full disk, and at the file size limit: whole lines or none, and it goes
+ * on when there is room. */
 #include "tests/unit/perfmap_test.h"
 
 #include <sched.h>

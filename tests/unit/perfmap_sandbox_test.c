@@ -1,5 +1,5 @@
-/* libperfmap in sandboxes that refuse one of its system calls, and in a world without /proc: nothing is raised, nothing ends, and a
- * line is in the file, whole, or it is counted. */
+/* libperfmap in sandboxes that refuse one of its system calls, and in a world without /proc:
+ * nothing is raised, nothing ends, and a line is in the file, whole, or it is counted. */
 #include "tests/unit/perfmap_test.h"
 #include "tests/unit/refused_call.h"
 

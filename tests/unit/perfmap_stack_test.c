@@ -1,8 +1,10 @@
-/* How much stack the perf map writer takes, as perfmap.h promises: a runtime's threads may have little, and a handler's stack may be
- * MINSIGSTKSZ.  Each call runs on a stack of its own, which was painted before.
+/* How much stack the perf map writer takes, as perfmap.h promises: a runtime's threads may have
+ * little, and a handler's stack may be MINSIGSTKSZ.  Each call runs on a stack of its own, which
+ * was painted before.
  *
- * Measured is the library as it is shipped: AddressSanitizer's frames are larger.  The program is linked with -z now, for the dynamic
- * linker takes some KiB of a caller's stack when it binds a function.
+ * Measured is the library as it is shipped: AddressSanitizer's frames are larger.  The program is
+ * linked with -z now, for the dynamic linker takes some KiB of a caller's stack when it binds a
+ * function.
  */
 #include "tests/unit/perfmap_test.h"
 

@@ -1,5 +1,5 @@
-/* The perf map writer among threads that a collector stops by a signal, wherever they are, and in signal handlers: nobody waits, and no
- * line that was taken is missing.
+/* The perf map writer among threads that a collector stops by a signal, wherever they are, and in
+ * signal handlers: nobody waits, and no line that was taken is missing.
  *
  * STOP_SECONDS=N in the environment: the world is stopped again and again for so long.
  */
@@ -21,7 +21,8 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* How many lines of TEXT end with END.  Line by line: for each strstr AddressSanitizer looks at all of the text. */
+/* How many lines of TEXT end with END.  Line by line: for each strstr AddressSanitizer looks at all
+ * of the text. */
 static size_t lines_in(const char *text, const char *end)
 {
     size_t count = 0, length = strlen(end);
@@ -40,7 +41,8 @@ static _Atomic unsigned in_handler;
 static sem_t go_on;
 static _Atomic uint64_t added, in_handlers;
 
-/* Half of the threads add a line while they are stopped: the call that was interrupted may be one of the same. */
+/* Half of the threads add a line while they are stopped: the call that was interrupted may be one
+ * of the same. */
 static void stop_here(int number)
 {
     (void)number;

@@ -1,4 +1,5 @@
-/* The perf map writer: when it is on, its options, the bytes of its lines, and what it refuses to open. */
+/* The perf map writer: when it is on, its options, the bytes of its lines, and what it refuses to
+ * open. */
 #include "tests/unit/perfmap_test.h"
 
 /* ---- On and off ---- */

@@ -1,7 +1,8 @@
-/* What a person reads: printable UTF-8 as it is, all else escaped; and what a program reads of the same text, as JSON. */
-#include "injector/printable_text.h"
+/* What a person reads: printable UTF-8 as it is, all else escaped; and what a program reads of the
+ * same text, as JSON. */
+#include "injector/text/printable_text.h"
 
-#include "injector/json_text.h"
+#include "injector/text/json_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

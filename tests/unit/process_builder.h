@@ -4,8 +4,8 @@
 #ifndef PERFJIT_TEST_PROCESS_BUILDER_H
 #define PERFJIT_TEST_PROCESS_BUILDER_H
 
-#include "injector/array.h"
-#include "injector/jit/jit_process.h"
+#include "injector/arrays/array.h"
+#include "injector/process/jit_process.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>

@@ -1,8 +1,9 @@
-/* What processes do while a dump or a map is open: vfork, exec, posix_spawn, daemons, pids that are used again, two copies of a
- * library.  The same cases for libjitdump and libperfmap, through what jitdump.h and perfmap.h promise.
+/* What processes do while a dump or a map is open: vfork, exec, posix_spawn, daemons, pids that are
+ * used again, two copies of a library.  The same cases for libjitdump and libperfmap, through what
+ * jitdump.h and perfmap.h promise.
  *
- * (Forks among threads, kills and full disks: jitdump_survival_test, perfmap_threads_test, perfmap_room_test.  Other users and
- * roots: user_cases_test.) */
+ * (Forks among threads, kills and full disks: jitdump_survival_test, perfmap_threads_test,
+ * perfmap_room_test.  Other users and roots: user_cases_test.) */
 #include "tests/unit/either_library.h"
 
 #include <dlfcn.h>
@@ -77,8 +78,8 @@ static void child_becomes_another_program(void *handle)
     exec_producer();
 }
 
-/* The same pid and the same start: samples of the program before are named by its dump, which stays, and so does its map: it may be
- * that of another JIT of this program. */
+/* The same pid and the same start: samples of the program before are named by its dump, which
+ * stays, and so does its map: it may be that of another JIT of this program. */
 static void test_exec(void **state)
 {
     char before[128], second[80], other[128];
@@ -224,7 +225,8 @@ static void child_makes_namespaces(void *handle)
     CHECK(has_name(path, "of the first"));
 }
 
-/* When a process was started is told in ticks of 10 ms: a dump of the same one is not known to be stale. */
+/* When a process was started is told in ticks of 10 ms: a dump of the same one is not known to be
+ * stale. */
 static void child_makes_another_namespace(void *handle)
 {
     static const struct timespec two_ticks = {0, 20000000};

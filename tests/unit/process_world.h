@@ -2,9 +2,9 @@
 #ifndef PERFJIT_TEST_PROCESS_WORLD_H
 #define PERFJIT_TEST_PROCESS_WORLD_H
 
-#include "injector/jit/jit_process.h"
+#include "injector/process/jit_process.h"
 
-#include "injector/jit/perf_map_source.h"
+#include "injector/perf_map/perf_map_source.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"

@@ -1,10 +1,11 @@
-/* A recording that is cut at each of its bytes, and one in which each of its bits is flipped: the samples and mappings in front
- * of the damage are there, and the damage is told.
+/* A recording that is cut at each of its bytes, and one in which each of its bits is flipped: the
+ * samples and mappings in front of the damage are there, and the damage is told.
  *
- * What can't be told: a record says its own size and no more.  A flip in its type, its misc or its body makes another record of it,
- * and so does one in an attribute that says how records are laid out, and in the bits that say which features there are. */
+ * What can't be told: a record says its own size and no more.  A flip in its type, its misc or its
+ * body makes another record of it, and so does one in an attribute that says how records are laid
+ * out, and in the bits that say which features there are. */
 #include "injector/perf_data/perf_input.h"
-#include "injector/perf_data/profile.h"
+#include "injector/recording/profile.h"
 
 #include "tests/unit/profile_builder.h"
 
@@ -131,7 +132,8 @@ static void test_a_cut_costs_what_is_behind_it(void **state)
 
 /* ---- Flips ---- */
 
-/* Bytes of the header in which every flipped bit is noticed; of bit 0 to 7 of the features only those that are not set. */
+/* Bytes of the header in which every flipped bit is noticed; of bit 0 to 7 of the features only
+ * those that are not set. */
 static bool is_checked_header(size_t offset, unsigned bit)
 {
     if (offset >= PERF_HEADER_FEATURES)

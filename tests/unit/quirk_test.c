@@ -1,9 +1,9 @@
 /* The table of quirks, names fit to print, and the machine that a profile knows better. */
-#include "injector/jit/quirk.h"
+#include "injector/findings/quirk.h"
 
-#include "injector/jit/code_name.h"
-#include "injector/jit/dump_machine.h"
+#include "injector/dump/dump_machine.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/text/code_name.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"
@@ -163,7 +163,8 @@ static void test_programs_of_32_bits_stay_what_they_are(void **state)
     assert_corrected(EM_PPC, 4, true, "ppc64", EM_PPC, 4);
 }
 
-/* The other byte order is another machine's for certain; and of an unknown machine nothing is known. */
+/* The other byte order is another machine's for certain; and of an unknown machine nothing is
+ * known. */
 static void test_dumps_from_elsewhere_stay_what_they_are(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* The judgement of samples: all are at 0x401000 in process 4711, and what is there when is told by each test. */
-#include "injector/check/sample_census.h"
+/* The judgement of samples: all are at 0x401000 in process 4711, and what is there when is told by
+ * each test. */
+#include "injector/census/sample_census.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -47,7 +48,8 @@ static void find_maps(struct jit_process *process, const struct profile *profile
     process->maps = profile_maps_of(profile, process->pid, &process->map_count);
 }
 
-/* Judge the recording with PROCESS as the process that has JIT code, and REFUSED_COUNT dumps that were refused. */
+/* Judge the recording with PROCESS as the process that has JIT code, and REFUSED_COUNT dumps that
+ * were refused. */
 static void judge(struct jit_process *process, struct refused_dump *refused, size_t refused_count)
 {
     struct findings findings = {0};
@@ -295,7 +297,8 @@ static void put_fork(uint32_t child, uint32_t parent, uint64_t time)
     profile_end_record(&recording, start);
 }
 
-/* Process 4711 is forked at FORK_TIME from one that loads the function at 11 and unloads it at 25. */
+/* Process 4711 is forked at FORK_TIME from one that loads the function at 11 and unloads it at 25.
+ */
 static void fork_from_parent(uint64_t fork_time)
 {
     profile_begin_one(&recording);

@@ -7,8 +7,8 @@
 #ifndef PERFJIT_TEST_SINGLE_STEP_COVERAGE_H
 #define PERFJIT_TEST_SINGLE_STEP_COVERAGE_H
 
-#include "injector/array.h"
-#include "injector/jit/code_log.h"
+#include "injector/arrays/array.h"
+#include "injector/code/code_log.h"
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>

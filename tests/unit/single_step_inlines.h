@@ -6,7 +6,7 @@
 #ifndef PERFJIT_TEST_SINGLE_STEP_INLINES_H
 #define PERFJIT_TEST_SINGLE_STEP_INLINES_H
 
-#include "injector/jit/code_log.h"
+#include "injector/code/code_log.h"
 #include "tests/unit/scratch.h"
 
 static const char inlining_script_format[] =

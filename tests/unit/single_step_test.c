@@ -1,13 +1,14 @@
 /* The unwind tables of tinyjit's code, at every instruction.
  *
  * tinyjit runs step by step (single_step_trace.h) through a script that reaches every instruction
- * (single_step_script.h).  perfjit makes ELF files of its dump, in both layouts, and elfutils reads them
- * (single_step_tables.h).  At each step, CFA, return address and all registers that a function must preserve are
- * unwound (single_step_unwind.h) and compared with what they really are.
+ * (single_step_script.h).  perfjit makes ELF files of its dump, in both layouts, and elfutils reads
+ * them (single_step_tables.h).  At each step, CFA, return address and all registers that a function
+ * must preserve are unwound (single_step_unwind.h) and compared with what they really are.
  *
- * The script's functions are small, and would be inlined in each other, where no call needs all their paths: so it runs
- * without inlining.  Another one (single_step_inlines.h) is made for that. */
-#include "injector/timeline/address_map.h"
+ * The script's functions are small, and would be inlined in each other, where no call needs all
+ * their paths: so it runs without inlining.  Another one (single_step_inlines.h) is made for that.
+ */
+#include "injector/arrays/address_map.h"
 #include "tests/unit/single_step_coverage.h"
 #include "tests/unit/single_step_inlines.h"
 #include "tests/unit/single_step_script.h"
@@ -225,8 +226,8 @@ static void check_kind(struct variant variant, int kind, const char *runs)
     check_variant(&variant);
 }
 
-/* Each failure early and late: in the first run of main() by tier 1, in a late one by what it has become.  The stack is
- * filled only once, which is enough and takes long. */
+/* Each failure early and late: in the first run of main() by tier 1, in a late one by what it has
+ * become.  The stack is filled only once, which is enough and takes long. */
 static void check_failures(struct variant variant)
 {
     variant.status = 1;

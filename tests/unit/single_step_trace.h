@@ -11,7 +11,7 @@
 #ifndef PERFJIT_TEST_SINGLE_STEP_TRACE_H
 #define PERFJIT_TEST_SINGLE_STEP_TRACE_H
 
-#include "injector/array.h"
+#include "injector/arrays/array.h"
 #include "jitdump/cfi.h"
 #include "tests/unit/scratch.h"
 

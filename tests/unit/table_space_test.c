@@ -1,7 +1,7 @@
 /* Where unwind tables go: where a process never had executable memory. */
-#include "injector/image/table_space.h"
+#include "injector/plan/table_space.h"
 
-#include "injector/image/image_plan.h"
+#include "injector/plan/image_plan.h"
 
 #include "tests/unit/process_builder.h"
 
@@ -74,7 +74,8 @@ static void test_code_that_no_mapping_shows_is_not_hidden(void **state)
     assert_int_equal(take(MIB, 9 * MIB, 16), 3 * MIB);
 }
 
-/* As node's threads do: all that is near is reserved for code, and little of it ever becomes executable. */
+/* As node's threads do: all that is near is reserved for code, and little of it ever becomes
+ * executable. */
 static void test_reserved_memory_is_taken_where_all_else_is_too_far(void **state)
 {
     (void)state;

@@ -112,7 +112,8 @@ static void test_marker_of_the_dump_is_no_map_of_a_file(void **state)
     assert_plays("15 25", "10:1000-1100=f0", "");
 }
 
-/* Records that are added go in front of the profile's own of the same time: the map must not stay behind the code. */
+/* Records that are added go in front of the profile's own of the same time: the map must not stay
+ * behind the code. */
 static void test_code_as_old_as_its_arenas_map_stays(void **state)
 {
     (void)state;
@@ -226,8 +227,8 @@ static void test_file_over_code_from_before_the_process_is_not(void **state)
                  "0 1");
 }
 
-/* What was executable when perf record -p or -a began is in the recording: the code there had been freed.  Who knows when the process
- * began knows more. */
+/* What was executable when perf record -p or -a began is in the recording: the code there had been
+ * freed.  Who knows when the process began knows more. */
 static void test_file_over_code_from_before_the_recording_is_not(void **state)
 {
     (void)state;

@@ -69,7 +69,8 @@ static void assert_in_order(const struct timeline *timeline)
         assert_true(timeline->changes[i - 1].time_ns <= timeline->changes[i].time_ns);
 }
 
-/* A child that is forked at a random time of BUILT, at which it has no record of its own, and wants to know all. */
+/* A child that is forked at a random time of BUILT, at which it has no record of its own, and wants
+ * to know all. */
 static void build_child(struct family *family, uint64_t *seed, uint64_t last_ns)
 {
     family->fork_ns = 10000;

@@ -1,5 +1,6 @@
-/* The timeline: hand-written sequences of loads, moves, unloads and forks with their exact changes. */
-#include "injector/jit/line_info.h"
+/* The timeline: hand-written sequences of loads, moves, unloads and forks with their exact changes.
+ */
+#include "injector/lines/line_info.h"
 #include "tests/unit/timeline_text.h"
 
 /* ---- Loads ---- */

@@ -1,5 +1,6 @@
-/* How long a timeline takes: ten times the functions must not take a hundred times as long, however they overlap.  Functions of
- * which a dump says no more than a name and a size cost their author 60 bytes each, whatever they cover. */
+/* How long a timeline takes: ten times the functions must not take a hundred times as long, however
+ * they overlap.  Functions of which a dump says no more than a name and a size cost their author 60
+ * bytes each, whatever they cover. */
 #include "injector/timeline/timeline.h"
 
 #include "tests/unit/scratch.h"

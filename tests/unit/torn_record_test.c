@@ -1,4 +1,5 @@
-/* Records that are torn, or stand inside one another: what the walk finds, and what it does not take for a record. */
+/* Records that are torn, or stand inside one another: what the walk finds, and what it does not
+ * take for a record. */
 #include "tests/unit/dump_builder.h"
 
 #include <time.h>
@@ -23,8 +24,8 @@ static void tear(size_t bytes)
     built.sink.size -= bytes;
 }
 
-/* What a walk meets, a letter each: the first of a LOAD's name (capital without code), t for a torn stretch, b for a broken
- * record, h for a header, . for another, and the end: $ whole, ! cut. */
+/* What a walk meets, a letter each: the first of a LOAD's name (capital without code), t for a torn
+ * stretch, b for a broken record, h for a header, . for another, and the end: $ whole, ! cut. */
 static const char *walked(void)
 {
     static char story[512];
@@ -65,7 +66,8 @@ static void test_sound_records_are_met_one_by_one(void **state)
     assert_string_equal(walked(), "x.y$");
 }
 
-/* Whatever a write left of a record, the next ones are found; a LOAD whose name is whole keeps it. */
+/* Whatever a write left of a record, the next ones are found; a LOAD whose name is whole keeps it.
+ */
 static void test_every_tear_costs_one_record(void **state)
 {
     (void)state;
@@ -151,7 +153,8 @@ static void test_two_threads_chunks_in_any_order_cost_no_third_record(void **sta
     }
 }
 
-/* A dump's records in the code bytes of a LOAD, as a JIT that logs a copy of its own log has them. */
+/* A dump's records in the code bytes of a LOAD, as a JIT that logs a copy of its own log has them.
+ */
 static void load_with_records_inside(uint32_t records)
 {
     size_t start = dump_begin_load(&built, TIME + 10, ADDR + 0x8000, 0, 10);

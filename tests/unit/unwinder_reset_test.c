@@ -1,5 +1,6 @@
-/* The records that make perf start its unwinding anew, and the threads and names that they have to bring back. */
-#include "injector/image/unwinder_reset.h"
+/* The records that make perf start its unwinding anew, and the threads and names that they have to
+ * bring back. */
+#include "injector/merge/unwinder_reset.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -39,7 +40,8 @@ static void add_sample(uint32_t tid, uint64_t time)
     profile_end_record(&builder, start);
 }
 
-/* For a thread that is in LINKS namespaces, numbered from FIRST on; a damaged record is too short for them. */
+/* For a thread that is in LINKS namespaces, numbered from FIRST on; a damaged record is too short
+ * for them. */
 static void add_namespaces(uint32_t tid, uint64_t links, uint64_t first, bool damaged,
                            uint64_t time)
 {

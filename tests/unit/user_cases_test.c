@@ -1,5 +1,6 @@
-/* Users, roots and environments that a runtime may have while a dump or a map is open, or is to be opened: dropped privileges,
- * chroot, umask, directories that are none, a set-user-ID program.  The same cases for libjitdump and libperfmap. */
+/* Users, roots and environments that a runtime may have while a dump or a map is open, or is to be
+ * opened: dropped privileges, chroot, umask, directories that are none, a set-user-ID program.  The
+ * same cases for libjitdump and libperfmap. */
 #include "tests/unit/either_library.h"
 
 #include <grp.h>

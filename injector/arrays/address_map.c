@@ -1,0 +1,236 @@
+/* See address_map.h. */
+#include "injector/arrays/address_map.h"
+
+#include "injector/arrays/array.h"
+
+#include <string.h>
+
+static const struct address_range *range_at(const struct address_map *map,
+                                            const struct address_place *place)
+{
+    if (place->leaf == map->count)
+        return NULL;
+    return &map->leaves[place->leaf]->ranges[place->slot];
+}
+
+static size_t find_leaf(const struct address_map *map, uint64_t addr)
+{
+    size_t first = 0, end = map->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        const struct address_leaf *leaf = map->leaves[middle];
+        if (leaf->ranges[leaf->count - 1].end <= addr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static size_t find_slot(const struct address_leaf *leaf, uint64_t addr)
+{
+    size_t first = 0, end = leaf->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (leaf->ranges[middle].end <= addr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Allocators mostly go upwards. */
+static bool lies_behind_all(const struct address_map *map, uint64_t addr)
+{
+    if (map->count == 0)
+        return true;
+    const struct address_leaf *last = map->leaves[map->count - 1];
+    return last->ranges[last->count - 1].end <= addr;
+}
+
+const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
+                                             struct address_place *place)
+{
+    if (lies_behind_all(map, addr)) {
+        *place = (struct address_place){map->count, 0};
+        return NULL;
+    }
+    place->leaf = find_leaf(map, addr);
+    place->slot = place->leaf == map->count ? 0 : find_slot(map->leaves[place->leaf], addr);
+    return range_at(map, place);
+}
+
+/* Whether the first range that ends behind ADDR stands in leaf number AT. */
+static bool is_leaf_of(const struct address_map *map, size_t at, uint64_t addr)
+{
+    if (at >= map->count)
+        return false;
+    const struct address_leaf *leaf = map->leaves[at];
+    if (leaf->ranges[leaf->count - 1].end <= addr)
+        return false;
+    return at == 0 || map->leaves[at - 1]->ranges[map->leaves[at - 1]->count - 1].end <= addr;
+}
+
+static size_t find_slot_near(const struct address_leaf *leaf, size_t slot, uint64_t addr)
+{
+    for (size_t at = slot; at < leaf->count && at < slot + 2; at++)
+        if (leaf->ranges[at].end > addr && (at == 0 || leaf->ranges[at - 1].end <= addr))
+            return at;
+    return find_slot(leaf, addr);
+}
+
+const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
+                                                  struct address_place *place)
+{
+    size_t leaf = place->leaf, slot = place->slot;
+    if (!is_leaf_of(map, leaf, addr)) {
+        slot = 0;
+        if (!is_leaf_of(map, ++leaf, addr))
+            return address_map_find(map, addr, place);
+    }
+    place->slot = find_slot_near(map->leaves[leaf], slot, addr);
+    place->leaf = leaf;
+    return range_at(map, place);
+}
+
+const struct address_range *address_map_next(const struct address_map *map,
+                                             struct address_place *place)
+{
+    if (place->leaf == map->count)
+        return NULL;
+    if (++place->slot == map->leaves[place->leaf]->count) {
+        place->leaf++;
+        place->slot = 0;
+    }
+    return range_at(map, place);
+}
+
+static int insert_leaf(struct address_map *map, size_t at)
+{
+    struct address_leaf **leaves =
+        array_room(map->leaves, map->count, &map->capacity, sizeof(struct address_leaf *));
+    struct address_leaf *leaf = leaves ? malloc(sizeof *leaf) : NULL;
+    if (leaves)
+        map->leaves = leaves;
+    if (!leaf)
+        return -1;
+    leaf->count = 0;
+    memmove(leaves + at + 1, leaves + at, (map->count - at) * sizeof(struct address_leaf *));
+    leaves[at] = leaf;
+    map->count++;
+    return 0;
+}
+
+/* Make room in the full leaf at *PLACE: its upper part becomes a leaf of its own.  A leaf that is
+ * filled at its end, as an allocator that goes upwards does, stays full. */
+static int split_leaf(struct address_map *map, struct address_place *place)
+{
+    if (insert_leaf(map, place->leaf + 1))
+        return -1;
+    struct address_leaf *lower = map->leaves[place->leaf], *upper = map->leaves[place->leaf + 1];
+    size_t keep = place->slot == lower->count ? lower->count - 1 : lower->count / 2;
+    upper->count = lower->count - keep;
+    memcpy(upper->ranges, lower->ranges + keep, upper->count * sizeof *upper->ranges);
+    lower->count = keep;
+    if (place->slot > keep) {
+        place->leaf++;
+        place->slot -= keep;
+    }
+    return 0;
+}
+
+/* Where a range that starts at or behind the place's predecessor's end goes: the end of the last
+ * leaf stands for the place behind all ranges. */
+static int insert(struct address_map *map, struct address_place place, struct address_range range)
+{
+    if (place.leaf == map->count) {
+        if (map->count == 0 && insert_leaf(map, 0))
+            return -1;
+        place.leaf = map->count - 1;
+        place.slot = map->leaves[place.leaf]->count;
+    }
+    if (map->leaves[place.leaf]->count == ADDRESS_LEAF_RANGES && split_leaf(map, &place))
+        return -1;
+    struct address_leaf *leaf = map->leaves[place.leaf];
+    memmove(leaf->ranges + place.slot + 1, leaf->ranges + place.slot,
+            (leaf->count - place.slot) * sizeof range);
+    leaf->ranges[place.slot] = range;
+    leaf->count++;
+    return 0;
+}
+
+static void erase(struct address_map *map, const struct address_place *place)
+{
+    struct address_leaf *leaf = map->leaves[place->leaf];
+    leaf->count--;
+    memmove(leaf->ranges + place->slot, leaf->ranges + place->slot + 1,
+            (leaf->count - place->slot) * sizeof *leaf->ranges);
+    if (leaf->count)
+        return;
+    free(leaf);
+    map->count--;
+    memmove(map->leaves + place->leaf, map->leaves + place->leaf + 1,
+            (map->count - place->leaf) * sizeof(struct address_leaf *));
+}
+
+/* Take [START, END) from whoever has it; *PLACE is where a range of these addresses goes then. */
+static int make_room(struct address_map *map, uint64_t start, uint64_t end,
+                     struct address_place *place)
+{
+    while (address_map_find(map, start, place)) {
+        struct address_range *range = &map->leaves[place->leaf]->ranges[place->slot];
+        struct address_range before = *range;
+        if (before.start >= end)
+            return 0;
+        if (before.start < start && before.end > end) {
+            range->start = end;
+            before.end = start;
+            if (insert(map, *place, before))
+                return -1;
+        } else if (before.start < start) {
+            range->end = start;
+        } else if (before.end > end) {
+            range->start = end;
+        } else {
+            erase(map, place);
+        }
+    }
+    return 0;
+}
+
+int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    return make_room(map, start, end, &place);
+}
+
+/* Add RANGE, which lies behind all others, where there is room for it.  Returns false if there is
+ * none. */
+static bool append(struct address_map *map, struct address_range range)
+{
+    struct address_leaf *last = map->count ? map->leaves[map->count - 1] : NULL;
+    if (!last || last->count == ADDRESS_LEAF_RANGES ||
+        last->ranges[last->count - 1].end > range.start)
+        return false;
+    last->ranges[last->count++] = range;
+    return true;
+}
+
+int address_map_set(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
+{
+    if (start >= end || append(map, (struct address_range){start, end, value}))
+        return 0;
+    struct address_place place;
+    if (make_room(map, start, end, &place))
+        return -1;
+    return insert(map, place, (struct address_range){start, end, value});
+}
+
+void address_map_free(struct address_map *map)
+{
+    for (size_t i = 0; i < map->count; i++)
+        free(map->leaves[i]);
+    free(map->leaves);
+    *map = (struct address_map){0};
+}

@@ -1,0 +1,101 @@
+/* Arrays that grow: room for one more item at the end, the capacity doubled when it runs out.
+ * And whether one needs sorting. */
+#ifndef PERFJIT_ARRAY_H
+#define PERFJIT_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARRAY_GUARDED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARRAY_GUARDED 1
+#endif
+#endif
+
+/* Under AddressSanitizer the room behind the last item that was asked for is nobody's: else an
+ * index that belongs to another array would be found out only behind the capacity. */
+#ifdef ARRAY_GUARDED
+#include <sanitizer/asan_interface.h>
+#define array_close(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
+#define array_open(start, bytes)  ASAN_UNPOISON_MEMORY_REGION(start, bytes)
+#else
+#define array_close(start, bytes) ((void)(start), (void)(bytes))
+#define array_open(start, bytes)  ((void)(start), (void)(bytes))
+#endif
+
+/* Make room for item COUNT in ITEMS (of *CAPACITY items of ITEM_BYTES).  Returns the array, perhaps
+ * moved, or NULL without memory; ITEMS is still valid then. */
+static inline void *array_room(void *items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity) {
+        array_open((unsigned char *)items + count * item_bytes, item_bytes);
+        return items;
+    }
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    if (wanted > SIZE_MAX / 2 / item_bytes)
+        return NULL;
+    void *moved = realloc(items, wanted * item_bytes);
+    if (!moved)
+        return NULL;
+    *capacity = wanted;
+    array_close((unsigned char *)moved + (count + 1) * item_bytes,
+                (wanted - count - 1) * item_bytes);
+    return moved;
+}
+
+/* Large pages for a large array: the system fills and maps a few instead of thousands.  A matter of
+ * speed. */
+static inline void array_in_large_pages(void *items, size_t bytes)
+{
+    enum { LARGE_PAGE_BYTES = 2 << 20 };
+    uintptr_t start = ((uintptr_t)items + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES;
+    uintptr_t end = ((uintptr_t)items + bytes) / LARGE_PAGE_BYTES;
+    if (start < end)
+        madvise((void *)(start * LARGE_PAGE_BYTES), (end - start) * LARGE_PAGE_BYTES,
+                MADV_HUGEPAGE);
+}
+
+/* The same for arrays that will be made, BYTES in all: free memory of the heap that they will
+ * get. */
+static inline void arrays_expect(size_t bytes)
+{
+    enum { MAX_BYTES = 31 << 20 }; /* a larger block is none of the heap (main.c) */
+    size_t expected = bytes < MAX_BYTES ? bytes : MAX_BYTES;
+    void *room = malloc(expected);
+    if (room)
+        array_in_large_pages(room, expected);
+    free(room);
+}
+
+/* The same for WANTED items in all, if one knows about how many there will be: nothing is copied on
+ * the way. */
+static inline void *array_expect(void *items, size_t wanted, size_t *capacity, size_t item_bytes)
+{
+    if (wanted <= *capacity || wanted > SIZE_MAX / 2 / item_bytes)
+        return items;
+    void *moved = realloc(items, wanted * item_bytes);
+    if (!moved)
+        return items;
+    *capacity = wanted;
+    array_in_large_pages(moved, wanted * item_bytes);
+    return moved;
+}
+
+/* Whether ITEMS, COUNT of ITEM_BYTES, stand in order.  What runtimes make
+ * mostly does, by time and by address, and to look costs little. */
+static inline bool array_in_order(const void *items, size_t count, size_t item_bytes,
+                                  int (*compare)(const void *, const void *))
+{
+    const unsigned char *bytes = items;
+    for (size_t i = 1; i < count; i++)
+        if (compare(bytes + (i - 1) * item_bytes, bytes + i * item_bytes) > 0)
+            return false;
+    return true;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* See address_history.h. */
+#include "injector/census/address_history.h"
+
+#include "injector/arrays/array.h"
+#include "injector/process/heritage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_offsets(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static int copy_dropped(struct history_part *part)
+{
+    size_t count = part->timeline->dropped_count;
+    part->dropped = malloc((count + 1) * sizeof *part->dropped);
+    if (!part->dropped)
+        return -1;
+    if (count)
+        memcpy(part->dropped, part->timeline->dropped, count * sizeof *part->dropped);
+    qsort(part->dropped, count, sizeof *part->dropped, compare_offsets);
+    return 0;
+}
+
+/* An arena may be a file in /dev/shm, or one that has been deleted. */
+static bool is_named_like_arena(const struct perf_map *map)
+{
+    return strncmp(map->filename, "/dev/shm/", 9) == 0 || strstr(map->filename, " (deleted)");
+}
+
+static int find_code(struct history_part *part)
+{
+    const struct code_log *log = &part->process->log;
+    for (size_t i = 0; i < log->function_count; i++)
+        if (address_map_set(&part->code, log->functions[i].addr,
+                            log->functions[i].addr + log->functions[i].size, 0))
+            return -1;
+    return 0;
+}
+
+int history_part_begin(struct history_part *part)
+{
+    bool matters = false;
+    if (!part->process)
+        return 0;
+    for (size_t i = 0; i < part->map_count && !matters; i++)
+        matters = is_named_like_arena(&part->maps[i].map);
+    return (matters && find_code(part)) || copy_dropped(part) ? -1 : 0;
+}
+
+void history_part_end(struct history_part *part)
+{
+    address_map_free(&part->code);
+    free(part->dropped);
+    part->dropped = NULL;
+}
+
+/* ---- Mappings ---- */
+
+static bool is_dropped(const struct history_part *part, const struct profile_map *map)
+{
+    return part->process &&
+           bsearch(&map->record.offset, part->dropped, part->timeline->dropped_count,
+                   sizeof *part->dropped, compare_offsets);
+}
+
+/* If there is a function in it. */
+static bool may_be_arena(const struct history_part *part, const struct perf_map *map)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(&part->code, map->start, &place);
+    return is_named_like_arena(map) && range && range->start < map->start + map->len;
+}
+
+/* The first of the addresses that is not below ADDR. */
+static size_t first_from(const struct address_history *history, uint64_t addr)
+{
+    size_t first = 0, end = history->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (history->asked[middle] < addr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Keep what the entry at PLACE is, unless this visit has done so. */
+static bool keep_before(struct address_history *history, size_t place)
+{
+    struct address_entry *entry = &history->entries[place];
+    if (entry->visit == history->visit)
+        return true;
+    struct address_before *before = array_room(history->before, history->before_count,
+                                               &history->before_capacity, sizeof *before);
+    if (!before) {
+        history->no_memory = true;
+        return false;
+    }
+    history->before = before;
+    before[history->before_count++] = (struct address_before){place, *entry};
+    entry->visit = history->visit;
+    return true;
+}
+
+static void show(struct address_history *history, uint64_t start, uint64_t end,
+                 enum address_state state)
+{
+    bool of_code = state == ADDRESS_FUNCTION || state == ADDRESS_GONE;
+    for (size_t i = first_from(history, start); i < history->count && history->asked[i] < end;
+         i++) {
+        if (!keep_before(history, i))
+            return;
+        history->entries[i].shown = (uint8_t)state;
+        if (of_code)
+            history->entries[i].last = (uint8_t)state;
+    }
+}
+
+static void show_map(struct address_history *history, const struct history_part *part,
+                     const struct profile_map *map)
+{
+    if (is_dropped(part, map) || heritage_is_marker(map))
+        return;
+    bool memory = perf_map_is_memory(&map->map) || may_be_arena(part, &map->map);
+    show(history, map->map.start, map->map.start + map->map.len,
+         memory ? ADDRESS_MEMORY : ADDRESS_FILE);
+}
+
+/* ---- Changes ---- */
+
+static void show_change(struct address_history *history, const struct change *change)
+{
+    enum address_state state = change->kind == CHANGE_FUNCTION   ? ADDRESS_FUNCTION
+                               : change->kind == CHANGE_UNLOADED ? ADDRESS_GONE
+                                                                 : ADDRESS_MEMORY;
+    show(history, change->start, change->end, state);
+}
+
+/* Of a change and a mapping of the same time the change comes first, as it does in the output. */
+void address_history_play(struct address_history *history, struct history_part *part,
+                          uint64_t time_ns)
+{
+    size_t change_count = part->timeline ? part->timeline->change_count : 0;
+    for (;;) {
+        uint64_t change_ns = part->change < change_count
+                                 ? part->timeline->changes[part->change].time_ns
+                                 : UINT64_MAX;
+        uint64_t map_ns = part->map < part->map_count ? part->maps[part->map].time_ns : UINT64_MAX;
+        bool change_next = part->change < change_count && change_ns <= map_ns;
+        bool map_next = !change_next && part->map < part->map_count;
+        if ((!change_next && !map_next) || (change_next ? change_ns : map_ns) > time_ns)
+            return;
+        if (change_next)
+            show_change(history, &part->timeline->changes[part->change++]);
+        else
+            show_map(history, part, &part->maps[part->map++]);
+    }
+}
+
+/* ---- A history ---- */
+
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count)
+{
+    *history = (struct address_history){.asked = asked, .count = count};
+    history->entries = calloc(count + 1, sizeof *history->entries);
+    return history->entries ? 0 : -1;
+}
+
+struct address_mark address_history_enter(struct address_history *history)
+{
+    struct address_mark mark = {history->before_count, history->visit};
+    history->visit = ++history->last_visit;
+    return mark;
+}
+
+void address_history_leave(struct address_history *history, struct address_mark mark)
+{
+    while (history->before_count > mark.before_count) {
+        const struct address_before *before = &history->before[--history->before_count];
+        history->entries[before->place] = before->entry;
+    }
+    history->visit = mark.visit;
+}
+
+size_t address_history_find(const struct address_history *history, uint64_t addr)
+{
+    return first_from(history, addr);
+}
+
+void address_history_end(struct address_history *history)
+{
+    free(history->entries);
+    free(history->before);
+    *history = (struct address_history){0};
+}

@@ -1,0 +1,333 @@
+/* See sample_census.h. */
+#include "injector/census/sample_census.h"
+
+#include "injector/arrays/array.h"
+#include "injector/census/dump_nearby.h"
+#include "injector/census/sample_order.h"
+#include "injector/perf_data/perf_format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CPUMODE_MASK = 7, CPUMODE_USER = 2 };
+
+struct taker {
+    struct sample_census *census;
+    const struct census_question *question;
+    const struct process_lives *lives;
+    size_t *process_of; /* by life: index of its process, or SIZE_MAX */
+    struct census_sample *samples;
+    size_t sample_count, sample_capacity;
+    uint32_t pid; /* of the last sample, and its life */
+    uint32_t life;
+};
+
+/* ---- Collecting ---- */
+
+static int add_sample(struct taker *taker, struct census_sample sample)
+{
+    struct census_sample *samples =
+        array_room(taker->samples, taker->sample_count, &taker->sample_capacity, sizeof *samples);
+    if (!samples)
+        return -1;
+    taker->samples = samples;
+    samples[taker->sample_count++] = sample;
+    return 0;
+}
+
+/* Samples of one process mostly follow one another. */
+static uint32_t life_at(struct taker *taker, uint32_t pid, struct life_moment moment)
+{
+    if (taker->life != NO_LIFE && taker->pid == pid &&
+        !life_moment_before(moment, taker->lives->items[taker->life].begin) &&
+        life_moment_before(moment, taker->lives->items[taker->life].next))
+        return taker->life;
+    taker->pid = pid;
+    taker->life = process_life_at(taker->lives, pid, moment);
+    return taker->life;
+}
+
+static int take_record(struct taker *taker, const struct perf_record *record)
+{
+    const struct perf_file *file = taker->question->profile->file;
+    struct sample_census *census = taker->census;
+    struct census_sample sample = {0};
+    uint32_t pid;
+    census->samples++;
+    if ((record->misc & CPUMODE_MASK) != CPUMODE_USER) {
+        census->outside_user++;
+        return 0;
+    }
+    if (!perf_record_sample(file, record, &pid, &sample.ip) ||
+        !perf_record_time(file, record, &sample.time_ns)) {
+        census->not_told++;
+        return 0;
+    }
+    sample.life = life_at(taker, pid, (struct life_moment){sample.time_ns, record->number});
+    if (sample.life != NO_LIFE)
+        return add_sample(taker, sample);
+    census->nowhere++;
+    return 0;
+}
+
+static int collect(struct taker *taker)
+{
+    struct findings told = {.quiet = true}; /* said when the profile was read */
+    struct perf_walk walk = perf_walk_begin(taker->question->profile->file);
+    struct perf_record record;
+    int result = 0;
+    taker->samples = array_expect(NULL, taker->question->profile->sample_count,
+                                  &taker->sample_capacity, sizeof *taker->samples);
+    while (!result && perf_walk_next(&walk, &record, &told))
+        if (record.type == PERF_RECORD_SAMPLE)
+            result = take_record(taker, &record);
+    findings_free(&told);
+    return result ? result
+                  : sample_order(&taker->samples, taker->sample_count, taker->lives->count);
+}
+
+static int index_processes(struct taker *taker)
+{
+    const struct jit_processes *processes = taker->question->processes;
+    taker->process_of = malloc((taker->lives->count + 1) * sizeof *taker->process_of);
+    if (!taker->process_of)
+        return -1;
+    for (size_t i = 0; i < taker->lives->count; i++)
+        taker->process_of[i] = SIZE_MAX;
+    for (size_t i = 0; !processes->none && i < processes->count; i++)
+        taker->process_of[processes->items[i].life] = i;
+    return 0;
+}
+
+static const struct jit_process *process_of(const struct taker *taker, uint32_t life)
+{
+    size_t index = taker->process_of[life];
+    return index == SIZE_MAX ? NULL : &taker->question->processes->items[index];
+}
+
+/* ---- Judging ---- */
+
+/* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
+static const struct jit_process *source_of(const struct taker *taker, uint32_t life)
+{
+    for (; life != NO_LIFE; life = taker->lives->items[life].parent)
+        if (process_of(taker, life))
+            return process_of(taker, life);
+    return NULL;
+}
+
+static bool find_refusal(const struct taker *taker, uint32_t life, enum sample_cause *cause)
+{
+    const struct jit_processes *processes = taker->question->processes;
+    for (; life != NO_LIFE; life = taker->lives->items[life].parent)
+        for (size_t i = 0; i < processes->refused_count; i++)
+            if (processes->refused[i].life == life) {
+                *cause = sample_cause_of_refusal(processes->refused[i].why);
+                return true;
+            }
+    return false;
+}
+
+static bool has_map_file(const struct taker *taker, uint32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%" PRIu32 ".map", pid);
+    return !taker->question->no_perf_map && access(path, F_OK) == 0;
+}
+
+/* Why nothing at all is known of the JIT code of LIFE, or, if something is, of this. */
+static enum sample_cause cause_of_life(const struct taker *taker, uint32_t life)
+{
+    const struct jit_process *source = source_of(taker, life);
+    uint32_t pid = taker->lives->items[life].pid;
+    enum sample_cause cause;
+    if (find_refusal(taker, life, &cause))
+        return cause;
+    if (source)
+        return source->perf_map && source->dump_count == 1 ? CAUSE_NOT_IN_MAP : CAUSE_NOT_LOGGED;
+    if (dump_is_nearby(taker->question->profile->file->path, pid))
+        return CAUSE_NO_MARKER;
+    return has_map_file(taker, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
+}
+
+static int count_unknown(struct taker *taker, const struct census_sample *sample,
+                         enum sample_cause cause)
+{
+    struct sample_census *census = taker->census;
+    census->unknown++;
+    for (size_t i = census->group_count; i-- > 0 && census->groups[i].life == sample->life;) {
+        struct unknown_samples *group = &census->groups[i];
+        if (group->cause != cause)
+            continue;
+        group->count++;
+        if (sample->time_ns < group->first_ns) {
+            group->first_ns = sample->time_ns;
+            group->first_ip = sample->ip;
+        }
+        return 0;
+    }
+    struct unknown_samples *groups =
+        array_room(census->groups, census->group_count, &census->group_capacity, sizeof *groups);
+    if (!groups)
+        return -1;
+    census->groups = groups;
+    groups[census->group_count++] =
+        (struct unknown_samples){sample->life, cause, 1, sample->ip, sample->time_ns};
+    return 0;
+}
+
+/* The function that EVENT says is there from now on, or NULL: it says that none is. */
+static const struct jit_function *event_function(const struct code_log *log,
+                                                 const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return &log->functions[event->index];
+    case CODE_EVENT_MOVE:
+        return &log->functions[log->moves[event->index].function];
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return NULL;
+    }
+    return NULL;
+}
+
+static bool covers(const struct address_map *map, uint64_t addr)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, addr, &place);
+    return range && range->start <= addr;
+}
+
+/* Of the COUNT samples, by time, mark in FOUND those at an address that LOG speaks of: later than
+ * the sample, if LATER, else earlier. */
+static int find_logged(const struct code_log *log, const struct census_sample *samples,
+                       size_t count, bool later, bool *found)
+{
+    struct address_map spoken = {0};
+    int result = 0;
+    size_t done = 0;
+    for (size_t s = 0; !result && s < count; s++) {
+        size_t at = later ? count - 1 - s : s;
+        for (; !result && done < log->event_count; done++) {
+            const struct code_event *event =
+                &log->events[later ? log->event_count - 1 - done : done];
+            if (later ? event->time_ns <= samples[at].time_ns
+                      : event->time_ns > samples[at].time_ns)
+                break;
+            const struct jit_function *function = event_function(log, event);
+            if (function)
+                result =
+                    address_map_set(&spoken, function->addr, function->addr + function->size, 0);
+        }
+        found[at] = covers(&spoken, samples[at].ip);
+    }
+    address_map_free(&spoken);
+    return result;
+}
+
+/* Why SAMPLE, in the memory of a JIT, has no name. */
+static enum sample_cause cause_of(const struct census_sample *sample, bool later, bool earlier,
+                                  enum sample_cause of_life)
+{
+    if (sample->last == ADDRESS_GONE)
+        return CAUSE_FREED;
+    if (sample->last == ADDRESS_FUNCTION)
+        return CAUSE_REMAPPED;
+    if (later)
+        return CAUSE_BEFORE_LOAD;
+    return earlier ? CAUSE_FREED : of_life;
+}
+
+static int judge_unknown(struct taker *taker, const struct census_sample *samples, size_t count)
+{
+    const struct jit_process *process = process_of(taker, samples->life);
+    enum sample_cause of_life = cause_of_life(taker, samples->life);
+    bool *later = calloc(count, 1), *earlier = calloc(count, 1);
+    int result = later && earlier ? 0 : -1;
+    if (!result && process)
+        result = find_logged(&process->log, samples, count, true, later) ||
+                         find_logged(&process->log, samples, count, false, earlier)
+                     ? -1
+                     : 0;
+    for (size_t i = 0; !result && i < count; i++)
+        result =
+            count_unknown(taker, &samples[i], cause_of(&samples[i], later[i], earlier[i], of_life));
+    free(later);
+    free(earlier);
+    return result;
+}
+
+/* Count the COUNT samples of one life; those that are unknown are moved to the front of SAMPLES. */
+static int judge(struct taker *taker, struct census_sample *samples, size_t count)
+{
+    struct sample_census *census = taker->census;
+    size_t unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct census_sample sample = samples[i];
+        if (sample.shown == ADDRESS_FUNCTION)
+            census->named++;
+        else if (sample.shown == ADDRESS_FILE)
+            census->in_files++;
+        else if (sample.shown == ADDRESS_NOTHING)
+            census->nowhere++;
+        else
+            samples[unknown++] = sample;
+    }
+    if (taker->question->counts_alone) {
+        census->unknown += unknown;
+        return 0;
+    }
+    return unknown ? judge_unknown(taker, samples, unknown) : 0;
+}
+
+static int judge_all(struct taker *taker)
+{
+    for (size_t at = 0, count; at < taker->sample_count; at += count) {
+        for (count = 1; at + count < taker->sample_count; count++)
+            if (taker->samples[at + count].life != taker->samples[at].life)
+                break;
+        if (judge(taker, taker->samples + at, count))
+            return -1;
+    }
+    return 0;
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct unknown_samples *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    if (a->life != b->life)
+        return a->life < b->life ? -1 : 1;
+    return (int)a->cause - (int)b->cause;
+}
+
+int sample_census_take(struct sample_census *census, const struct census_question *question,
+                       struct findings *findings)
+{
+    struct taker taker = {.census = census,
+                          .question = question,
+                          .lives = &question->processes->lives,
+                          .life = NO_LIFE};
+    *census = (struct sample_census){0};
+    int result =
+        index_processes(&taker) || collect(&taker) ||
+                sample_states_find(taker.samples, taker.sample_count, question, taker.process_of) ||
+                judge_all(&taker)
+            ? -1
+            : 0;
+    if (census->group_count)
+        qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
+    free(taker.process_of);
+    free(taker.samples);
+    return result ? failure(findings, "out of memory") : 0;
+}
+
+void sample_census_free(struct sample_census *census)
+{
+    free(census->groups);
+    *census = (struct sample_census){0};
+}

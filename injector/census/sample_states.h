@@ -1,0 +1,38 @@
+/* What is at the address of each sample when it is taken.
+ *
+ * Every life is played forward in time once: a parent up to a fork, the child on top of that, then
+ * the parent goes on as if the child had not been.  So memory and time grow with the samples and
+ * the records, however lives are nested.
+ */
+#ifndef PERFJIT_SAMPLE_STATES_H
+#define PERFJIT_SAMPLE_STATES_H
+
+#include "injector/census/address_history.h"
+#include "injector/process/jit_process.h"
+
+struct census_question {
+    const struct profile *profile;
+    const struct jit_processes *processes;
+    const struct timeline *timelines; /* one a process */
+    bool no_perf_map;                 /* none was looked for */
+    bool counts_alone;                /* why samples stay unknown is not asked */
+};
+
+/* The time stands first: sample_order sorts by it. */
+struct census_sample {
+    uint64_t time_ns, ip;
+    uint32_t life;
+    union {
+        uint32_t at; /* a number of its address, before that is known: */
+        struct {
+            uint8_t shown, last; /* enum address_state */
+        };
+    };
+};
+
+/* Fill in shown and last of the COUNT samples, which stand by life, and in a life by time.
+ * PROCESS_OF: by life, the index of its process, or SIZE_MAX.  Returns 0, or -1 without memory. */
+int sample_states_find(struct census_sample *samples, size_t count,
+                       const struct census_question *question, const size_t *process_of);
+
+#endif

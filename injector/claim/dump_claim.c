@@ -1,0 +1,532 @@
+/* See dump_claim.h. */
+#include "injector/claim/dump_claim.h"
+
+#include "injector/arrays/array.h"
+#include "injector/claim/dump_probe.h"
+#include "injector/dump/dump_machine.h"
+#include "injector/dump/dump_name.h"
+#include "injector/host/file_owner.h"
+#include "injector/host/live_process.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A dump's first records and its process's FORK or EXIT can be stamped by clocks that are this far
+ * apart. */
+#define FIT_SLACK_NS UINT64_C(100000000)
+
+static bool same_file(const struct perf_map *a, const struct perf_map *b)
+{
+    if (a->has_inode && b->has_inode)
+        return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
+    return strcmp(a->filename, b->filename) == 0;
+}
+
+/* ---- Collecting ---- */
+
+static struct dump_claim *add_claim(struct dump_claims *claims, const struct profile_map *map,
+                                    uint32_t number)
+{
+    struct dump_claim *items =
+        array_room(claims->items, claims->count, &claims->capacity, sizeof *items);
+    if (!items)
+        return NULL;
+    claims->items = items;
+    struct dump_claim *claim = &items[claims->count++];
+    *claim = (struct dump_claim){.number = number, .map = map};
+    claim->named = jit_dump_name_pid(map->map.filename, &number);
+    claim->life = process_life_at(claims->lives, map->map.pid,
+                                  (struct life_moment){map->time_ns, map->record.number});
+    return claim;
+}
+
+/* Which claim MAP, of the dump of pid NUMBER, belongs to: one for each file of a life, however
+ * often it is mapped. Returns SIZE_MAX without memory. */
+static size_t claim_of(struct dump_claims *claims, const struct profile_map *map, uint32_t number)
+{
+    uint32_t life = process_life_at(claims->lives, map->map.pid,
+                                    (struct life_moment){map->time_ns, map->record.number});
+    for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
+        if (same_file(&claims->items[i].map->map, &map->map) &&
+            jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {
+            if (claims->items[i].map->made_up)
+                claims->items[i].map = map;
+            return i;
+        }
+    return add_claim(claims, map, number) ? claims->count - 1 : SIZE_MAX;
+}
+
+static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
+{
+    struct dump_marker *markers = array_room(claims->markers, claims->marker_count,
+                                             &claims->marker_capacity, sizeof *markers);
+    if (!markers)
+        return -1;
+    claims->markers = markers;
+    markers[claims->marker_count++] = (struct dump_marker){offset, claim};
+    return 0;
+}
+
+/* Whether MAP is of a dump, and its NUMBER.  perf record -d also sees the mappings of whoever
+ * merely reads a dump: those are not executable. */
+static bool is_marker(struct dump_probe *probe, const struct perf_map *map, uint32_t *number,
+                      bool *failed)
+{
+    if (jit_dump_name_pid(map->filename, number))
+        return !map->data || *number == map->pid;
+    return dump_probe_may_be(map) && dump_probe_file(probe, map, number, failed);
+}
+
+int dump_claims_collect(struct dump_claims *claims, const struct profile *profile,
+                        const struct process_lives *lives, const char *root,
+                        struct findings *findings)
+{
+    bool failed = false;
+    struct dump_probe probe = {.root = root};
+    *claims = (struct dump_claims){.profile = profile,
+                                   .lives = lives,
+                                   .root = root,
+                                   .any_owner = claims->any_owner,
+                                   .no_lines = claims->no_lines};
+    dump_origin_begin(&claims->origin, profile);
+    for (size_t i = 0; i < profile->map_count && !failed; i++) {
+        const struct profile_map *map = &profile->maps[i];
+        uint32_t number;
+        if (!is_marker(&probe, &map->map, &number, &failed))
+            continue;
+        size_t claim = claim_of(claims, map, number);
+        failed = claim == SIZE_MAX || add_marker(claims, map->record.offset, claim);
+    }
+    dump_probe_free(&probe);
+    return failed ? failure(findings, "out of memory") : 0;
+}
+
+static const struct process_life *life_of(const struct dump_claims *claims,
+                                          const struct dump_claim *claim)
+{
+    return &claims->lives->items[claim->life];
+}
+
+/* Whether any of its functions was loaded in the life that claims it. */
+static bool fits(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    return dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, 1, NULL) > 0;
+}
+
+/* ---- Evidence for a number that is not the pid ---- */
+
+enum evidence { SPEAKS_FOR, SPEAKS_AGAINST, SAYS_NOTHING };
+
+/* Is it in a pid namespace that is not everybody's? */
+static enum evidence ask_namespaces(const struct dump_claims *claims,
+                                    const struct dump_claim *claim)
+{
+    const struct profile *profile = claims->profile;
+    uint32_t pid = life_of(claims, claim)->pid;
+    uint64_t own = profile_namespace_of(profile, pid, claim->map->time_ns);
+    enum evidence evidence = SAYS_NOTHING;
+    for (size_t i = 0; own && i < profile->namespace_count; i++) {
+        if (profile->namespaces[i].pid == pid)
+            continue;
+        if (profile->namespaces[i].inode != own)
+            return SPEAKS_FOR;
+        evidence = SPEAKS_AGAINST;
+    }
+    return evidence;
+}
+
+/* Does it take the number for its pid, where it still lives? */
+static enum evidence ask_proc(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    struct live_process live;
+    if (!dump_place_lives(claims->profile, life_of(claims, claim), &live))
+        return SAYS_NOTHING;
+    return live.namespace_pid == claim->number ? SPEAKS_FOR : SPEAKS_AGAINST;
+}
+
+/* Can nobody else be meant?  (Of several that mapped the file the judges below choose.) Only a
+ * parent with that pid, which had mapped its dump before the recording. */
+static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    uint32_t life = life_of(claims, claim)->parent;
+    for (; life != NO_LIFE; life = claims->lives->items[life].parent)
+        if (claims->lives->items[life].pid == claim->number)
+            return SPEAKS_AGAINST;
+    return SPEAKS_FOR;
+}
+
+static bool is_foreign(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    return claim->number != life_of(claims, claim)->pid;
+}
+
+/* The first witness that says anything decides.  Whoever maps a file of any other name need not
+ * have written it. */
+static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    enum evidence evidence = ask_proc(claims, claim);
+    if (evidence == SAYS_NOTHING)
+        evidence = ask_namespaces(claims, claim);
+    if (evidence == SAYS_NOTHING && claim->named)
+        evidence = ask_ancestors(claims, claim);
+    return claim->dump.pid == claim->number && evidence == SPEAKS_FOR;
+}
+
+/* ---- Finding the files ---- */
+
+static void refuse(struct dump_claim *claim, enum finding_kind kind)
+{
+    claim->state = CLAIM_REFUSED;
+    claim->refusal = kind;
+}
+
+void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
+                       enum finding_kind kind, const char *why, struct findings *findings)
+{
+    const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
+    finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid, why);
+    refuse(claim, kind);
+}
+
+/* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says
+ * what is whose. */
+static bool is_shared(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct dump_claim *other = &claims->items[i];
+        if (life_of(claims, other)->pid == claim->number && other != claim &&
+            same_file(&other->map->map, &claim->map->map) &&
+            process_life_descends(claims->lives, claim->life, other->life))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the dump's header is of a time at which the pid had another life that claims a dump of
+ * this name: then that one wrote the file. */
+static bool opened_in_another_life(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    uint64_t opened_ns = claim->dump.timestamp;
+    uint32_t pid = life_of(claims, claim)->pid;
+    const struct dump_claim *other = claim, *end = claims->items + claims->count;
+    while (other > claims->items && life_of(claims, other - 1)->pid == pid)
+        other--;
+    for (; other < end && life_of(claims, other)->pid == pid; other++) {
+        const struct process_life *life = life_of(claims, other);
+        if (other->life != claim->life &&
+            jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
+            opened_ns >= life->begin.time_ns && opened_ns <= life->end_ns)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Another file, or another's ---- */
+
+uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump_claim *claim,
+                             const struct jit_dump *dump, const struct jit_clock *clock)
+{
+    size_t count;
+    const struct process_life *life = life_of(claims, claim);
+    const struct profile_map *maps =
+        process_life_maps(claims->profile, life->pid, life->begin, life->next, &count);
+    uint64_t least_ns = DISTANCE_UNKNOWN;
+    for (size_t i = 0; i < count; i++) {
+        if (!same_file(&maps[i].map, &claim->map->map))
+            continue;
+        uint64_t distance_ns = dump_origin_distance(&claims->origin, &maps[i], dump, clock);
+        least_ns = distance_ns < least_ns ? distance_ns : least_ns;
+    }
+    return least_ns;
+}
+
+/* The time in which the recorded process can have written what was sampled. */
+static struct process_life recorded_life(const struct dump_claims *claims,
+                                         const struct dump_claim *claim)
+{
+    struct process_life life = *life_of(claims, claim);
+    uint64_t last_ns = profile_last_sample_ns(claims->profile);
+    if (claim->map->time_ns > life.begin.time_ns)
+        life.begin.time_ns = claim->map->time_ns;
+    if (life.end_ns == UINT64_MAX && last_ns)
+        life.end_ns = last_ns;
+    return life;
+}
+
+/* Why what is in CLAIM's dump is not what the process wrote; NULL: nothing speaks against it. */
+static const char *why_no_copy(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    size_t total;
+    struct process_life life = recorded_life(claims, claim);
+    uint64_t distance_ns = dump_claim_distance(claims, claim, &claim->dump, &claim->clock);
+    if (claim->dump.pid != claim->number)
+        return "its header has another pid";
+    if (claim->clock.frozen || claim->clock.by_marker)
+        return "its times, which are not of the recording's clock, can't show whether it is a copy";
+    if (distance_ns != DISTANCE_UNKNOWN && distance_ns > HEADER_SLACK_NS)
+        return "its header was not written when the process mapped its dump";
+    if (dump_origin_fit(&life, &claim->dump, &claim->clock, FIT_SLACK_NS, 1, &total) == 0 && total)
+        return "nothing in it was written while the process was recorded";
+    return NULL;
+}
+
+/* Its owner could have written anything that perfjit reads. */
+static bool is_trusted_whatever_it_is(const struct dump_claims *claims,
+                                      const struct dump_claim *claim)
+{
+    return claims->any_owner ||
+           dump_origin_is_proven(&claims->origin, &claim->map->map, &claim->dump) ||
+           file_owner_is_trusted(claim->dump.owner_uid, claims->profile->file->path);
+}
+
+/* Anybody can put a file where another user's process had its dump; the process's own user could
+ * have written to it anyway. */
+static bool is_trusted(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    struct live_process live;
+    return is_trusted_whatever_it_is(claims, claim) ||
+           (claim->place.identity != FILE_OTHER &&
+            dump_place_lives(claims->profile, life_of(claims, claim), &live) &&
+            live.uid == claim->dump.owner_uid);
+}
+
+static void refuse_owner(struct dump_claim *claim, struct findings *findings)
+{
+    const char *other = claim->place.identity == FILE_OTHER
+                            ? "is not the file that the process mapped"
+                            : "nothing proves that it is the file that the process mapped";
+    finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32 ", and %s",
+            claim->place.path, claim->dump.owner_uid, other);
+    refuse(claim, FINDING_DUMP_OWNER);
+}
+
+/* WHY: it can't be a copy; NULL: its records will show. */
+static void judge_copy(const struct dump_claims *claims, struct dump_claim *claim, const char *why,
+                       struct findings *findings)
+{
+    char text[256];
+    if (!why)
+        why = why_no_copy(claims, claim);
+    if (why) {
+        snprintf(text, sizeof text, "the file there is not the one that it mapped: %s", why);
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, text, findings);
+    } else if (!is_trusted_whatever_it_is(claims, claim)) {
+        refuse_owner(claim, findings);
+    } else {
+        noted(findings, "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
+              claim->place.path, life_of(claims, claim)->pid);
+    }
+}
+
+/* The log is made before the clock is known, which the stamps in it tell: a large dump is walked
+ * once.  Not where each case is told as it is found, since the dump may turn out to be
+ * another's. */
+static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
+                    struct findings *findings)
+{
+    static const struct jit_clock as_it_is = {0};
+    if (findings->verbose)
+        return 0;
+    claim->is_read = true;
+    claim->log.no_lines = claims->no_lines;
+    claim->told.progress = findings->progress;
+    int result = code_log_add(&claim->log, &claim->dump, 0, &as_it_is, &claim->told);
+    findings->progress = claim->told.progress;
+    return result ? failure(findings, "%s", claim->told.failure) : 0;
+}
+
+static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
+                                char why[512], struct findings *findings)
+{
+    const struct process_life *life = life_of(claims, claim);
+    const struct stamp_range stamps = code_log_stamps(&claim->log);
+    const struct jit_clock_question question = {
+        .profile = claims->profile,
+        .dump = &claim->dump,
+        .stamps = claim->is_read ? &stamps : NULL,
+        .pid = life->pid,
+        .read_live = clock_live_read,
+        .life = {life->begin.time_ns, life->end_ns},
+        .in_another_life = opened_in_another_life(claims, claim),
+        .may_be_anothers = true,
+    };
+    return jit_clock_choose(&claim->clock, &question, why, findings);
+}
+
+static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
+                       struct findings *findings)
+{
+    char text[512];
+    if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
+        finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
+                claim->map->map.filename, life_of(claims, claim)->pid);
+        refuse(claim, FINDING_DUMP_NOT_OURS);
+        return;
+    }
+    if (claim->place.identity != FILE_OTHER && !is_trusted(claims, claim)) {
+        refuse_owner(claim, findings);
+        return;
+    }
+    dump_machine_correct(&claim->dump, claims->profile->file, findings);
+    if (read_log(claims, claim, findings))
+        return;
+    const char *why = choose_clock(claims, claim, text, findings);
+    claim->state = CLAIM_FOUND;
+    if (claim->place.identity == FILE_OTHER) {
+        judge_copy(claims, claim, why ? "its times are not of this recording" : NULL, findings);
+    } else if (!is_trusted_whatever_it_is(claims, claim) && (why || why_no_copy(claims, claim))) {
+        refuse_owner(claim, findings);
+    } else if (why) {
+        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
+        refuse(claim, FINDING_CLOCK_USELESS);
+    }
+}
+
+static void report_missing(const struct dump_place_question *question, struct dump_claim *claim,
+                           struct findings *findings)
+{
+    char text[DUMP_PLACE_TEXT_BYTES];
+    dump_place_missing(text, question);
+    finding(findings, FINDING_DUMP_MISSING, "%s: %s", claim->map->map.filename, text);
+    refuse(claim, FINDING_DUMP_MISSING);
+}
+
+static int find_file(struct dump_claims *claims, struct dump_claim *claim,
+                     struct findings *findings)
+{
+    enum dump_place_result result;
+    const struct dump_place_question question = {
+        &claims->origin, life_of(claims, claim),    claim->map,
+        claim->number,   is_foreign(claims, claim), claims->root};
+    if (question.foreign && is_shared(claims, claim)) {
+        claim->state = CLAIM_GIVEN;
+        return 0;
+    }
+    if (dump_place_find(&claim->place, &question, &result))
+        return failure(findings, "out of memory");
+    claim->dump = claim->place.dump;
+    claim->place.dump = (struct jit_dump){0};
+    switch (result) {
+    case DUMP_PLACE_FOUND:
+        read_claim(claims, claim, findings);
+        break;
+    case DUMP_PLACE_MISSING:
+        report_missing(&question, claim, findings);
+        break;
+    case DUMP_PLACE_REPLACED:
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
+                          "the file there is not the one that it mapped", findings);
+        break;
+    case DUMP_PLACE_UNUSABLE:
+        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, claim->place.cause);
+        refuse(claim, FINDING_DUMP_UNUSABLE);
+        break;
+    }
+    return 0;
+}
+
+/* ---- Judging ---- */
+
+static bool are_rivals(const struct dump_claim *a, const struct dump_claim *b)
+{
+    return a->state == CLAIM_FOUND && b->state == CLAIM_FOUND && a->dump.dev == b->dump.dev &&
+           a->dump.ino == b->dump.ino && a->life != b->life;
+}
+
+/* Two that mapped files of their own: whether the copy's header was written when B did it, rather
+ * than when A did. */
+static bool is_nearer(const struct dump_claims *claims, const struct dump_claim *a,
+                      const struct dump_claim *b, bool *equal)
+{
+    uint64_t from_a_ns = dump_claim_distance(claims, a, &a->dump, &a->clock);
+    uint64_t from_b_ns = dump_claim_distance(claims, b, &b->dump, &b->clock);
+    *equal = from_a_ns == from_b_ns;
+    return from_b_ns < from_a_ns;
+}
+
+/* Whether B has the better right to the file that both claim. */
+static bool is_better(const struct dump_claims *claims, const struct dump_claim *a,
+                      const struct dump_claim *b, bool *equal)
+{
+    *equal = false;
+    bool a_same = a->place.identity == FILE_SAME, b_same = b->place.identity == FILE_SAME;
+    if (a_same != b_same)
+        return b_same;
+    bool a_fits = fits(claims, a), b_fits = fits(claims, b);
+    if (a_fits != b_fits)
+        return b_fits;
+    if (life_of(claims, a)->pid == life_of(claims, b)->pid)
+        return life_moment_before(life_of(claims, a)->begin, life_of(claims, b)->begin);
+    *equal =
+        a->map->map.has_inode && b->map->map.has_inode && same_file(&a->map->map, &b->map->map);
+    return !*equal && is_nearer(claims, a, b, equal);
+}
+
+static void judge_rivals(struct dump_claims *claims, struct findings *findings)
+{
+    enum { WINS, LOSES, TIES };
+    uint8_t *verdicts = calloc(claims->count + 1, 1);
+    for (size_t i = 0; verdicts && i < claims->count; i++)
+        for (size_t j = 0; j < claims->count; j++) {
+            bool equal;
+            if (!are_rivals(&claims->items[i], &claims->items[j]))
+                continue;
+            if (is_better(claims, &claims->items[i], &claims->items[j], &equal))
+                verdicts[i] = LOSES;
+            else if (equal && verdicts[i] == WINS)
+                verdicts[i] = TIES;
+        }
+    for (size_t i = 0; verdicts && i < claims->count; i++) {
+        struct dump_claim *claim = &claims->items[i];
+        if (verdicts[i] == LOSES)
+            dump_claim_refuse(
+                claims, claim, FINDING_DUMP_REPLACED,
+                "the file there is that of another process, or of a later life of this one",
+                findings);
+        else if (verdicts[i] == TIES)
+            dump_claim_refuse(claims, claim, FINDING_DUMP_AMBIGUOUS,
+                              "could be its dump, and that of another process too", findings);
+    }
+    if (!verdicts)
+        failure(findings, "out of memory");
+    free(verdicts);
+}
+
+/* All of it was written before the process was there, or after it ended. */
+static void judge_time(struct dump_claims *claims, struct dump_claim *claim,
+                       struct findings *findings)
+{
+    size_t total;
+    if (claim->state == CLAIM_FOUND &&
+        dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, FIT_SLACK_NS, 1,
+                        &total) == 0 &&
+        total > 0)
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
+                          "the file there was written when the process was not there", findings);
+}
+
+int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        if (claims->items[i].state == CLAIM_OPEN && find_file(claims, &claims->items[i], findings))
+            return -1;
+    judge_rivals(claims, findings);
+    for (size_t i = 0; i < claims->count; i++)
+        judge_time(claims, &claims->items[i], findings);
+    return findings->failure[0] ? -1 : 0;
+}
+
+void dump_claims_free(struct dump_claims *claims)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        jit_dump_close(&claims->items[i].dump);
+        free(claims->items[i].place.path);
+        code_log_free(&claims->items[i].log);
+        findings_free(&claims->items[i].told);
+    }
+    free(claims->items);
+    free(claims->markers);
+    *claims = (struct dump_claims){0};
+}

@@ -1,0 +1,176 @@
+/* See dump_place.h. */
+#include "injector/claim/dump_place.h"
+
+#include "injector/host/live_process.h"
+#include "injector/host/recording_host.h"
+#include "injector/perf_data/perf_time.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Is the process still there? ---- */
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The process that has LIFE's pid here and now is the one that was recorded: it did not end in the
+ * recording, and it was started before anything is known of it.  A process that took over its pid
+ * was started later; on another machine, or after a reboot, it may not have been, but then the
+ * files differ. */
+bool dump_place_lives(const struct profile *profile, const struct process_life *life,
+                      struct live_process *live)
+{
+    enum { TICK_NS = 20000000 };
+    if (!perf_file_uses_clock(profile->file, CLOCK_MONOTONIC) ||
+        (life->end_ns != UINT64_MAX && !life->execed) ||
+        !live_process_read(live, life->pid, UINT64_MAX))
+        return false;
+    size_t count;
+    const struct profile_map *maps = profile_maps_of(profile, life->pid, &count);
+    uint64_t seen_ns = life->begin.time_ns;
+    for (size_t i = 0; i < count && seen_ns == 0; i++)
+        seen_ns = maps[i].time_ns;
+    if (seen_ns == 0)
+        seen_ns = profile_last_sample_ns(profile);
+    int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+    int64_t started = (int64_t)live->started_boot_ns - slept;
+    return started < 0 || (uint64_t)started <= perf_time_after(seen_ns, TICK_NS);
+}
+
+/* ---- Where it may be ---- */
+
+/* Whether the process that mapped MAP had other mounts than this one has, as far as perf record
+ * --namespaces tells. */
+static bool has_other_mounts(const struct profile *profile, const struct profile_map *map)
+{
+    struct stat here;
+    uint64_t inode = profile_mount_namespace_of(profile, map->map.pid, map->time_ns);
+    return inode && stat("/proc/self/ns/mnt", &here) == 0 && here.st_ino != inode;
+}
+
+void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
+                        const struct dump_place_question *question)
+{
+    struct recording_host host;
+    const struct profile *profile = question->origin->profile;
+    recording_host_read(&host, profile->file);
+    const char *what = "No such file or directory";
+    if (question->root)
+        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s, nor below --root %s", what, question->root);
+    else if (!recording_host_is_here(&host))
+        snprintf(text, DUMP_PLACE_TEXT_BYTES,
+                 "%s: it was recorded on %s; --root DIR says where that machine's files are", what,
+                 host.name);
+    else if (question->foreign || has_other_mounts(profile, question->map))
+        snprintf(
+            text, DUMP_PLACE_TEXT_BYTES,
+            "%s: if the process was in a container, --root DIR says where its root file system is",
+            what);
+    else
+        snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s", what);
+}
+
+/* A copy of MAP's path without " (deleted)", behind PREFIX. */
+static char *path_below(const char *prefix, const struct perf_map *map)
+{
+    char *path;
+    return asprintf(&path, "%s%s%.*s", prefix, prefix[0] && map->filename[0] != '/' ? "/" : "",
+                    (int)perf_map_name_length(map->filename), map->filename) < 0
+               ? NULL
+               : path;
+}
+
+struct search {
+    const struct dump_place_question *question;
+    struct dump_place *place; /* the best so far */
+    enum dump_place_result result;
+};
+
+static bool is_found(const struct search *search)
+{
+    return search->result == DUMP_PLACE_FOUND && search->place->identity == FILE_SAME;
+}
+
+/* TRUSTED: a file that can't be compared may be the right one.  Another file may be a copy if its
+ * header has the pid. */
+static enum dump_place_result judge(const struct dump_place_question *question,
+                                    const struct dump_place *place, bool trusted)
+{
+    if (place->cause[0])
+        return trusted ? DUMP_PLACE_UNUSABLE : DUMP_PLACE_MISSING;
+    if (place->identity == FILE_SAME)
+        return DUMP_PLACE_FOUND;
+    if (place->identity == FILE_UNKNOWN)
+        return trusted ? DUMP_PLACE_FOUND : DUMP_PLACE_MISSING;
+    return trusted && place->dump.pid == question->number ? DUMP_PLACE_FOUND : DUMP_PLACE_REPLACED;
+}
+
+/* Whether what was found is better than the best so far. */
+static bool is_better(const struct search *search, enum dump_place_result result,
+                      enum file_identity identity)
+{
+    if (search->result == DUMP_PLACE_FOUND)
+        return result == DUMP_PLACE_FOUND && identity == FILE_SAME;
+    return result == DUMP_PLACE_FOUND || search->result == DUMP_PLACE_MISSING ||
+           (search->result == DUMP_PLACE_REPLACED && result == DUMP_PLACE_UNUSABLE);
+}
+
+static void release(struct dump_place *place)
+{
+    jit_dump_close(&place->dump);
+    free(place->path);
+}
+
+/* Look at the map's path behind PREFIX. */
+static int look(struct search *search, const char *prefix, bool trusted)
+{
+    struct stat status;
+    struct dump_place place = {.identity = FILE_UNKNOWN};
+    const struct dump_place_question *question = search->question;
+    if (is_found(search))
+        return 0;
+    place.path = path_below(prefix, &question->map->map);
+    if (!place.path)
+        return -1;
+    if (stat(place.path, &status)) {
+        free(place.path);
+        return 0;
+    }
+    if (jit_dump_open(&place.dump, place.path, place.cause, sizeof place.cause) == 0)
+        place.identity = dump_origin_compare(question->origin, &question->map->map, &place.dump);
+    enum dump_place_result result = judge(question, &place, trusted);
+    if (is_better(search, result, place.identity)) {
+        release(search->place);
+        *search->place = place;
+        search->result = result;
+    } else {
+        release(&place);
+    }
+    return 0;
+}
+
+int dump_place_find(struct dump_place *place, const struct dump_place_question *question,
+                    enum dump_place_result *result)
+{
+    struct search search = {question, place, DUMP_PLACE_MISSING};
+    char own_root[64];
+    struct live_process live;
+    *place = (struct dump_place){.identity = FILE_UNKNOWN};
+    snprintf(own_root, sizeof own_root, "/proc/%" PRIu32 "/root", question->life->pid);
+    if ((question->root && look(&search, question->root, true)) ||
+        look(&search, "", !question->foreign || !question->map->map.has_inode) ||
+        (!is_found(&search) &&
+         look(&search, own_root,
+              dump_place_lives(question->origin->profile, question->life, &live))))
+        return -1;
+    *result = search.result;
+    return 0;
+}

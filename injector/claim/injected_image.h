@@ -1,0 +1,12 @@
+/* Images that perfjit or perf inject made, in a recording: it has been injected already. */
+#ifndef PERFJIT_INJECTED_IMAGE_H
+#define PERFJIT_INJECTED_IMAGE_H
+
+#include "injector/recording/profile.h"
+
+/* The path of the first file in PROFILE that is named like such an image
+ * (jit-<pid>-<number>-<build-id>.so, jitted-<pid>-<number>.so); it is PROFILE's.  NULL if there is
+ * none. */
+const char *injected_image(const struct profile *profile);
+
+#endif

@@ -1,0 +1,324 @@
+/* See clock_candidate.h.
+ *
+ * Distances between clocks are computed modulo 2^64 and looked at as signed numbers. */
+#include "injector/clock/clock_candidate.h"
+
+#include "injector/perf_data/perf_time.h"
+
+#define MS  UINT64_C(1000000)
+#define SEC (1000 * MS)
+
+/* The header's time is of about the moment of the mapping.  Seen in quiet recordings with -k mono,
+ * where both are on one clock: LLVM 3 us, Erlang 57, PHP 89, QEMU 114.  libjitdump says itself how
+ * far they are apart. */
+#define HEADER_ERROR_NS UINT64_C(200000)
+
+/* Two clocks of one machine drift apart by less than this; NTP corrects CLOCK_MONOTONIC by 500 at
+ * most, but by more than some tens only while it catches up. */
+enum { DRIFT_PPM = 50, DRIFT_MAX_PPM = 500 };
+
+/* A runtime may log code a little after it first ran. */
+#define LATE_LOG_NS (2 * MS)
+
+/* Wall clocks: September 2001 to 2100, say.  No machine has run for that long. */
+#define WALL_FIRST_NS (UINT64_C(1000000000) * SEC)
+#define WALL_LAST_NS  (UINT64_C(4100000000) * SEC)
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    uint64_t difference = a - b;
+    return (int64_t)difference < 0 ? 0 - difference : difference;
+}
+
+static bool before(uint64_t a, uint64_t b)
+{
+    return (int64_t)(a - b) < 0;
+}
+
+static uint64_t drift(uint64_t span_ns, uint64_t ppm)
+{
+    return span_ns / 1000000 * ppm;
+}
+
+static bool is_wall(uint64_t ns)
+{
+    return ns >= WALL_FIRST_NS && ns <= WALL_LAST_NS;
+}
+
+/* A moment on the dump's clock and on the profile's. */
+struct pair {
+    bool known;
+    uint64_t dump, profile, error_ns;
+};
+
+/* Whether HEADER can have been written on the clock of the records: not after the first, and not
+ * longer before it than the process lived. */
+static bool header_fits(const struct clock_evidence *evidence, uint64_t header, uint64_t first)
+{
+    return evidence->marker_ns && header <= perf_time_after(first, MS) &&
+           evidence->end_ns >= evidence->marker_ns &&
+           (first <= header ||
+            first - header <= perf_time_after(evidence->end_ns - evidence->marker_ns, SEC));
+}
+
+static struct pair header_pair(const struct clock_evidence *evidence, uint64_t header,
+                               uint64_t first, uint64_t error_ns)
+{
+    return (struct pair){header_fits(evidence, header, first), header, evidence->marker_ns,
+                         error_ns};
+}
+
+/* V8 and CPython put microseconds of the wall clock into the header.  CLOCK_REALTIME and
+ * CLOCK_MONOTONIC run alike but when the clock is set: now they are as far apart as then. */
+static struct pair wall_pair(const struct clock_facts *facts, enum clock_kind kind)
+{
+    const struct clock_evidence *evidence = &facts->evidence;
+    const struct clock_live *live = &facts->live;
+    if (kind != CLOCK_KIND_MONOTONIC || !live->known[CLOCK_KIND_REALTIME] ||
+        !is_wall(evidence->header * 1000) || evidence->header > WALL_LAST_NS / 1000)
+        return (struct pair){0};
+    uint64_t header =
+        evidence->header * 1000 - live->now[CLOCK_KIND_REALTIME] + live->now[CLOCK_KIND_MONOTONIC];
+    return header_pair(evidence, header, evidence->stamps.first, HEADER_ERROR_NS);
+}
+
+static struct pair live_pair(const struct clock_facts *facts, enum clock_kind kind)
+{
+    const struct clock_live *live = &facts->live;
+    if (facts->profile_kind >= CLOCK_KINDS || !live->known[kind] ||
+        !live->known[facts->profile_kind])
+        return (struct pair){0};
+    return (struct pair){true, live->now[kind], live->now[facts->profile_kind], live->width_ns};
+}
+
+static uint64_t offset_of(const struct pair *pair)
+{
+    return pair->profile - pair->dump;
+}
+
+/* The least and greatest offset that a dump of nanoseconds can have. */
+struct bounds {
+    bool has_lower, has_upper;
+    uint64_t lower, upper;
+};
+
+static void lower_upper(struct bounds *bounds, uint64_t upper)
+{
+    if (!bounds->has_upper || before(upper, bounds->upper))
+        bounds->upper = upper;
+    bounds->has_upper = true;
+}
+
+static struct bounds bounds_of(const struct clock_evidence *evidence)
+{
+    struct bounds bounds = {0};
+    if (evidence->marker_ns) {
+        bounds.has_lower = true;
+        bounds.lower = evidence->marker_ns - evidence->stamps.first;
+    }
+    if (evidence->ended)
+        lower_upper(&bounds, evidence->end_ns - evidence->stamps.last);
+    if (evidence->sampled)
+        lower_upper(&bounds, evidence->sampled_ns - evidence->sampled_stamp);
+    return bounds;
+}
+
+static bool within(const struct bounds *bounds, uint64_t offset)
+{
+    return (!bounds->has_lower || !before(offset, bounds->lower - MS)) &&
+           (!bounds->has_upper || !before(bounds->upper + LATE_LOG_NS, offset));
+}
+
+/* Whether the clocks now speak of the recording's boot: they agree with the header but for their
+ * drift, or else with all that bounds the offset. */
+static bool live_agrees(const struct clock_facts *facts, const struct pair *marker,
+                        const struct pair *live)
+{
+    struct bounds bounds = bounds_of(&facts->evidence);
+    if (!live->known || before(live->profile, facts->evidence.end_ns) ||
+        before(live->dump, facts->evidence.stamps.last))
+        return false;
+    if (marker->known)
+        return apart(offset_of(live), offset_of(marker)) <=
+               marker->error_ns + MS + drift(live->profile - marker->profile, DRIFT_MAX_PPM);
+    return within(&bounds, offset_of(live)) &&
+           (facts->same_boot || (bounds.has_lower && bounds.has_upper));
+}
+
+/* ---- Nanoseconds of another clock ---- */
+
+static void shift(struct clock_candidate *candidate, const struct pair *pair)
+{
+    candidate->clock.from_ref = pair->dump;
+    candidate->clock.to_ref = pair->profile;
+}
+
+/* Header and marker, and between them and now a straight line. */
+static void by_marker_and_live(struct clock_candidate *candidate, const struct pair *marker,
+                               const struct pair *live, uint64_t span_ns)
+{
+    uint64_t moved = apart(offset_of(live), offset_of(marker));
+    uint64_t drifted = drift(span_ns, DRIFT_PPM);
+    candidate->source = CLOCK_SOURCE_MARKER_LIVE;
+    candidate->error_ns = marker->error_ns + live->error_ns + (moved < drifted ? moved : drifted);
+    candidate->clock.from_span = live->dump - marker->dump;
+    candidate->clock.to_span = live->profile - marker->profile;
+}
+
+static void by_marker(struct clock_candidate *candidate, const struct pair *marker,
+                      uint64_t span_ns)
+{
+    candidate->source = CLOCK_SOURCE_MARKER;
+    candidate->error_ns = marker->error_ns + drift(span_ns, DRIFT_PPM);
+}
+
+static void by_live(struct clock_candidate *candidate, const struct pair *live, uint64_t first_ns)
+{
+    shift(candidate, live);
+    candidate->source = CLOCK_SOURCE_LIVE;
+    candidate->error_ns = live->error_ns + drift(live->dump - first_ns, DRIFT_PPM);
+}
+
+/* The clocks now are compared exactly, and the header only roughly: soon after the recording the
+ * drift is the lesser evil. */
+static void by_best(struct clock_candidate *candidate, const struct pair *marker,
+                    const struct pair *live, const struct clock_evidence *evidence)
+{
+    struct clock_candidate other = *candidate;
+    shift(candidate, marker);
+    by_marker_and_live(candidate, marker, live, evidence->stamps.last - evidence->stamps.first);
+    by_live(&other, live, evidence->stamps.first);
+    if (other.error_ns < candidate->error_ns)
+        *candidate = other;
+}
+
+/* Where no address is used again, code that appears too early does no harm, but samples before it
+ * appears have no name: then the earliest time is the best.  Else the middle. */
+static bool by_bounds(struct clock_candidate *candidate, const struct clock_evidence *evidence)
+{
+    struct bounds bounds = bounds_of(evidence);
+    if (!bounds.has_lower || !bounds.has_upper || before(bounds.upper + LATE_LOG_NS, bounds.lower))
+        return false;
+    uint64_t width = before(bounds.upper, bounds.lower) ? 0 : bounds.upper - bounds.lower;
+    uint64_t late = evidence->reused ? width / 2 : 0;
+    candidate->source = CLOCK_SOURCE_BOUNDS;
+    candidate->error_ns = width - late;
+    candidate->clock.from_ref = evidence->stamps.first;
+    candidate->clock.to_ref = evidence->marker_ns + late;
+    return true;
+}
+
+/* Whether a dump of clock KIND and a profile of its own can be as far apart as OFFSET.  All but the
+ * wall clocks count from about the boot; perf's clock and CLOCK_MONOTONIC stand still while the
+ * machine sleeps. */
+static bool possible_offset(const struct clock_facts *facts, enum clock_kind kind, uint64_t offset)
+{
+    uint64_t profile = facts->evidence.end_ns;
+    bool wall = kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
+    if (wall != is_wall(facts->evidence.stamps.first))
+        return false;
+    if (wall || is_wall(profile))
+        return true;
+    if (facts->profile_kind == CLOCK_KIND_BOOTTIME && !before(offset, 0))
+        return true;
+    return apart(offset, 0) <= 60 * SEC + profile / 100;
+}
+
+static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts)
+{
+    const struct clock_evidence *evidence = &facts->evidence;
+    enum clock_kind kind = candidate->kind;
+    uint64_t span_ns = evidence->stamps.last - evidence->stamps.first;
+    struct pair live = live_pair(facts, kind);
+    struct pair marker =
+        header_pair(evidence, evidence->header, evidence->stamps.first,
+                    evidence->header_half ? evidence->header_half : HEADER_ERROR_NS);
+    if (!marker.known)
+        marker = wall_pair(facts, kind);
+    bool agrees = live_agrees(facts, &marker, &live);
+    candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
+    if (marker.known && agrees) {
+        by_best(candidate, &marker, &live, evidence);
+    } else if (marker.known) {
+        shift(candidate, &marker);
+        by_marker(candidate, &marker, span_ns);
+    } else if (agrees) {
+        by_live(candidate, &live, evidence->stamps.first);
+    } else if (!by_bounds(candidate, evidence)) {
+        return false;
+    }
+    return agrees ||
+           possible_offset(facts, kind, candidate->clock.to_ref - candidate->clock.from_ref);
+}
+
+/* ---- Cycles ---- */
+
+/* TIME_CONV leads to perf's clock.  From there to another the header's time gives the offset. */
+static bool make_converted(struct clock_candidate *candidate, const struct clock_facts *facts)
+{
+    const struct clock_evidence *evidence = &facts->evidence;
+    struct jit_clock *clock = &candidate->clock;
+    clock->cycles = true;
+    clock->conv = facts->conv;
+    if (facts->profile_kind == CLOCK_KIND_PERF) {
+        candidate->source = CLOCK_SOURCE_CONV;
+        candidate->proven = true;
+        return true;
+    }
+    uint64_t header = jit_clock_to_perf(clock, evidence->header);
+    uint64_t first = jit_clock_to_perf(clock, evidence->stamps.first);
+    uint64_t last = jit_clock_to_perf(clock, evidence->stamps.last);
+    struct pair marker = header_pair(evidence, header, first, HEADER_ERROR_NS);
+    if (evidence->header_half)
+        marker.error_ns =
+            jit_clock_to_perf(clock, evidence->header + evidence->header_half) - header;
+    if (!marker.known)
+        return false;
+    shift(candidate, &marker);
+    by_marker(candidate, &marker, last - first);
+    return true;
+}
+
+/* Without TIME_CONV: from the header to now the counter went so many cycles, the profile's clock so
+ * many ns.  That must be the rate that the counter has now. */
+static bool make_measured(struct clock_candidate *candidate, const struct clock_facts *facts)
+{
+    const struct clock_evidence *evidence = &facts->evidence;
+    struct pair live = live_pair(facts, CLOCK_KIND_CYCLES);
+    uint64_t rate = facts->live.cycles_per_s;
+    if (!live.known || !rate || !evidence->marker_ns || evidence->header > evidence->stamps.first ||
+        live.dump <= evidence->stamps.last || live.profile <= evidence->end_ns)
+        return false;
+    uint64_t cycles = live.dump - evidence->header, ns = live.profile - evidence->marker_ns;
+    uint64_t expected = (uint64_t)((unsigned __int128)ns * rate / SEC);
+    if (apart(cycles, expected) > expected / 500 + rate / 100)
+        return false;
+    struct pair marker = {true, evidence->header, evidence->marker_ns, HEADER_ERROR_NS};
+    if (evidence->header_half)
+        marker.error_ns = evidence->header_half * 1000 / (rate / MS + 1) + 1;
+    shift(candidate, &marker);
+    candidate->clock.from_span = cycles;
+    candidate->clock.to_span = ns;
+    candidate->source = CLOCK_SOURCE_MARKER_LIVE;
+    candidate->error_ns =
+        marker.error_ns + live.error_ns +
+        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC /
+                         rate),
+              DRIFT_PPM);
+    candidate->proven = true;
+    return true;
+}
+
+bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_facts *facts,
+                          enum clock_kind kind)
+{
+    *candidate = (struct clock_candidate){.kind = kind};
+    if (kind == facts->profile_kind) {
+        candidate->source = CLOCK_SOURCE_SAME;
+        candidate->proven = true;
+        return true;
+    }
+    if (kind != CLOCK_KIND_CYCLES)
+        return make_ns(candidate, facts);
+    return facts->conv.known ? make_converted(candidate, facts) : make_measured(candidate, facts);
+}

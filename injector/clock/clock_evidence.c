@@ -1,0 +1,296 @@
+/* See clock_evidence.h. */
+#include "injector/clock/clock_evidence.h"
+
+#include "injector/dump/dump_name.h"
+
+#include "injector/arrays/array.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_time.h"
+#include "jitdump/byte_cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The dump ---- */
+
+/* Addresses that a function had from a moment on. */
+struct residence {
+    uint64_t start, end;
+    uint64_t stamp;
+    bool shared;       /* with another residence */
+    uint64_t first_ns; /* of the samples in it; UINT64_MAX: none */
+};
+
+struct residences {
+    struct residence *items; /* by start */
+    size_t count, capacity;
+};
+
+static int add_residence(struct residences *residences, uint64_t start, uint64_t size,
+                         uint64_t stamp)
+{
+    struct residence *items =
+        array_room(residences->items, residences->count, &residences->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    residences->items = items;
+    items[residences->count++] =
+        (struct residence){start, start + (size ? size : 1), stamp, false, UINT64_MAX};
+    return 0;
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+    const struct residence *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Sort them, and find those that share addresses: with one that starts before and reaches in, or
+ * starts inside. */
+static void find_shared(struct residences *residences)
+{
+    struct residence *items = residences->items;
+    size_t furthest = 0;
+    if (residences->count)
+        qsort(items, residences->count, sizeof *items, compare_starts);
+    for (size_t i = 1; i < residences->count; i++) {
+        if (items[i].start < items[furthest].end)
+            items[i].shared = items[furthest].shared = true;
+        if (items[i].end > items[furthest].end)
+            furthest = i;
+    }
+}
+
+void stamp_range_add(struct stamp_range *stamps, uint64_t stamp)
+{
+    if (stamps->count++ == 0)
+        stamps->first = stamps->last = stamp;
+    if (stamp < stamps->first)
+        stamps->first = stamp;
+    if (stamp > stamps->last)
+        stamps->last = stamp;
+}
+
+static bool has_code(const struct jit_record *record)
+{
+    return !record->broken && (record->id == JIT_CODE_LOAD || record->id == JIT_CODE_MOVE ||
+                               record->id == JIT_CODE_UNLOAD);
+}
+
+static void read_stamps(struct stamp_range *stamps, const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
+        if (has_code(&record))
+            stamp_range_add(stamps, record.timestamp);
+}
+
+static int add_record(struct residences *residences, const struct jit_record *record)
+{
+    if (record->broken)
+        return 0;
+    if (record->id == JIT_CODE_LOAD)
+        return add_residence(residences, record->load.code_addr, record->load.code_size,
+                             record->timestamp);
+    if (record->id == JIT_CODE_MOVE)
+        return add_residence(residences, record->move.new_code_addr, record->move.code_size,
+                             record->timestamp);
+    return 0;
+}
+
+static int read_residences(struct residences *residences, const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    while (jit_dump_next(&walk, &record) == JIT_DUMP_MORE)
+        if (add_record(residences, &record))
+            return -1;
+    find_shared(residences);
+    return 0;
+}
+
+static void read_pad1(struct clock_evidence *evidence, const struct jit_dump *dump)
+{
+    struct byte_cursor cursor = byte_cursor_over(dump->data, dump->size, dump->big_endian);
+    cursor_skip(&cursor, JITHEADER_PAD1);
+    uint32_t pad1 = cursor_u32(&cursor);
+    if (pad1 >> 16 == JITHEADER_PAD1_TAG)
+        evidence->header_half = pad1 & 0xffff;
+}
+
+/* ---- The profile ---- */
+
+/* How surely a mapping of FILENAME is one of the dump PATH: 2 if the paths agree, below some root
+ * directory perhaps, 1 if only the names do, because the dump has been moved, and 0 if not even
+ * those.  It may be deleted by now. */
+static int names_dump(const char *filename, const char *path)
+{
+    size_t length = perf_map_name_length(filename), path_length = strlen(path);
+    if (length <= path_length && strncmp(path + path_length - length, filename, length) == 0)
+        return 2;
+    return jit_dump_same_name(filename, path);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+static bool is_in(struct clock_life life, uint64_t time_ns)
+{
+    return perf_time_is_real(time_ns) && time_ns >= life.begin_ns &&
+           (life.end_ns == 0 || time_ns <= life.end_ns);
+}
+
+/* A dump that was mapped more than once was made anew in between, after an exec say: the header's
+ * time tells which mapping is that of the file as it is. */
+static void read_maps(struct clock_evidence *evidence, const struct profile *profile,
+                      const struct jit_dump *dump, uint32_t pid, struct clock_life life)
+{
+    size_t count;
+    const struct profile_map *maps = profile_maps_of(profile, pid, &count);
+    int best = 1; /* of two dumps of a process with one name, each has its own mapping */
+    for (size_t i = 0; i < count; i++) {
+        uint64_t time_ns = maps[i].time_ns;
+        if (maps[i].made_up || !is_in(life, time_ns))
+            continue;
+        if (evidence->start_ns == 0 || time_ns < evidence->start_ns)
+            evidence->start_ns = time_ns;
+        if (time_ns > evidence->end_ns)
+            evidence->end_ns = time_ns;
+        int named = names_dump(maps[i].map.filename, dump->path);
+        if (named < best)
+            continue;
+        if (named > best)
+            evidence->marker_ns = 0;
+        best = named;
+        if ((evidence->marker_ns == 0 ||
+             apart(time_ns, evidence->header) < apart(evidence->marker_ns, evidence->header)))
+            evidence->marker_ns = time_ns;
+    }
+    /* It was there before the recording, or before what the recording kept (perf record
+     * --overwrite): so may any of its code. */
+    if ((count && maps[0].time_ns == 0) || (life.begin_ns == 0 && life.end_ns != 0))
+        evidence->start_ns = 0;
+}
+
+void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                         const struct jit_dump *dump, const struct stamp_range *stamps,
+                         uint32_t pid, struct clock_life life)
+{
+    *evidence = (struct clock_evidence){.header = dump->timestamp};
+    read_pad1(evidence, dump);
+    if (stamps)
+        evidence->stamps = *stamps;
+    else
+        read_stamps(&evidence->stamps, dump);
+    read_maps(evidence, profile, dump, pid, life);
+    evidence->ended = life.end_ns != 0 && life.end_ns != UINT64_MAX;
+    if (evidence->ended) {
+        evidence->end_ns = life.end_ns;
+        return;
+    }
+    uint64_t last_ns = profile_last_sample_ns(profile);
+    if (last_ns > evidence->end_ns)
+        evidence->end_ns = last_ns;
+}
+
+/* ---- Samples ---- */
+
+static void hit(struct residences *residences, uint64_t ip, uint64_t time_ns)
+{
+    size_t first = 0, end = residences->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (residences->items[middle].end <= ip)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    if (first == residences->count || residences->items[first].start > ip)
+        return;
+    if (time_ns < residences->items[first].first_ns)
+        residences->items[first].first_ns = time_ns;
+}
+
+/* EXIT: u32 pid, ppid, tid, ptid behind the header.  A process has ended with its first thread and
+ * when no other ends later. */
+static void read_exit(struct clock_evidence *evidence, uint64_t *exit_ns,
+                      const struct profile *profile, const struct perf_record *record, uint32_t pid)
+{
+    uint64_t time_ns;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    uint32_t exited = cursor_u32(&cursor);
+    cursor_skip(&cursor, 4);
+    uint32_t thread = cursor_u32(&cursor);
+    if (cursor.failed || exited != pid || !perf_record_time(profile->file, record, &time_ns) ||
+        time_ns < evidence->marker_ns)
+        return;
+    evidence->ended = evidence->ended || thread == pid;
+    if (time_ns > *exit_ns)
+        *exit_ns = time_ns;
+}
+
+static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
+                         const struct profile *profile, uint32_t pid, struct clock_life life)
+{
+    struct findings told_before = {.quiet = true};
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record record;
+    uint64_t exit_ns = 0;
+    bool end_known = evidence->ended;
+    while (perf_walk_next(&walk, &record, &told_before)) {
+        uint32_t whose;
+        uint64_t ip, time_ns;
+        if (record.type == PERF_RECORD_EXIT)
+            read_exit(evidence, &exit_ns, profile, &record, pid);
+        else if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
+                 perf_record_time(profile->file, &record, &time_ns) && is_in(life, time_ns))
+            hit(alone, ip, time_ns);
+    }
+    if (evidence->ended && !end_known)
+        evidence->end_ns = exit_ns;
+    findings_free(&told_before);
+}
+
+/* Keep the residences that share no address. */
+static void drop_shared(struct clock_evidence *evidence, struct residences *residences)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < residences->count; i++)
+        if (!residences->items[i].shared)
+            residences->items[kept++] = residences->items[i];
+    evidence->reused = kept < residences->count;
+    residences->count = kept;
+}
+
+/* Of two distances between the clocks, modulo 2^64, the smaller is the better bound. */
+static void take_closest(struct clock_evidence *evidence, const struct residence *residence)
+{
+    if (residence->first_ns == UINT64_MAX)
+        return;
+    uint64_t distance = residence->first_ns - residence->stamp;
+    uint64_t known = evidence->sampled_ns - evidence->sampled_stamp;
+    if (evidence->sampled && (int64_t)(distance - known) >= 0)
+        return;
+    evidence->sampled = true;
+    evidence->sampled_stamp = residence->stamp;
+    evidence->sampled_ns = residence->first_ns;
+}
+
+int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
+                                const struct jit_dump *dump, uint32_t pid, struct clock_life life)
+{
+    struct residences residences = {0};
+    int result = read_residences(&residences, dump);
+    if (!result) {
+        drop_shared(evidence, &residences);
+        walk_samples(evidence, &residences, profile, pid, life);
+    }
+    for (size_t i = 0; !result && i < residences.count; i++)
+        take_closest(evidence, &residences.items[i]);
+    free(residences.items);
+    return result;
+}

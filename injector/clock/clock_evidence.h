@@ -1,0 +1,61 @@
+/* What a dump and a profile say about each other's clocks.
+ *
+ *     dump      header        first record ........................ last record
+ *                  |               |                                     |
+ *     profile   marker  ........................ samples ............. exit
+ *
+ * Header and marker are of about the same moment: a runtime opens its dump and maps it.  No record
+ * is older than the marker, none is newer than the process, and no sample hits code before it was
+ * there.
+ */
+#ifndef PERFJIT_CLOCK_EVIDENCE_H
+#define PERFJIT_CLOCK_EVIDENCE_H
+
+#include "injector/dump/jit_dump.h"
+#include "injector/recording/profile.h"
+
+/* The stamps of a dump's records with code: loads, moves, unloads. */
+struct stamp_range {
+    uint64_t first, last; /* the least and the greatest */
+    size_t count;
+};
+
+struct clock_evidence {
+    /* Of the dump, on its clock, whatever that is. */
+    uint64_t header;
+    uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: not told */
+    struct stamp_range stamps;
+    bool reused; /* an address belonged to more than one function */
+    /* Of the profile, on its clock. */
+    uint64_t marker_ns; /* when the dump was mapped; 0: not told (perf record -p, or the dump was
+                           given by hand) */
+    uint64_t start_ns;  /* when the process was first seen */
+    uint64_t end_ns;    /* when it ended, or else when the recording did */
+    bool ended;         /* the recording tells its end */
+    /* A sample in the code of a function that had its addresses to itself: function's stamp,
+     * sample's time.  Of all these pairs the ones that are closest, if the dump counts ns. */
+    bool sampled;
+    uint64_t sampled_stamp, sampled_ns;
+};
+
+/* The part of the profile in which a pid was the dump's process; zeros: not known. */
+struct clock_life {
+    uint64_t begin_ns;
+    uint64_t end_ns; /* UINT64_MAX: it did not end there */
+};
+
+/* All but the members that the next function reads.  STAMPS, if not NULL, are DUMP's, which need
+ * not be read for them then. */
+void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
+                         const struct jit_dump *dump, const struct stamp_range *stamps,
+                         uint32_t pid, struct clock_life life);
+
+void stamp_range_add(struct stamp_range *stamps, uint64_t stamp);
+
+/* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time,
+ * and is only needed where dump and profile are not on one clock.  Returns 0, or -1 without
+ * memory. */
+int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
+                                const struct jit_dump *dump, uint32_t pid, struct clock_life life);
+
+#endif

@@ -1,0 +1,28 @@
+/* perf's own clock, that of a recording without -k, read now.
+ *
+ * No call asks for it, but a thread that watches itself gets a COMM record, with its time, whenever
+ * it takes a name: here the one that it has already.
+ */
+#ifndef PERFJIT_PERF_CLOCK_H
+#define PERFJIT_PERF_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_clock {
+    int fd;
+    void *ring; /* struct perf_event_mmap_page, then a page of records */
+    size_t page_bytes;
+    char name[16]; /* the thread's */
+};
+
+/* Returns false where perf_event_open is not allowed.  Release with perf_clock_close in either
+ * case. */
+bool perf_clock_open(struct perf_clock *clock);
+
+bool perf_clock_now(struct perf_clock *clock, uint64_t *now_ns);
+
+void perf_clock_close(struct perf_clock *clock);
+
+#endif

@@ -1,0 +1,148 @@
+/* What a process's dumps say, in one form whatever their producer: functions, and what became of
+ * them.
+ *
+ * A jit_function is one residence: these bytes under this name at this address.  A function that is
+ * moved has two.  Events say when a residence began and ended; they are sorted by time once the log
+ * is complete.
+ */
+#ifndef PERFJIT_CODE_LOG_H
+#define PERFJIT_CODE_LOG_H
+
+#include "injector/clock/jit_clock.h"
+#include "injector/dump/jit_dump.h"
+#include "jitdump/eh_frame.h"
+
+struct code_lines; /* lines/line_info.h */
+struct line_block;
+
+struct jit_function {
+    uint64_t addr;
+    uint64_t size;
+    uint64_t code_index;
+    const char *name;    /* in the dump, or mended in the log's names */
+    const uint8_t *code; /* size bytes in the dump, or NULL */
+    uint32_t name_bytes; /* without the NUL */
+    uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
+    uint32_t pid;        /* of the record, as the runtime saw it */
+    uint32_t image;      /* which ELF file it is in; NO_IMAGE: in none */
+    uint32_t generation; /* how many visible functions had its addresses before it, at most */
+    uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
+    uint32_t fde_count;
+    uint32_t gap_after; /* bytes to the next function, if nothing lies between that could be sampled
+                           and named */
+    bool same_memory;   /* so it is however far the next one is: one mapping holds both, and its map
+                           names no more */
+    bool reused;        /* another visible function had some of its addresses before */
+    bool visible;       /* a sample could have hit it */
+    bool fresh;         /* the timeline is at the moment that it was loaded in */
+    bool foretold;      /* logged, by its stamp, before the recording told what its process maps */
+    /* What is known of its source, or NULL. */
+    const struct code_lines *lines;
+};
+
+#define NO_IMAGE UINT32_MAX
+#define NO_DUMP  UINT32_MAX
+
+/* Between functions no further apart than this lies nothing but alignment: one map record can cover
+ * them. */
+enum { CODE_GAP_BYTES = 63 };
+
+enum code_event_kind {
+    CODE_EVENT_LOAD,
+    CODE_EVENT_MOVE,
+    CODE_EVENT_UNLOAD,
+    CODE_EVENT_END, /* as UNLOAD, but because the dump began anew: the function may be gone already
+                     */
+};
+
+struct code_event {
+    uint64_t time_ns;          /* on the profile's clock */
+    enum code_event_kind kind; /* a switch has no default: the compiler tells what it forgot */
+    uint32_t index; /* LOAD: of the function; MOVE, UNLOAD, END: into the moves or unloads */
+};
+
+struct code_move {
+    uint64_t old_addr;
+    uint32_t function; /* the residence at the new address; name and code are filled in by the
+                          timeline */
+};
+
+struct code_unload {
+    uint64_t addr;
+    uint64_t size;
+    uint64_t code_index;
+    uint32_t dump;
+    uint32_t pid;
+};
+
+/* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */
+struct code_fde {
+    uint32_t function;
+    uint32_t cie;   /* index into the log's cies */
+    uint32_t start; /* from the function's first byte */
+    uint32_t size;
+    const uint8_t *instructions; /* in the dump */
+    size_t instructions_bytes;
+};
+
+/* An UNWINDING_INFO record; which functions it speaks of is found out when all of the dump is
+ * read. */
+struct unwind_blob {
+    struct jit_unwinding_info info;
+    uint64_t record_number, record_offset; /* in the dump */
+    size_t next_function;                  /* index of the first function logged after it */
+};
+
+/* A record about the source of a function; of which one is found out when all of the dump is
+ * read. */
+struct line_record {
+    struct jit_record record;
+    size_t next_function; /* index of the first function logged after it */
+};
+
+struct code_log {
+    struct jit_function *functions;
+    size_t function_count, function_capacity;
+    struct code_event *events;
+    size_t event_count, event_capacity;
+    struct code_move *moves;
+    size_t move_count, move_capacity;
+    struct code_unload *unloads;
+    size_t unload_count, unload_capacity;
+    struct unwind_blob *blobs; /* of the dump that is being read */
+    size_t blob_count, blob_capacity;
+    char **names; /* that could not be used as they stand in the dump */
+    size_t name_count, name_capacity;
+    bool has_unwinding; /* there was a blob, even an empty one */
+    struct eh_cie *cies;
+    size_t cie_count, cie_capacity;
+    struct code_fde *fdes; /* by function, then by start */
+    size_t fde_count, fde_capacity;
+    /* Set by the caller: leave records about source lines alone. */
+    bool no_lines;
+    struct line_record *line_records; /* of the dump that is being read */
+    size_t line_record_count, line_record_capacity;
+    struct line_block *line_blocks; /* what came of them, and of those of other dumps */
+};
+
+/* Add what DUMP, number DUMP_INDEX of its process, says.  What can't be used goes to FINDINGS.
+ * Returns 0, or -1 without memory, with the failure text set. */
+int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
+                 const struct jit_clock *clock, struct findings *findings);
+
+/* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps:
+ * what they are, and what they are on the profile's clock once that is known. */
+struct stamp_range code_log_stamps(const struct code_log *log);
+void code_log_convert(struct code_log *log, const struct jit_clock *clock);
+
+/* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.
+ * NAME must outlive LOG. Returns 0, or -1 without memory. */
+int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
+                       uint64_t size, const char *name);
+
+/* Sort the events by time; records with equal times keep their order in the dump. */
+int code_log_sort(struct code_log *log, struct findings *findings);
+
+void code_log_free(struct code_log *log);
+
+#endif

@@ -1,0 +1,29 @@
+/* A thread that goes through a large dump ahead of the walk, so that its pages are mapped and its
+ * bytes on their way to the cache when the walk comes: a walk meets each record for the first time,
+ * and waits for memory most of the time.
+ *
+ * It only reads, and leaves out what FILLERs cover: that may be a hole, which costs memory for each
+ * page that is read; on tmpfs even room on the disk.  On a machine with one processor, and for a
+ * small dump, there is none.
+ */
+#ifndef PERFJIT_DUMP_AHEAD_H
+#define PERFJIT_DUMP_AHEAD_H
+
+#include "injector/dump/jit_dump.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct dump_ahead {
+    const struct jit_dump *dump;
+    bool started;
+    atomic_bool ended; /* nobody needs it any more */
+    pthread_t thread;
+};
+
+/* DUMP must stay open until dump_ahead_end. */
+void dump_ahead_begin(struct dump_ahead *ahead, const struct jit_dump *dump);
+
+void dump_ahead_end(struct dump_ahead *ahead);
+
+#endif

@@ -1,0 +1,105 @@
+/* See dump_machine.h. */
+#include "injector/dump/dump_machine.h"
+
+#include "injector/arrays/array.h"
+#include "injector/perf_data/machine.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_record.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct code_range {
+    uint64_t start, end;
+};
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct code_range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* The addresses of DUMP's functions, sorted and joined.  NULL without memory. */
+static struct code_range *collect_ranges(const struct jit_dump *dump, size_t *count)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    struct code_range *ranges = NULL;
+    size_t capacity = 0, joined = 0;
+    enum jit_dump_end end;
+    *count = 0;
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
+        struct code_range *room = array_room(ranges, *count, &capacity, sizeof *ranges);
+        if (!room)
+            break;
+        ranges = room;
+        if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken)
+            ranges[(*count)++] = (struct code_range){record.load.code_addr,
+                                                     record.load.code_addr + record.load.code_size};
+    }
+    if (*count)
+        qsort(ranges, *count, sizeof *ranges, compare_ranges);
+    for (size_t i = 1; i < *count; i++) {
+        if (ranges[i].start > ranges[joined].end)
+            ranges[++joined] = ranges[i];
+        else if (ranges[i].end > ranges[joined].end)
+            ranges[joined].end = ranges[i].end;
+    }
+    *count = *count ? joined + 1 : 0;
+    return ranges;
+}
+
+static bool is_hit(const struct code_range *ranges, size_t count, uint64_t ip)
+{
+    size_t first = 0, end = count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (ranges[middle].end <= ip)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < count && ranges[first].start <= ip;
+}
+
+/* Whether a sample hit DUMP's code, which then is this machine's.  An emulator's guest (qemu-user)
+ * logs code that never runs, and knows its machine. */
+static bool ran_here(const struct jit_dump *dump, const struct perf_file *profile)
+{
+    struct findings told = {.quiet = true};
+    struct perf_walk walk = perf_walk_begin(profile);
+    struct perf_record record;
+    size_t count;
+    struct code_range *ranges = collect_ranges(dump, &count);
+    bool hit = false;
+    uint32_t pid;
+    uint64_t ip;
+    while (!hit && count && perf_walk_next(&walk, &record, &told))
+        hit = perf_record_sample(profile, &record, &pid, &ip) && is_hit(ranges, count, ip);
+    free(ranges);
+    findings_free(&told);
+    return hit;
+}
+
+void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile,
+                          struct findings *findings)
+{
+    size_t bytes;
+    const char *arch = perf_file_string(profile, PERF_FEATURE_ARCH, &bytes);
+    const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
+    bool other_order =
+        machine && machine->order != EITHER && (machine->order == BIG) != dump->big_endian;
+    if (!machine || other_order || (machine->compat && dump->elf_mach == machine->compat))
+        return;
+    if (dump->elf_mach != machine->elf_mach && !ran_here(dump, profile))
+        return;
+    if (dump->elf_mach != machine->elf_mach)
+        repaired(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %s",
+                 dump->path, dump->elf_mach, machine->arch);
+    dump->elf_mach = machine->elf_mach;
+    /* QUIRK_ELF_CLASS may have found more than the number tells. */
+    if (!(dump->quirks & quirk_bit(QUIRK_ELF_CLASS)))
+        dump->address_bytes = machine->address_bytes;
+}

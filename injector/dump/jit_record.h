@@ -1,0 +1,111 @@
+/* One record of a jitdump file: its fields, checked, as views into the file.
+ *
+ * The format, byte by byte, stands in jitdump/jitdump_format.h; what producers make of it, in
+ * quirk.c.
+ */
+#ifndef PERFJIT_JIT_RECORD_H
+#define PERFJIT_JIT_RECORD_H
+
+#include "injector/dump/jit_inline.h"
+#include "jitdump/byte_cursor.h"
+#include "jitdump/jitdump_format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jit_load {
+    uint32_t pid, tid;
+    uint64_t vma, code_addr, code_size, code_index;
+    const char *name; /* NUL-terminated, but with QUIRK_NAME_OPEN; "" for a record without a name */
+    size_t name_bytes;   /* without the NUL */
+    const uint8_t *code; /* NULL: the record does not hold the bytes */
+};
+
+/* A header that stands where a record might: the file was begun anew. */
+struct jit_header {
+    bool big_endian;
+    uint32_t version, total_size, elf_mach, pid;
+    uint64_t timestamp, flags;
+};
+
+struct jit_move {
+    uint32_t pid, tid;
+    uint64_t vma, old_code_addr, new_code_addr, code_size, code_index;
+};
+
+struct jit_unload {
+    uint32_t pid, tid;
+    uint64_t code_addr, code_size, code_index;
+};
+
+struct jit_debug_info {
+    uint64_t code_addr, nr_entry;
+    const uint8_t *entries; /* up to the record's end */
+    size_t entries_bytes;
+    bool big_endian;
+};
+
+struct jit_debug_entry {
+    uint64_t addr;
+    uint32_t line, discrim;
+    const char *name;
+};
+
+/* samply's experimental record, in a layout of its own: see lines/line_positions.h. */
+struct jit_debug_info2 {
+    uint64_t code_addr;
+    uint32_t code_offset_count, source_position_count, string_count;
+    const uint8_t *code_offsets;     /* code_offset_count times 8 bytes */
+    const uint8_t *source_positions; /* source_position_count times 28 bytes */
+    const char *strings;             /* string_count of them, one behind the other */
+    size_t strings_bytes;
+    bool big_endian;
+};
+
+struct jit_unwinding_info {
+    uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
+    const uint8_t *data; /* unwinding_size bytes */
+};
+
+struct jit_record {
+    uint32_t id;
+    uint32_t total_size;
+    uint64_t timestamp;
+    uint64_t offset; /* in the file */
+    uint64_t number; /* from 0 */
+    uint64_t extent; /* bytes from here to the next record: total_size, but for QUIRK_CODE_BEHIND */
+    uint64_t quirks; /* that it was read in spite of */
+    const char *broken; /* what contradicts itself, or NULL; the union is only valid if NULL */
+    union {
+        struct jit_header header; /* id JIT_HEADER */
+        struct jit_load load;
+        struct jit_move move;
+        struct jit_unload unload;
+        struct jit_debug_info debug_info;
+        struct jit_inline_info inline_info;
+        struct jit_unwinding_info unwinding_info;
+        struct jit_debug_info2 debug_info2;
+    };
+};
+
+/* The id that a header among the records has in a jit_record. */
+enum { JIT_HEADER = JITDUMP_MAGIC };
+
+/* Read the fields behind the prefix, up to CURSOR's end, of a RECORD whose id is set; quirks are
+ * added to its own.  Returns what contradicts itself, or NULL.  Of a record of another kind nothing
+ * is read. */
+const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record *record);
+
+/* Look at what the fields hold that have been read, which takes time that grows with the record.
+ * Returns what contradicts itself, or NULL. */
+const char *jit_record_check(const struct jit_record *record);
+
+/* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
+bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
+                          struct jit_debug_entry *entry);
+
+/* The specification's name of a record id, or NULL. */
+const char *jit_record_name(uint32_t id);
+
+#endif

@@ -1,0 +1,34 @@
+/* What may happen to a run from outside: signals that end it, and files that become shorter while
+ * they are mapped.
+ *
+ * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that nothing
+ * half-made stays; then the process ends by the signal.  Before, they end it at once.  SIGPIPE and
+ * SIGXFSZ become errors of write(2). A page of a mapped file that is not there any more (SIGBUS)
+ * reads as zeros, and the run fails in the end.
+ */
+#ifndef PERFJIT_INTERRUPTION_H
+#define PERFJIT_INTERRUPTION_H
+
+#include "injector/findings/findings.h"
+
+#include <pthread.h>
+
+/* From now on no signal that a file causes ends the process. */
+void interruption_watch_files(void);
+
+/* From now on SIGINT, SIGTERM and SIGHUP wait for interruption_check.  One that was ignored stays
+ * ignored. */
+void interruption_hold_signals(void);
+
+/* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */
+int interruption_check(struct findings *findings);
+
+/* pthread_create for a thread that signals are not for: they go to the one that looks whether some
+ * have come.  But for SIGBUS, of the very thread that finds a file cut short.  Returns 0 or an
+ * errno. */
+int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context);
+
+/* After the clean-up: end by the signal that came, if one did. */
+void interruption_pass_on(void);
+
+#endif

@@ -1,0 +1,48 @@
+/* A file that appears whole or not at all: written under a temporary name beside its own, then
+ * renamed.  That holds whatever becomes of the process, and not of the machine: nothing is synced
+ * (docs/decisions.md).  "-" stands for standard output: the file is kept in memory, for the caller
+ * to pass on when it is whole. */
+#ifndef PERFJIT_OUTPUT_FILE_H
+#define PERFJIT_OUTPUT_FILE_H
+
+#include "injector/findings/findings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct output_file {
+    const char *path;
+    char *temporary; /* NULL once renamed or removed */
+    bool in_memory;  /* for standard output */
+    const uint8_t *view;
+    int fd;
+    uint64_t size; /* bytes written so far */
+    uint8_t *buffer;
+    size_t buffered;
+};
+
+/* Begin to write PATH, which must outlive FILE.  Returns 0, or -1 with the failure text set. */
+int output_file_open(struct output_file *file, const char *path, struct findings *findings);
+
+/* Append.  Returns 0, or -1 with the failure text set. */
+int output_file_write(struct output_file *file, const void *bytes, size_t count,
+                      struct findings *findings);
+
+/* Have all that was written in the file: what follows can't fail for want of room. */
+int output_file_flush(struct output_file *file, struct findings *findings);
+
+/* Overwrite COUNT bytes at OFFSET, which have been written before. */
+int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
+                      struct findings *findings);
+
+/* The whole file, if it is in memory; NULL, with the failure text set, if it can't be had. */
+const uint8_t *output_file_view(struct output_file *file, struct findings *findings);
+
+/* Give the file its name, if it has one.  Returns 0, or -1 with the failure text set. */
+int output_file_commit(struct output_file *file, struct findings *findings);
+
+/* Release; what was not committed is removed. */
+void output_file_close(struct output_file *file);
+
+#endif

@@ -1,0 +1,22 @@
+/* See regular_file.h. */
+#include "injector/files/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* O_NONBLOCK: it may be a FIFO since it was looked at. */
+int regular_file_open(const char *path, struct stat *status)
+{
+    if (stat(path, status))
+        return -1;
+    errno = ENXIO;
+    if (!S_ISREG(status->st_mode))
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, status) == 0 && S_ISREG(status->st_mode)))
+        return fd;
+    close(fd);
+    errno = ENXIO;
+    return -1;
+}

@@ -1,0 +1,84 @@
+/* What real producers write that the specification, or perf, does not have: a quirk each, with a
+ * name.
+ *
+ * A quirk is told by what stands in the data, never by who wrote it, and is repaired where it is
+ * met: grep for QUIRK_ and its name.  The table in quirk.c says for each what is wrong, who writes
+ * it and what is done about it; docs/quirks.md is made from it.
+ */
+#ifndef PERFJIT_QUIRK_H
+#define PERFJIT_QUIRK_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum quirk {
+    /* the header */
+    QUIRK_HEADER_VERSION,
+    QUIRK_HEADER_LONGER,
+    QUIRK_HEADER_SIZE,
+    QUIRK_HEADER_FLAGS,
+    QUIRK_HEADER_AGAIN,
+    QUIRK_HEADER_FOREIGN,
+    QUIRK_ELF_MACHINE,
+    QUIRK_ELF_CLASS,
+    /* loads */
+    QUIRK_THREAD_ID_64,
+    QUIRK_PID_DIFFERS,
+    QUIRK_TID_IMPOSSIBLE,
+    QUIRK_NAME_ABSENT,
+    QUIRK_NAME_EMPTY,
+    QUIRK_NAME_OPEN,
+    QUIRK_NAME_PADDED,
+    QUIRK_NAME_UNPRINTABLE,
+    QUIRK_CODE_EMPTY,
+    QUIRK_CODE_ABSENT,
+    QUIRK_CODE_BEHIND,
+    QUIRK_INDEX_REUSED,
+    /* unwind tables */
+    QUIRK_HDR_FIRST,
+    QUIRK_HDR_ABSENT,
+    QUIRK_HDR_NO_TABLE,
+    QUIRK_FRAME_NO_END,
+    QUIRK_FRAME_ELSEWHERE,
+    QUIRK_MAPPED_SIZE_0,
+    QUIRK_UNWIND_EMPTY,
+    QUIRK_UNWIND_SHARED,
+    QUIRK_UNWIND_FAR,
+    /* source lines */
+    QUIRK_LINES_BIASED,
+    QUIRK_FILES_OVERWRITTEN,
+    QUIRK_LINES_OUTSIDE,
+    /* the order of records, and what is no record */
+    QUIRK_TIME_BACKWARDS,
+    QUIRK_AFTER_CLOSE,
+    QUIRK_RECORD_UNKNOWN,
+    QUIRK_RECORD_TORN,
+    QUIRK_DUMP_CUT,
+    QUIRKS
+};
+
+_Static_assert(QUIRKS <= 64, "a set of quirks is a uint64_t");
+
+/* A set that holds QUIRK alone. */
+static inline uint64_t quirk_bit(enum quirk quirk)
+{
+    return UINT64_C(1) << quirk;
+}
+
+struct quirk_text {
+    const char *id;        /* in lower case, with hyphens */
+    const char *symptom;   /* a sentence without its full stop */
+    const char *producers; /* who writes it, and in which versions */
+    const char *remedy;    /* what perfjit does about it */
+    int finding; /* the kind that tells it, if something may be lost; else NOT_A_FINDING: repaired
+                  */
+};
+
+enum { NOT_A_FINDING = -1 };
+
+const struct quirk_text *quirk_text(enum quirk quirk);
+
+/* All quirks, as docs/quirks.md has them. */
+void quirk_print_all(FILE *stream);
+
+#endif

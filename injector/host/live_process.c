@@ -1,0 +1,92 @@
+/* See live_process.h.
+ *
+ * /proc/PID/stat    "pid (comm) state ppid ...": the 22nd word is the start, in clock ticks since
+ *                   boot.  comm may hold blanks and brackets, so words are counted from the last
+ *                   ')'.
+ * /proc/PID/status  "Uid:" real, effective, ...; "NSpid:" the pid in each namespace, its own last
+ */
+#include "injector/host/live_process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+enum { STAT_STATE_WORD = 3, STAT_START_WORD = 22 };
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static FILE *open_proc(uint32_t pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/%s", pid, name);
+    return fopen(path, "re");
+}
+
+static bool read_start(struct live_process *live, uint32_t pid)
+{
+    char line[1024];
+    FILE *file = open_proc(pid, "stat");
+    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (file)
+        fclose(file);
+    for (int word = STAT_STATE_WORD; at && word <= STAT_START_WORD; word++)
+        at = strchr(at + 1, ' ');
+    if (!at)
+        return false;
+    uint64_t ticks = strtoull(at, NULL, 10), hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t boot_wall_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+    live->started_boot_ns = ticks / hz * NS_PER_S + ticks % hz * (NS_PER_S / hz);
+    live->started_wall_ns = boot_wall_ns + live->started_boot_ns;
+    return true;
+}
+
+static bool read_status(struct live_process *live, uint32_t pid)
+{
+    char line[1024];
+    bool found = false;
+    FILE *file = open_proc(pid, "status");
+    live->namespace_pid = pid;
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned real, effective;
+        const char *last = strrchr(line, '\t');
+        if (sscanf(line, "Uid:\t%u\t%u", &real, &effective) == 2) {
+            live->uid = effective;
+            found = true;
+        }
+        if (strncmp(line, "NSpid:", 6) == 0 && last)
+            live->namespace_pid = (uint32_t)strtoul(last + 1, NULL, 10);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool has_other_root(uint32_t pid)
+{
+    char path[64];
+    struct stat its, ours;
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/root/.", pid);
+    return stat(path, &its) == 0 && stat("/", &ours) == 0 &&
+           (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
+bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns)
+{
+    *live = (struct live_process){0};
+    if (!read_start(live, pid) || live->started_wall_ns > recorded_wall_ns ||
+        !read_status(live, pid))
+        return false;
+    live->other_root = has_other_root(pid);
+    return true;
+}

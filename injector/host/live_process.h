@@ -1,0 +1,21 @@
+/* What /proc knows of a process of the recording that is still alive. */
+#ifndef PERFJIT_LIVE_PROCESS_H
+#define PERFJIT_LIVE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct live_process {
+    uid_t uid;                /* effective */
+    uint32_t namespace_pid;   /* the pid that it has for itself */
+    uint64_t started_boot_ns; /* when its pid came into being, on CLOCK_BOOTTIME */
+    uint64_t started_wall_ns; /* the same, on the wall clock */
+    bool other_root;          /* its root directory is not this program's */
+};
+
+/* Read what /proc says of PID.  Returns false if there is no such process, or one that began after
+ * RECORDED_WALL_NS, the end of the recording: then the pid has gone to another. */
+bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns);
+
+#endif

@@ -1,0 +1,475 @@
+/* See line_info.h. */
+#include "injector/lines/line_info.h"
+
+#include "injector/arrays/array.h"
+#include "injector/lines/line_bias.h"
+#include "injector/lines/line_positions.h"
+
+#include <inttypes.h>
+
+#define NO_FUNCTION SIZE_MAX
+
+/* A load of the dump, by address and then by its place in the dump. */
+struct loaded {
+    uint64_t addr;
+    size_t function;
+};
+
+struct assigner {
+    struct code_log *log;
+    const struct jit_dump *dump;
+    struct findings *findings;
+    struct line_block *block;
+    struct loaded *loads;
+    size_t load_count;
+    bool loads_first; /* the dump has a function's load in front of the records about it */
+    struct line_bias bias;
+    struct line_table scratch;
+};
+
+/* Whether RECORD says nothing at all. */
+static bool is_empty(const struct jit_record *record)
+{
+    switch (record->id) {
+    case JIT_CODE_DEBUG_INFO:
+        return record->debug_info.nr_entry == 0;
+    case JIT_CODE_INLINE_INFO:
+        return record->inline_info.nr_span == 0;
+    default:
+        return record->debug_info2.code_offset_count == 0;
+    }
+}
+
+int line_info_keep(struct code_log *log, const struct jit_record *record)
+{
+    if (is_empty(record))
+        return 0;
+    struct line_record *kept = array_room(log->line_records, log->line_record_count,
+                                          &log->line_record_capacity, sizeof *log->line_records);
+    if (!kept)
+        return -1;
+    log->line_records = kept;
+    kept[log->line_record_count++] = (struct line_record){*record, log->function_count};
+    return 0;
+}
+
+static void tell(const struct assigner *assigner, const struct line_record *kept,
+                 enum finding_kind kind, const char *text)
+{
+    finding(assigner->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
+            assigner->dump->path, kept->record.number, kept->record.offset, text);
+}
+
+static uint64_t code_addr_of(const struct jit_record *record)
+{
+    switch (record->id) {
+    case JIT_CODE_DEBUG_INFO:
+        return record->debug_info.code_addr;
+    case JIT_CODE_INLINE_INFO:
+        return record->inline_info.code_addr;
+    default:
+        return record->debug_info2.code_addr;
+    }
+}
+
+/* ---- Which load a record speaks of ---- */
+
+static int compare_loaded(const void *left, const void *right)
+{
+    const struct loaded *a = left, *b = right;
+    if (a->addr != b->addr)
+        return a->addr < b->addr ? -1 : 1;
+    return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static int collect_loads(struct assigner *assigner, size_t first_function)
+{
+    const struct code_log *log = assigner->log;
+    size_t count = log->function_count - first_function;
+    assigner->loads = malloc((count + 1) * sizeof *assigner->loads);
+    if (!assigner->loads)
+        return -1;
+    for (size_t i = first_function; i < log->function_count; i++)
+        if (log->functions[i].name) /* else it is where another one moves to */
+            assigner->loads[assigner->load_count++] = (struct loaded){log->functions[i].addr, i};
+    if (assigner->load_count)
+        qsort(assigner->loads, assigner->load_count, sizeof *assigner->loads, compare_loaded);
+    return 0;
+}
+
+/* The next load of the record's address, and the last one before it. */
+struct candidates {
+    size_t next, before;
+};
+
+static struct candidates find_candidates(const struct assigner *assigner,
+                                         const struct line_record *kept)
+{
+    const struct loaded wanted = {code_addr_of(&kept->record), kept->next_function};
+    struct candidates found = {NO_FUNCTION, NO_FUNCTION};
+    size_t low = 0, high = assigner->load_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_loaded(&assigner->loads[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < assigner->load_count && assigner->loads[low].addr == wanted.addr)
+        found.next = assigner->loads[low].function;
+    if (low > 0 && assigner->loads[low - 1].addr == wanted.addr)
+        found.before = assigner->loads[low - 1].function;
+    return found;
+}
+
+/* Whether the records of this dump stand behind their loads: those with a load of their address on
+ * one side only tell. */
+static bool has_loads_first(const struct assigner *assigner)
+{
+    size_t next = 0, before = 0;
+    for (size_t i = 0; i < assigner->log->line_record_count; i++) {
+        struct candidates found = find_candidates(assigner, &assigner->log->line_records[i]);
+        next += found.next != NO_FUNCTION && found.before == NO_FUNCTION;
+        before += found.next == NO_FUNCTION && found.before != NO_FUNCTION;
+    }
+    return before > next;
+}
+
+static bool entries_lie_in(const struct assigner *assigner, const struct jit_debug_info *info,
+                           const struct jit_function *function)
+{
+    struct line_entries entries = line_entries_of(info, assigner->dump->big_endian);
+    struct line_entry entry;
+    while (line_entry_next(&entries, &entry))
+        if (entry.addr < function->addr || entry.addr - function->addr > function->size + LINE_BIAS)
+            return false;
+    return !entries.cursor.failed;
+}
+
+/* The load that perf would take, if nothing was ever loaded at the address that the record
+ * names. */
+static size_t find_by_order(const struct assigner *assigner, const struct line_record *kept)
+{
+    const struct code_log *log = assigner->log;
+    size_t next = kept->next_function;
+    while (next < log->function_count && !log->functions[next].name)
+        next++;
+    if (kept->record.id != JIT_CODE_DEBUG_INFO || next == log->function_count)
+        return NO_FUNCTION;
+    return entries_lie_in(assigner, &kept->record.debug_info, &log->functions[next]) ? next
+                                                                                     : NO_FUNCTION;
+}
+
+static size_t find_function(const struct assigner *assigner, const struct line_record *kept)
+{
+    struct candidates found = find_candidates(assigner, kept);
+    size_t first = assigner->loads_first ? found.before : found.next;
+    size_t second = assigner->loads_first ? found.next : found.before;
+    if (first != NO_FUNCTION)
+        return first;
+    return second != NO_FUNCTION ? second : find_by_order(assigner, kept);
+}
+
+/* ---- What is wrong with it ---- */
+
+/* What the entries of a function look like, read one way or the other. */
+struct reading {
+    const char *broken; /* what is wrong, or NULL */
+    struct line_extent extent;
+    bool goes_on; /* something stands behind the last entry */
+};
+
+static bool is_padding(struct byte_cursor cursor)
+{
+    size_t left = cursor_left(&cursor);
+    const uint8_t *rest = cursor_bytes(&cursor, left);
+    return left == 0 || (rest[0] == 0 && memcmp(rest, rest + 1, left - 1) == 0);
+}
+
+static struct reading read_entries(struct line_entries entries, const struct jit_function *function)
+{
+    struct reading reading = {.extent = line_extent_of_nothing()};
+    struct line_entry entry;
+    while (line_entry_next(&entries, &entry))
+        line_extent_add(&reading.extent, (int64_t)(entry.addr - function->addr),
+                        entry.line != 0 && entry.name.text);
+    if (entries.cursor.failed)
+        reading.broken = "DEBUG_INFO ends before its last entry";
+    else
+        reading.goes_on = !is_padding(entries.cursor);
+    return reading;
+}
+
+static bool lies_in(const struct line_extent *extent, const struct jit_function *function)
+{
+    return extent->lowest >= 0 && extent->highest <= (int64_t)function->size + LINE_BIAS;
+}
+
+static struct line_entries overwritten_entries(const struct jit_debug_info *info, bool big_endian,
+                                               const struct jit_function *function)
+{
+    struct line_entries entries = line_entries_of(info, big_endian);
+    entries.overwritten = true;
+    entries.low = function->addr;
+    entries.high = function->addr + function->size + LINE_BIAS + 1;
+    return entries;
+}
+
+/* Take the record as it stands if that makes sense, else as one whose names were overwritten if
+ * that does. */
+static struct reading read_either_way(const struct assigner *assigner,
+                                      const struct jit_debug_info *info,
+                                      const struct jit_function *function, bool *overwritten)
+{
+    bool big_endian = assigner->dump->big_endian;
+    struct reading plain = read_entries(line_entries_of(info, big_endian), function);
+    *overwritten = false;
+    if (!plain.broken && !plain.goes_on && lies_in(&plain.extent, function))
+        return plain;
+    struct line_entries entries = overwritten_entries(info, big_endian, function);
+    struct reading other = read_entries(entries, function);
+    *overwritten = !other.broken && lies_in(&other.extent, function);
+    return *overwritten ? other : plain;
+}
+
+static int check_inlines(struct assigner *assigner, const struct jit_inline_info *info,
+                         uint64_t size, const char **broken)
+{
+    uint32_t *depths = line_table_scratch(&assigner->scratch, info->nr_inline * sizeof *depths + 1);
+    struct jit_inline_span last;
+    if (!depths)
+        return -1;
+    if (info->nr_span > 0) {
+        jit_inline_span_at(info, info->nr_span - 1, &last);
+        if (last.code_offset >= size)
+            *broken = "INLINE_INFO has a span behind the end of its function";
+    }
+    for (uint32_t i = 0; i < info->nr_inline; i++) {
+        struct jit_inline call;
+        jit_inline_at(info, i, &call);
+        depths[i] = call.parent == JIT_INLINE_NONE ? 0 : depths[call.parent] + 1;
+        if (depths[i] >= LINE_MAX_DEPTH)
+            *broken = "INLINE_INFO has more than 256 calls inlined into each other";
+    }
+    return 0;
+}
+
+static int check_positions(struct assigner *assigner, const struct jit_debug_info2 *info,
+                           uint64_t size, const char **broken)
+{
+    bool sound;
+    if (line_positions_check(info, &assigner->scratch, &sound))
+        return -1;
+    if (!sound)
+        *broken = "DEBUG_INFO2 has callers without end, or more than 256 of one call";
+    else if (line_positions_reach(info) > size)
+        *broken = "DEBUG_INFO2 speaks of code behind the end of its function";
+    return 0;
+}
+
+/* ---- Giving ---- */
+
+static struct code_lines *lines_of(struct assigner *assigner, size_t function)
+{
+    struct jit_function *functions = assigner->log->functions;
+    if (!functions[function].lines) {
+        struct code_lines *lines = &assigner->block->lines[assigner->block->count++];
+        *lines = (struct code_lines){.name = functions[function].name,
+                                     .origin = functions[function].addr,
+                                     .big_endian = assigner->dump->big_endian};
+        functions[function].lines = lines;
+    }
+    /* The functions only read it; until then it is the block's. */
+    return &assigner->block->lines[functions[function].lines - assigner->block->lines];
+}
+
+static int give_entries(struct assigner *assigner, const struct line_record *kept, size_t function)
+{
+    const struct jit_debug_info *info = &kept->record.debug_info;
+    bool overwritten;
+    struct reading reading =
+        read_either_way(assigner, info, &assigner->log->functions[function], &overwritten);
+    if (reading.broken) {
+        tell(assigner, kept, FINDING_LINES_BROKEN, reading.broken);
+        return 0;
+    }
+    line_bias_add(&assigner->bias, &reading.extent, assigner->log->functions[function].size);
+    struct code_lines *lines = lines_of(assigner, function);
+    if (lines->entries)
+        tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
+    lines->entries = info;
+    lines->extent = reading.extent;
+    lines->scripts = overwritten ? &assigner->block->scripts : NULL;
+    lines->low = assigner->log->functions[function].addr;
+    lines->high = lines->low + assigner->log->functions[function].size + LINE_BIAS + 1;
+    if (overwritten)
+        repaired(assigner->findings, QUIRK_FILES_OVERWRITTEN,
+                 "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", assigner->dump->path,
+                 kept->record.number, kept->record.offset, lines->name);
+    return 0;
+}
+
+static int give_inlines(struct assigner *assigner, const struct line_record *kept, size_t function)
+{
+    uint64_t size = assigner->log->functions[function].size;
+    bool ours = kept->record.id == JIT_CODE_INLINE_INFO;
+    const char *broken = NULL;
+    if (ours ? check_inlines(assigner, &kept->record.inline_info, size, &broken)
+             : check_positions(assigner, &kept->record.debug_info2, size, &broken))
+        return -1;
+    if (broken) {
+        tell(assigner, kept, FINDING_INLINES_BROKEN, broken);
+        return 0;
+    }
+    struct code_lines *lines = lines_of(assigner, function);
+    if (ours ? lines->inlines != NULL : lines->positions != NULL)
+        tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
+    if (ours)
+        lines->inlines = &kept->record.inline_info;
+    else
+        lines->positions = &kept->record.debug_info2;
+    return 0;
+}
+
+static int give_record(struct assigner *assigner, const struct line_record *kept)
+{
+    size_t function = find_function(assigner, kept);
+    if (function == NO_FUNCTION) {
+        tell(assigner, kept, FINDING_LINES_HOMELESS, "no load has its address");
+        return 0;
+    }
+    return kept->record.id == JIT_CODE_DEBUG_INFO ? give_entries(assigner, kept, function)
+                                                  : give_inlines(assigner, kept, function);
+}
+
+/* ---- What shows only in the whole ---- */
+
+static void repair_bias(struct assigner *assigner)
+{
+    uint64_t bias = line_bias_of(&assigner->bias);
+    for (size_t i = 0; bias && i < assigner->block->count; i++) {
+        struct code_lines *lines = &assigner->block->lines[i];
+        if (!lines->entries)
+            continue;
+        lines->origin += bias;
+        repaired(assigner->findings, QUIRK_LINES_BIASED, "%s: %s", assigner->dump->path,
+                 lines->name);
+    }
+}
+
+/* Where lines of FUNCTION stand outside of it.  Entries at its end say where it ends, and lines 0
+ * that there are none. */
+struct line_overhang {
+    bool in_front, behind;
+    bool all; /* none of its instructions has a line because of that */
+};
+
+static struct line_overhang overhang_of(const struct jit_function *function)
+{
+    const struct code_lines *lines = function->lines;
+    struct line_overhang over = {false, false, false};
+    if (!lines || !lines->entries || lines->positions)
+        return over;
+    int64_t bias = (int64_t)(lines->origin - function->addr);
+    int64_t end = (int64_t)function->size + bias;
+    const struct line_extent *extent = &lines->extent;
+    over.in_front = extent->lowest_line < bias;
+    over.behind = extent->highest_line > end;
+    over.all = over.in_front ? extent->highest_line < bias && extent->highest <= bias
+                             : over.behind && extent->lowest_line >= end;
+    return over;
+}
+
+/* Whether it is this producer's habit to write lines behind the ends of functions. */
+static bool is_used_to_behind(const struct assigner *assigner)
+{
+    size_t behind = 0;
+    for (size_t i = 0; i < assigner->load_count; i++)
+        behind += overhang_of(&assigner->log->functions[assigner->loads[i].function]).behind;
+    return behind >= 4 && behind * 4 >= assigner->bias.functions * 3;
+}
+
+/* What stands in front is the function's start's; what stands behind is lost if it is there by
+ * mistake, and a row of the function is missing for it. */
+static void tell_outside(const struct assigner *assigner)
+{
+    bool habit = is_used_to_behind(assigner);
+    for (size_t i = 0; i < assigner->load_count; i++) {
+        const struct jit_function *function =
+            &assigner->log->functions[assigner->loads[i].function];
+        struct line_overhang over = overhang_of(function);
+        if (over.all || (over.behind && !habit))
+            finding(assigner->findings, FINDING_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
+                    function->name);
+        else if (over.in_front || over.behind)
+            repaired(assigner->findings, QUIRK_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
+                     function->name);
+    }
+}
+
+static int collect_scripts(struct assigner *assigner)
+{
+    struct line_scripts *scripts = &assigner->block->scripts;
+    bool needed = assigner->findings->repaired[QUIRK_FILES_OVERWRITTEN] > 0;
+    for (size_t i = 0; needed && i < assigner->load_count; i++)
+        if (line_scripts_add(scripts, assigner->log->functions[assigner->loads[i].function].name))
+            return -1;
+    line_scripts_close(scripts);
+    return 0;
+}
+
+static struct line_block *add_block(struct code_log *log)
+{
+    struct line_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return NULL;
+    block->next = log->line_blocks;
+    block->records = log->line_records;
+    log->line_blocks = block;
+    block->lines = calloc(log->line_record_count, sizeof *block->lines);
+    return block;
+}
+
+static int assign(struct assigner *assigner, size_t first_function)
+{
+    const struct code_log *log = assigner->log;
+    if (collect_loads(assigner, first_function))
+        return -1;
+    assigner->loads_first = has_loads_first(assigner);
+    for (size_t i = 0; i < log->line_record_count; i++)
+        if (give_record(assigner, &log->line_records[i]))
+            return -1;
+    repair_bias(assigner);
+    tell_outside(assigner);
+    return collect_scripts(assigner);
+}
+
+int line_info_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
+                     struct findings *findings)
+{
+    struct assigner assigner = {.log = log, .dump = dump, .findings = findings};
+    if (log->line_record_count == 0)
+        return 0;
+    assigner.block = add_block(log);
+    bool room = assigner.block && assigner.block->lines;
+    int result = room ? assign(&assigner, first_function) : -1;
+    free(assigner.loads);
+    line_table_free(&assigner.scratch);
+    if (assigner.block) {
+        log->line_records = NULL;
+        log->line_record_count = log->line_record_capacity = 0;
+    }
+    return result;
+}
+
+void line_blocks_free(struct line_block *block)
+{
+    while (block) {
+        struct line_block *next = block->next;
+        line_scripts_free(&block->scripts);
+        free(block->lines);
+        free(block->records);
+        free(block);
+        block = next;
+    }
+}

@@ -1,0 +1,115 @@
+/* See line_scripts.h. */
+#include "injector/lines/line_scripts.h"
+
+#include "injector/arrays/array.h"
+#include "injector/lines/line_entry.h"
+
+enum { MAX_SPACES = 8 }; /* in a function's name: each could be the one in front of the file */
+
+/* The length of NAME without ":12:34" or ":12" at its end; 0 if it does not end so. */
+static size_t without_position(const char *name)
+{
+    size_t bytes = strlen(name), end = 0;
+    for (int numbers = 0; numbers < 2; numbers++) {
+        size_t at = bytes;
+        while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+            at--;
+        if (at == bytes || at == 0 || name[at - 1] != ':')
+            break;
+        end = bytes = at - 1;
+    }
+    return end;
+}
+
+int line_scripts_add(struct line_scripts *scripts, const char *name)
+{
+    size_t end = without_position(name), spaces = 0;
+    for (size_t at = end; at > 0 && spaces < MAX_SPACES; at--) {
+        if (name[at - 1] != ' ')
+            continue;
+        spaces++;
+        struct line_text *items =
+            array_room(scripts->items, scripts->count, &scripts->capacity, sizeof *items);
+        if (!items)
+            return -1;
+        scripts->items = items;
+        items[scripts->count++] = (struct line_text){name + at, (uint32_t)(end - at)};
+    }
+    return 0;
+}
+
+/* What was not overwritten, against the same part of another name of the same length. */
+static int compare_ends(const struct line_text *a, const struct line_text *b)
+{
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    if (a->bytes <= OVERWRITTEN_BYTES)
+        return 0;
+    return memcmp(a->text + OVERWRITTEN_BYTES, b->text + OVERWRITTEN_BYTES,
+                  a->bytes - OVERWRITTEN_BYTES);
+}
+
+static int compare_scripts(const void *left, const void *right)
+{
+    const struct line_text *a = left, *b = right;
+    int order = compare_ends(a, b);
+    size_t front = a->bytes < OVERWRITTEN_BYTES ? a->bytes : OVERWRITTEN_BYTES;
+    return order ? order : memcmp(a->text, b->text, front);
+}
+
+void line_scripts_close(struct line_scripts *scripts)
+{
+    size_t kept = 0;
+    if (scripts->count)
+        qsort(scripts->items, scripts->count, sizeof *scripts->items, compare_scripts);
+    for (size_t i = 0; i < scripts->count; i++)
+        if (i == 0 || compare_scripts(&scripts->items[i], &scripts->items[i - 1]) != 0)
+            scripts->items[kept++] = scripts->items[i];
+    scripts->count = kept;
+    scripts->ready = true;
+}
+
+/* The file that OWN names, if it can have been NAME. */
+static struct line_text own_script(struct line_text name, const char *own)
+{
+    size_t end = without_position(own);
+    struct line_text script = {own + end - name.bytes, name.bytes};
+    bool fits =
+        end > name.bytes && own[end - name.bytes - 1] == ' ' && !compare_ends(&script, &name);
+    return fits ? script : (struct line_text){NULL, 0};
+}
+
+static struct line_text only_script(const struct line_scripts *scripts, struct line_text name)
+{
+    size_t low = 0, high = scripts->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_ends(&scripts->items[middle], &name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < scripts->count && !compare_ends(&scripts->items[low], &name);
+    bool several =
+        found && low + 1 < scripts->count && !compare_ends(&scripts->items[low + 1], &name);
+    return found && !several ? scripts->items[low] : (struct line_text){NULL, 0};
+}
+
+struct line_text line_scripts_find(const struct line_scripts *scripts, struct line_text name,
+                                   const char *own)
+{
+    struct line_text script = own_script(name, own);
+    if (!script.text)
+        script = only_script(scripts, name);
+    if (script.text)
+        return script;
+    if (name.bytes > OVERWRITTEN_BYTES)
+        return (struct line_text){name.text + OVERWRITTEN_BYTES, name.bytes - OVERWRITTEN_BYTES};
+    return (struct line_text){"?", 1};
+}
+
+void line_scripts_free(struct line_scripts *scripts)
+{
+    free(scripts->items);
+    *scripts = (struct line_scripts){0};
+}

@@ -1,0 +1,68 @@
+/* The source of one function, decoded and in order: what the records about it say, whatever their
+ * kind.
+ *
+ * The table is used again for one function after the other, so that its memory is that of the
+ * largest.
+ */
+#ifndef PERFJIT_LINE_TABLE_H
+#define PERFJIT_LINE_TABLE_H
+
+#include "injector/lines/line_text.h"
+
+#include <stddef.h>
+
+enum {
+    LINE_NOT_INLINED = -1,
+    LINE_MAX_DEPTH = 256, /* of calls inlined into each other: debuggers follow them by recursion */
+};
+
+/* From offset on the instructions are from this line of this file. */
+struct line_row {
+    uint32_t offset; /* from the function's first byte */
+    uint32_t line;   /* 0: from none */
+    uint32_t column; /* 0: not known */
+    struct line_text file;
+};
+
+struct line_inline {
+    int32_t parent; /* index, or LINE_NOT_INLINED: inlined straight into the function */
+    uint32_t depth; /* 0: straight into the function */
+    uint32_t call_line, call_column, decl_line;
+    struct line_text name, call_file, decl_file;
+};
+
+/* From offset on the instructions belong to this inline. */
+struct line_span {
+    uint32_t offset;
+    int32_t inline_index; /* or LINE_NOT_INLINED */
+};
+
+struct line_table {
+    struct line_row *rows; /* ascending by offset, no two equal */
+    size_t row_count, row_capacity;
+    struct line_inline *inlines; /* a parent may stand behind its child */
+    size_t inline_count, inline_capacity;
+    struct line_span
+        *spans; /* ascending by offset, no two equal, in front of the first: not inlined */
+    size_t span_count, span_capacity;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+struct code_lines;
+
+/* Decode what LINES says about the first SIZE bytes of its function.  Returns 0, or -1 without
+ * memory. */
+int line_table_read(struct line_table *table, const struct code_lines *lines, uint64_t size);
+
+/* Add one more, at the end.  Return 0, or -1 without memory. */
+int line_table_add_row(struct line_table *table, const struct line_row *row);
+int line_table_add_inline(struct line_table *table, const struct line_inline *call);
+int line_table_add_span(struct line_table *table, const struct line_span *span);
+
+/* BYTES of memory to use until the next call, or NULL. */
+void *line_table_scratch(struct line_table *table, size_t bytes);
+
+void line_table_free(struct line_table *table);
+
+#endif

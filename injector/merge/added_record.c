@@ -1,0 +1,43 @@
+/* See added_record.h. */
+#include "injector/merge/added_record.h"
+
+#include "injector/perf_data/perf_format.h"
+
+enum { SIZE_AT = 6 }; /* of the record header's size field */
+
+size_t added_record_begin(struct byte_sink *sink, uint32_t type, uint16_t misc)
+{
+    size_t start = sink->size;
+    sink_u32(sink, type);
+    sink_u16(sink, (uint16_t)(PERF_MISC_USER | misc));
+    sink_u16(sink, 0); /* the size, set by added_record_end */
+    return start;
+}
+
+void added_record_trailer(struct byte_sink *sink, const struct added_map *map,
+                          const struct added_map_source *source, const struct perf_record *witness)
+{
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(source->profile->file, witness, &layout);
+    uint32_t pid = source->processes[map->process].pid;
+    for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
+        if (at == layout->trailer_tid_off) {
+            sink_u32(sink, pid);
+            sink_u32(sink, map->tid);
+        } else if (at == layout->trailer_time_off) {
+            sink_u64(sink, map->time_ns);
+        } else {
+            sink_bytes(sink, trailer + at, 8);
+        }
+    }
+}
+
+int added_record_end(struct byte_sink *sink, size_t start)
+{
+    size_t size = sink->size - start;
+    if (sink->overflow || size > UINT16_MAX)
+        return -1;
+    struct byte_sink patch = byte_sink_over(sink->data + start + SIZE_AT, 2);
+    sink_u16(&patch, (uint16_t)size);
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* The output: every record of the input, byte for byte and in its order, but for those that are
+ * left out, and the added ones where their time belongs.
+ *
+ * perf sorts records only between two FINISHED_ROUND marks.  A record may stand anywhere in the
+ * round in which its time is first reached: not later, or samples precede their map; not much
+ * earlier, or the reader flushes too far and reports samples out of order.  Here it stands right
+ * before the first record, in file order, that is not older.
+ */
+#ifndef PERFJIT_PERF_REWRITE_H
+#define PERFJIT_PERF_REWRITE_H
+
+#include "injector/files/output_file.h"
+#include "injector/perf_data/perf_record.h"
+#include "jitdump/byte_sink.h"
+
+/* Where the records to add come from, by time. */
+struct record_source {
+    void *context;
+    /* The time of record INDEX.  Returns false behind the last one. */
+    bool (*time)(void *context, size_t index, uint64_t *time_ns);
+    /* Put record INDEX into SINK, of RECORD_MAX_BYTES.  Returns 0 or -1. */
+    int (*put)(void *context, size_t index, struct byte_sink *sink);
+};
+
+enum { RECORD_MAX_BYTES = 1 << 16 };
+
+/* Write FILE to OUTPUT without the records at the DROPPED_COUNT offsets in DROPPED (ascending), and
+ * with those of ADDED.  Returns 0, or -1 with the failure text set. */
+int perf_rewrite(struct output_file *output, const struct perf_file *file, const uint64_t *dropped,
+                 size_t dropped_count, const struct record_source *added,
+                 struct findings *findings);
+
+#endif

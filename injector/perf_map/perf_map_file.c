@@ -1,0 +1,276 @@
+/* See perf_map_file.h. */
+#include "injector/perf_map/perf_map_file.h"
+
+#include "injector/host/file_owner.h"
+
+#include "injector/host/live_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Files get their times from a clock that ticks only every few milliseconds, and wall clocks are
+ * set. */
+#define CLOCK_SLACK_NS NS_PER_S
+
+/* More than two million functions.  The whole text is held in memory, twice for a moment. */
+#define MAX_MAP_BYTES ((off_t)256 << 20)
+
+enum { CAUSE_BYTES = 256 };
+
+static uint64_t stat_ns(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+bool perf_map_name_pid(const char *path, uint32_t *pid)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *end;
+    if (strncmp(name, "perf-", 5) != 0 || name[5] < '0' || name[5] > '9')
+        return false;
+    errno = 0;
+    unsigned long long number = strtoull(name + 5, &end, 10);
+    *pid = (uint32_t)number;
+    return !errno && number <= UINT32_MAX && strcmp(end, ".map") == 0;
+}
+
+/* ---- What is known of the recording ---- */
+
+/* The time of the last thing in PROFILE, on perf's clock. */
+static uint64_t last_ns(const struct profile *profile)
+{
+    uint64_t last = profile_last_sample_ns(profile);
+    for (size_t i = 0; i < profile->map_count; i++)
+        if (profile->maps[i].time_ns > last)
+            last = profile->maps[i].time_ns;
+    return last;
+}
+
+void perf_map_search_begin(struct perf_map_search *search, const struct profile *profile,
+                           const char *root)
+{
+    struct stat status;
+    *search = (struct perf_map_search){.profile = profile, .root = root, .owner = -1};
+    recording_host_read(&search->host, profile->file);
+    if (stat(profile->file->path, &status) == 0 && S_ISREG(status.st_mode)) {
+        search->owner = (int64_t)status.st_uid;
+        search->recorded_wall_ns = stat_ns(status.st_mtim);
+    }
+    if (search->host.has_wall_clock)
+        search->recorded_wall_ns =
+            recording_host_wall_ns(&search->host, last_ns(profile)) + CLOCK_SLACK_NS;
+}
+
+/* ---- One file ---- */
+
+/* Open PATH for reading, if it is a regular file and PATH itself no symbolic link (FLAGS:
+ * O_NOFOLLOW).  O_NONBLOCK: a FIFO would otherwise wait for a writer.  Returns a descriptor, or -1
+ * with CAUSE set, and errno if it could not be opened. */
+static int open_regular(const char *path, int flags, struct stat *status, char *cause)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+    if (fd < 0) {
+        int error = errno;
+        snprintf(cause, CAUSE_BYTES, "%s",
+                 error == ELOOP   ? "is a symbolic link"
+                 : error == ENXIO ? "not a regular file"
+                                  : strerror(error));
+        errno = error;
+        return -1;
+    }
+    const char *wrong = fstat(fd, status)                 ? "can't look at it"
+                        : !S_ISREG(status->st_mode)       ? "not a regular file"
+                        : status->st_size > MAX_MAP_BYTES ? "larger than 256 MiB"
+                                                          : NULL;
+    if (!wrong)
+        return fd;
+    snprintf(cause, CAUSE_BYTES, "%s", wrong);
+    close(fd);
+    errno = 0;
+    return -1;
+}
+
+/* Read up to *BYTES bytes of FD: less if the file has become shorter, and no more, because its
+ * process may be adding lines. */
+static int read_all(int fd, char *to, size_t *bytes)
+{
+    size_t filled = 0;
+    ssize_t count = 1;
+    while (filled < *bytes && count != 0) {
+        count = read(fd, to + filled, *bytes - filled);
+        if (count > 0)
+            filled += (size_t)count;
+        else if (count < 0 && errno != EINTR)
+            return -errno;
+    }
+    *bytes = filled;
+    return 0;
+}
+
+/* Returns 0, or -1 with CAUSE set. */
+static int parse(struct perfmap_table **table, int fd, const struct stat *status, char *cause)
+{
+    size_t bytes = (size_t)status->st_size;
+    char *text = malloc(bytes + 1);
+    int error = text ? read_all(fd, text, &bytes) : -ENOMEM;
+    if (!error)
+        error = perfmap_parse(table, text, bytes);
+    free(text);
+    if (error)
+        snprintf(cause, CAUSE_BYTES, "can't read it: %s", strerror(-error));
+    return error ? -1 : 0;
+}
+
+static void report_lines(const struct perfmap_table *table, const char *path,
+                         struct findings *findings)
+{
+    size_t good;
+    perfmap_entries(table, &good);
+    if (perfmap_bad_lines(table))
+        finding(findings, FINDING_MAP_LINES, "%s: %zu lines can't be read; %zu functions are left",
+                path, perfmap_bad_lines(table), good);
+}
+
+int perf_map_file_read(struct perfmap_table **table, const char *path, struct findings *findings)
+{
+    char cause[CAUSE_BYTES];
+    struct stat status;
+    *table = NULL;
+    int fd = open_regular(path, 0, &status, cause);
+    int result = fd < 0 ? -1 : parse(table, fd, &status, cause);
+    if (fd >= 0)
+        close(fd);
+    if (result)
+        return failure(findings, "%s: %s", path, cause);
+    report_lines(*table, path, findings);
+    return 0;
+}
+
+/* ---- Whose it is ---- */
+
+static bool is_this_machines(const struct perf_map_search *search)
+{
+    return search->root || recording_host_is_here(&search->host);
+}
+
+/* Whether the map with STATUS was left by an earlier process with the pid of the one that began at
+ * BEGAN_NS; then CAUSE is set.  LIVE: the process, or NULL. */
+static bool is_stale(const struct perf_map_search *search, const struct stat *status,
+                     const struct live_process *live, uint64_t began_ns, char *cause)
+{
+    uint64_t began_wall_ns = live ? live->started_wall_ns : 0;
+    if (began_ns && search->host.has_wall_clock)
+        began_wall_ns = recording_host_wall_ns(&search->host, began_ns);
+    if (!is_this_machines(search) || stat_ns(status->st_mtim) + CLOCK_SLACK_NS >= began_wall_ns)
+        return false;
+    snprintf(cause, CAUSE_BYTES,
+             "is older, by %" PRIu64 " s, than the process: it was left by an earlier one with "
+             "the same pid",
+             (began_wall_ns - stat_ns(status->st_mtim)) / NS_PER_S);
+    return true;
+}
+
+/* Why the map with STATUS need not be LIVE's, or that of a process that is no more; false if
+ * nothing speaks against it. */
+static bool is_foreign(const struct perf_map_search *search, const struct stat *status,
+                       const struct live_process *live, char *cause)
+{
+    int64_t owner = (int64_t)status->st_uid;
+    if (owner != 0 && owner != (int64_t)geteuid() && owner != search->owner &&
+        owner != file_owner_sudo_user() && !(live && owner == (int64_t)live->uid))
+        snprintf(cause, CAUSE_BYTES, "belongs to user %" PRId64 ", who need not be the process's",
+                 owner);
+    else if (!is_this_machines(search))
+        snprintf(cause, CAUSE_BYTES, "the recording was made on another machine, '%s'",
+                 search->host.name);
+    else
+        return false;
+    return true;
+}
+
+/* ---- Where it is ---- */
+
+/* Take the map PATH for the process; *TABLE stays NULL if there is none.  Returns 1 if there is a
+ * file, usable or not. */
+static int take(struct perfmap_table **table, const char *path,
+                const struct perf_map_search *search, const struct live_process *live,
+                uint64_t began_ns, struct findings *findings)
+{
+    char cause[CAUSE_BYTES];
+    struct stat status;
+    int fd = open_regular(path, O_NOFOLLOW, &status, cause);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (fd < 0) {
+        finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
+        return 1;
+    }
+    if (is_stale(search, &status, live, began_ns, cause))
+        finding(findings, FINDING_MAP_STALE, "%s: %s", path, cause);
+    else if (is_foreign(search, &status, live, cause))
+        finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
+    else if (parse(table, fd, &status, cause))
+        finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
+    else
+        report_lines(*table, path, findings);
+    close(fd);
+    return 1;
+}
+
+enum place { PLACE_ROOT, PLACE_LIVE, PLACE_TMP, PLACES };
+
+/* The path of the map in PLACE, or NULL without memory; *APPLIES is false if there is no such
+ * place. */
+static char *path_in(enum place place, const struct perf_map_search *search, uint32_t pid,
+                     const struct live_process *live, bool *applies)
+{
+    char *path = NULL;
+    int length = -1;
+    *applies = true;
+    if (place == PLACE_TMP)
+        length = asprintf(&path, "/tmp/perf-%" PRIu32 ".map", pid);
+    else if (place == PLACE_ROOT && search->root)
+        length = asprintf(&path, "%s/tmp/perf-%" PRIu32 ".map", search->root,
+                          live ? live->namespace_pid : pid);
+    else if (place == PLACE_LIVE && live && live->other_root)
+        length = asprintf(&path, "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid,
+                          live->namespace_pid);
+    else
+        *applies = false;
+    return length < 0 ? NULL : path;
+}
+
+int perf_map_file_find(struct perfmap_table **table, char **path,
+                       const struct perf_map_search *search, uint32_t pid, uint64_t began_ns,
+                       struct findings *findings)
+{
+    struct live_process process, *live = NULL;
+    *table = NULL;
+    *path = NULL;
+    if (recording_host_is_here(&search->host) &&
+        live_process_read(&process, pid, search->recorded_wall_ns))
+        live = &process;
+    for (int place = 0; place < PLACES; place++) {
+        bool applies;
+        char *candidate = path_in((enum place)place, search, pid, live, &applies);
+        if (!applies)
+            continue;
+        if (!candidate)
+            return failure(findings, "out of memory");
+        bool there = take(table, candidate, search, live, began_ns, findings);
+        if (*table)
+            *path = candidate;
+        else
+            free(candidate);
+        if (there)
+            return 0;
+    }
+    return 0;
+}

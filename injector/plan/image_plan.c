@@ -1,0 +1,304 @@
+/* See image_plan.h. */
+#include "injector/plan/image_plan.h"
+
+#include "injector/arrays/array.h"
+
+#include <string.h>
+
+/* Functions further apart than this do not share a file: a sparse file costs no disk, but tools
+ * that read a whole section (objdump does) pay for its holes. */
+#define NEIGHBOURHOOD_GAP_BYTES  (UINT64_C(16) << 20)
+#define NEIGHBOURHOOD_SPAN_BYTES (UINT64_C(1) << 30)
+
+enum {
+    /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger
+     * function that is logged without its bytes gets a page for them in front of it, and stays a
+     * hole. */
+    MAX_CLOSE_HOLE_BYTES = 1 << 20,
+};
+
+#define NO_GAP UINT32_MAX
+
+/* What of a function decides on its place: the functions themselves are far larger than a cache. */
+struct placed {
+    uint64_t addr, end;
+    uint32_t function;
+    uint32_t generation;
+    bool same_memory;
+};
+
+/* By address, and stable. */
+static int compare_placed(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    if (a->addr != b->addr)
+        return a->addr < b->addr ? -1 : 1;
+    return a->function < b->function ? -1 : a->function > b->function;
+}
+
+/* The visible functions of PROCESS by address, *COUNT of them.  NULL without memory. */
+static struct placed *sort_by_address(const struct jit_process *process, size_t *count)
+{
+    const struct code_log *log = &process->log;
+    struct placed *placed = malloc((log->function_count + 1) * sizeof *placed);
+    *count = 0;
+    if (!placed)
+        return NULL;
+    for (size_t i = 0; i < log->function_count; i++) {
+        const struct jit_function *function = &log->functions[i];
+        if (function->visible)
+            placed[(*count)++] =
+                (struct placed){function->addr, function->addr + function->size, (uint32_t)i,
+                                function->generation, function->same_memory};
+    }
+    if (!array_in_order(placed, *count, sizeof *placed, compare_placed))
+        qsort(placed, *count, sizeof *placed, compare_placed);
+    return placed;
+}
+
+/* Set gap_after: from a function's end to the next one's start, where no other function lies or
+ * reaches in; and ORDER. */
+static void measure_gaps(struct jit_function *functions, const struct placed *placed, size_t count,
+                         uint32_t *order)
+{
+    uint64_t reach = 0; /* of all functions so far */
+    for (size_t i = 0; i < count; i++) {
+        const struct placed *it = &placed[i];
+        uint64_t next = i + 1 < count ? placed[i + 1].addr : UINT64_MAX;
+        uint64_t limit = it->same_memory ? NEIGHBOURHOOD_GAP_BYTES : CODE_GAP_BYTES;
+        bool alone = reach <= it->end && next >= it->end && next - it->end <= limit;
+        functions[it->function].gap_after = alone ? (uint32_t)(next - it->end) : NO_GAP;
+        reach = it->end > reach ? it->end : reach;
+        order[i] = it->function;
+    }
+}
+
+bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end)
+{
+    bool far = addr > reach && addr - reach > NEIGHBOURHOOD_GAP_BYTES;
+    return !far && end - start <= NEIGHBOURHOOD_SPAN_BYTES;
+}
+
+/* How many of the COUNT functions at PLACED make one neighbourhood with the first; *GENERATIONS
+ * receives one more than the highest generation among them. */
+static size_t neighbourhood(const struct placed *placed, size_t count, enum image_layout layout,
+                            uint32_t *generations)
+{
+    uint64_t start = placed[0].addr, reach = start;
+    size_t taken = 0;
+    *generations = 0;
+    for (; taken < count; taken++) {
+        const struct placed *it = &placed[taken];
+        if (taken &&
+            (layout == LAYOUT_FUNCTION || !image_plan_goes_on(start, reach, it->addr, it->end)))
+            break;
+        reach = it->end > reach ? it->end : reach;
+        if (it->generation >= *generations)
+            *generations = it->generation + 1;
+    }
+    return taken;
+}
+
+static struct jit_image *add_image(struct image_plan *plan, uint32_t process_index)
+{
+    struct jit_image *images =
+        array_room(plan->images, plan->image_count, &plan->image_capacity, sizeof *images);
+    if (!images || plan->image_count >= NO_IMAGE)
+        return NULL;
+    plan->images = images;
+    struct jit_image *image = &images[plan->image_count++];
+    *image = (struct jit_image){.process = process_index};
+    return image;
+}
+
+/* FUNCTION is in IMAGE, number NUMBER.  text_end is an address until the image is placed. */
+static void put_into(struct jit_image *image, uint32_t number, struct jit_function *function)
+{
+    uint64_t end = function->addr + function->size;
+    if (end > image->text_end)
+        image->text_end = end;
+    image->names_bytes += function->name_bytes + (uint64_t)1;
+    function->image = number;
+}
+
+uint64_t image_plan_base(uint64_t addr)
+{
+    return addr / IMAGE_PAGE_BYTES * IMAGE_PAGE_BYTES - IMAGE_PAGE_BYTES;
+}
+
+/* An image that is CLOSE to another one gets no more than an ELF header in front of it: libdw takes
+ * all from there to the text's end for one module, and modules that are on one stack must not
+ * overlap. */
+static void place(struct jit_image *image, const struct jit_function *functions, bool close)
+{
+    const struct jit_function *lowest = &functions[image->functions[0]];
+    bool hole = image->function_count == 1 && !lowest->code && lowest->size > MAX_CLOSE_HOLE_BYTES;
+    image->base =
+        close && !hole ? lowest->addr - IMAGE_ELF_HEADER_BYTES : image_plan_base(lowest->addr);
+    image->text_start = lowest->addr - image->base;
+    image->text_end -= image->base;
+}
+
+struct generation {
+    size_t count;
+    size_t next; /* where its next function goes */
+    uint32_t image;
+};
+
+/* An image for each generation that occurs; ORDER is where their functions will stand. */
+static int open_images(struct image_plan *plan, struct generation *generations, size_t count,
+                       const uint32_t *order, uint32_t process_index)
+{
+    size_t next = 0;
+    for (size_t g = 0; g < count; g++) {
+        if (generations[g].count == 0)
+            continue;
+        struct jit_image *image = add_image(plan, process_index);
+        if (!image)
+            return -1;
+        image->functions = order + next;
+        image->function_count = generations[g].count;
+        generations[g].image = (uint32_t)(plan->image_count - 1);
+        generations[g].next = next;
+        next += generations[g].count;
+    }
+    return 0;
+}
+
+/* Deal the COUNT neighbours at ORDER out to images by their generation; each image's stay sorted by
+ * address. */
+static void deal_out(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                     size_t count, struct generation *generations, uint32_t *dealt)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct jit_function *function = &functions[order[i]];
+        struct generation *generation = &generations[function->generation];
+        dealt[generation->next++] = order[i];
+        put_into(&plan->images[generation->image], generation->image, function);
+    }
+    memcpy(order, dealt, count * sizeof *dealt);
+}
+
+/* Most neighbourhoods are of one generation. */
+static int add_one_image(struct image_plan *plan, struct jit_function *functions,
+                         const uint32_t *order, size_t count, uint32_t process_index, bool close)
+{
+    struct jit_image *image = add_image(plan, process_index);
+    if (!image)
+        return -1;
+    image->functions = order;
+    image->function_count = count;
+    for (size_t i = 0; i < count; i++)
+        put_into(image, (uint32_t)(plan->image_count - 1), &functions[order[i]]);
+    place(image, functions, close || count == 1);
+    return 0;
+}
+
+static int add_generations(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                           size_t count, uint32_t generation_count, uint32_t process_index)
+{
+    struct generation *generations = calloc(generation_count, sizeof *generations);
+    uint32_t *dealt = malloc(count * sizeof *dealt);
+    size_t first_image = plan->image_count;
+    int result = -1;
+    for (size_t i = 0; generations && i < count; i++)
+        generations[functions[order[i]].generation].count++;
+    if (generations && dealt)
+        result = open_images(plan, generations, generation_count, order, process_index);
+    if (!result)
+        deal_out(plan, functions, order, count, generations, dealt);
+    for (size_t i = first_image; !result && i < plan->image_count; i++)
+        place(&plan->images[i], functions, plan->images[i].function_count == 1);
+    free(generations);
+    free(dealt);
+    return result;
+}
+
+/* How many of the COUNT functions at ORDER make one image: those in front of the next that
+ * shares addresses with another, or that one.  REACH: how far the functions in front of them go;
+ * moved on. */
+static size_t run_without_sharing(const struct jit_function *functions, const uint32_t *order,
+                                  size_t count, uint64_t *reach)
+{
+    size_t taken = 0;
+    for (bool shares = false; taken < count && !shares; taken++) {
+        const struct jit_function *function = &functions[order[taken]];
+        uint64_t end = function->addr + function->size;
+        shares = function->addr < *reach ||
+                 (taken + 1 < count && functions[order[taken + 1]].addr < end);
+        if (shares && taken)
+            break;
+        *reach = end > *reach ? end : *reach;
+    }
+    return taken;
+}
+
+/* Images whose address ranges are disjoint.  There is only one in each place, so that its place in
+ * line does not matter. */
+static int add_apart(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
+                     size_t count, uint32_t process_index)
+{
+    uint64_t reach = 0;
+    for (size_t at = 0, taken; at < count; at += taken) {
+        taken = run_without_sharing(functions, order + at, count - at, &reach);
+        for (size_t i = 0; i < taken; i++)
+            functions[order[at + i]].generation = 0;
+        if (add_one_image(plan, functions, order + at, taken, process_index, at > 0))
+            return -1;
+    }
+    return 0;
+}
+
+static int keep_order(struct image_plan *plan, uint32_t *order)
+{
+    uint32_t **orders =
+        array_room(plan->orders, plan->order_count, &plan->order_capacity, sizeof *orders);
+    if (!orders)
+        return -1;
+    plan->orders = orders;
+    orders[plan->order_count++] = order;
+    return 0;
+}
+
+/* The COUNT functions at PLACED, whose numbers stand at ORDER, are in no image yet. */
+static int add_images(struct image_plan *plan, struct jit_function *functions,
+                      const struct placed *placed, uint32_t *order, size_t count,
+                      uint32_t process_index, enum image_layout layout)
+{
+    measure_gaps(functions, placed, count, order);
+    for (size_t at = 0, taken; at < count; at += taken) {
+        uint32_t generations;
+        taken = neighbourhood(placed + at, count - at, layout, &generations);
+        bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
+        if (apart ? add_apart(plan, functions, order + at, taken, process_index)
+            : generations == 1
+                ? add_one_image(plan, functions, order + at, taken, process_index, false)
+                : add_generations(plan, functions, order + at, taken, generations, process_index))
+            return -1;
+    }
+    return 0;
+}
+
+int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+                   enum image_layout layout, struct findings *findings)
+{
+    size_t count;
+    struct placed *placed = sort_by_address(process, &count);
+    uint32_t *order = malloc((count + 1) * sizeof *order);
+    int result = placed && order ? keep_order(plan, order) : -1;
+    if (result)
+        free(order);
+    else
+        result =
+            add_images(plan, process->log.functions, placed, order, count, process_index, layout);
+    free(placed);
+    return result ? failure(findings, "out of memory") : 0;
+}
+
+void image_plan_free(struct image_plan *plan)
+{
+    for (size_t i = 0; i < plan->order_count; i++)
+        free(plan->orders[i]);
+    free(plan->orders);
+    free(plan->images);
+}

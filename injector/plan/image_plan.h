@@ -1,0 +1,88 @@
+/* Which functions share one ELF file, and where each stands in it.
+ *
+ * An image is a picture of a piece of the address space: the file offset and the virtual address of
+ * a byte are both its run-time address minus the image's base.  One base for all that is in a file
+ * is what perf's unwinders need, and it makes every record of the file say the same start - pgoff.
+ *
+ *     file     0        HEAD        text_end
+ *              | headers | function  function   function |  tables, symbols ...
+ *     process          lowest                 highest end
+ *              ^base
+ *
+ * Functions are grouped by neighbourhood (V8 logs builtins that lie 2^46 bytes from its heap), and
+ * by generation: a function at addresses that an earlier one had goes to another image.
+ *
+ * Images of two generations reach over each other.  Names don't mind, but libdw unwinds by the one
+ * module that it takes to be at an address.  So where perf will unwind (LAYOUT_APART), each
+ * function that shares addresses with another is alone in its image, and the others make one image
+ * for each run between those.
+ */
+#ifndef PERFJIT_IMAGE_PLAN_H
+#define PERFJIT_IMAGE_PLAN_H
+
+#include "injector/process/jit_process.h"
+
+enum image_layout {
+    LAYOUT_IMAGE, /* as above */
+    LAYOUT_APART, /* the same, but the address ranges of images that are alive together are disjoint
+                   */
+    LAYOUT_FUNCTION, /* each function is an image of its own, as perf inject does it */
+};
+
+enum {
+    IMAGE_BUILD_ID_BYTES = 16,
+    IMAGE_ELF_HEADER_BYTES = 64, /* of ELF64; more than ELF32 needs */
+    IMAGE_PAGE_BYTES = 4096,
+    IMAGE_TRAILER_BYTES =
+        512, /* room for the rest of the headers behind the text of a function that is alone */
+};
+
+struct jit_image {
+    uint32_t process;      /* index into the processes */
+    uint64_t base;         /* run-time address of the file's first byte */
+    uint64_t text_start;   /* offset = virtual address of the first function */
+    uint64_t text_end;     /* and behind the last */
+    uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */
+    uint64_t hdr_bytes;    /* of .eh_frame_hdr, with padding */
+    uint64_t eh_frame_bytes;   /* of .eh_frame behind it */
+    const uint32_t *functions; /* indices into the process's functions, by address */
+    size_t function_count;
+    uint64_t names_bytes; /* of their names, NULs included */
+    bool compress_debug;  /* write its debug info compressed; false unless it is set */
+    uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */
+};
+
+struct image_plan {
+    struct jit_image *images; /* by process, then by address, then by generation */
+    size_t image_count, image_capacity;
+    uint32_t **orders; /* per process: its visible functions by image, then by address */
+    size_t order_count, order_capacity;
+};
+
+/* Whether all of IMAGE's headers stand in front of its text; else there is only the ELF header, and
+ * the others stand behind it. */
+static inline bool image_has_header_page(const struct jit_image *image)
+{
+    return image->text_start >= IMAGE_PAGE_BYTES;
+}
+
+/* Of these many bytes of code on, a thread that copies it pays: to make one takes as long as to
+ * copy some 100 KiB. */
+enum { IMAGE_LARGE_BYTES = 2 << 20 };
+
+/* Whether a function at [ADDR, END) is a neighbour of those, with lower addresses, that start at
+ * START and reach up to REACH. */
+bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end);
+
+/* The base of an image whose lowest function is at ADDR: a page for the headers in front of the
+ * function's page. */
+uint64_t image_plan_base(uint64_t addr);
+
+/* Add the images of PROCESS, number PROCESS_INDEX, whose timeline has been played, and set its
+ * functions' image and gap_after.  Returns 0, or -1 with the failure text set. */
+int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+                   enum image_layout layout, struct findings *findings);
+
+void image_plan_free(struct image_plan *plan);
+
+#endif

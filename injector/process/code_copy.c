@@ -1,0 +1,117 @@
+/* See code_copy.h. */
+#include "injector/process/code_copy.h"
+
+#include "injector/arrays/array.h"
+#include "injector/code/unwind_info.h"
+
+/* Its own FDEs, and of the CIEs those that they need. */
+static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint32_t index)
+{
+    struct code_log *to = copy->to;
+    uint32_t first = function->first_fde;
+    function->first_fde = (uint32_t)to->fde_count;
+    for (uint32_t i = 0; i < function->fde_count; i++) {
+        const struct code_fde *fde = &copy->from->fdes[first + i];
+        struct code_fde *fdes =
+            array_room(to->fdes, to->fde_count, &to->fde_capacity, sizeof *fdes);
+        uint32_t cie = unwind_info_intern_cie(to, &copy->from->cies[fde->cie]);
+        if (fdes)
+            to->fdes = fdes;
+        if (!fdes || cie == UINT32_MAX)
+            return -1;
+        fdes[to->fde_count] = *fde;
+        fdes[to->fde_count].function = index;
+        fdes[to->fde_count++].cie = cie;
+    }
+    return 0;
+}
+
+int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_index)
+{
+    struct code_log *to = copy->to;
+    struct jit_function *functions =
+        array_room(to->functions, to->function_count, &to->function_capacity, sizeof *functions);
+    if (!functions || to->function_count >= NO_IMAGE)
+        return -1;
+    to->functions = functions;
+    *copy_index = (uint32_t)to->function_count;
+    struct jit_function *function = &functions[to->function_count++];
+    *function = copy->from->functions[index];
+    function->image = NO_IMAGE;
+    function->visible = false;
+    function->generation = 0;
+    to->has_unwinding = to->has_unwinding || copy->from->has_unwinding;
+    return copy_fdes(copy, function, *copy_index);
+}
+
+/* Copy function INDEX as one of dump DUMP; *COPY_INDEX is its number there. */
+static int copy_owned(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
+{
+    if (code_copy_function(copy, index, copy_index))
+        return -1;
+    copy->to->functions[*copy_index].dump = dump;
+    return 0;
+}
+
+static int copy_move(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
+{
+    struct code_log *to = copy->to;
+    const struct code_move *moved = &copy->from->moves[index];
+    uint32_t function;
+    struct code_move *moves =
+        array_room(to->moves, to->move_count, &to->move_capacity, sizeof *moves);
+    if (!moves)
+        return -1;
+    to->moves = moves;
+    if (copy_owned(copy, moved->function, dump, &function))
+        return -1;
+    *copy_index = (uint32_t)to->move_count;
+    moves[to->move_count++] = (struct code_move){moved->old_addr, function};
+    return 0;
+}
+
+static int copy_unload(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
+{
+    struct code_log *to = copy->to;
+    struct code_unload *unloads =
+        array_room(to->unloads, to->unload_count, &to->unload_capacity, sizeof *unloads);
+    if (!unloads)
+        return -1;
+    to->unloads = unloads;
+    *copy_index = (uint32_t)to->unload_count;
+    unloads[to->unload_count] = copy->from->unloads[index];
+    unloads[to->unload_count++].dump = dump;
+    return 0;
+}
+
+/* Copy what EVENT speaks of; *COPY_INDEX is its number there, in the array that EVENT's kind
+ * has. */
+static int copy_subject(struct code_copy *copy, const struct code_event *event, uint32_t dump,
+                        uint32_t *copy_index)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return copy_owned(copy, event->index, dump, copy_index);
+    case CODE_EVENT_MOVE:
+        return copy_move(copy, event->index, dump, copy_index);
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return copy_unload(copy, event->index, dump, copy_index);
+    }
+    return -1;
+}
+
+int code_copy_event(struct code_copy *copy, const struct code_event *event, uint32_t dump)
+{
+    struct code_log *to = copy->to;
+    struct code_event copied = *event;
+    if (copy_subject(copy, event, dump, &copied.index))
+        return -1;
+    struct code_event *events =
+        array_room(to->events, to->event_count, &to->event_capacity, sizeof *events);
+    if (!events)
+        return -1;
+    to->events = events;
+    events[to->event_count++] = copied;
+    return 0;
+}

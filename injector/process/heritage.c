@@ -1,0 +1,502 @@
+/* See heritage.h. */
+#include "injector/process/heritage.h"
+
+#include "injector/dump/dump_name.h"
+
+#include "injector/arrays/array.h"
+#include "injector/process/code_copy.h"
+
+#include <string.h>
+
+#define NO_PROCESS UINT32_MAX
+
+/* What is known of each life, and of each process, while they are being linked: the processes still
+ * move. */
+struct tree {
+    struct jit_processes *processes;
+    const struct profile *profile;
+    uint32_t *process;        /* by life: its own, or NO_PROCESS */
+    uint32_t *carrier;        /* by life: the process whose code it has, its own or an ancestor's */
+    struct life_moment *left; /* by life: when it left the carrier's line */
+    bool *has_child;          /* by life */
+    uint32_t *parent;         /* by process */
+    struct footprint *footprints; /* by process */
+    size_t parent_capacity, footprint_capacity;
+};
+
+/* All addresses at which a process ever had code, in order, those next to each other joined. */
+struct footprint {
+    struct address_span *spans;
+    size_t count;
+    bool known;
+};
+
+bool heritage_is_marker(const struct profile_map *map)
+{
+    uint32_t number;
+    return jit_dump_name_pid(map->map.filename, &number);
+}
+
+static int compare_spans(const void *left, const void *right)
+{
+    const struct address_span *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Sort SPANS and join what touches.  Returns how many are left. */
+static size_t join_spans(struct address_span *spans, size_t count)
+{
+    size_t joined = 0;
+    if (count)
+        qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 0; i < count; i++) {
+        if (joined && spans[i].start <= spans[joined - 1].end) {
+            if (spans[i].end > spans[joined - 1].end)
+                spans[joined - 1].end = spans[i].end;
+        } else {
+            spans[joined++] = spans[i];
+        }
+    }
+    return joined;
+}
+
+/* ---- The tree of processes ---- */
+
+/* The process of LIFE, made if there is none.  NO_PROCESS without memory. */
+static uint32_t process_of(struct tree *tree, uint32_t life)
+{
+    struct jit_processes *processes = tree->processes;
+    if (tree->process[life] != NO_PROCESS)
+        return tree->process[life];
+    uint32_t *parents =
+        array_room(tree->parent, processes->count, &tree->parent_capacity, sizeof *tree->parent);
+    if (parents)
+        tree->parent = parents;
+    struct footprint *footprints = array_room(tree->footprints, processes->count,
+                                              &tree->footprint_capacity, sizeof *footprints);
+    if (footprints)
+        tree->footprints = footprints;
+    if (!parents || !footprints || !jit_process_add(processes, life))
+        return NO_PROCESS;
+    uint32_t index = (uint32_t)(processes->count - 1);
+    parents[index] = NO_PROCESS;
+    footprints[index] = (struct footprint){0};
+    return tree->process[life] = index;
+}
+
+static int open_tree(struct tree *tree, struct jit_processes *processes,
+                     const struct profile *profile)
+{
+    size_t lives = processes->lives.count, count = processes->count;
+    *tree = (struct tree){.processes = processes, .profile = profile};
+    tree->process = malloc((lives + 1) * sizeof *tree->process);
+    tree->carrier = malloc((lives + 1) * sizeof *tree->carrier);
+    tree->left = calloc(lives + 1, sizeof *tree->left);
+    tree->has_child = calloc(lives + 1, sizeof *tree->has_child);
+    tree->parent = malloc((count + 1) * sizeof *tree->parent);
+    tree->footprints = calloc(count + 1, sizeof *tree->footprints);
+    tree->parent_capacity = tree->footprint_capacity = count + 1;
+    if (!tree->process || !tree->carrier || !tree->left || !tree->has_child || !tree->parent ||
+        !tree->footprints)
+        return -1;
+    for (size_t i = 0; i < lives; i++) {
+        tree->process[i] = tree->carrier[i] = NO_PROCESS;
+        if (processes->lives.items[i].parent != NO_LIFE)
+            tree->has_child[processes->lives.items[i].parent] = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        tree->process[processes->items[i].life] = (uint32_t)i;
+        tree->parent[i] = NO_PROCESS;
+    }
+    return 0;
+}
+
+static void close_tree(struct tree *tree)
+{
+    for (size_t i = 0; tree->footprints && i < tree->processes->count; i++)
+        free(tree->footprints[i].spans);
+    free(tree->footprints);
+    free(tree->process);
+    free(tree->carrier);
+    free(tree->left);
+    free(tree->has_child);
+    free(tree->parent);
+}
+
+/* ---- Records of children in a shared dump ---- */
+
+/* Whose a record is: its pid, and the dump that it stands in. */
+struct origin {
+    uint32_t pid, dump;
+};
+
+static struct origin origin_of_function(const struct code_log *log, uint32_t index)
+{
+    return (struct origin){log->functions[index].pid, log->functions[index].dump};
+}
+
+/* The origin of the record that EVENT came from; of an END, of the load that it ends. */
+static struct origin origin_of(const struct code_log *log, const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return origin_of_function(log, event->index);
+    case CODE_EVENT_MOVE:
+        return origin_of_function(log, log->moves[event->index].function);
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return (struct origin){log->unloads[event->index].pid, log->unloads[event->index].dump};
+    }
+    return (struct origin){0, NO_DUMP};
+}
+
+/* The life that EVENT of process INDEX belongs to: its own, or that of a descendant whose pid the
+ * record has.  A process that does not know itself by its host's pid does not know its children so
+ * either. */
+static uint32_t life_of_event(const struct tree *tree, const struct jit_process *process,
+                              const struct code_event *event)
+{
+    const struct process_lives *lives = &tree->processes->lives;
+    const struct origin origin = origin_of(&process->log, event);
+    if (origin.pid == process->pid || origin.dump >= process->dump_count ||
+        process->dumps[origin.dump].pid != process->pid)
+        return process->life;
+    uint32_t life =
+        process_life_at(lives, origin.pid, (struct life_moment){event->time_ns, UINT64_MAX});
+    if (life == NO_LIFE || lives->items[life].begin.time_ns > event->time_ns ||
+        !process_life_descends(lives, life, process->life))
+        return process->life;
+    return life;
+}
+
+/* The dump DUMP of FROM as one of TO's.  NO_DUMP without memory. */
+static uint32_t borrow_dump(struct jit_process *to, const struct jit_process *from, uint32_t dump)
+{
+    for (size_t i = to->dump_count - to->borrowed_count; i < to->dump_count; i++)
+        if (to->dumps[i].data == from->dumps[dump].data)
+            return (uint32_t)i;
+    if (jit_process_add_dump(to, &from->dumps[dump], from->dump_paths[dump]))
+        return NO_DUMP;
+    to->borrowed_count++;
+    return (uint32_t)(to->dump_count - 1);
+}
+
+/* The function of EVENT has no event in LOG any more. */
+static void disown(struct code_log *log, const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        log->functions[event->index].dump = NO_DUMP;
+        return;
+    case CODE_EVENT_MOVE:
+        log->functions[log->moves[event->index].function].dump = NO_DUMP;
+        return;
+    case CODE_EVENT_UNLOAD: /* they speak of functions, and have none */
+    case CODE_EVENT_END:
+        return;
+    }
+}
+
+static int give_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
+                      uint32_t life)
+{
+    uint32_t to_index = process_of(tree, life);
+    if (to_index == NO_PROCESS)
+        return -1;
+    struct jit_process *from = &tree->processes->items[from_index];
+    struct jit_process *to = &tree->processes->items[to_index];
+    struct code_copy copy = {.from = &from->log, .to = &to->log};
+    uint32_t dump = borrow_dump(to, from, origin_of(&from->log, event).dump);
+    if (dump == NO_DUMP || code_copy_event(&copy, event, dump))
+        return -1;
+    disown(&from->log, event);
+    return 0;
+}
+
+/* Give the records of process INDEX that are its children's to them. */
+static int share_out(struct tree *tree, uint32_t index)
+{
+    size_t kept = 0;
+    if (!tree->has_child[tree->processes->items[index].life])
+        return 0;
+    for (size_t i = 0; i < tree->processes->items[index].log.event_count; i++) {
+        struct jit_process *process = &tree->processes->items[index];
+        struct code_event event = process->log.events[i];
+        uint32_t life = life_of_event(tree, process, &event);
+        if (life == process->life)
+            process->log.events[kept++] = event;
+        else if (give_event(tree, index, &event, life))
+            return -1;
+    }
+    tree->processes->items[index].log.event_count = kept;
+    return 0;
+}
+
+/* ---- Children that do something to what they have inherited ---- */
+
+static int measure_footprint(struct footprint *footprint, const struct code_log *log)
+{
+    footprint->known = true;
+    footprint->spans = malloc((log->function_count + 1) * sizeof *footprint->spans);
+    if (!footprint->spans)
+        return -1;
+    for (size_t i = 0; i < log->function_count; i++)
+        footprint->spans[i] = (struct address_span){
+            log->functions[i].addr, log->functions[i].addr + log->functions[i].size};
+    footprint->count = join_spans(footprint->spans, log->function_count);
+    return 0;
+}
+
+static bool overlaps(const struct footprint *footprint, uint64_t start, uint64_t end)
+{
+    size_t first = 0, last = footprint->count;
+    while (first < last) {
+        size_t middle = first + (last - first) / 2;
+        if (footprint->spans[middle].end <= start)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < footprint->count && footprint->spans[first].start < end;
+}
+
+/* Whether MAP covers code that process INDEX or one it inherited from ever had.  -1 without
+ * memory. */
+static int covers_code(struct tree *tree, uint32_t index, const struct profile_map *map)
+{
+    for (; index != NO_PROCESS; index = tree->parent[index]) {
+        struct footprint *footprint = &tree->footprints[index];
+        if (!footprint->known && measure_footprint(footprint, &tree->processes->items[index].log))
+            return -1;
+        if (overlaps(footprint, map->map.start, map->map.start + map->map.len))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether LIFE, which has the code of process INDEX, has map records over it.  -1 without
+ * memory. */
+static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
+{
+    const struct process_life *born = &tree->processes->lives.items[life];
+    size_t count;
+    const struct profile_map *maps =
+        process_life_maps(tree->profile, born->pid, born->begin, born->next, &count);
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        if (!heritage_is_marker(&maps[i]))
+            result = covers_code(tree, index, &maps[i]);
+    return result;
+}
+
+/* Find out what LIFE inherits; its parent has been asked before. */
+static int place_life(struct tree *tree, uint32_t life)
+{
+    const struct process_life *born = &tree->processes->lives.items[life];
+    uint32_t from = born->parent == NO_LIFE ? NO_PROCESS : tree->carrier[born->parent];
+    tree->carrier[life] = tree->process[life];
+    if (from == NO_PROCESS)
+        return 0;
+    tree->left[life] = tree->process[born->parent] == from ? born->begin : tree->left[born->parent];
+    int touched = tree->process[life] != NO_PROCESS ? 1 : is_touched(tree, life, from);
+    if (touched <= 0) {
+        tree->carrier[life] = from;
+        return touched;
+    }
+    uint32_t index = process_of(tree, life);
+    if (index == NO_PROCESS)
+        return -1;
+    tree->carrier[life] = index;
+    tree->parent[index] = from;
+    tree->processes->items[index].forked = tree->left[life];
+    return 0;
+}
+
+/* ---- Order and links ---- */
+
+/* Bring the processes into the order of their lives, and link them with their parents. */
+static int arrange(struct tree *tree, const uint32_t *order)
+{
+    struct jit_processes *processes = tree->processes;
+    struct jit_process *items = malloc((processes->count + 1) * sizeof *items);
+    uint32_t *parents = malloc((processes->count + 1) * sizeof *parents);
+    size_t placed = 0;
+    if (!items || !parents) {
+        free(items);
+        free(parents);
+        return -1;
+    }
+    for (size_t i = 0; i < processes->lives.count; i++) {
+        uint32_t old = tree->process[order[i]];
+        if (old == NO_PROCESS)
+            continue;
+        items[placed] = processes->items[old];
+        /* The parent stands before it, and has its new number. */
+        parents[placed] = NO_PROCESS;
+        if (tree->parent[old] != NO_PROCESS)
+            parents[placed] = tree->process[processes->items[tree->parent[old]].life];
+        tree->process[order[i]] = (uint32_t)placed++;
+    }
+    for (size_t i = 0; i < placed; i++) {
+        items[i].parent = parents[i] == NO_PROCESS ? NULL : &items[parents[i]];
+        items[i].handed_over = &processes->handed_over;
+    }
+    free(parents);
+    free(processes->items);
+    processes->items = items;
+    processes->capacity = processes->count + 1;
+    return 0;
+}
+
+static int add_fork(struct jit_process *parent, struct life_moment at, struct jit_process *heir)
+{
+    struct jit_fork *forks =
+        array_room(parent->forks, parent->fork_count, &parent->fork_capacity, sizeof *forks);
+    if (!forks)
+        return -1;
+    parent->forks = forks;
+    forks[parent->fork_count++] = (struct jit_fork){at, heir};
+    return 0;
+}
+
+static int compare_forks(const void *left, const void *right)
+{
+    const struct jit_fork *a = left, *b = right;
+    if (life_moment_before(a->at, b->at))
+        return -1;
+    return life_moment_before(b->at, a->at);
+}
+
+/* Tell each process when it forked: its own children, and those through whom a later one
+ * inherits. */
+static int collect_forks(struct tree *tree)
+{
+    struct jit_processes *processes = tree->processes;
+    const struct process_lives *lives = &processes->lives;
+    for (size_t i = 0; i < lives->count; i++) {
+        uint32_t parent = lives->items[i].parent;
+        if (parent != NO_LIFE && tree->process[parent] != NO_PROCESS &&
+            add_fork(&processes->items[tree->process[parent]], lives->items[i].begin, NULL))
+            return -1;
+    }
+    for (size_t i = 0; i < processes->count; i++) {
+        struct jit_process *process = &processes->items[i];
+        if (process->parent && add_fork(process->parent, process->forked, process))
+            return -1;
+    }
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i].fork_count)
+            qsort(processes->items[i].forks, processes->items[i].fork_count,
+                  sizeof(struct jit_fork), compare_forks);
+    return 0;
+}
+
+static int find(struct tree *tree)
+{
+    uint32_t *order = process_lives_order(&tree->processes->lives);
+    int result = order ? 0 : -1;
+    size_t with_dumps = tree->processes->count;
+    for (size_t i = 0; !result && i < with_dumps; i++)
+        result = share_out(tree, (uint32_t)i);
+    for (size_t i = 0; !result && i < tree->processes->lives.count; i++)
+        result = place_life(tree, order[i]);
+    if (!result)
+        result = arrange(tree, order) || collect_forks(tree) ? -1 : 0;
+    free(order);
+    return result;
+}
+
+int heritage_find(struct jit_processes *processes, const struct profile *profile,
+                  struct findings *findings)
+{
+    struct tree tree;
+    int result = open_tree(&tree, processes, profile);
+    if (!result)
+        result = find(&tree);
+    close_tree(&tree);
+    return result ? failure(findings, "out of memory") : 0;
+}
+
+/* ---- What each child needs to know ---- */
+
+/* A chain of forks in which each child touches what no other does would need the square of its
+ * length. */
+enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
+
+/* Where something happens in PROCESS: its maps, and its code before and behind a move or unload. */
+static size_t collect_wanted(const struct jit_process *process, struct address_span *spans)
+{
+    const struct code_log *log = &process->log;
+    size_t count = 0;
+    for (size_t i = 0; i < process->map_count; i++)
+        if (!heritage_is_marker(&process->maps[i]))
+            spans[count++] = (struct address_span){
+                process->maps[i].map.start, process->maps[i].map.start + process->maps[i].map.len};
+    for (size_t i = 0; i < log->function_count; i++)
+        spans[count++] = (struct address_span){log->functions[i].addr,
+                                               log->functions[i].addr + log->functions[i].size};
+    for (size_t i = 0; i < log->unload_count; i++)
+        spans[count++] = (struct address_span){log->unloads[i].addr,
+                                               log->unloads[i].addr + log->unloads[i].size + 1};
+    for (size_t i = 0; i < log->move_count; i++)
+        spans[count++] = (struct address_span){log->moves[i].old_addr,
+                                               log->moves[i].old_addr +
+                                                   log->functions[log->moves[i].function].size + 1};
+    return count;
+}
+
+/* Join spans to their neighbours until at most LIMIT of the COUNT are left: more than what is
+ * wanted does no harm. */
+static size_t widen_spans(struct address_span *spans, size_t count, size_t limit)
+{
+    for (; count > limit; count = (count + 1) / 2)
+        for (size_t i = 0; i < count; i += 2)
+            spans[i / 2] =
+                (struct address_span){spans[i].start, spans[i + 1 < count ? i + 1 : i].end};
+    return count;
+}
+
+/* Add to HERITAGE what PROCESS, and INHERITED behind it, want, in at most LIMIT spans. */
+static int want(struct jit_process *process, const struct jit_heritage *inherited, size_t limit)
+{
+    struct jit_heritage *heritage = &process->heritage;
+    size_t most = heritage->wanted_count + inherited->wanted_count;
+    struct address_span *spans = realloc(heritage->wanted, (most + 1) * sizeof *spans);
+    if (!spans)
+        return -1;
+    if (inherited->wanted_count)
+        memcpy(spans + heritage->wanted_count, inherited->wanted,
+               inherited->wanted_count * sizeof *spans);
+    heritage->wanted = spans;
+    heritage->wanted_count = widen_spans(spans, join_spans(spans, most), limit);
+    return 0;
+}
+
+static int want_own(struct jit_process *process, size_t limit)
+{
+    const struct code_log *log = &process->log;
+    size_t most = process->map_count + log->function_count + log->unload_count + log->move_count;
+    struct jit_heritage own = {.wanted = malloc((most + 1) * sizeof *own.wanted)};
+    int result = -1;
+    if (own.wanted) {
+        own.wanted_count = join_spans(own.wanted, collect_wanted(process, own.wanted));
+        result = want(process, &own, limit);
+    }
+    free(own.wanted);
+    return result;
+}
+
+/* Children first: what a grandchild needs, its parent must have been given. */
+int heritage_limit(struct jit_processes *processes, struct findings *findings)
+{
+    const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;
+    for (size_t i = processes->count; i-- > 0;) {
+        struct jit_process *process = &processes->items[i];
+        if (!process->parent)
+            continue;
+        if (want_own(process, limit) ||
+            (process->parent->parent && want(process->parent, &process->heritage, limit)))
+            return failure(findings, "out of memory");
+    }
+    return 0;
+}

@@ -1,0 +1,300 @@
+/* See jit_process.h. */
+#include "injector/process/jit_process.h"
+
+#include "injector/arrays/array.h"
+#include "injector/claim/given_dump.h"
+#include "injector/claim/injected_image.h"
+#include "injector/perf_map/perf_map_source.h"
+#include "injector/process/heritage.h"
+#include "perfmap/perfmap.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A runtime that logs from another thread stamps a function late: Java's agent about 0.1 ms, and a
+ * thread may have to wait for a processor. */
+#define LOAD_SLACK_NS UINT64_C(2000000)
+
+struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i].life == life)
+            return &processes->items[i];
+    return jit_process_add(processes, life);
+}
+
+struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life)
+{
+    const struct process_life *begun = &processes->lives.items[life];
+    struct jit_process *items =
+        array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
+    if (!items)
+        return NULL;
+    processes->items = items;
+    struct jit_process *process = &items[processes->count++];
+    *process = (struct jit_process){.pid = begun->pid,
+                                    .life = life,
+                                    .load_slack_ns = LOAD_SLACK_NS,
+                                    .begin = begun->begin,
+                                    .log = {.no_lines = processes->no_lines},
+                                    .next = begun->next,
+                                    .execed = begun->execed};
+    return process;
+}
+
+int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
+{
+    struct jit_dump *dumps =
+        array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
+    if (!dumps)
+        return -1;
+    process->dumps = dumps;
+    char **paths = array_room(process->dump_paths, process->dump_count, &process->path_capacity,
+                              sizeof *paths);
+    if (!paths)
+        return -1;
+    process->dump_paths = paths;
+    dumps[process->dump_count] = *dump;
+    paths[process->dump_count++] = path;
+    return 0;
+}
+
+/* A log that was made already can be taken over if there is none yet. */
+static bool take_log(struct jit_process *process, struct dump_claim *claim,
+                     struct findings *findings)
+{
+    if (!claim->is_read || process->dump_count)
+        return false;
+    process->log = claim->log;
+    claim->log = (struct code_log){0};
+    code_log_convert(&process->log, &claim->clock);
+    findings_move(findings, &claim->told);
+    return true;
+}
+
+/* DUMP belongs to LIFE; it and PATH are the process's then, and *DUMP and *PATH are emptied.
+ * CLAIM: that it is of, and may have been read for, or NULL. */
+static int take_dump(struct jit_processes *processes, uint32_t life, struct dump_claim *claim,
+                     struct jit_dump *dump, char **path, const struct jit_clock *clock,
+                     struct findings *findings)
+{
+    struct jit_process *process = jit_process_of_life(processes, life);
+    bool is_read = process && claim && take_log(process, claim, findings);
+    if (!process ||
+        (!is_read &&
+         code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings)) ||
+        jit_process_add_dump(process, dump, *path))
+        return failure(findings, "out of memory");
+    dump->data = NULL;
+    *path = NULL;
+    return 0;
+}
+
+static int take_given(struct jit_processes *processes, struct given_dumps *given,
+                      struct findings *findings)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        struct given_dump *item = &given->items[i];
+        if (item->usable && take_dump(processes, item->life, NULL, &item->dump, &item->path,
+                                      &item->clock, findings))
+            return -1;
+    }
+    return 0;
+}
+
+static int take_claims(struct jit_processes *processes, struct dump_claims *claims,
+                       struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        struct dump_claim *claim = &claims->items[i];
+        if (claim->state == CLAIM_FOUND && take_dump(processes, claim->life, claim, &claim->dump,
+                                                     &claim->place.path, &claim->clock, findings))
+            return -1;
+    }
+    return 0;
+}
+
+/* The markers of dumps that could be read are not passed on: neither are they JIT code, nor
+ * anything else that runs. */
+static int take_markers(struct jit_processes *processes, const struct dump_claims *claims,
+                        struct findings *findings)
+{
+    for (size_t i = 0; i < claims->marker_count; i++) {
+        const struct dump_marker *marker = &claims->markers[i];
+        if (claims->items[marker->claim].state == CLAIM_REFUSED)
+            continue;
+        uint64_t *offsets = array_room(processes->marker_offsets, processes->marker_count,
+                                       &processes->marker_capacity, sizeof *offsets);
+        if (!offsets)
+            return failure(findings, "out of memory");
+        processes->marker_offsets = offsets;
+        offsets[processes->marker_count++] = marker->offset;
+    }
+    return 0;
+}
+
+/* The dumps that could not be used: samples of their processes stay without names for that. */
+static int take_refusals(struct jit_processes *processes, const struct dump_claims *claims,
+                         struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct dump_claim *claim = &claims->items[i];
+        if (claim->state != CLAIM_REFUSED)
+            continue;
+        struct refused_dump *refused = array_room(processes->refused, processes->refused_count,
+                                                  &processes->refused_capacity, sizeof *refused);
+        if (!refused)
+            return failure(findings, "out of memory");
+        processes->refused = refused;
+        refused[processes->refused_count++] = (struct refused_dump){claim->life, claim->refusal};
+    }
+    return 0;
+}
+
+/* ---- What the profile knows of each process ---- */
+
+/* Some record with the trailer that the added records need: a map, else what else is known of the
+ * process, else any. */
+static void find_witness(struct jit_process *process, const struct profile *profile)
+{
+    const struct sample_layout *layout;
+    if (process->map_count)
+        process->witness = process->maps[process->map_count - 1].record;
+    if (process->witness.bytes)
+        return;
+    size_t count;
+    const struct profile_task *tasks = profile_tasks_of(profile, process->pid, &count);
+    for (; count > 0 && !process->witness.bytes; count--)
+        if (perf_record_trailer(profile->file, &tasks[count - 1].record, &layout))
+            process->witness = tasks[count - 1].record;
+    if (!process->witness.bytes)
+        profile_any_trailer(profile, &process->witness);
+}
+
+static int finish(struct jit_process *process, const struct profile *profile,
+                  struct findings *findings)
+{
+    process->maps = process_life_maps(profile, process->pid, process->begin, process->next,
+                                      &process->map_count);
+    find_witness(process, profile);
+    return code_log_sort(&process->log, findings);
+}
+
+static size_t dump_count(const struct jit_processes *processes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < processes->count; i++)
+        count += processes->items[i].dump_count;
+    return count;
+}
+
+/* No dump could be read: why, and what follows the text of the first case. */
+struct reason {
+    enum finding_kind kind;
+    const char *remedy;
+};
+
+static const struct reason reasons[] = {
+    {FINDING_DUMP_UNUSABLE, ""},
+    {FINDING_DUMP_MISSING,
+     "; the profile names this dump, but it is not there: if it was moved, name "
+     "it with --jitdump FILE"},
+    {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
+    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_DUMP_UNPLACED, ""},
+    {FINDING_DUMP_OWNER,
+     "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
+     "there: if it is the right one, use --force, or name it with --jitdump FILE"},
+    {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_MAP_UNUSABLE, ""},
+    {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
+    {FINDING_MAP_STALE, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_LINES, "; there is no other map, and no dump"},
+};
+
+/* Neither dump nor map could be used: say why in one sentence. */
+static int no_dump(const struct profile *profile, struct findings *findings)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (findings->count[reasons[i].kind])
+            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
+    const char *image = injected_image(profile);
+    if (image)
+        return failure(findings,
+                       "%s: has been injected already: it names %s; give perfjit the recording as "
+                       "perf record wrote it",
+                       profile->file->path, image);
+    return failure(findings,
+                   "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
+                   "none that has executable memory left a perf map that names code there "
+                   "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
+                   "--perf-prof, ...)?  If it opened the dump before this recording began (perf "
+                   "record -p, --switch-output), name the dump with --jitdump FILE",
+                   profile->file->path);
+}
+
+static int read_dumps(struct jit_processes *processes, const struct profile *profile,
+                      struct given_dumps *given, struct dump_claims *claims,
+                      const struct perf_map_options *perf_maps, const char *root,
+                      struct findings *findings)
+{
+    if (given_dumps_add_lives(given, &processes->lives, profile, findings) ||
+        dump_claims_collect(claims, profile, &processes->lives, root, findings) ||
+        given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, findings) ||
+        take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
+        take_markers(processes, claims, findings) || take_refusals(processes, claims, findings) ||
+        perf_maps_read(processes, profile, perf_maps, findings))
+        return -1;
+    processes->none = dump_count(processes) == 0;
+    if (processes->none)
+        return no_dump(profile, findings);
+    return 0;
+}
+
+int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
+                       char *const *extra, size_t extra_count,
+                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
+                       struct findings *findings)
+{
+    struct dump_claims claims = {.any_owner = any_owner, .no_lines = processes->no_lines};
+    struct given_dumps given;
+    *processes = (struct jit_processes){.no_lines = processes->no_lines};
+    int result = given_dumps_open(&given, extra, extra_count, findings);
+    if (!result)
+        result = process_lives_read(&processes->lives, profile, findings);
+    if (!result)
+        result = read_dumps(processes, profile, &given, &claims, perf_maps, root, findings);
+    dump_claims_free(&claims);
+    given_dumps_free(&given);
+    if (result || heritage_find(processes, profile, findings))
+        return -1;
+    for (size_t i = 0; i < processes->count; i++)
+        if (finish(&processes->items[i], profile, findings))
+            return -1;
+    return heritage_limit(processes, findings);
+}
+
+void jit_processes_free(struct jit_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct jit_process *process = &processes->items[i];
+        for (size_t d = 0; d < process->dump_count - process->borrowed_count; d++) {
+            jit_dump_close(&process->dumps[d]);
+            free(process->dump_paths[d]);
+        }
+        free(process->dumps);
+        free(process->dump_paths);
+        free(process->forks);
+        free(process->heritage.wanted);
+        free(process->heritage.code);
+        free(process->heritage.backing);
+        code_log_free(&process->log);
+        perfmap_free(process->perf_map);
+    }
+    free(processes->items);
+    free(processes->marker_offsets);
+    free(processes->refused);
+    process_lives_free(&processes->lives);
+}

@@ -1,0 +1,126 @@
+/* The processes of a profile that have JIT code, and everything about each that the timeline needs.
+ *
+ * A jit_process is one life of a process (process_life.h).  It has JIT code because it mapped a
+ * dump (dump_claim.h says whose a dump is), because it left a perf map (perf_map_source.h), or
+ * because it was forked from one that has (heritage.h).
+ */
+#ifndef PERFJIT_JIT_PROCESS_H
+#define PERFJIT_JIT_PROCESS_H
+
+#include "injector/claim/dump_claim.h"
+#include "injector/code/code_log.h"
+
+struct jit_process;
+
+/* A process that was forked, for the timeline of its parent: perf gives it what the parent's maps
+ * are at this moment. */
+struct jit_fork {
+    struct life_moment at;
+    struct jit_process *heir; /* what it needs to know of the parent's code; NULL: nothing */
+};
+
+struct address_span {
+    uint64_t start, end;
+};
+
+/* What a process had of its parent's when it was forked; filled in by the parent's timeline. */
+struct jit_heritage {
+    struct address_span *wanted; /* by address: only what lies here is handed over */
+    size_t wanted_count;
+    struct heir_code {
+        uint64_t start, end;
+        uint32_t function; /* in the log */
+    } * code;              /* who owned what */
+    size_t code_count, code_capacity;
+    struct heir_backing {
+        uint64_t start, end;
+        const struct profile_map *map;
+    } * backing; /* what was mapped where */
+    size_t backing_count, backing_capacity;
+};
+
+struct perfmap_table;
+struct perf_map_options;
+
+/* What became of the entries of a perf map. */
+struct perf_map_counts {
+    size_t entries;
+    size_t functions; /* in the log, made of them */
+    size_t in_files;  /* entries in a mapped file that has symbols there */
+    size_t outside;   /* entries where nothing executable was mapped */
+    size_t clipped;   /* entries that are longer than the memory they are in */
+};
+
+struct jit_process {
+    uint32_t pid;
+    uint32_t life; /* index into the profile's lives */
+    struct life_moment begin;
+    struct life_moment next;    /* the pid's next life; {0, 0}: there is none that counts */
+    bool execed;                /* this one ended so */
+    struct jit_process *parent; /* that it inherited from, directly or through processes without JIT
+                                   code; or NULL */
+    struct life_moment forked;  /* when it left the parent's line */
+    struct perf_record
+        witness; /* a record of this process: what the added records' trailers copy */
+    struct jit_dump *dumps;
+    char **dump_paths;
+    size_t dump_count, dump_capacity, path_capacity;
+    size_t borrowed_count; /* the last dumps, another process's: its log has functions from there */
+    struct code_log log;
+    struct perfmap_table *perf_map; /* what names in the log point into, or NULL; it stands among
+                                       the dumps, without data */
+    struct perf_map_counts perf_map_counts;
+    uint64_t load_slack_ns;         /* how long before its LOAD record a function may have run */
+    const struct profile_map *maps; /* of this life, by time, in the profile; markers included */
+    size_t map_count;
+    struct jit_fork *forks; /* by time */
+    size_t fork_count, fork_capacity;
+    struct jit_heritage heritage;
+    size_t *handed_over; /* how many functions all processes together were given so; NULL: not
+                            counted */
+};
+
+/* A dump that a process mapped, and that could not be used. */
+struct refused_dump {
+    uint32_t life;
+    enum finding_kind why; /* as in dump_claim.h */
+};
+
+struct jit_processes {
+    struct jit_process *items; /* by begin: parents before their children */
+    size_t count, capacity;
+    bool no_lines; /* set by the caller: leave records of source lines alone */
+    struct process_lives lives;
+    uint64_t *marker_offsets; /* of the marker records, which are not passed on */
+    size_t marker_count, marker_capacity;
+    struct refused_dump *refused;
+    size_t refused_count, refused_capacity;
+    size_t handed_over;
+    bool none; /* there is no dump and no map that can be used; lives and refused are valid */
+};
+
+/* PROCESSES holds nothing yet but no_lines.
+ *
+ * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the
+ * processes' perf maps as PERF_MAPS says, read them, and collect what PROFILE knows of their
+ * processes.  ROOT is NULL or where their root file system is; ANY_OWNER: also dumps that belong to
+ * other users.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none
+ * that can be used.  Release with jit_processes_free in either case. */
+int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
+                       char *const *extra, size_t extra_count,
+                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
+                       struct findings *findings);
+
+/* The process of LIFE, made if there is none yet, which may move the others.  NULL without
+ * memory. */
+struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life);
+
+/* The same if it is known that there is none yet. */
+struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life);
+
+/* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
+int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path);
+
+void jit_processes_free(struct jit_processes *processes);
+
+#endif

@@ -1,0 +1,373 @@
+/* See profile.h. */
+#include "injector/recording/profile.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/run_sort.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_time.h"
+#include "jitdump/byte_cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add_map(struct profile *profile, const struct perf_record *record)
+{
+    struct profile_map *maps =
+        array_room(profile->maps, profile->map_count, &profile->map_capacity, sizeof *maps);
+    if (!maps)
+        return -1;
+    profile->maps = maps;
+    struct profile_map *map = &maps[profile->map_count];
+    if (!perf_record_map(profile->file, record, &map->map))
+        return 0;
+    map->record = *record;
+    map->time_ns = 0;
+    perf_record_time(profile->file, record, &map->time_ns);
+    map->made_up = map->time_ns == 0;
+    map->late = map->made_up && profile->sample_count > 0;
+    profile->map_count++;
+    return 0;
+}
+
+static int add_task(struct profile *profile, struct profile_task task)
+{
+    struct profile_task *tasks =
+        array_room(profile->tasks, profile->task_count, &profile->task_capacity, sizeof *tasks);
+    if (!tasks)
+        return -1;
+    profile->tasks = tasks;
+    tasks[profile->task_count++] = task;
+    return 0;
+}
+
+static int add_comm(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    uint32_t pid = cursor_u32(&cursor), tid = cursor_u32(&cursor);
+    if (cursor.failed)
+        return 0;
+    struct profile_task task = {.pid = pid, .tid = tid, .record = *record, .kind = TASK_RENAME};
+    if (record->misc & PERF_MISC_COMM_EXEC)
+        task.kind = TASK_EXEC;
+    perf_record_time(profile->file, record, &task.time_ns);
+    return pid == tid ? add_task(profile, task) : 0;
+}
+
+/* A FORK or EXIT; its trailer's time, if it has one, is that of the fields. */
+static int add_fork_or_exit(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    struct profile_task task = {.record = *record};
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    task.pid = cursor_u32(&cursor);
+    task.parent = cursor_u32(&cursor);
+    task.tid = cursor_u32(&cursor);
+    cursor_u32(&cursor); /* ptid */
+    task.time_ns = cursor_u64(&cursor);
+    task.kind = record->type == PERF_RECORD_FORK ? TASK_FORK : TASK_EXIT;
+    task.fresh = task.kind == TASK_FORK && (record->misc & PERF_MISC_FORK_EXEC);
+    perf_record_time(profile->file, record, &task.time_ns);
+    return cursor.failed ? 0 : add_task(profile, task);
+}
+
+static int add_namespaces(struct profile *profile, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    struct profile_namespace namespace = {0};
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    namespace.pid = cursor_u32(&cursor);
+    cursor_u32(&cursor); /* tid */
+    uint64_t links = cursor_u64(&cursor);
+    cursor_skip(&cursor, PERF_NAMESPACE_PID * PERF_NAMESPACE_BYTES + 8);
+    namespace.inode = cursor_u64(&cursor);
+    if (cursor.failed || links <= PERF_NAMESPACE_PID)
+        return 0;
+    cursor_skip(&cursor, (PERF_NAMESPACE_MOUNT - PERF_NAMESPACE_PID) * PERF_NAMESPACE_BYTES - 8);
+    uint64_t mount_inode = cursor_u64(&cursor);
+    namespace.mount_inode = cursor.failed || links <= PERF_NAMESPACE_MOUNT ? 0 : mount_inode;
+    struct profile_namespace *namespaces =
+        array_room(profile->namespaces, profile->namespace_count, &profile->namespace_capacity,
+                   sizeof *namespaces);
+    if (!namespaces)
+        return -1;
+    profile->namespaces = namespaces;
+    perf_record_time(profile->file, record, &namespace.time_ns);
+    namespaces[profile->namespace_count++] = namespace;
+    return 0;
+}
+
+static const struct profile_namespace *find_namespaces(const struct profile *profile, uint32_t pid,
+                                                       uint64_t time_ns)
+{
+    const struct profile_namespace *best = NULL;
+    for (size_t i = 0; i < profile->namespace_count; i++) {
+        const struct profile_namespace *namespace = &profile->namespaces[i];
+        if (namespace->pid == pid && namespace->time_ns <= time_ns &&
+            (!best || namespace->time_ns >= best->time_ns))
+            best = namespace;
+    }
+    return best;
+}
+
+uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+{
+    const struct profile_namespace *found = find_namespaces(profile, pid, time_ns);
+    return found ? found->inode : 0;
+}
+
+uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns)
+{
+    const struct profile_namespace *found = find_namespaces(profile, pid, time_ns);
+    return found ? found->mount_inode : 0;
+}
+
+bool profile_has_sample_of(const struct profile *profile, uint32_t pid)
+{
+    struct findings told = {
+        .quiet = true}; /* what is wrong with the records was said when they were read */
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record record;
+    bool found = false;
+    uint32_t other;
+    while (!found && perf_walk_next(&walk, &record, &told))
+        found = perf_record_sample(profile->file, &record, &other, NULL) && other == pid;
+    findings_free(&told);
+    return found;
+}
+
+bool profile_any_trailer(const struct profile *profile, struct perf_record *record)
+{
+    struct findings told = {.quiet = true};
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record next; /* after the last one, what is left of one that is cut */
+    const struct sample_layout *layout;
+    bool found = false;
+    while (!found && perf_walk_next(&walk, &next, &told))
+        found = perf_record_trailer(profile->file, &next, &layout) != NULL;
+    if (found)
+        *record = next;
+    findings_free(&told);
+    return found;
+}
+
+const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
+                                          uint64_t since_ns, uint64_t time_ns)
+{
+    size_t first = 0, end = profile->name_count; /* the last one up to time_ns lies before first */
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        const struct profile_task *task = &profile->tasks[profile->names[middle]];
+        if (task->pid < pid || (task->pid == pid && task->time_ns <= time_ns))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    const struct profile_task *last = first ? &profile->tasks[profile->names[first - 1]] : NULL;
+    return last && last->pid == pid && last->time_ns >= since_ns ? &last->record : NULL;
+}
+
+static int add_sample(struct profile *profile, const struct perf_record *record)
+{
+    uint64_t *times = array_room(profile->sample_times_ns, profile->sample_count,
+                                 &profile->sample_capacity, sizeof *times);
+    if (!times)
+        return -1;
+    profile->sample_times_ns = times;
+    if (perf_record_time(profile->file, record, &times[profile->sample_count]))
+        profile->sample_count++;
+    return 0;
+}
+
+static void read_time_conv(struct time_conv *conv, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    conv->shift = cursor_u64(&cursor);
+    conv->mult = cursor_u64(&cursor);
+    conv->zero_ns = cursor_u64(&cursor);
+    conv->known = !cursor.failed && conv->mult != 0 && conv->shift < 64;
+    conv->cycles = cursor_u64(&cursor);
+    conv->mask = cursor_u64(&cursor);
+    cursor_u8(&cursor);
+    conv->short_counter = cursor_u8(&cursor) && !cursor.failed;
+}
+
+static int compare_maps(const void *left, const void *right)
+{
+    const struct profile_map *a = left, *b = right;
+    if (a->map.pid != b->map.pid)
+        return a->map.pid < b->map.pid ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+}
+
+static int compare_tasks(const void *left, const void *right)
+{
+    const struct profile_task *a = left, *b = right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+}
+
+static int sort_times(struct profile *profile)
+{
+    uint64_t *times = profile->sample_times_ns, *room = malloc((profile->sample_count + 1) * 8);
+    if (room)
+        run_sort(times, room, profile->sample_count, sizeof *times);
+    free(room);
+    return room ? 0 : -1;
+}
+
+static int read_record(struct profile *profile, const struct perf_record *record)
+{
+    switch (record->type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        return add_map(profile, record);
+    case PERF_RECORD_COMM:
+        return add_comm(profile, record);
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        return add_fork_or_exit(profile, record);
+    case PERF_RECORD_NAMESPACES:
+        return add_namespaces(profile, record);
+    case PERF_RECORD_SAMPLE:
+        return add_sample(profile, record);
+    case PERF_RECORD_TIME_CONV:
+        read_time_conv(&profile->time_conv, record);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* Bring the tasks into order, and find those that are names. */
+static int order_tasks(struct profile *profile)
+{
+    if (profile->task_count == 0)
+        return 0;
+    qsort(profile->tasks, profile->task_count, sizeof *profile->tasks, compare_tasks);
+    profile->names = malloc(profile->task_count * sizeof *profile->names);
+    if (!profile->names || profile->task_count > UINT32_MAX)
+        return -1;
+    for (size_t i = 0; i < profile->task_count; i++)
+        if (profile->tasks[i].kind == TASK_EXEC || profile->tasks[i].kind == TASK_RENAME)
+            profile->names[profile->name_count++] = (uint32_t)i;
+    return 0;
+}
+
+/* When process PID began last, by fork or exec; 0: before what was recorded.  *NEXT, which goes
+ * through the tasks as calls do through the pids, is set to where the next pid's begin. */
+static uint64_t began_last(const struct profile *profile, uint32_t pid, size_t *next)
+{
+    uint64_t began_ns = 0;
+    for (; *next < profile->task_count && profile->tasks[*next].pid <= pid; ++*next) {
+        const struct profile_task *task = &profile->tasks[*next];
+        if (task->pid == pid &&
+            (task->kind == TASK_EXEC || (task->kind == TASK_FORK && task->parent != pid)))
+            began_ns = task->time_ns;
+    }
+    return began_ns;
+}
+
+/* The maps stand by process: give those that were made up late their time.  Returns whether there
+ * are any. */
+static bool date_late_maps(struct profile *profile)
+{
+    uint64_t began_ns = 0;
+    bool any = false;
+    for (size_t i = 0, task = 0; i < profile->map_count; i++) {
+        struct profile_map *map = &profile->maps[i];
+        if (i == 0 || map->map.pid != map[-1].map.pid)
+            began_ns = began_last(profile, map->map.pid, &task);
+        if (map->late) {
+            map->time_ns = began_ns;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Bring the maps into order; the tasks are.  Most recordings have no late ones, and are sorted
+ * once. */
+static void order_maps(struct profile *profile)
+{
+    if (profile->map_count == 0)
+        return;
+    qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+    if (date_late_maps(profile))
+        qsort(profile->maps, profile->map_count, sizeof *profile->maps, compare_maps);
+}
+
+int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings)
+{
+    *profile = (struct profile){.file = file};
+    struct perf_walk walk = perf_walk_begin(file);
+    struct perf_record record;
+    while (perf_walk_next(&walk, &record, findings)) {
+        if (read_record(profile, &record))
+            return failure(findings, "out of memory");
+    }
+    if (order_tasks(profile))
+        return failure(findings, "out of memory");
+    order_maps(profile);
+    return sort_times(profile) ? failure(findings, "out of memory") : 0;
+}
+
+uint64_t profile_last_sample_ns(const struct profile *profile)
+{
+    size_t count = profile->sample_count;
+    while (count && !perf_time_is_real(profile->sample_times_ns[count - 1]))
+        count--;
+    return count ? profile->sample_times_ns[count - 1] : 0;
+}
+
+/* Where in ITEMS, COUNT of ITEM_BYTES, which stand by pid (PID_OFFSET bytes into each), those of
+ * PID begin; *OWN is set to their number. */
+static size_t find_pid(const void *items, size_t count, size_t item_bytes, size_t pid_offset,
+                       uint32_t pid, size_t *own)
+{
+    size_t bounds[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t first = 0, end = count;
+        while (first < end) {
+            size_t middle = first + (end - first) / 2;
+            uint32_t other;
+            memcpy(&other, (const char *)items + middle * item_bytes + pid_offset, sizeof other);
+            if (other < (uint64_t)pid + i)
+                first = middle + 1;
+            else
+                end = middle;
+        }
+        bounds[i] = first;
+    }
+    *own = bounds[1] - bounds[0];
+    return bounds[0];
+}
+
+const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
+                                          size_t *count)
+{
+    return profile->maps + find_pid(profile->maps, profile->map_count, sizeof *profile->maps,
+                                    offsetof(struct profile_map, map.pid), pid, count);
+}
+
+const struct profile_task *profile_tasks_of(const struct profile *profile, uint32_t pid,
+                                            size_t *count)
+{
+    return profile->tasks + find_pid(profile->tasks, profile->task_count, sizeof *profile->tasks,
+                                     offsetof(struct profile_task, pid), pid, count);
+}
+
+void profile_free(struct profile *profile)
+{
+    free(profile->maps);
+    free(profile->tasks);
+    free(profile->names);
+    free(profile->namespaces);
+    free(profile->sample_times_ns);
+}

@@ -1,0 +1,105 @@
+/* What one walk over a profile's records tells: mappings, processes, when samples were taken, clock
+ * conversion. */
+#ifndef PERFJIT_PROFILE_H
+#define PERFJIT_PROFILE_H
+
+#include "injector/perf_data/perf_record.h"
+
+/* perf makes records up from /proc, without a time, of what is mapped when it writes them.  When a
+ * recording begins that has been there since before.  At a snapshot (--overwrite) and with
+ * --tail-synthesize such records stand behind what was recorded: they are of the program that the
+ * process ran last, and what they tell of may have been mapped as long as that. */
+struct profile_map {
+    struct perf_map map;
+    uint64_t time_ns; /* if made up late, when that program began; 0: before the recording */
+    bool made_up;
+    bool late; /* made up behind samples: a reader takes it where it stands in the file */
+    struct perf_record record;
+};
+
+enum task_kind {
+    TASK_FORK,   /* of a process or thread */
+    TASK_EXIT,   /* of a thread */
+    TASK_EXEC,   /* of a process: a COMM by exec */
+    TASK_RENAME, /* any other COMM of a main thread */
+};
+
+/* Something that happened to a process or thread. */
+struct profile_task {
+    uint64_t time_ns;
+    uint32_t kind;
+    uint32_t pid, tid;
+    uint32_t parent; /* FORK: pid of the parent process; pid itself for a thread */
+    bool fresh;      /* FORK: the child has none of its parent's mappings */
+    struct perf_record record;
+};
+
+/* In which namespaces a process was from TIME_NS on. */
+struct profile_namespace {
+    uint64_t time_ns;
+    uint32_t pid;
+    uint64_t inode;       /* of the pid namespace */
+    uint64_t mount_inode; /* 0: not told */
+};
+
+/* How the CPU's counter becomes perf's clock: PERF_RECORD_TIME_CONV. */
+struct time_conv {
+    bool known;
+    bool short_counter; /* the counter has only the bits of time_mask */
+    uint64_t shift, mult, zero_ns;
+    uint64_t cycles, mask;
+};
+
+struct profile {
+    const struct perf_file *file;
+    struct profile_map *maps; /* by process, then by time, then in file order */
+    size_t map_count, map_capacity;
+    struct profile_task *tasks; /* by process, then by time, then in file order */
+    size_t task_count, task_capacity;
+    uint32_t *names; /* of the tasks, those that name a process, in the same order */
+    size_t name_count;
+    struct profile_namespace *namespaces; /* in file order */
+    size_t namespace_count, namespace_capacity;
+    uint64_t *sample_times_ns; /* ascending */
+    size_t sample_count, sample_capacity;
+    struct time_conv time_conv;
+};
+
+/* Read all records of FILE.  Returns 0, or -1 with the failure text set.  Release with profile_free
+ * in either case. */
+int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings);
+
+/* When the last sample was taken, 0: none.  Left-over samples (perf_time.h) were taken at no time
+ * that is known. */
+uint64_t profile_last_sample_ns(const struct profile *profile);
+
+/* The maps of process PID, by time; *COUNT is set to their number. */
+const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
+                                          size_t *count);
+
+/* The same of what happened to process PID. */
+const struct profile_task *profile_tasks_of(const struct profile *profile, uint32_t pid,
+                                            size_t *count);
+
+/* The record that named the main thread of process PID last between SINCE_NS and TIME_NS, or
+ * NULL. */
+const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
+                                          uint64_t since_ns, uint64_t time_ns);
+
+/* The inode of the pid namespace that process PID was in at TIME_NS, or 0 if the recording does not
+ * tell. */
+uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
+
+/* The same of its mount namespace. */
+uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
+
+/* Whether a sample was taken in process PID.  Reads the profile anew: for the rare question. */
+bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
+
+/* Some record with a sample_id behind it, into *RECORD.  Returns false, and leaves *RECORD alone,
+ * if there is none. */
+bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
+
+void profile_free(struct profile *profile);
+
+#endif

@@ -1,0 +1,272 @@
+/* See thread_list.h. */
+#include "injector/recording/thread_list.h"
+
+#include "injector/arrays/array.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/recording/thread_sightings.h"
+#include "jitdump/byte_cursor.h"
+
+#include <stdlib.h>
+
+/* ---- Reading ---- */
+
+size_t thread_namespaces_bytes(const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES + 8); /* pid, tid */
+    uint64_t links = cursor_u64(&cursor);
+    if (cursor.failed || links > PERF_NAMESPACES_MOST)
+        return 0;
+    cursor_skip(&cursor, links * PERF_NAMESPACE_BYTES);
+    return cursor.failed ? 0 : 8 + links * PERF_NAMESPACE_BYTES;
+}
+
+/* What RECORD says of a thread of its own process.  Returns false if it says nothing of that
+ * kind. */
+static bool read_event(struct thread_event *event, const struct perf_record *record)
+{
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    *event = (struct thread_event){.record = *record, .pid = cursor_u32(&cursor)};
+    if (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT) {
+        event->kind = record->type == PERF_RECORD_COMM         ? THREAD_NAMED
+                      : record->type == PERF_RECORD_NAMESPACES ? THREAD_NAMESPACES
+                                                               : THREAD_MAPPED;
+        event->exec = event->kind == THREAD_NAMED && (record->misc & PERF_MISC_COMM_EXEC);
+        event->tid = cursor_u32(&cursor);
+        return !cursor.failed &&
+               (event->kind != THREAD_NAMESPACES || thread_namespaces_bytes(record));
+    }
+    uint32_t parent = cursor_u32(&cursor);
+    event->kind = record->type == PERF_RECORD_EXIT ? THREAD_ENDED
+                  : parent == event->pid           ? THREAD_BORN
+                                                   : THREAD_FORKED;
+    event->tid = cursor_u32(&cursor);
+    event->creator = cursor_u32(&cursor);
+    event->time_ns = cursor_u64(&cursor);
+    return !cursor.failed && (event->kind != THREAD_FORKED || event->tid == event->pid);
+}
+
+static int add_event(struct thread_list *list, const struct thread_event *event)
+{
+    struct thread_event *events =
+        array_room(list->events, list->count, &list->capacity, sizeof *events);
+    if (!events)
+        return -1;
+    list->events = events;
+    events[list->count++] = *event;
+    return 0;
+}
+
+static int read_record(struct thread_list *list, struct thread_sightings *sightings,
+                       const struct perf_file *file, const struct perf_record *record)
+{
+    struct thread_event event;
+    uint64_t time_ns = 0;
+    uint32_t pid, tid;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        /* One without TID is of no thread for perf either. */
+        if (!perf_record_sample_thread(file, record, &pid, &tid))
+            return 0;
+        perf_record_time(file, record, &time_ns);
+        return thread_sightings_add(sightings, pid, tid, time_ns);
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+    case PERF_RECORD_NAMESPACES:
+        if (!read_event(&event, record))
+            return 0;
+        perf_record_time(file, record, &event.time_ns);
+        return add_event(list, &event);
+    default:
+        return 0;
+    }
+}
+
+static int add_sightings(struct thread_list *list, struct thread_sightings *sightings)
+{
+    thread_sightings_reduce(sightings);
+    for (size_t i = 0; i < sightings->count; i++) {
+        const struct thread_sighting *seen = &sightings->items[i];
+        const struct thread_event event = {.time_ns = seen->time_ns,
+                                           .kind = THREAD_SAMPLED,
+                                           .pid = seen->pid,
+                                           .tid = seen->tid,
+                                           .record = {.number = UINT64_MAX}};
+        if (add_event(list, &event))
+            return -1;
+    }
+    return 0;
+}
+
+static int compare_events(const void *left, const void *right)
+{
+    const struct thread_event *a = left, *b = right;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+}
+
+int thread_list_read(struct thread_list *list, const struct perf_file *file)
+{
+    struct findings told = {
+        .quiet = true}; /* whoever read the profile first said what is wrong with it */
+    struct perf_walk walk = perf_walk_begin(file);
+    struct thread_sightings sightings = {0};
+    struct perf_record record;
+    int result = 0;
+    *list = (struct thread_list){0};
+    while (!result && perf_walk_next(&walk, &record, &told))
+        result = read_record(list, &sightings, file, &record);
+    if (!result)
+        result = add_sightings(list, &sightings);
+    thread_sightings_free(&sightings);
+    if (list->count)
+        qsort(list->events, list->count, sizeof *list->events, compare_events);
+    findings_free(&told);
+    return result;
+}
+
+void thread_list_free(struct thread_list *list)
+{
+    free(list->events);
+}
+
+/* ---- Going through time ---- */
+
+struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t pid)
+{
+    size_t first = 0, end = list->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (list->events[middle].pid < pid)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (end = first; end < list->count && list->events[end].pid == pid;)
+        end++;
+    return (struct thread_sweep){.list = list, .pid = pid, .next = first, .end = end};
+}
+
+static struct live_thread *find(const struct thread_sweep *sweep, uint32_t tid)
+{
+    for (size_t i = 0; i < sweep->count; i++)
+        if (sweep->threads[i].tid == tid)
+            return &sweep->threads[i];
+    return NULL;
+}
+
+/* One that is added has no name. */
+static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid, uint64_t time_ns)
+{
+    struct live_thread *thread = find(sweep, tid);
+    if (thread)
+        return thread;
+    struct live_thread *threads =
+        array_room(sweep->threads, sweep->count, &sweep->capacity, sizeof *threads);
+    if (!threads)
+        return NULL;
+    sweep->threads = threads;
+    threads[sweep->count] =
+        (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED,
+                             THREAD_NO_NAMESPACES};
+    return &threads[sweep->count++];
+}
+
+static void end_thread(struct thread_sweep *sweep, const struct thread_event *event)
+{
+    struct live_thread *thread = find(sweep, event->tid);
+    if (thread)
+        *thread = sweep->threads[--sweep->count];
+    if (event->tid == sweep->pid) {
+        sweep->main_ended = true;
+        sweep->main_end_ns = event->time_ns;
+    }
+}
+
+/* The name that a thread has from its creator.  A main thread of which nothing was said has its own
+ * from a fork. */
+static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_tid)
+{
+    const struct live_thread *creator = find(sweep, creator_tid);
+    return creator                     ? creator->name
+           : creator_tid == sweep->pid ? THREAD_NO_NAME
+                                       : THREAD_NEVER_NAMED;
+}
+
+/* The kernel's last samples in a main thread may come behind its EXIT. */
+static void note_main(struct thread_sweep *sweep, const struct thread_event *event, bool new)
+{
+    if (event->tid == event->pid && event->kind != THREAD_SAMPLED)
+        sweep->main_ended = sweep->late = false;
+    else if (event->tid != event->pid && new)
+        sweep->late = sweep->main_ended;
+}
+
+/* No other thread survives an exec. */
+static void keep_main(struct thread_sweep *sweep)
+{
+    const struct live_thread *main_thread = find(sweep, sweep->pid);
+    if (main_thread)
+        sweep->threads[0] = *main_thread;
+    sweep->count = main_thread != NULL;
+}
+
+static int play(struct thread_sweep *sweep, size_t index)
+{
+    const struct thread_event *event = &sweep->list->events[index];
+    if (event->kind == THREAD_ENDED) {
+        end_thread(sweep, event);
+        return 0;
+    }
+    if (event->exec)
+        keep_main(sweep);
+    if (event->kind == THREAD_FORKED)
+        sweep->count = 0;
+    size_t born_name =
+        event->kind == THREAD_BORN ? inherited_name(sweep, event->creator) : THREAD_NEVER_NAMED;
+    size_t count = sweep->count;
+    struct live_thread *thread = find_or_add(sweep, event->tid, event->time_ns);
+    if (!thread)
+        return -1;
+    if (event->kind == THREAD_BORN)
+        *thread = (struct live_thread){event->tid, event->time_ns, born_name, THREAD_NO_NAMESPACES};
+    if (event->kind == THREAD_NAMED)
+        thread->name = index;
+    if (event->kind == THREAD_NAMESPACES)
+        thread->namespaces = index;
+    note_main(sweep, event, event->kind == THREAD_BORN || sweep->count > count);
+    return 0;
+}
+
+int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns)
+{
+    while (sweep->next < sweep->end && sweep->list->events[sweep->next].time_ns <= time_ns)
+        if (play(sweep, sweep->next++))
+            return -1;
+    return 0;
+}
+
+uint32_t thread_sweep_speaker(const struct thread_sweep *sweep)
+{
+    const struct live_thread *oldest = NULL;
+    if (!sweep->main_ended)
+        return sweep->pid;
+    for (size_t i = 0; i < sweep->count; i++) {
+        const struct live_thread *thread = &sweep->threads[i];
+        if (thread->tid != sweep->pid && (!oldest || thread->since_ns < oldest->since_ns))
+            oldest = thread;
+    }
+    return oldest ? oldest->tid : sweep->pid;
+}
+
+void thread_sweep_end(struct thread_sweep *sweep)
+{
+    free(sweep->threads);
+}

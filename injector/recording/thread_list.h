@@ -1,0 +1,83 @@
+/* The threads of a profile's processes, their names and namespaces.
+ *
+ * A thread is known from the first record that speaks of it: its FORK, or the COMM that perf record
+ * writes for what ran already; or, where these are missing, a mapping that it made or a sample in
+ * it.  Its name is that of its last COMM, or the one that its creator had; perf calls one that has
+ * none ":<tid>".
+ */
+#ifndef PERFJIT_THREAD_LIST_H
+#define PERFJIT_THREAD_LIST_H
+
+#include "injector/perf_data/perf_record.h"
+
+enum thread_event_kind {
+    THREAD_BORN,
+    THREAD_FORKED, /* the main thread, with its process */
+    THREAD_NAMED,
+    THREAD_ENDED,
+    THREAD_MAPPED,
+    THREAD_SAMPLED,
+    THREAD_NAMESPACES, /* what it is in from here on */
+};
+
+struct thread_event {
+    uint64_t time_ns;
+    uint32_t kind;
+    uint32_t pid, tid;
+    uint32_t creator; /* BORN: a thread of the same process */
+    bool exec;        /* NAMED: by exec, which no other thread of the process survives */
+    struct perf_record record;
+};
+
+struct thread_list {
+    struct thread_event *events; /* by process, then by time, then in file order */
+    size_t count, capacity;
+};
+
+#define THREAD_NO_NAME       SIZE_MAX       /* what its process was called when that was forked */
+#define THREAD_NEVER_NAMED   (SIZE_MAX - 1) /* ":<tid>" */
+#define THREAD_NO_NAMESPACES SIZE_MAX
+
+struct live_thread {
+    uint32_t tid;
+    uint64_t since_ns;
+    size_t name; /* index of the event whose COMM record holds its name, or one of the above */
+    size_t namespaces; /* likewise, of its NAMESPACES record */
+};
+
+/* The threads of one process while time goes on. */
+struct thread_sweep {
+    const struct thread_list *list;
+    uint32_t pid;
+    size_t next, end; /* events */
+    struct live_thread *threads;
+    size_t count, capacity;
+    bool main_ended; /* the main thread has */
+    bool late;       /* and another one became known after that */
+    uint64_t main_end_ns;
+};
+
+/* Read the records of FILE.  Returns 0, or -1 without memory.  Release with thread_list_free in
+ * either case. */
+int thread_list_read(struct thread_list *list, const struct perf_file *file);
+
+/* How many bytes behind pid and tid of RECORD, a NAMESPACES, say what the thread is in; 0: it is
+ * damaged. */
+size_t thread_namespaces_bytes(const struct perf_record *record);
+
+void thread_list_free(struct thread_list *list);
+
+struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t pid);
+
+/* Go on to TIME_NS, which is not before the last one: SWEEP->threads are those that live then, the
+ * main thread among them. Returns 0, or -1 without memory. */
+int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
+
+/* A thread to speak for the process: the main thread, or if that has ended the one that lives
+ * longest.  perf 7 forgets a thread that has ended, and would make an empty main thread of whatever
+ * is said of it. */
+uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
+
+void thread_sweep_end(struct thread_sweep *sweep);
+
+#endif

@@ -1,0 +1,23 @@
+/* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.
+ *
+ * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
+ * commands the terminal.  Names are taken from source text, and so may hold anything but NUL.
+ */
+#ifndef PERFJIT_CODE_NAME_H
+#define PERFJIT_CODE_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How many bytes the UTF-8 character at the start of the BYTES bytes at TEXT has; 0 if it is not
+ * one. */
+size_t utf8_bytes(const char *text, size_t bytes);
+
+/* Whether the BYTES bytes at NAME are UTF-8 without control characters. */
+bool code_name_is_clean(const char *name, size_t bytes);
+
+/* A copy of NAME, NUL-terminated, to be freed: each byte of white space that controls is a space,
+ * each of other controls and of what is not UTF-8 a question mark.  NULL without memory. */
+char *code_name_mend(const char *name, size_t bytes);
+
+#endif

@@ -1,0 +1,28 @@
+/* Text for a person: all that the command prints goes through here.
+ *
+ * Paths, names of commands and functions come out of a recording or a dump, so that anybody may
+ * have written them, and a terminal obeys what stands in them.  What is not printable UTF-8 is
+ * printed as \xNN, byte by byte; that is: control characters (C0, DEL, C1), those that turn the
+ * direction of writing or end a line, and bytes that are no UTF-8.
+ */
+#ifndef PERFJIT_PRINTABLE_TEXT_H
+#define PERFJIT_PRINTABLE_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* How many bytes the printable character at the start of the SIZE bytes at TEXT has; 0 if it is not
+ * one. */
+size_t printable_bytes(const char *text, size_t size);
+
+void printable_put(FILE *stream, const char *text);
+
+/* A line: a newline is put behind it.  One in the text is as unprintable as any other control
+ * character. */
+void printable_line(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A copy of TEXT as printable_put prints it, to be freed, for those who print themselves; NULL
+ * without memory. */
+char *printable_copy(const char *text);
+
+#endif
