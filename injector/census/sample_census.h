@@ -6,8 +6,8 @@
 #ifndef PERFJIT_SAMPLE_CENSUS_H
 #define PERFJIT_SAMPLE_CENSUS_H
 
-#include "injector/census/sample_cause.h"
 #include "injector/census/sample_states.h"
+#include "injector/findings/sample_cause.h"
 
 /* The samples of one process that stay unknown for one reason. */
 struct unknown_samples {

@@ -1,7 +1,9 @@
 /* See quirk.h. */
 #include "injector/findings/quirk.h"
 
-#include "injector/findings/findings.h"
+#include "injector/findings/finding_kind.h"
+
+#include <stdbool.h>
 
 static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_HEADER_VERSION] =

@@ -1,5 +1,5 @@
 /* See sample_cause.h. */
-#include "injector/census/sample_cause.h"
+#include "injector/findings/sample_cause.h"
 
 struct cause_text {
     const char *id, *what, *remedy;

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_SAMPLE_CAUSE_H
 #define PERFJIT_SAMPLE_CAUSE_H
 
-#include "injector/findings/findings.h"
+#include "injector/findings/finding_kind.h"
 
 enum sample_cause {
     CAUSE_NO_DUMP,       /* executable memory, but no dump and no perf map */
