@@ -68,7 +68,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: bench bench-quick all tests setup demo check check-new-perf fuzz fuzzers torture tsan install clean format FORCE
+.PHONY: bench bench-quick all tests setup demo check check-new-perf fuzz fuzzers torture tsan install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -253,6 +253,10 @@ install: all
 	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $$lib/lib$$lib.pc.in \
 	        > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lib$$lib.pc; \
 	done
+
+# Which folder includes which, and what goes back: docs/architecture.md.
+rooms:
+	@tests/rooms.sh
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] injector/*.[ch] injector/*/*.[ch] \

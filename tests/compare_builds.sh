@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Whether two builds of perfjit say and write the same, for every recipe in the tests.
+#
+#     tests/compare_builds.sh BEFORE AFTER [tests/cli/X.bats...]
+#
+# runs the tests with AFTER's build directory, but each perfjit that they start is run by both, BEFORE first, on the same
+# input and into the same output.  What differs is printed: exit status, standard output, standard error (-w: not that), the
+# profile and each ELF file.  Tests that kill, trace or time the command are left out.
+set -uo pipefail
+words=1
+[ "${1:-}" != -w ] || { words=0; shift; }
+before=$(realpath "${1:?the build directory before}") after=$(realpath "${2:?the one after}")
+cd "$(dirname "$0")/.." || exit 1
+shift 2
+if [ $# -eq 0 ]; then
+    set -- $(ls tests/cli/*.bats |
+        grep -vE '/(torture|failing_calls|growth|memcheck|hostile|forms|live_files|ordinary_user)\.bats')
+fi
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/build"
+ln -s "$after"/* "$scratch/build/"
+rm "$scratch/build/perfjit"
+cat >"$scratch/build/perfjit" <<'WRAPPER'
+#!/usr/bin/env bash
+# One run of perfjit by both builds.
+name=$COMPARE/run.$$ out= in= stdin=/dev/stdin
+arguments=("$@")
+for ((i = 0; i < $#; i++)); do
+    case ${arguments[i]} in
+    -o | --output) out=${arguments[i + 1]} ;;
+    --output=*) out=${arguments[i]#*=} ;;
+    -o?*) out=${arguments[i]#-o} ;;
+    -i | --input) in=${arguments[i + 1]} ;;
+    --input=*) in=${arguments[i]#*=} ;;
+    -i?*) in=${arguments[i]#-i} ;;
+    esac
+done
+if [ "${1:-}" = inject ] && [ -z "$out" ]; then
+    in=${in:-perf.data}
+    case $in in *.data) out=${in%.data}.jit.data ;; *) out=$in.jit.data ;; esac
+fi
+if [ ! -t 0 ] && [ -p /dev/stdin ]; then
+    timeout 60 cat >"$name.stdin"
+    stdin=$name.stdin
+fi
+put_aside() { # TO
+    mkdir -p "$1"
+    [ -z "$out" ] || [ "$out" = - ] || [ ! -f "$out" ] || cp -a "$out" "$1/out"
+    [ -z "$out" ] || [ ! -d "$out.dso" ] || cp -a "$out.dso" "$1/dso"
+}
+put_aside "$name.there"
+if [ -e "$stdin" ] && [ "$stdin" != /dev/stdin ]; then
+    "$COMPARE_BEFORE/perfjit" "$@" <"$stdin" >"$name.1.stdout" 2>"$name.1.stderr"
+else
+    "$COMPARE_BEFORE/perfjit" "$@" >"$name.1.stdout" 2>"$name.1.stderr"
+fi
+status1=$?
+put_aside "$name.1"
+if [ -n "$out" ] && [ "$out" != - ]; then
+    [ ! -f "$out" ] || rm -f "$out"
+    rm -rf "$out.dso"
+    [ ! -e "$name.there/out" ] || cp -a "$name.there/out" "$out"
+    [ ! -e "$name.there/dso" ] || cp -a "$name.there/dso" "$out.dso"
+fi
+if [ -e "$stdin" ] && [ "$stdin" != /dev/stdin ]; then
+    "$COMPARE_AFTER/perfjit" "$@" <"$stdin" >"$name.2.stdout" 2>"$name.2.stderr"
+else
+    "$COMPARE_AFTER/perfjit" "$@" >"$name.2.stdout" 2>"$name.2.stderr"
+fi
+status2=$?
+put_aside "$name.2"
+{
+    [ $status1 = $status2 ] || echo "status $status1, then $status2"
+    cmp "$name.1.stdout" "$name.2.stdout" || diff "$name.1.stdout" "$name.2.stdout" | head -20
+    [ $COMPARE_WORDS = 0 ] || cmp -s "$name.1.stderr" "$name.2.stderr" ||
+        diff "$name.1.stderr" "$name.2.stderr" | head -20
+    diff -rq "$name.1" "$name.2"
+} >"$name.difference" 2>&1
+if [ -s "$name.difference" ]; then
+    { echo "== perfjit $*"; cat "$name.difference"; } >>"$COMPARE/differences"
+fi
+echo >>"$COMPARE/count"
+cat "$name.2.stderr" >&2
+cat "$name.2.stdout"
+rm -rf "$name".*
+exit $status2
+WRAPPER
+chmod +x "$scratch/build/perfjit"
+export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words BUILD=$scratch/build
+for test in "$@"; do
+    bats --tap "$test" | grep '^not ok'
+done
+echo "$(wc -l <"$scratch/count") runs compared, $(grep -c '^== ' "$scratch/differences" 2>/dev/null || echo 0) differ"
+[ ! -s "$scratch/differences" ] || { cat "$scratch/differences"; exit 1; }
