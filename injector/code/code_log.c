@@ -84,11 +84,11 @@ static struct jit_function *append_function(struct code_log *log, uint32_t dump_
 {
     struct jit_function *functions =
         array_room(log->functions, log->function_count, &log->function_capacity, sizeof *functions);
-    if (!functions || log->function_count >= NO_IMAGE)
+    if (!functions || log->function_count >= NO_FUNCTION)
         return NULL;
     log->functions = functions;
     struct jit_function *function = &functions[log->function_count++];
-    *function = (struct jit_function){.dump = dump_index, .image = NO_IMAGE};
+    *function = (struct jit_function){.dump = dump_index};
     return function;
 }
 

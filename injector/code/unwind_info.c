@@ -122,7 +122,7 @@ static size_t open_place(const struct group *group, size_t place)
     return place;
 }
 
-/* The function of the group that contains PC, or NO_IMAGE. */
+/* The function of the group that contains PC, or NO_FUNCTION. */
 static uint32_t find_function(const struct group *group, uint64_t pc)
 {
     size_t first = 0, end = group->count;
@@ -134,21 +134,21 @@ static uint32_t find_function(const struct group *group, uint64_t pc)
             end = middle;
     }
     if (first == 0)
-        return NO_IMAGE;
+        return NO_FUNCTION;
     const struct jit_function *function = function_at(group, group->by_address[first - 1]);
-    return pc - function->addr < function->size ? group->by_address[first - 1] : NO_IMAGE;
+    return pc - function->addr < function->size ? group->by_address[first - 1] : NO_FUNCTION;
 }
 
-/* The function that FDE is for if its section stood at SECTION_ADDR, or NO_IMAGE. */
+/* The function that FDE is for if its section stood at SECTION_ADDR, or NO_FUNCTION. */
 static uint32_t home_of(const struct group *group, const struct eh_fde *fde, uint64_t section_addr)
 {
     uint64_t pc = eh_fde_pc(fde, section_addr);
     uint32_t index = find_function(group, pc);
-    if (index == NO_IMAGE || fde->pc_range == 0)
-        return NO_IMAGE;
+    if (index == NO_FUNCTION || fde->pc_range == 0)
+        return NO_FUNCTION;
     const struct jit_function *function = function_at(group, index);
     uint64_t left = function->addr + function->size - pc;
-    return fde->pc_range <= left + FDE_SLACK_BYTES ? index : NO_IMAGE;
+    return fde->pc_range <= left + FDE_SLACK_BYTES ? index : NO_FUNCTION;
 }
 
 /* How well SECTION_ADDR explains the FDEs: two points for each that is at home, one more for each
@@ -159,7 +159,7 @@ static size_t score(const struct group *group, const struct tables *tables, uint
     for (size_t i = 0; i < tables->fde_count; i++) {
         const struct eh_fde *fde = &tables->fdes[i];
         uint32_t home = home_of(group, fde, section_addr);
-        if (home == NO_IMAGE)
+        if (home == NO_FUNCTION)
             continue;
         const struct jit_function *function = function_at(group, home);
         bool whole =
@@ -389,15 +389,15 @@ static void look_at_place(const struct group *group, const struct tables *tables
 static int keep(struct group *group, const struct tables *tables, const struct best *best)
 {
     size_t homeless = 0, homes = 0;
-    uint32_t last_home = NO_IMAGE;
+    uint32_t last_home = NO_FUNCTION;
     for (size_t i = 0; i < tables->fde_count; i++) {
         uint32_t home = home_of(group, &tables->fdes[i], best->section_addr);
-        homeless += home == NO_IMAGE;
-        if (home != NO_IMAGE && add_fde(group, &tables->fdes[i], home, best->section_addr))
+        homeless += home == NO_FUNCTION;
+        if (home != NO_FUNCTION && add_fde(group, &tables->fdes[i], home, best->section_addr))
             return -1;
-        homes += home != NO_IMAGE && home != last_home;
-        last_home = home != NO_IMAGE ? home : last_home;
-        if (home != NO_IMAGE && tables->fde_count == 1)
+        homes += home != NO_FUNCTION && home != last_home;
+        last_home = home != NO_FUNCTION ? home : last_home;
+        if (home != NO_FUNCTION && tables->fde_count == 1)
             group->taken[home - group->first] = true;
     }
     if (homeless)

@@ -242,7 +242,7 @@ static int plan_images(struct injection *run, enum image_layout layout, struct f
         struct jit_process *process = &run->in.processes.items[i];
         size_t first_image = run->plan.image_count;
         if (interruption_check(findings) ||
-            image_plan_add(&run->plan, process, (uint32_t)i, layout, findings) ||
+            image_plan_add(&run->plan, process, layout, findings) ||
             place_tables(run, first_image, process, findings) ||
             added_maps_add(&run->added, &run->in.timelines[i], process, (uint32_t)i, &run->plan,
                            &run->threads, resets, findings))

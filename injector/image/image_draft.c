@@ -5,6 +5,7 @@
 #include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
+#include "injector/plan/neighbourhood.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,26 +24,18 @@ static int compare_code(const void *left, const void *right)
 /* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they
  * have of code, or 0 if one of them shares addresses with another, or with those in front of them,
  * which reach up to *BEFORE; moved on. */
-static size_t neighbourhood(const struct image_draft *draft, size_t first, uint64_t *before,
-                            uint64_t *bytes)
+static size_t measure(const struct image_draft *draft, size_t first, uint64_t *before,
+                      uint64_t *bytes)
 {
-    const struct drafted_code *code = &draft->code[first];
-    uint64_t reach = code->addr;
-    size_t taken = 0;
-    bool shared = code->addr < *before;
-    for (*bytes = 0; first + taken < draft->code_count; taken++) {
-        const struct drafted_code *next = &code[taken];
-        uint64_t end = next->addr + next->size;
-        if (taken && !image_plan_goes_on(code->addr, reach, next->addr, end))
-            break;
-        shared |= next->addr < reach;
-        reach = end > reach ? end : reach;
+    const struct drafted_code *next = &draft->code[first], *end = draft->code + draft->code_count;
+    struct neighbourhood those = {0};
+    for (*bytes = 0; next < end && neighbourhood_take(&those, next->addr, next->addr + next->size);
+         next++)
         *bytes += next->code ? next->size : 0;
-    }
-    if (shared)
+    if (those.shared || those.start < *before)
         *bytes = 0;
-    *before = reach > *before ? reach : *before;
-    return taken;
+    *before = those.reach > *before ? those.reach : *before;
+    return those.count;
 }
 
 /* The neighbourhood with the most code.  Returns -1 if none is large. */
@@ -50,7 +43,7 @@ static int choose(struct image_draft *draft)
 {
     uint64_t most = IMAGE_LARGE_BYTES - 1, before = 0, bytes;
     for (size_t at = 0, taken; at < draft->code_count; at += taken) {
-        taken = neighbourhood(draft, at, &before, &bytes);
+        taken = measure(draft, at, &before, &bytes);
         if (bytes <= most || taken == 1) /* one alone has another base */
             continue;
         most = bytes;

@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 
-#define NO_FUNCTION SIZE_MAX
-
 /* A load of the dump, by address and then by its place in the dump. */
 struct loaded {
     uint64_t addr;

@@ -31,18 +31,34 @@ int added_maps_append(struct added_maps *added, struct added_map map)
     return 0;
 }
 
+/* What all maps of one process are made from. */
+struct map_maker {
+    struct added_maps *added;
+    const struct jit_process *process;
+    const struct image_plan *plan;
+    const struct process_plan *planned;
+    struct function_place *places; /* planned->places */
+    uint32_t process_index;
+    struct thread_sweep threads;
+    enum reset_policy policy;
+    struct unwinder_reset reset;
+    bool *has_tables; /* by image, from the process's first one on: its tables are mapped */
+};
+
 /* Whether CHANGE continues the map LAST: the same moment, the same image, and nothing but padding
  * between. */
-static bool continues(const struct added_map *last, const struct change *change,
-                      const struct jit_function *functions, uint32_t last_function)
+static bool continues(const struct map_maker *maker, const struct added_map *last,
+                      const struct change *change, uint32_t last_function)
 {
     if (last->kind != CHANGE_FUNCTION || change->kind != CHANGE_FUNCTION ||
-        last->time_ns != change->time_ns || last->index != functions[change->index].image)
+        last->time_ns != change->time_ns || last->index != maker->places[change->index].image)
         return false;
+    const struct jit_function *functions = maker->process->log.functions;
     const struct jit_function *before = &functions[last_function];
-    return last->end == change->start || (last->end == before->addr + before->size &&
-                                          change->start == functions[change->index].addr &&
-                                          change->start - last->end == before->gap_after);
+    return last->end == change->start ||
+           (last->end == before->addr + before->size &&
+            change->start == functions[change->index].addr &&
+            change->start - last->end == maker->places[last_function].gap_after);
 }
 
 static int place_in_moment(const struct change *change)
@@ -54,26 +70,14 @@ static int place_in_moment(const struct change *change)
  * address. */
 static int compare_in_moment(const void *left, const void *right, void *argument)
 {
-    const struct jit_function *functions = argument;
+    const struct function_place *places = argument;
     const struct change *a = left, *b = right;
     if (a->kind != b->kind)
         return place_in_moment(a) - place_in_moment(b);
-    if (a->kind == CHANGE_FUNCTION && functions[a->index].image != functions[b->index].image)
-        return functions[a->index].image < functions[b->index].image ? -1 : 1;
+    if (a->kind == CHANGE_FUNCTION && places[a->index].image != places[b->index].image)
+        return places[a->index].image < places[b->index].image ? -1 : 1;
     return a->start < b->start ? -1 : a->start > b->start;
 }
-
-/* What all maps of one process are made from. */
-struct map_maker {
-    struct added_maps *added;
-    const struct jit_process *process;
-    const struct image_plan *plan;
-    uint32_t process_index;
-    struct thread_sweep threads;
-    enum reset_policy policy;
-    struct unwinder_reset reset;
-    bool *has_tables; /* by image: its tables are mapped */
-};
 
 static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uint64_t end,
                   uint32_t kind, uint32_t index)
@@ -87,9 +91,10 @@ static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uin
 static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
     const struct jit_image *image = &maker->plan->images[index];
-    if (maker->has_tables[index] || !image->tables_start)
+    bool *has_tables = &maker->has_tables[index - maker->planned->first_image];
+    if (*has_tables || !image->tables_start)
         return 0;
-    maker->has_tables[index] = true;
+    *has_tables = true;
     uint64_t start = image->base + image->tables_start;
     return append(maker, time_ns, start, start + image->hdr_bytes + image->eh_frame_bytes,
                   ADDED_TABLES, index);
@@ -99,7 +104,7 @@ static int add_change(struct map_maker *maker, const struct change *change)
 {
     uint32_t index = change->index;
     if (change->kind == CHANGE_FUNCTION) {
-        index = maker->process->log.functions[index].image;
+        index = maker->places[index].image;
         if (add_tables(maker, index, change->time_ns))
             return -1;
     }
@@ -108,12 +113,11 @@ static int add_change(struct map_maker *maker, const struct change *change)
 
 static int add_moment(struct map_maker *maker, const struct change *changes, size_t count)
 {
-    const struct jit_function *functions = maker->process->log.functions;
     size_t first = maker->added->count;
     for (size_t i = 0; i < count; i++) {
         struct added_maps *added = maker->added;
         struct added_map *last = added->count > first ? &added->items[added->count - 1] : NULL;
-        if (last && i && continues(last, &changes[i], functions, changes[i - 1].index))
+        if (last && i && continues(maker, last, &changes[i], changes[i - 1].index))
             last->end = changes[i].end;
         else if (add_change(maker, &changes[i]))
             return -1;
@@ -132,11 +136,11 @@ static bool needs_reset(const struct map_maker *maker, const struct change *chan
 }
 
 /* Functions that were compiled one behind the other already are. */
-static void sort_moment(struct change *changes, size_t count, struct jit_function *functions)
+static void sort_moment(struct change *changes, size_t count, struct function_place *places)
 {
     for (size_t i = 1; i < count; i++)
-        if (compare_in_moment(&changes[i - 1], &changes[i], functions) > 0) {
-            qsort_r(changes, count, sizeof *changes, compare_in_moment, functions);
+        if (compare_in_moment(&changes[i - 1], &changes[i], places) > 0) {
+            qsort_r(changes, count, sizeof *changes, compare_in_moment, places);
             return;
         }
 }
@@ -147,7 +151,7 @@ static int add_moments(struct map_maker *maker, struct change *changes, size_t c
         for (count = 1; at + count < change_count; count++)
             if (changes[at + count].time_ns != changes[at].time_ns)
                 break;
-        sort_moment(changes + at, count, maker->process->log.functions);
+        sort_moment(changes + at, count, maker->places);
         if (thread_sweep_to(&maker->threads, changes[at].time_ns) ||
             add_moment(maker, changes + at, count))
             return -1;
@@ -213,14 +217,17 @@ int added_maps_add(struct added_maps *added, struct timeline *timeline,
                    const struct image_plan *plan, const struct thread_list *threads,
                    enum reset_policy policy, struct findings *findings)
 {
+    const struct process_plan *planned = &plan->processes[process_index];
+    const size_t image_count = planned->end_image - planned->first_image;
     struct map_maker maker = {.added = added,
                               .process = process,
                               .plan = plan,
+                              .planned = planned,
+                              .places = planned->places,
                               .process_index = process_index,
                               .threads = thread_sweep_begin(threads, process->pid),
                               .policy = policy,
-                              .has_tables =
-                                  calloc(plan->image_count + 1, sizeof *maker.has_tables)};
+                              .has_tables = calloc(image_count + 1, sizeof *maker.has_tables)};
     int result = add_all(&maker, threads, timeline);
     thread_sweep_end(&maker.threads);
     free(maker.has_tables);

@@ -2,13 +2,9 @@
 #include "injector/plan/image_plan.h"
 
 #include "injector/arrays/array.h"
+#include "injector/plan/neighbourhood.h"
 
 #include <string.h>
-
-/* Functions further apart than this do not share a file: a sparse file costs no disk, but tools
- * that read a whole section (objdump does) pay for its holes. */
-#define NEIGHBOURHOOD_GAP_BYTES  (UINT64_C(16) << 20)
-#define NEIGHBOURHOOD_SPAN_BYTES (UINT64_C(1) << 30)
 
 enum {
     /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger
@@ -18,6 +14,14 @@ enum {
 };
 
 #define NO_GAP UINT32_MAX
+
+/* The process whose images are planned. */
+struct planner {
+    struct image_plan *plan;
+    const struct jit_function *functions;
+    struct function_place *places; /* of the functions */
+    uint32_t process;              /* index */
+};
 
 /* What of a function decides on its place: the functions themselves are far larger than a cache. */
 struct placed {
@@ -58,7 +62,7 @@ static struct placed *sort_by_address(const struct jit_process *process, size_t 
 
 /* Set gap_after: from a function's end to the next one's start, where no other function lies or
  * reaches in; and ORDER. */
-static void measure_gaps(struct jit_function *functions, const struct placed *placed, size_t count,
+static void measure_gaps(const struct planner *planner, const struct placed *placed, size_t count,
                          uint32_t *order)
 {
     uint64_t reach = 0; /* of all functions so far */
@@ -67,58 +71,49 @@ static void measure_gaps(struct jit_function *functions, const struct placed *pl
         uint64_t next = i + 1 < count ? placed[i + 1].addr : UINT64_MAX;
         uint64_t limit = it->same_memory ? NEIGHBOURHOOD_GAP_BYTES : CODE_GAP_BYTES;
         bool alone = reach <= it->end && next >= it->end && next - it->end <= limit;
-        functions[it->function].gap_after = alone ? (uint32_t)(next - it->end) : NO_GAP;
+        planner->places[it->function].gap_after = alone ? (uint32_t)(next - it->end) : NO_GAP;
         reach = it->end > reach ? it->end : reach;
         order[i] = it->function;
     }
 }
 
-bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end)
-{
-    bool far = addr > reach && addr - reach > NEIGHBOURHOOD_GAP_BYTES;
-    return !far && end - start <= NEIGHBOURHOOD_SPAN_BYTES;
-}
-
 /* How many of the COUNT functions at PLACED make one neighbourhood with the first; *GENERATIONS
  * receives one more than the highest generation among them. */
-static size_t neighbourhood(const struct placed *placed, size_t count, enum image_layout layout,
-                            uint32_t *generations)
+static size_t neighbours(const struct placed *placed, size_t count, enum image_layout layout,
+                         uint32_t *generations)
 {
-    uint64_t start = placed[0].addr, reach = start;
-    size_t taken = 0;
+    struct neighbourhood those = {0};
+    size_t most = layout == LAYOUT_FUNCTION ? 1 : count;
     *generations = 0;
-    for (; taken < count; taken++) {
-        const struct placed *it = &placed[taken];
-        if (taken &&
-            (layout == LAYOUT_FUNCTION || !image_plan_goes_on(start, reach, it->addr, it->end)))
-            break;
-        reach = it->end > reach ? it->end : reach;
-        if (it->generation >= *generations)
-            *generations = it->generation + 1;
-    }
-    return taken;
+    for (size_t i = 0; i < most && neighbourhood_take(&those, placed[i].addr, placed[i].end); i++)
+        if (placed[i].generation >= *generations)
+            *generations = placed[i].generation + 1;
+    return those.count;
 }
 
-static struct jit_image *add_image(struct image_plan *plan, uint32_t process_index)
+static struct jit_image *add_image(const struct planner *planner)
 {
+    struct image_plan *plan = planner->plan;
     struct jit_image *images =
         array_room(plan->images, plan->image_count, &plan->image_capacity, sizeof *images);
     if (!images || plan->image_count >= NO_IMAGE)
         return NULL;
     plan->images = images;
     struct jit_image *image = &images[plan->image_count++];
-    *image = (struct jit_image){.process = process_index};
+    *image = (struct jit_image){.process = planner->process};
     return image;
 }
 
-/* FUNCTION is in IMAGE, number NUMBER.  text_end is an address until the image is placed. */
-static void put_into(struct jit_image *image, uint32_t number, struct jit_function *function)
+/* Function INDEX is in image NUMBER.  text_end is an address until the image is placed. */
+static void put_into(const struct planner *planner, uint32_t number, uint32_t index)
 {
+    struct jit_image *image = &planner->plan->images[number];
+    const struct jit_function *function = &planner->functions[index];
     uint64_t end = function->addr + function->size;
     if (end > image->text_end)
         image->text_end = end;
     image->names_bytes += function->name_bytes + (uint64_t)1;
-    function->image = number;
+    planner->places[index].image = number;
 }
 
 uint64_t image_plan_base(uint64_t addr)
@@ -146,19 +141,19 @@ struct generation {
 };
 
 /* An image for each generation that occurs; ORDER is where their functions will stand. */
-static int open_images(struct image_plan *plan, struct generation *generations, size_t count,
-                       const uint32_t *order, uint32_t process_index)
+static int open_images(const struct planner *planner, struct generation *generations, size_t count,
+                       const uint32_t *order)
 {
     size_t next = 0;
     for (size_t g = 0; g < count; g++) {
         if (generations[g].count == 0)
             continue;
-        struct jit_image *image = add_image(plan, process_index);
+        struct jit_image *image = add_image(planner);
         if (!image)
             return -1;
         image->functions = order + next;
         image->function_count = generations[g].count;
-        generations[g].image = (uint32_t)(plan->image_count - 1);
+        generations[g].image = (uint32_t)(planner->plan->image_count - 1);
         generations[g].next = next;
         next += generations[g].count;
     }
@@ -167,48 +162,48 @@ static int open_images(struct image_plan *plan, struct generation *generations, 
 
 /* Deal the COUNT neighbours at ORDER out to images by their generation; each image's stay sorted by
  * address. */
-static void deal_out(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
-                     size_t count, struct generation *generations, uint32_t *dealt)
+static void deal_out(const struct planner *planner, uint32_t *order, size_t count,
+                     struct generation *generations, uint32_t *dealt)
 {
     for (size_t i = 0; i < count; i++) {
-        struct jit_function *function = &functions[order[i]];
-        struct generation *generation = &generations[function->generation];
+        struct generation *generation = &generations[planner->functions[order[i]].generation];
         dealt[generation->next++] = order[i];
-        put_into(&plan->images[generation->image], generation->image, function);
+        put_into(planner, generation->image, order[i]);
     }
     memcpy(order, dealt, count * sizeof *dealt);
 }
 
 /* Most neighbourhoods are of one generation. */
-static int add_one_image(struct image_plan *plan, struct jit_function *functions,
-                         const uint32_t *order, size_t count, uint32_t process_index, bool close)
+static int add_one_image(const struct planner *planner, const uint32_t *order, size_t count,
+                         bool close)
 {
-    struct jit_image *image = add_image(plan, process_index);
+    struct jit_image *image = add_image(planner);
     if (!image)
         return -1;
     image->functions = order;
     image->function_count = count;
     for (size_t i = 0; i < count; i++)
-        put_into(image, (uint32_t)(plan->image_count - 1), &functions[order[i]]);
-    place(image, functions, close || count == 1);
+        put_into(planner, (uint32_t)(planner->plan->image_count - 1), order[i]);
+    place(image, planner->functions, close || count == 1);
     return 0;
 }
 
-static int add_generations(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
-                           size_t count, uint32_t generation_count, uint32_t process_index)
+static int add_generations(const struct planner *planner, uint32_t *order, size_t count,
+                           uint32_t generation_count)
 {
+    struct image_plan *plan = planner->plan;
     struct generation *generations = calloc(generation_count, sizeof *generations);
     uint32_t *dealt = malloc(count * sizeof *dealt);
     size_t first_image = plan->image_count;
     int result = -1;
     for (size_t i = 0; generations && i < count; i++)
-        generations[functions[order[i]].generation].count++;
+        generations[planner->functions[order[i]].generation].count++;
     if (generations && dealt)
-        result = open_images(plan, generations, generation_count, order, process_index);
+        result = open_images(planner, generations, generation_count, order);
     if (!result)
-        deal_out(plan, functions, order, count, generations, dealt);
+        deal_out(planner, order, count, generations, dealt);
     for (size_t i = first_image; !result && i < plan->image_count; i++)
-        place(&plan->images[i], functions, plan->images[i].function_count == 1);
+        place(&plan->images[i], planner->functions, plan->images[i].function_count == 1);
     free(generations);
     free(dealt);
     return result;
@@ -233,72 +228,81 @@ static size_t run_without_sharing(const struct jit_function *functions, const ui
     return taken;
 }
 
-/* Images whose address ranges are disjoint.  There is only one in each place, so that its place in
- * line does not matter. */
-static int add_apart(struct image_plan *plan, struct jit_function *functions, uint32_t *order,
-                     size_t count, uint32_t process_index)
+/* Images whose address ranges are disjoint, but for those of functions that share addresses. */
+static int add_apart(const struct planner *planner, const uint32_t *order, size_t count)
 {
     uint64_t reach = 0;
     for (size_t at = 0, taken; at < count; at += taken) {
-        taken = run_without_sharing(functions, order + at, count - at, &reach);
-        for (size_t i = 0; i < taken; i++)
-            functions[order[at + i]].generation = 0;
-        if (add_one_image(plan, functions, order + at, taken, process_index, at > 0))
+        taken = run_without_sharing(planner->functions, order + at, count - at, &reach);
+        if (add_one_image(planner, order + at, taken, at > 0))
             return -1;
     }
-    return 0;
-}
-
-static int keep_order(struct image_plan *plan, uint32_t *order)
-{
-    uint32_t **orders =
-        array_room(plan->orders, plan->order_count, &plan->order_capacity, sizeof *orders);
-    if (!orders)
-        return -1;
-    plan->orders = orders;
-    orders[plan->order_count++] = order;
     return 0;
 }
 
 /* The COUNT functions at PLACED, whose numbers stand at ORDER, are in no image yet. */
-static int add_images(struct image_plan *plan, struct jit_function *functions,
-                      const struct placed *placed, uint32_t *order, size_t count,
-                      uint32_t process_index, enum image_layout layout)
+static int add_images(const struct planner *planner, const struct placed *placed, uint32_t *order,
+                      size_t count, enum image_layout layout)
 {
-    measure_gaps(functions, placed, count, order);
+    measure_gaps(planner, placed, count, order);
     for (size_t at = 0, taken; at < count; at += taken) {
         uint32_t generations;
-        taken = neighbourhood(placed + at, count - at, layout, &generations);
+        taken = neighbours(placed + at, count - at, layout, &generations);
         bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
-        if (apart ? add_apart(plan, functions, order + at, taken, process_index)
-            : generations == 1
-                ? add_one_image(plan, functions, order + at, taken, process_index, false)
-                : add_generations(plan, functions, order + at, taken, generations, process_index))
+        if (apart              ? add_apart(planner, order + at, taken)
+            : generations == 1 ? add_one_image(planner, order + at, taken, false)
+                               : add_generations(planner, order + at, taken, generations))
             return -1;
     }
     return 0;
 }
 
-int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+/* Room for what is planned of one more process, COUNT of whose FUNCTION_COUNT functions are
+ * visible; each is in no image yet.  NULL without memory. */
+static struct process_plan *add_process(struct image_plan *plan, size_t function_count,
+                                        size_t count)
+{
+    struct process_plan *processes = array_room(plan->processes, plan->process_count,
+                                                &plan->process_capacity, sizeof *processes);
+    if (!processes)
+        return NULL;
+    plan->processes = processes;
+    struct process_plan *process = &processes[plan->process_count++];
+    *process = (struct process_plan){
+        .places = malloc((function_count + 1) * sizeof *process->places),
+        .order = malloc((count + 1) * sizeof *process->order),
+        .first_image = plan->image_count,
+        .end_image = plan->image_count,
+    };
+    for (size_t i = 0; process->places && i < function_count; i++)
+        process->places[i] = (struct function_place){NO_IMAGE, NO_GAP};
+    return process->places && process->order ? process : NULL;
+}
+
+int image_plan_add(struct image_plan *plan, const struct jit_process *process,
                    enum image_layout layout, struct findings *findings)
 {
     size_t count;
     struct placed *placed = sort_by_address(process, &count);
-    uint32_t *order = malloc((count + 1) * sizeof *order);
-    int result = placed && order ? keep_order(plan, order) : -1;
-    if (result)
-        free(order);
-    else
-        result =
-            add_images(plan, process->log.functions, placed, order, count, process_index, layout);
+    struct process_plan *planned =
+        placed ? add_process(plan, process->log.function_count, count) : NULL;
+    int result = -1;
+    if (planned) {
+        const struct planner planner = {plan, process->log.functions, planned->places,
+                                        (uint32_t)(plan->process_count - 1)};
+        result = add_images(&planner, placed, planned->order, count, layout);
+        planned->end_image = plan->image_count;
+    }
     free(placed);
     return result ? failure(findings, "out of memory") : 0;
 }
 
 void image_plan_free(struct image_plan *plan)
 {
-    for (size_t i = 0; i < plan->order_count; i++)
-        free(plan->orders[i]);
-    free(plan->orders);
+    for (size_t i = 0; i < plan->process_count; i++) {
+        free(plan->processes[i].places);
+        free(plan->processes[i].order);
+    }
+    free(plan->processes);
     free(plan->images);
 }

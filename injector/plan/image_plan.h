@@ -52,11 +52,26 @@ struct jit_image {
     uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */
 };
 
+#define NO_IMAGE UINT32_MAX
+
+struct function_place {
+    uint32_t image;     /* which one it is in; NO_IMAGE: in none */
+    uint32_t gap_after; /* bytes to the next function, if nothing lies between that could be sampled
+                           and named */
+};
+
+/* What is planned of one process. */
+struct process_plan {
+    struct function_place *places; /* of all functions of its log */
+    uint32_t *order;               /* the visible ones by image, then by address */
+    size_t first_image, end_image;
+};
+
 struct image_plan {
     struct jit_image *images; /* by process, then by address, then by generation */
     size_t image_count, image_capacity;
-    uint32_t **orders; /* per process: its visible functions by image, then by address */
-    size_t order_count, order_capacity;
+    struct process_plan *processes;
+    size_t process_count, process_capacity;
 };
 
 /* Whether all of IMAGE's headers stand in front of its text; else there is only the ELF header, and
@@ -70,17 +85,13 @@ static inline bool image_has_header_page(const struct jit_image *image)
  * copy some 100 KiB. */
 enum { IMAGE_LARGE_BYTES = 2 << 20 };
 
-/* Whether a function at [ADDR, END) is a neighbour of those, with lower addresses, that start at
- * START and reach up to REACH. */
-bool image_plan_goes_on(uint64_t start, uint64_t reach, uint64_t addr, uint64_t end);
-
 /* The base of an image whose lowest function is at ADDR: a page for the headers in front of the
  * function's page. */
 uint64_t image_plan_base(uint64_t addr);
 
-/* Add the images of PROCESS, number PROCESS_INDEX, whose timeline has been played, and set its
- * functions' image and gap_after.  Returns 0, or -1 with the failure text set. */
-int image_plan_add(struct image_plan *plan, struct jit_process *process, uint32_t process_index,
+/* Add what is planned of PROCESS, whose timeline has been played, and which is the next one of the
+ * processes.  Returns 0, or -1 with the failure text set. */
+int image_plan_add(struct image_plan *plan, const struct jit_process *process,
                    enum image_layout layout, struct findings *findings);
 
 void image_plan_free(struct image_plan *plan);

@@ -68,16 +68,9 @@ static int add_process(struct used_list *list, const struct jit_process *process
 /* The tables of the images of process number INDEX. */
 static int add_tables(struct used_list *list, const struct image_plan *plan, uint32_t index)
 {
-    size_t first = 0, end = plan->image_count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (plan->images[middle].process < index)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    for (; first < plan->image_count && plan->images[first].process == index; first++) {
-        const struct jit_image *image = &plan->images[first];
+    const struct process_plan *planned = &plan->processes[index];
+    for (size_t i = planned->first_image; i < planned->end_image; i++) {
+        const struct jit_image *image = &plan->images[i];
         uint64_t start = image->base + image->tables_start;
         if (image->tables_start &&
             add_used(list, start, start + image->hdr_bytes + image->eh_frame_bytes))

@@ -31,13 +31,12 @@ int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_in
     struct code_log *to = copy->to;
     struct jit_function *functions =
         array_room(to->functions, to->function_count, &to->function_capacity, sizeof *functions);
-    if (!functions || to->function_count >= NO_IMAGE)
+    if (!functions || to->function_count >= NO_FUNCTION)
         return -1;
     to->functions = functions;
     *copy_index = (uint32_t)to->function_count;
     struct jit_function *function = &functions[to->function_count++];
     *function = copy->from->functions[index];
-    function->image = NO_IMAGE;
     function->visible = false;
     function->generation = 0;
     to->has_unwinding = to->has_unwinding || copy->from->has_unwinding;

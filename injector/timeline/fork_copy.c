@@ -16,7 +16,7 @@ struct hand_over {
     struct player *player;
     struct jit_process *heir;
     struct code_copy copy;
-    uint32_t *copies; /* by the parent's functions: number in the heir's log, or NO_IMAGE */
+    uint32_t *copies; /* by the parent's functions: number in the heir's log, or NO_FUNCTION */
     size_t left_out;  /* functions, because there were too many copies */
 };
 
@@ -36,14 +36,14 @@ static bool may_copy(struct hand_over *over)
 static int give_code(struct hand_over *over, uint64_t start, uint64_t end, uint32_t function)
 {
     struct jit_heritage *heritage = &over->heir->heritage;
-    if (over->copies[function] == NO_IMAGE && !may_copy(over))
+    if (over->copies[function] == NO_FUNCTION && !may_copy(over))
         return 0;
     struct heir_code *code =
         array_room(heritage->code, heritage->code_count, &heritage->code_capacity, sizeof *code);
     if (!code)
         return -1;
     heritage->code = code;
-    if (over->copies[function] == NO_IMAGE) {
+    if (over->copies[function] == NO_FUNCTION) {
         if (code_copy_function(&over->copy, function, &over->copies[function]))
             return -1;
         over->heir->log.functions[over->copies[function]].dump = NO_DUMP;
@@ -87,7 +87,7 @@ static int give_span(struct hand_over *over, const struct address_span *wanted)
     return 0;
 }
 
-/* The table of copies, all of them NO_IMAGE; it is made once for all hand-overs of a process. */
+/* The table of copies, all of them NO_FUNCTION; it is made once for all hand-overs of a process. */
 static uint32_t *copies_of(struct player *player)
 {
     size_t count = player->process->log.function_count;
@@ -95,7 +95,7 @@ static uint32_t *copies_of(struct player *player)
         return player->copies;
     player->copies = malloc((count + 1) * sizeof *player->copies);
     for (size_t i = 0; player->copies && i < count; i++)
-        player->copies[i] = NO_IMAGE;
+        player->copies[i] = NO_FUNCTION;
     return player->copies;
 }
 
@@ -108,7 +108,7 @@ static void forget_copies(struct hand_over *over)
             address_map_find(&over->player->owners, wanted[i].start, &place);
         for (; range && range->start < wanted[i].end;
              range = address_map_next(&over->player->owners, &place))
-            over->copies[range->value] = NO_IMAGE;
+            over->copies[range->value] = NO_FUNCTION;
     }
 }
 

@@ -164,12 +164,12 @@ static void begin_event(struct player *player, uint64_t time_ns)
 
 /* ---- Code events ---- */
 
-/* The live function that owns ADDR, or NO_IMAGE. */
+/* The live function that owns ADDR, or NO_FUNCTION. */
 static uint32_t owner_at(const struct player *player, uint64_t addr)
 {
     struct address_place place;
     const struct address_range *range = address_map_find(&player->owners, addr, &place);
-    return range && range->start <= addr ? range->value : NO_IMAGE;
+    return range && range->start <= addr ? range->value : NO_FUNCTION;
 }
 
 /* A runtime that logs everything again (.NET does when a tracer attaches) changes nothing but the
@@ -321,7 +321,7 @@ static int end_function(struct player *player, uint32_t index)
 static bool owns_index(const struct player *player, uint32_t owner, uint32_t dump,
                        uint64_t code_index)
 {
-    if (owner == NO_IMAGE)
+    if (owner == NO_FUNCTION)
         return false;
     const struct jit_function *function = &player->process->log.functions[owner];
     return function->code_index == code_index &&
@@ -375,7 +375,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     }
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
-    if (told && owner == NO_IMAGE && code_unload->size &&
+    if (told && owner == NO_FUNCTION && code_unload->size &&
         (!range || range->start > code_unload->addr))
         finding(player->findings, FINDING_CODE_LOST,
                 "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",

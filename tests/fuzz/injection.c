@@ -77,7 +77,7 @@ static int plan(struct run *run)
     for (size_t i = 0; i < run->processes.count; i++) {
         struct jit_process *process = &run->processes.items[i];
         size_t first_image = run->plan.image_count;
-        if (image_plan_add(&run->plan, process, (uint32_t)i, stacks ? LAYOUT_APART : LAYOUT_IMAGE,
+        if (image_plan_add(&run->plan, process, stacks ? LAYOUT_APART : LAYOUT_IMAGE,
                            &run->findings) ||
             place_tables(run, first_image, process) ||
             added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,

@@ -186,7 +186,7 @@ static void write_image(struct written *written, bool compress)
     snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
     assert_int_equal(mkdir(directory, 0700), 0);
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(image_plan_add(&written->plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(image_plan_add(&written->plan, &built.process, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(written->plan.image_count, 1);
     written->image = written->plan.images;
     written->image->compress_debug = compress;

@@ -302,7 +302,7 @@ static void test_large_images_apart(void **state)
     uint8_t *code = add_large_functions();
     add_visible(ADDR - 64, 32);
     function(add_visible(ADDR - 48, 32))->generation = 1;
-    assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_APART, &findings), 0);
+    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_APART, &findings), 0);
     for (size_t i = 0; i < plan.image_count; i++) {
         struct written written = {.image = &plan.images[i]};
         write_planned(&written);
@@ -323,7 +323,7 @@ static void test_large_image_that_can_not_be_written_is_a_failure(void **state)
     (void)state;
     uint8_t *code = add_large_functions();
     int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);

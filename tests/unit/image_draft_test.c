@@ -123,7 +123,7 @@ static void write_image(struct file *file, size_t index, int dir_fd, struct imag
 {
     struct image_plan plan = {0};
     struct findings findings = {0};
-    assert_int_equal(image_plan_add(&plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_IMAGE, &findings), 0);
     assert_true(index < plan.image_count);
     struct jit_image *image = &plan.images[index];
     if (elf_image_write(image, &built.process, index, dir_fd, draft, &findings))

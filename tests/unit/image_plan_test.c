@@ -31,6 +31,11 @@ static struct jit_function *function(uint32_t index)
     return &built.process.log.functions[index];
 }
 
+static const struct function_place *place(uint32_t index)
+{
+    return &plan.processes[0].places[index];
+}
+
 /* A function that the timeline found visible. */
 static uint32_t add_visible(uint64_t addr, uint64_t size, uint32_t generation)
 {
@@ -43,7 +48,7 @@ static uint32_t add_visible(uint64_t addr, uint64_t size, uint32_t generation)
 static void make_plan(enum image_layout layout)
 {
     struct findings findings = {0};
-    assert_int_equal(image_plan_add(&plan, &built.process, 3, layout, &findings), 0);
+    assert_int_equal(image_plan_add(&plan, &built.process, layout, &findings), 0);
     assert_int_equal(findings_lost(&findings), 0);
 }
 
@@ -53,7 +58,7 @@ static void assert_holds_alone(size_t index, uint32_t number)
     assert_true(index < plan.image_count);
     assert_int_equal(plan.images[index].function_count, 1);
     assert_int_equal(plan.images[index].functions[0], number);
-    assert_int_equal(function(number)->image, index);
+    assert_int_equal(place(number)->image, index);
 }
 
 static void test_neighbours_share_an_image(void **state)
@@ -65,12 +70,12 @@ static void test_neighbours_share_an_image(void **state)
     make_plan(LAYOUT_IMAGE);
     assert_int_equal(plan.image_count, 1);
     const struct jit_image *image = plan.images;
-    assert_int_equal(image->process, 3);
+    assert_int_equal(image->process, 0);
     assert_int_equal(image->function_count, 3);
     const uint32_t by_address[] = {1, 0, 2};
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(image->functions[i], by_address[i]);
-        assert_int_equal(function(i)->image, 0);
+        assert_int_equal(place(i)->image, 0);
     }
 }
 
@@ -142,7 +147,7 @@ static void test_invisible_functions_are_in_no_image(void **state)
     make_plan(LAYOUT_IMAGE);
     assert_int_equal(plan.image_count, 1);
     assert_holds_alone(0, 0);
-    assert_int_equal(function(1)->image, NO_IMAGE);
+    assert_int_equal(place(1)->image, NO_IMAGE);
 }
 
 static void test_no_functions_no_images(void **state)
@@ -183,7 +188,7 @@ static void test_a_long_function_bridges_a_gap(void **state)
     add_visible(ADDR + 0x100, 0x80, 1);
     add_visible(ADDR + 30 * MIB, 0x80, 0);
     make_plan(LAYOUT_IMAGE);
-    assert_int_equal(function(0)->image, function(2)->image);
+    assert_int_equal(place(0)->image, place(2)->image);
 }
 
 static void test_a_neighbourhood_spans_a_gib_at_most(void **state)
@@ -214,7 +219,7 @@ static void test_generations_go_to_images_of_their_own(void **state)
         assert_int_equal(plan.images[g].function_count, g < 2 ? 2 : 1);
         for (size_t i = 0; i < plan.images[g].function_count; i++) {
             assert_int_equal(plan.images[g].functions[i], expected[g][i]);
-            assert_int_equal(function(expected[g][i])->image, g);
+            assert_int_equal(place(expected[g][i])->image, g);
         }
     }
 }
@@ -256,12 +261,20 @@ static void test_processes_follow_one_another(void **state)
 {
     (void)state;
     add_visible(ADDR, 0x80, 0);
+    build_load(&built, 1, ADDR + 0x100, 0x80); /* never visible */
     make_plan(LAYOUT_IMAGE);
     make_plan(LAYOUT_IMAGE);
     assert_int_equal(plan.image_count, 2);
-    assert_int_equal(plan.images[0].functions[0], 0);
-    assert_int_equal(plan.images[1].functions[0], 0);
-    assert_int_equal(function(0)->image, 1); /* of the later one */
+    assert_int_equal(plan.process_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct process_plan *planned = &plan.processes[i];
+        assert_int_equal(plan.images[i].process, i);
+        assert_int_equal(plan.images[i].functions[0], 0);
+        assert_int_equal(planned->first_image, i);
+        assert_int_equal(planned->end_image, i + 1);
+        assert_int_equal(planned->places[0].image, i);
+        assert_int_equal(planned->places[1].image, NO_IMAGE);
+    }
 }
 
 static void test_layout_function_gives_each_its_own_image(void **state)
@@ -288,8 +301,8 @@ static void test_gap_after_is_the_padding_to_the_next(void **state)
         add_visible(ADDR, 0x80, 0);
         add_visible(ADDR + 0x80u + gaps[i], 0x80, 0);
         make_plan(LAYOUT_IMAGE);
-        assert_int_equal(function(0)->gap_after, gaps[i]);
-        assert_true(function(1)->gap_after > 63); /* nothing follows */
+        assert_int_equal(place(0)->gap_after, gaps[i]);
+        assert_true(place(1)->gap_after > 63); /* nothing follows */
         end(NULL);
     }
 }
@@ -303,7 +316,7 @@ static void test_more_than_63_bytes_are_no_padding(void **state)
         add_visible(ADDR, 0x80, 0);
         add_visible(ADDR + 0x80 + gaps[i], 0x80, 0);
         make_plan(LAYOUT_IMAGE);
-        assert_true(function(0)->gap_after > 63);
+        assert_true(place(0)->gap_after > 63);
         end(NULL);
     }
 }
@@ -317,8 +330,8 @@ static void test_any_gap_in_the_same_memory_is_padding(void **state)
     add_visible(ADDR + 0x180 + MIB, 0x80, 0);
     built.process.log.functions[first].same_memory = true;
     make_plan(LAYOUT_IMAGE);
-    assert_int_equal(function(0)->gap_after, MIB);
-    assert_true(function(1)->gap_after > MIB);
+    assert_int_equal(place(0)->gap_after, MIB);
+    assert_true(place(1)->gap_after > MIB);
 }
 
 /* A record over the gap would give another function's addresses away. */
@@ -330,7 +343,7 @@ static void test_a_gap_that_another_function_reaches_into_does_not_count(void **
     add_visible(ADDR + 0xd0, 0x80, 1);
     make_plan(LAYOUT_IMAGE);
     for (uint32_t i = 0; i < 3; i++)
-        assert_true(function(i)->gap_after > 63);
+        assert_true(place(i)->gap_after > 63);
 }
 
 static void test_invisible_functions_do_not_fill_a_gap(void **state)
@@ -340,7 +353,7 @@ static void test_invisible_functions_do_not_fill_a_gap(void **state)
     build_load(&built, 1, ADDR + 0x80, 0x10);
     add_visible(ADDR + 0x90, 0x80, 0);
     make_plan(LAYOUT_IMAGE);
-    assert_int_equal(function(0)->gap_after, 0x10);
+    assert_int_equal(place(0)->gap_after, 0x10);
 }
 
 /* ---- Random functions ---- */
@@ -366,7 +379,7 @@ static void assert_sound(const struct jit_image *image, uint32_t number)
     assert_true(image->function_count > 0);
     for (size_t i = 0; i < image->function_count; i++) {
         const struct jit_function *here = function(image->functions[i]);
-        assert_int_equal(here->image, number);
+        assert_int_equal(place(image->functions[i])->image, number);
         assert_true(here->addr >= image->base + image->text_start);
         assert_true(here->addr + here->size <= image->base + image->text_end);
         if (i > 0) {
@@ -459,7 +472,7 @@ static void test_random_images_apart(void **state)
         for (uint32_t f = 0; f < built.process.log.function_count; f++) {
             bool inside = function(f)->addr >= image->base &&
                           function(f)->addr < image->base + image->text_end;
-            assert_true(function(f)->image == i || !inside ||
+            assert_true(place(f)->image == i || !inside ||
                         function(f)->addr == image->base + image->text_start);
         }
     }

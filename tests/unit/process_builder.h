@@ -66,8 +66,8 @@ static inline struct jit_function *build_function(struct process_builder *builde
         array_room(log->functions, index, &log->function_capacity, sizeof(struct jit_function));
     assert_non_null(log->functions);
     snprintf(builder->names[index], sizeof builder->names[index], "f%zu", index);
-    log->functions[index] = (struct jit_function){
-        .addr = addr, .size = size, .code_index = index + 1, .image = NO_IMAGE};
+    log->functions[index] =
+        (struct jit_function){.addr = addr, .size = size, .code_index = index + 1};
     return &log->functions[index];
 }
 

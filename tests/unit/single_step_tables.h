@@ -72,7 +72,7 @@ static inline void tables_plan(struct tables *tables, enum image_layout layout)
 {
     struct table_space space;
     tables_check(tables,
-                 image_plan_add(&tables->plan, &tables->process, 0, layout, &tables->findings));
+                 image_plan_add(&tables->plan, &tables->process, layout, &tables->findings));
     assert_true(tables->process.log.has_unwinding);
     assert_int_equal(table_space_open(&space, &tables->process, &tables->process, &tables->plan),
                      0);
@@ -219,9 +219,9 @@ static inline bool same_frames(Dwarf_Frame *left, Dwarf_Frame *right, unsigned l
 
 /* libdwfl, which perf goes by, must know the same about RIP in FUNCTION. */
 static inline void tables_check_dwfl(const struct tables *tables, Dwarf_Frame *frame,
+                                     const struct tables_image *image,
                                      const struct jit_function *function, uint64_t rip)
 {
-    const struct tables_image *image = &tables->images[function->image];
     unsigned last_register = tables->dump.elf_mach == EM_AARCH64 ? JITDUMP_D15 : JITDUMP_RIP;
     Dwarf_Frame *other;
     if (dwarf_cfi_addrframe(image->dwfl_cfi, rip - image->bias, &other))
@@ -241,7 +241,8 @@ static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, u
                                         bool *first)
 {
     const struct jit_function *function = &tables->process.log.functions[index];
-    const struct tables_image *image = &tables->images[function->image];
+    const uint32_t number = tables->plan.processes[0].places[index].image;
+    const struct tables_image *image = &tables->images[number];
     Dwarf_Frame ***frames = &tables->frames[index];
     if (!*frames)
         *frames = calloc(function->size, sizeof **frames);
@@ -250,10 +251,10 @@ static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, u
     *first = !*frame;
     if (*frame)
         return *frame;
-    uint64_t base = tables->plan.images[function->image].base;
+    uint64_t base = tables->plan.images[number].base;
     if (dwarf_cfi_addrframe(image->cfi, rip - base, frame))
         fail_msg("%s+0x%" PRIx64 ": %s", function->name, rip - function->addr, dwarf_errmsg(-1));
-    tables_check_dwfl(tables, *frame, function, rip);
+    tables_check_dwfl(tables, *frame, image, function, rip);
     return *frame;
 }
 

@@ -56,7 +56,7 @@ static inline void write_image(struct written *written)
 {
     struct findings findings = {0};
     *written = (struct written){0};
-    assert_int_equal(image_plan_add(&written->plan, &built.process, 0, LAYOUT_IMAGE, &findings), 0);
+    assert_int_equal(image_plan_add(&written->plan, &built.process, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(written->plan.image_count, 1);
     written->image = written->plan.images;
     write_planned(written);
