@@ -8,16 +8,13 @@
 
 #include "injector/commands/recording.h"
 
-#include "injector/arrays/array.h"
 #include "injector/census/sample_census.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
-#include "injector/merge/added_map.h"
-#include "injector/merge/perf_rewrite.h"
-#include "injector/merge/unwinder_reset.h"
+#include "injector/merge/profile_merge.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_map/perf_map_source.h"
@@ -48,10 +45,7 @@ struct injection {
     struct recording in;
     struct image_draft draft;
     struct image_plan plan;
-    struct thread_list threads;
-    struct added_maps added;
-    uint64_t *dropped; /* offsets of records, ascending */
-    size_t dropped_count;
+    struct profile_merge merge;
     struct dso_dir dsos;
     struct output_file output;
     struct sample_census census; /* but with -q */
@@ -211,119 +205,42 @@ static int check_output(const struct inject_options *options, struct findings *f
     return 0;
 }
 
-/* ---- The boxes of the pipeline that are loops ---- */
+/* ---- Boxes of the pipeline ---- */
 
-/* Find room for the unwind tables of the images of PROCESS, which begin at FIRST_IMAGE. */
-static int place_tables(struct injection *run, size_t first_image,
-                        const struct jit_process *process, struct findings *findings)
-{
-    struct image_plan *plan = &run->plan;
-    struct table_space space;
-    if (!process->log.has_unwinding)
-        return 0;
-    int result = table_space_open(&space, process, run->in.processes.items, plan)
-                     ? failure(findings, "out of memory")
-                     : 0;
-    for (size_t i = first_image; !result && i < plan->image_count; i++)
-        result = unwind_table_place(&plan->images[i], process, &space, findings);
-    table_space_free(&space);
-    return result;
-}
-
-static int plan_images(struct injection *run, enum image_layout layout, struct findings *findings)
+/* Where perf will unwind, images must not reach over each other. */
+static enum image_layout layout_for(const struct injection *run, enum image_layout wanted)
 {
     bool stacks = perf_file_has_stacks(&run->in.input.file);
-    enum reset_policy resets = unwinder_reset_policy(&run->in.input.file);
-    if (thread_list_read(&run->threads, &run->in.input.file))
-        return failure(findings, "out of memory");
-    if (stacks && layout == LAYOUT_IMAGE)
-        layout = LAYOUT_APART;
-    for (size_t i = 0; i < run->in.processes.count; i++) {
-        struct jit_process *process = &run->in.processes.items[i];
-        size_t first_image = run->plan.image_count;
+    return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
+}
+
+static int plan_images(struct injection *run, enum image_layout wanted, struct findings *findings)
+{
+    const struct jit_processes *processes = &run->in.processes;
+    enum image_layout layout = layout_for(run, wanted);
+    for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
-            image_plan_add(&run->plan, process, layout, findings) ||
-            place_tables(run, first_image, process, findings) ||
-            added_maps_add(&run->added, &run->in.timelines[i], process, (uint32_t)i, &run->plan,
-                           &run->threads, resets, findings))
+            image_plan_add(&run->plan, &processes->items[i], layout, findings) ||
+            unwind_tables_place(&run->plan, processes->items, (uint32_t)i, findings))
             return -1;
-    }
-    added_maps_sort(&run->added);
     return 0;
 }
 
-static uint64_t text_bytes(const struct image_plan *plan)
+static int plan_merge(struct injection *run, struct findings *findings)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < plan->image_count; i++)
-        bytes += plan->images[i].text_end - plan->images[i].text_start;
-    return bytes;
+    return profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
+                              &run->plan, run->dsos.path, findings);
 }
 
 static int write_images(struct injection *run, bool compress_debug, struct findings *findings)
 {
-    progress_begin(&findings->progress, "writing", "", text_bytes(&run->plan));
-    for (size_t i = 0; i < run->plan.image_count; i++) {
-        struct jit_image *image = &run->plan.images[i];
-        image->compress_debug = compress_debug;
-        if (interruption_check(findings) ||
-            elf_image_write(image, &run->in.processes.items[image->process], i, run->dsos.fd,
-                            &run->draft, findings))
-            return -1;
-    }
-    image_draft_end(&run->draft);
-    progress_end(&findings->progress);
-    return 0;
-}
-
-static int compare_offsets(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* The records to leave out: the markers, and the mappings that would hide JIT code. */
-static int collect_dropped(struct injection *run, struct findings *findings)
-{
-    size_t count = run->in.processes.marker_count;
-    for (size_t i = 0; i < run->in.processes.count; i++)
-        count += run->in.timelines[i].dropped_count;
-    run->dropped = malloc((count + 1) * sizeof *run->dropped);
-    if (!run->dropped)
-        return failure(findings, "out of memory");
-    for (size_t i = 0; i < run->in.processes.marker_count; i++)
-        run->dropped[run->dropped_count++] = run->in.processes.marker_offsets[i];
-    for (size_t i = 0; i < run->in.processes.count; i++)
-        for (size_t d = 0; d < run->in.timelines[i].dropped_count; d++)
-            run->dropped[run->dropped_count++] = run->in.timelines[i].dropped[d];
-    qsort(run->dropped, run->dropped_count, sizeof *run->dropped, compare_offsets);
-    return 0;
-}
-
-static bool added_time(void *context, size_t index, uint64_t *time_ns)
-{
-    const struct injection *run = context;
-    if (index >= run->added.count)
-        return false;
-    *time_ns = run->added.items[index].time_ns;
-    return true;
-}
-
-static int added_put(void *context, size_t index, struct byte_sink *sink)
-{
-    const struct injection *run = context;
-    struct added_map_source source = {&run->in.profile, run->in.processes.items, &run->plan,
-                                      run->dsos.path, &run->threads};
-    return added_map_put(&run->added.items[index], &source, sink);
+    return elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, compress_debug,
+                            &run->draft, findings);
 }
 
 static int merge(struct injection *run, struct findings *findings)
 {
-    struct record_source added = {run, added_time, added_put};
-    if (collect_dropped(run, findings))
-        return -1;
-    return perf_rewrite(&run->output, &run->in.input.file, run->dropped, run->dropped_count, &added,
-                        findings);
+    return profile_merge_write(&run->merge, &run->output, findings);
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
@@ -376,8 +293,8 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (options->layout == LAYOUT_IMAGE)
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
     if (recording_play(&run->in, findings) || plan_images(run, options->layout, findings) ||
-        write_images(run, options->compress_debug, findings) || merge(run, findings) ||
-        take_census(run, options, findings))
+        plan_merge(run, findings) || write_images(run, options->compress_debug, findings) ||
+        merge(run, findings) || take_census(run, options, findings))
         return -1;
     return commit(run, findings);
 }
@@ -388,9 +305,7 @@ static void release(struct injection *run)
     sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
-    free(run->dropped);
-    added_maps_free(&run->added);
-    thread_list_free(&run->threads);
+    profile_merge_free(&run->merge);
     image_plan_free(&run->plan);
     recording_free(&run->in);
 }
@@ -455,15 +370,15 @@ static void print_summary(const struct injection *run, const char *output,
     }
     if (from_perf_maps)
         snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
-    for (size_t i = 0; i < run->added.count; i++)
-        maps += run->added.items[i].kind < ADDED_COMM;
+    for (size_t i = 0; i < run->merge.added.count; i++)
+        maps += run->merge.added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
     print_unknown(&run->census);
     printable_line(
         stderr,
         "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
         " parts of the input skipped",
-        output, functions, note, run->plan.image_count, maps, run->dropped_count,
+        output, functions, note, run->plan.image_count, maps, run->merge.dropped_count,
         findings_lost(findings));
 }
 

@@ -532,3 +532,27 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     debug_image_free(&writer.debug);
     return result;
 }
+
+static uint64_t text_bytes(const struct image_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < plan->image_count; i++)
+        bytes += plan->images[i].text_end - plan->images[i].text_start;
+    return bytes;
+}
+
+int elf_images_write(struct image_plan *plan, const struct jit_process *processes, int dir_fd,
+                     bool compress_debug, struct image_draft *draft, struct findings *findings)
+{
+    progress_begin(&findings->progress, "writing", "", text_bytes(plan));
+    for (size_t i = 0; i < plan->image_count; i++) {
+        struct jit_image *image = &plan->images[i];
+        image->compress_debug = compress_debug;
+        if (interruption_check(findings) ||
+            elf_image_write(image, &processes[image->process], i, dir_fd, draft, findings))
+            return -1;
+    }
+    image_draft_end(draft);
+    progress_end(&findings->progress);
+    return 0;
+}

@@ -30,4 +30,9 @@ void image_file_name(const struct jit_image *image, const struct jit_process *pr
 int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
                     int dir_fd, struct image_draft *draft, struct findings *findings);
 
+/* The same for all images of PLAN, of PROCESSES, and show how far it is; afterwards there is no
+ * DRAFT any more. */
+int elf_images_write(struct image_plan *plan, const struct jit_process *processes, int dir_fd,
+                     bool compress_debug, struct image_draft *draft, struct findings *findings);
+
 #endif

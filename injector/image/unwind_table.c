@@ -1,6 +1,7 @@
 /* See unwind_table.h. */
 #include "injector/image/unwind_table.h"
 
+#include "injector/plan/table_space.h"
 #include "jitdump/eh_frame.h"
 
 #include <inttypes.h>
@@ -74,14 +75,13 @@ static uint64_t align(uint64_t value)
     return (value + EH_FRAME_ALIGN_BYTES - 1) / EH_FRAME_ALIGN_BYTES * EH_FRAME_ALIGN_BYTES;
 }
 
-int unwind_table_place(struct jit_image *image, const struct jit_process *process,
-                       struct table_space *space, struct findings *findings)
+/* IMAGE is left without tables, and that is said, if there is no room. */
+static void place(struct jit_image *image, const struct jit_process *process,
+                  struct table_space *space, struct findings *findings)
 {
     struct byte_sink nowhere = byte_sink_over(NULL, 0);
     struct table_writer writer = {.process = process, .frame = {.sink = &nowhere}};
     put_eh_frame(&writer, image);
-    if (!process->log.has_unwinding)
-        return 0;
     uint64_t hdr_bytes = align(EH_FRAME_HDR_BYTES + writer.entry_count * EH_FRAME_HDR_ENTRY_BYTES);
     if (hdr_bytes < MIN_HDR_BYTES)
         hdr_bytes = MIN_HDR_BYTES;
@@ -92,12 +92,26 @@ int unwind_table_place(struct jit_image *image, const struct jit_process *proces
         finding(findings, FINDING_UNWIND_NO_ROOM,
                 "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
                 image->function_count, image->base + image->text_start);
-        return 0;
+        return;
     }
     image->tables_start = addr - image->base;
     image->hdr_bytes = hdr_bytes;
     image->eh_frame_bytes = nowhere.size;
-    return 0;
+}
+
+int unwind_tables_place(struct image_plan *plan, const struct jit_process *processes,
+                        uint32_t process_index, struct findings *findings)
+{
+    const struct jit_process *process = &processes[process_index];
+    const struct process_plan *planned = &plan->processes[process_index];
+    struct table_space space;
+    if (!process->log.has_unwinding)
+        return 0;
+    int result = table_space_open(&space, process, processes, plan);
+    for (size_t i = planned->first_image; !result && i < planned->end_image; i++)
+        place(&plan->images[i], process, &space, findings);
+    table_space_free(&space);
+    return result ? failure(findings, "out of memory") : 0;
 }
 
 int unwind_table_fill(const struct jit_image *image, const struct jit_process *process,

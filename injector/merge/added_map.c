@@ -1,10 +1,7 @@
 /* See added_map.h; the format of the records stands in perf_data/perf_format.h. */
 #include "injector/merge/added_map.h"
 
-#include "injector/arrays/array.h"
 #include "injector/image/elf_image.h"
-#include "injector/merge/added_record.h"
-#include "injector/merge/unwinder_reset.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <stdio.h>
@@ -18,22 +15,9 @@ static const char unloaded_name[] = "[unloaded JIT code]";
 
 /* ---- From changes to maps ---- */
 
-int added_maps_append(struct added_maps *added, struct added_map map)
-{
-    struct added_map *items =
-        array_room(added->items, added->count, &added->capacity, sizeof *items);
-    if (!items)
-        return -1;
-    added->items = items;
-    items[added->count] = map;
-    items[added->count].sequence = (uint32_t)added->count;
-    added->count++;
-    return 0;
-}
-
 /* What all maps of one process are made from. */
 struct map_maker {
-    struct added_maps *added;
+    struct added_records *added;
     const struct jit_process *process;
     const struct image_plan *plan;
     const struct process_plan *planned;
@@ -47,7 +31,7 @@ struct map_maker {
 
 /* Whether CHANGE continues the map LAST: the same moment, the same image, and nothing but padding
  * between. */
-static bool continues(const struct map_maker *maker, const struct added_map *last,
+static bool continues(const struct map_maker *maker, const struct added_record *last,
                       const struct change *change, uint32_t last_function)
 {
     if (last->kind != CHANGE_FUNCTION || change->kind != CHANGE_FUNCTION ||
@@ -82,9 +66,9 @@ static int compare_in_moment(const void *left, const void *right, void *argument
 static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uint64_t end,
                   uint32_t kind, uint32_t index)
 {
-    return added_maps_append(
-        maker->added, (struct added_map){time_ns, start, end, maker->process_index,
-                                         thread_sweep_speaker(&maker->threads), kind, index, 0});
+    return added_records_append(
+        maker->added, (struct added_record){time_ns, start, end, maker->process_index,
+                                            thread_sweep_speaker(&maker->threads), kind, index, 0});
 }
 
 /* The unwind tables of IMAGE become readable with its first function. */
@@ -115,8 +99,8 @@ static int add_moment(struct map_maker *maker, const struct change *changes, siz
 {
     size_t first = maker->added->count;
     for (size_t i = 0; i < count; i++) {
-        struct added_maps *added = maker->added;
-        struct added_map *last = added->count > first ? &added->items[added->count - 1] : NULL;
+        struct added_records *added = maker->added;
+        struct added_record *last = added->count > first ? &added->items[added->count - 1] : NULL;
         if (last && i && continues(maker, last, &changes[i], changes[i - 1].index))
             last->end = changes[i].end;
         else if (add_change(maker, &changes[i]))
@@ -182,15 +166,15 @@ static int find_late_threads(struct late_threads *late, const struct thread_list
 /* Give the new main thread what the process has when the first one ends, and what comes later. */
 static int repeat_for_late_threads(struct map_maker *maker, size_t first, uint64_t main_end_ns)
 {
-    struct added_maps *added = maker->added;
+    struct added_records *added = maker->added;
     for (size_t i = first, end = added->count; i < end; i++) {
-        struct added_map map = added->items[i];
+        struct added_record map = added->items[i];
         if (map.kind >= ADDED_COMM || map.kind == CHANGE_MAP)
             continue;
         map.tid = maker->process->pid;
         if (map.time_ns <= main_end_ns)
             map.time_ns = main_end_ns + 1;
-        if (added_maps_append(added, map))
+        if (added_records_append(added, map))
             return -1;
     }
     return 0;
@@ -212,7 +196,7 @@ static int add_all(struct map_maker *maker, const struct thread_list *threads,
     return late.exist ? repeat_for_late_threads(maker, first, late.main_end_ns) : 0;
 }
 
-int added_maps_add(struct added_maps *added, struct timeline *timeline,
+int added_maps_add(struct added_records *added, struct timeline *timeline,
                    const struct jit_process *process, uint32_t process_index,
                    const struct image_plan *plan, const struct thread_list *threads,
                    enum reset_policy policy, struct findings *findings)
@@ -234,25 +218,6 @@ int added_maps_add(struct added_maps *added, struct timeline *timeline,
     return result ? failure(findings, "out of memory") : 0;
 }
 
-static int compare_maps(const void *left, const void *right)
-{
-    const struct added_map *a = left, *b = right;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
-}
-
-void added_maps_sort(struct added_maps *added)
-{
-    if (added->count)
-        qsort(added->items, added->count, sizeof *added->items, compare_maps);
-}
-
-void added_maps_free(struct added_maps *added)
-{
-    free(added->items);
-}
-
 /* ---- From a map to its record ---- */
 
 /* What stands in a record of this kind between the mapping's bounds and its name. */
@@ -269,7 +234,7 @@ static void put_identity(struct byte_sink *sink, const struct jit_image *image)
     sink_u32(sink, MAP_PRIVATE);
 }
 
-static int put_image_map(const struct added_map *map, const struct added_map_source *source,
+static int put_image_map(const struct added_record *map, const struct added_record_source *source,
                          struct byte_sink *sink)
 {
     const struct jit_process *process = &source->processes[map->process];
@@ -297,7 +262,7 @@ static int put_image_map(const struct added_map *map, const struct added_map_sou
 }
 
 /* A part of a mapping whose own record is left out: the same bytes with other bounds. */
-static int put_part(const struct added_map *map, const struct added_map_source *source,
+static int put_part(const struct added_record *map, const struct added_record_source *source,
                     struct byte_sink *sink)
 {
     const struct profile_map *whole = &source->processes[map->process].maps[map->index];
@@ -310,7 +275,7 @@ static int put_part(const struct added_map *map, const struct added_map_source *
     return sink->overflow ? -1 : 0;
 }
 
-int added_map_put(const struct added_map *map, const struct added_map_source *source,
+int added_map_put(const struct added_record *map, const struct added_record_source *source,
                   struct byte_sink *sink)
 {
     if (map->kind >= ADDED_COMM)

@@ -1,9 +1,42 @@
 /* See added_record.h. */
 #include "injector/merge/added_record.h"
 
+#include "injector/arrays/array.h"
 #include "injector/perf_data/perf_format.h"
 
 enum { SIZE_AT = 6 }; /* of the record header's size field */
+
+int added_records_append(struct added_records *added, struct added_record record)
+{
+    struct added_record *items =
+        array_room(added->items, added->count, &added->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    added->items = items;
+    items[added->count] = record;
+    items[added->count].sequence = (uint32_t)added->count;
+    added->count++;
+    return 0;
+}
+
+static int compare_records(const void *left, const void *right)
+{
+    const struct added_record *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+void added_records_sort(struct added_records *added)
+{
+    if (added->count)
+        qsort(added->items, added->count, sizeof *added->items, compare_records);
+}
+
+void added_records_free(struct added_records *added)
+{
+    free(added->items);
+}
 
 size_t added_record_begin(struct byte_sink *sink, uint32_t type, uint16_t misc)
 {
@@ -14,18 +47,19 @@ size_t added_record_begin(struct byte_sink *sink, uint32_t type, uint16_t misc)
     return start;
 }
 
-void added_record_trailer(struct byte_sink *sink, const struct added_map *map,
-                          const struct added_map_source *source, const struct perf_record *witness)
+void added_record_trailer(struct byte_sink *sink, const struct added_record *record,
+                          const struct added_record_source *source,
+                          const struct perf_record *witness)
 {
     const struct sample_layout *layout;
     const uint8_t *trailer = perf_record_trailer(source->profile->file, witness, &layout);
-    uint32_t pid = source->processes[map->process].pid;
+    uint32_t pid = source->processes[record->process].pid;
     for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
         if (at == layout->trailer_tid_off) {
             sink_u32(sink, pid);
-            sink_u32(sink, map->tid);
+            sink_u32(sink, record->tid);
         } else if (at == layout->trailer_time_off) {
-            sink_u64(sink, map->time_ns);
+            sink_u64(sink, record->time_ns);
         } else {
             sink_bytes(sink, trailer + at, 8);
         }

@@ -1,7 +1,6 @@
 /* See unwinder_reset.h. */
 #include "injector/merge/unwinder_reset.h"
 
-#include "injector/merge/added_record.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -39,15 +38,15 @@ void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep
 /* One reset, and where its records go. */
 struct reset_moment {
     const struct unwinder_reset *reset;
-    struct added_maps *added;
+    struct added_records *added;
     uint64_t time_ns;
 };
 
 static int append(const struct reset_moment *moment, uint32_t kind, uint32_t tid, uint64_t event)
 {
-    return added_maps_append(
-        moment->added,
-        (struct added_map){moment->time_ns, event, event, moment->reset->process, tid, kind, 0, 0});
+    return added_records_append(moment->added,
+                                (struct added_record){moment->time_ns, event, event,
+                                                      moment->reset->process, tid, kind, 0, 0});
 }
 
 static int add_namespaces(const struct reset_moment *moment, const struct live_thread *thread)
@@ -89,7 +88,7 @@ static int add_comm(const struct reset_moment *moment, const struct thread_sweep
     return append(moment, ADDED_COMM, tid, name);
 }
 
-int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns)
+int unwinder_reset_add(struct unwinder_reset *reset, struct added_records *added, uint64_t time_ns)
 {
     const struct reset_moment moment = {reset, added, time_ns};
     return reset->by_comm ? add_comm(&moment, reset->threads) : add_forks(&moment, reset->threads);
@@ -98,7 +97,7 @@ int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, u
 /* ---- The records ---- */
 
 /* A FORK, or an EXIT, which is laid out alike. */
-static int put_task(const struct added_map *map, const struct added_map_source *source,
+static int put_task(const struct added_record *map, const struct added_record_source *source,
                     struct byte_sink *sink, uint32_t type, const uint32_t pid_ppid_tid_ptid[4])
 {
     size_t start = added_record_begin(sink, type, 0);
@@ -110,7 +109,7 @@ static int put_task(const struct added_map *map, const struct added_map_source *
 }
 
 /* A record of TYPE with BYTES behind the pid and tid of MAP's thread. */
-static int put_thread(const struct added_map *map, const struct added_map_source *source,
+static int put_thread(const struct added_record *map, const struct added_record_source *source,
                       struct byte_sink *sink, uint32_t type, uint16_t misc, const void *bytes,
                       size_t size)
 {
@@ -125,7 +124,7 @@ static int put_thread(const struct added_map *map, const struct added_map_source
 enum { IDS_BYTES = PERF_RECORD_HEADER_BYTES + 8 }; /* header, pid, tid */
 
 /* The name in the record COMM, for MAP's thread; nothing if COMM is too short to hold one. */
-static int put_name_of(const struct added_map *map, const struct added_map_source *source,
+static int put_name_of(const struct added_record *map, const struct added_record_source *source,
                        struct byte_sink *sink, const struct perf_record *comm, uint16_t misc)
 {
     const struct sample_layout *layout;
@@ -138,7 +137,7 @@ static int put_name_of(const struct added_map *map, const struct added_map_sourc
 }
 
 /* What perf calls a thread that has no name. */
-static int put_number(const struct added_map *map, const struct added_map_source *source,
+static int put_number(const struct added_record *map, const struct added_record_source *source,
                       struct byte_sink *sink, uint16_t misc)
 {
     char name[16] = "";
@@ -161,7 +160,7 @@ static const struct perf_record *find_comm(const struct profile *profile,
 }
 
 /* Nothing if the profile does not tell the name. */
-static int put_name(const struct added_map *map, const struct added_map_source *source,
+static int put_name(const struct added_record *map, const struct added_record_source *source,
                     struct byte_sink *sink, uint16_t misc)
 {
     if (map->start == THREAD_NEVER_NAMED)
@@ -173,7 +172,7 @@ static int put_name(const struct added_map *map, const struct added_map_source *
     return comm ? put_name_of(map, source, sink, comm, misc) : 0;
 }
 
-static int put_namespaces(const struct added_map *map, const struct added_map_source *source,
+static int put_namespaces(const struct added_record *map, const struct added_record_source *source,
                           struct byte_sink *sink)
 {
     const struct perf_record *record = &source->threads->events[map->start].record;
@@ -181,7 +180,7 @@ static int put_namespaces(const struct added_map *map, const struct added_map_so
                       thread_namespaces_bytes(record));
 }
 
-int unwinder_reset_put(const struct added_map *map, const struct added_map_source *source,
+int unwinder_reset_put(const struct added_record *map, const struct added_record_source *source,
                        struct byte_sink *sink)
 {
     uint32_t pid = source->processes[map->process].pid, clone = pid | CLONE_PID_BIT;

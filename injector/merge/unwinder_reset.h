@@ -26,7 +26,10 @@
 #ifndef PERFJIT_UNWINDER_RESET_H
 #define PERFJIT_UNWINDER_RESET_H
 
-#include "injector/merge/added_map.h"
+#include "injector/merge/added_record.h"
+
+/* How perf is made to forget how it unwound a process. */
+enum reset_policy { RESET_NEVER, RESET_BY_COMM, RESET_BY_FORKS };
 
 /* Where in a process's life the resets are made. */
 struct unwinder_reset {
@@ -46,11 +49,11 @@ void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep
                          const struct timeline *timeline, enum reset_policy policy);
 
 /* Add the records of one reset, at TIME_NS.  Returns 0, or -1 without memory. */
-int unwinder_reset_add(struct unwinder_reset *reset, struct added_maps *added, uint64_t time_ns);
+int unwinder_reset_add(struct unwinder_reset *reset, struct added_records *added, uint64_t time_ns);
 
 /* Put one of those records into SINK; a name that the profile does not tell is left out.  Returns 0
  * or -1. */
-int unwinder_reset_put(const struct added_map *map, const struct added_map_source *source,
+int unwinder_reset_put(const struct added_record *map, const struct added_record_source *source,
                        struct byte_sink *sink);
 
 #endif

@@ -7,7 +7,7 @@
 #include "injector/image/unwind_table.h"
 #include "injector/merge/added_map.h"
 #include "injector/merge/perf_rewrite.h"
-#include "injector/merge/unwinder_reset.h"
+#include "injector/merge/profile_merge.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_map/perf_map_source.h"
 #include "injector/timeline/timeline.h"
@@ -26,8 +26,7 @@ struct run {
     struct jit_processes processes;
     struct timeline timelines[MAX_PROCESSES];
     struct image_plan plan;
-    struct thread_list threads;
-    struct added_maps added;
+    struct profile_merge merge;
     struct findings findings;
 };
 
@@ -56,52 +55,30 @@ static char *dump_path(const uint8_t *bytes, size_t size)
     return path;
 }
 
-static int place_tables(struct run *run, size_t first_image, const struct jit_process *process)
-{
-    struct table_space space;
-    if (!process->log.has_unwinding)
-        return 0;
-    int result = table_space_open(&space, process, run->processes.items, &run->plan);
-    for (size_t i = first_image; !result && i < run->plan.image_count; i++)
-        result = unwind_table_place(&run->plan.images[i], process, &space, &run->findings);
-    table_space_free(&space);
-    return result;
-}
-
 static int plan(struct run *run)
 {
     bool stacks = perf_file_has_stacks(&run->input.file);
-    enum reset_policy resets = unwinder_reset_policy(&run->input.file);
-    if (thread_list_read(&run->threads, &run->input.file))
-        return -1;
-    for (size_t i = 0; i < run->processes.count; i++) {
-        struct jit_process *process = &run->processes.items[i];
-        size_t first_image = run->plan.image_count;
-        if (image_plan_add(&run->plan, process, stacks ? LAYOUT_APART : LAYOUT_IMAGE,
-                           &run->findings) ||
-            place_tables(run, first_image, process) ||
-            added_maps_add(&run->added, &run->timelines[i], process, (uint32_t)i, &run->plan,
-                           &run->threads, resets, &run->findings))
+    for (size_t i = 0; i < run->processes.count; i++)
+        if (image_plan_add(&run->plan, &run->processes.items[i],
+                           stacks ? LAYOUT_APART : LAYOUT_IMAGE, &run->findings) ||
+            unwind_tables_place(&run->plan, run->processes.items, (uint32_t)i, &run->findings))
             return -1;
-    }
-    added_maps_sort(&run->added);
-    return 0;
+    return profile_merge_plan(&run->merge, &run->profile, &run->processes, run->timelines,
+                              &run->plan, "/tmp/fuzz.dso", &run->findings);
 }
 
 static void put_added(const struct run *run)
 {
     static uint8_t record[RECORD_MAX_BYTES];
-    const struct added_map_source source = {&run->profile, run->processes.items, &run->plan,
-                                            "/tmp/fuzz.dso", &run->threads};
-    for (size_t i = 0; i < run->added.count; i++) {
+    const struct added_records *added = &run->merge.added;
+    for (size_t i = 0; i < added->count; i++) {
         struct byte_sink sink = byte_sink_over(record, sizeof record);
-        promise(added_map_put(&run->added.items[i], &source, &sink) == 0 && !sink.overflow,
+        promise(added_map_put(&added->items[i], &run->merge.source, &sink) == 0 && !sink.overflow,
                 "a record fits");
         promise(sink.size == 0 || /* a name that nobody has told */
                     (record[6] | (size_t)record[7] << 8) == sink.size,
                 "a record says its size");
-        promise(i == 0 || run->added.items[i - 1].time_ns <= run->added.items[i].time_ns,
-                "records ascend");
+        promise(i == 0 || added->items[i - 1].time_ns <= added->items[i].time_ns, "records ascend");
     }
 }
 
@@ -138,8 +115,7 @@ static void inject(struct run *run, char *path)
 
 static void release(struct run *run)
 {
-    added_maps_free(&run->added);
-    thread_list_free(&run->threads);
+    profile_merge_free(&run->merge);
     image_plan_free(&run->plan);
     for (size_t i = 0; i < MAX_PROCESSES && i < run->processes.count; i++)
         timeline_free(&run->timelines[i]);

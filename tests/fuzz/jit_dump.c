@@ -19,7 +19,7 @@ struct run {
     size_t sample_count;
     struct timeline timeline;
     struct image_plan plan;
-    struct added_maps added;
+    struct added_records added;
     struct findings findings;
 };
 
@@ -130,15 +130,10 @@ static void fill_tables(const struct run *run, const struct jit_image *image)
 
 static void make_tables(struct run *run)
 {
-    struct table_space space;
-    if (!run->process.log.has_unwinding)
-        return;
-    promise(table_space_open(&space, &run->process, &run->process, &run->plan) == 0,
+    promise(unwind_tables_place(&run->plan, &run->process, 0, &run->findings) == 0,
             "there is memory");
     for (size_t i = 0; i < run->plan.image_count; i++)
-        if (unwind_table_place(&run->plan.images[i], &run->process, &space, &run->findings) == 0)
-            fill_tables(run, &run->plan.images[i]);
-    table_space_free(&space);
+        fill_tables(run, &run->plan.images[i]);
 }
 
 static void write_images(struct run *run)
@@ -196,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         read_records(&run.dump);
         inject(&run, hash_of(bytes, size));
     }
-    added_maps_free(&run.added);
+    added_records_free(&run.added);
     image_plan_free(&run.plan);
     timeline_free(&run.timeline);
     code_log_free(&run.process.log);

@@ -10,7 +10,7 @@
 static struct process_builder built;
 static struct timeline timeline;
 static struct image_plan plan;
-static struct added_maps added;
+static struct added_records added;
 
 static int begin(void **state)
 {
@@ -18,14 +18,14 @@ static int begin(void **state)
     process_begin(&built);
     timeline = (struct timeline){0};
     plan = (struct image_plan){0};
-    added = (struct added_maps){0};
+    added = (struct added_records){0};
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    added_maps_free(&added);
+    added_records_free(&added);
     image_plan_free(&plan);
     timeline_free(&timeline);
     process_free(&built);
@@ -51,7 +51,7 @@ static void make_maps_for(const struct thread_list *threads, enum reset_policy p
     struct findings findings = {0};
     assert_int_equal(
         added_maps_add(&added, &timeline, &built.process, 0, &plan, threads, policy, &findings), 0);
-    added_maps_sort(&added);
+    added_records_sort(&added);
 }
 
 static void make_maps(void)
@@ -70,7 +70,7 @@ static void assert_maps(const char *expected)
         [ADDED_CLONE] = 'c',     [ADDED_RETURN] = 'r',    [ADDED_COMM] = 'C'};
     char text[1024] = "";
     for (size_t i = 0, at = 0; i < added.count; i++, at = strlen(text)) {
-        const struct added_map *map = &added.items[i];
+        const struct added_record *map = &added.items[i];
         assert_int_equal(map->process, 0);
         snprintf(text + at, sizeof text - at, "%s%" PRIu64 ":%" PRIx64 "-%" PRIx64 "=%c%" PRIu32,
                  i ? " " : "", map->time_ns, map->start, map->end, kinds[map->kind], map->index);
@@ -309,7 +309,7 @@ static void test_processes_are_brought_into_time_order(void **state)
         assert_int_equal(added_maps_add(&added, &timeline, &built.process, process, &plan,
                                         &no_threads, RESET_NEVER, &findings),
                          0);
-    added_maps_sort(&added);
+    added_records_sort(&added);
     assert_int_equal(added.count, 6);
     for (size_t i = 0; i < 6; i++) {
         assert_int_equal(added.items[i].time_ns, i < 3 ? 10 : 20);
@@ -335,7 +335,7 @@ struct fixture {
     struct jit_process process;
     struct jit_image image;
     struct image_plan plan;
-    struct added_map_source source;
+    struct added_record_source source;
     uint8_t bytes[ADDED_MAP_MAX_BYTES];
     struct byte_sink sink;
 };
@@ -360,7 +360,7 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
     for (uint8_t i = 0; i < IMAGE_BUILD_ID_BYTES; i++)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
     fixture.plan = (struct image_plan){.images = &fixture.image, .image_count = 1};
-    fixture.source = (struct added_map_source){&fixture.profile, &fixture.process, &fixture.plan,
+    fixture.source = (struct added_record_source){&fixture.profile, &fixture.process, &fixture.plan,
                                                "/out/perf.jit.data.dso", NULL};
     fixture.sink = byte_sink_over(fixture.bytes, sizeof fixture.bytes);
 }
@@ -372,7 +372,7 @@ static void close_fixture(void)
 }
 
 /* Put MAP and read the record as any other of the file. */
-static void put_map(const struct added_map *map, struct perf_record *record, struct perf_map *read)
+static void put_map(const struct added_record *map, struct perf_record *record, struct perf_map *read)
 {
     uint64_t time_ns;
     assert_int_equal(added_map_put(map, &fixture.source, &fixture.sink), 0);
@@ -390,7 +390,7 @@ static void put_map(const struct added_map *map, struct perf_record *record, str
 
 static void test_record_of_an_image_carries_its_build_id(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static const uint8_t zeros[8];
     struct perf_record record;
     struct perf_map read;
@@ -418,7 +418,7 @@ static void test_record_of_an_image_carries_its_build_id(void **state)
  */
 static void test_all_records_of_an_image_say_one_base(void **state)
 {
-    const struct added_map maps[] = {{1, 0x10000, 0x10040, 0, 4712, CHANGE_FUNCTION, 0, 0},
+    const struct added_record maps[] = {{1, 0x10000, 0x10040, 0, 4712, CHANGE_FUNCTION, 0, 0},
                                      {2, 0x10fff, 0x11000, 0, 4712, CHANGE_FUNCTION, 0, 0},
                                      {3, 0x900000, 0x900100, 0, 4712, ADDED_TABLES, 0, 0}};
     struct perf_record record;
@@ -435,7 +435,7 @@ static void test_all_records_of_an_image_say_one_base(void **state)
 
 static void test_record_of_the_unloaded_names_no_file(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_UNLOADED, 0, 0};
+    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_UNLOADED, 0, 0};
     struct perf_record record;
     struct perf_map read;
     (void)state;
@@ -453,7 +453,7 @@ static void test_record_of_the_unloaded_names_no_file(void **state)
 static void test_part_of_a_map_is_the_map_with_other_bounds(void **state)
 {
     static const uint32_t types[] = {PERF_RECORD_MMAP, PERF_RECORD_MMAP2};
-    const struct added_map map = {77, 0x11000, 0x12000, 0, 4712, CHANGE_MAP, 0, 0};
+    const struct added_record map = {77, 0x11000, 0x12000, 0, 4712, CHANGE_MAP, 0, 0};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct perf_record record;
@@ -474,7 +474,7 @@ static void test_trailers_of_every_layout(void **state)
 {
     static const uint64_t bits[] = {PERF_SAMPLE_TID, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
                                     PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     (void)state;
     for (unsigned set = 0; set < 32; set++) {
         uint64_t sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME;
@@ -495,7 +495,7 @@ static void test_trailers_of_every_layout(void **state)
 
 static void test_records_fit_with_the_longest_path(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     char directory[4096];
     struct perf_record record;
     struct perf_map read;
@@ -511,7 +511,7 @@ static void test_records_fit_with_the_longest_path(void **state)
 
 static void test_a_path_that_is_too_long_is_refused(void **state)
 {
-    const struct added_map map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static char directory[1 << 17];
     static uint8_t room[1 << 18];
     (void)state;

@@ -1,6 +1,6 @@
 /* The unwind tables that perfjit makes of a dump, as elfutils sees them.
  *
- *     dump -> code_log_add -> timeline_play -> image_plan_add -> unwind_table_place -> elf_image_write
+ *     dump -> code_log_add -> timeline_play -> image_plan_add -> unwind_tables_place -> elf_image_write
  *          -> libelf, dwarf_getcfi_elf
  *          -> dwfl_report_elf, dwfl_module_eh_cfi, dwfl_module_addrname
  *
@@ -70,16 +70,10 @@ static inline void tables_read(struct tables *tables)
 
 static inline void tables_plan(struct tables *tables, enum image_layout layout)
 {
-    struct table_space space;
-    tables_check(tables,
-                 image_plan_add(&tables->plan, &tables->process, layout, &tables->findings));
+    tables_check(tables, image_plan_add(&tables->plan, &tables->process, layout, &tables->findings));
     assert_true(tables->process.log.has_unwinding);
-    assert_int_equal(table_space_open(&space, &tables->process, &tables->process, &tables->plan),
-                     0);
-    for (size_t i = 0; i < tables->plan.image_count; i++)
-        tables_check(tables, unwind_table_place(&tables->plan.images[i], &tables->process, &space,
-                                                &tables->findings));
-    table_space_free(&space);
+    tables_check(tables,
+                 unwind_tables_place(&tables->plan, &tables->process, 0, &tables->findings));
 }
 
 /* ---- Opening them ---- */

@@ -1,6 +1,6 @@
 /* The records that make perf start its unwinding anew, and the threads and names that they have to
  * bring back. */
-#include "injector/merge/unwinder_reset.h"
+#include "injector/merge/added_map.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -248,7 +248,7 @@ static void test_the_oldest_thread_speaks_when_the_main_thread_has_ended(void **
 
 static struct jit_process process;
 static struct timeline timeline;
-static struct added_maps added;
+static struct added_records added;
 static uint8_t bytes[ADDED_MAP_MAX_BYTES];
 
 /* Make a reset at each of COUNT times, 100 apart from 100 on. */
@@ -256,7 +256,7 @@ static void make_resets_by(size_t count, enum reset_policy policy)
 {
     struct thread_sweep sweep = thread_sweep_begin(&threads, PID);
     struct unwinder_reset reset;
-    added = (struct added_maps){0};
+    added = (struct added_records){0};
     process = (struct jit_process){
         .pid = PID, .maps = profile.maps, .map_count = 1, .witness = profile.maps[0].record};
     unwinder_reset_open(&reset, &sweep, &process, 0, &timeline, policy);
@@ -275,7 +275,7 @@ static void make_resets(size_t count)
 /* Record INDEX, read as any other of the file. */
 static struct perf_record put(size_t index)
 {
-    struct added_map_source source = {&profile, &process, NULL, "", &threads};
+    struct added_record_source source = {&profile, &process, NULL, "", &threads};
     struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
     uint64_t time_ns;
     assert_true(index < added.count);

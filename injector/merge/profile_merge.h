@@ -1,0 +1,32 @@
+/* What the output has that the input had not, and has no more: the maps of all processes, and
+ * without the records that they replace. */
+#ifndef PERFJIT_PROFILE_MERGE_H
+#define PERFJIT_PROFILE_MERGE_H
+
+#include "injector/files/output_file.h"
+#include "injector/merge/added_record.h"
+
+struct profile_merge {
+    struct added_record_source source;
+    struct thread_list threads;
+    struct added_records added;
+    uint64_t *dropped; /* offsets of records, ascending */
+    size_t dropped_count;
+};
+
+/* Work out what is added to PROFILE for PROCESSES, whose TIMELINES have been played and whose
+ * images stand in PLAN and will be in DSO_DIR, and what is dropped; all of them must outlive MERGE.
+ * Returns 0, or -1 with the failure text set.  Release with profile_merge_free in either case. */
+int profile_merge_plan(struct profile_merge *merge, const struct profile *profile,
+                       const struct jit_processes *processes, struct timeline *timelines,
+                       const struct image_plan *plan, const char *dso_dir,
+                       struct findings *findings);
+
+/* Write the output; the images have their build-ids.  Returns 0, or -1 with the failure text
+ * set. */
+int profile_merge_write(struct profile_merge *merge, struct output_file *output,
+                        struct findings *findings);
+
+void profile_merge_free(struct profile_merge *merge);
+
+#endif
