@@ -226,23 +226,6 @@ static int plan_images(struct injection *run, enum image_layout wanted, struct f
     return 0;
 }
 
-static int plan_merge(struct injection *run, struct findings *findings)
-{
-    return profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
-                              &run->plan, run->dsos.path, findings);
-}
-
-static int write_images(struct injection *run, bool compress_debug, struct findings *findings)
-{
-    return elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, compress_debug,
-                            &run->draft, findings);
-}
-
-static int merge(struct injection *run, struct findings *findings)
-{
-    return profile_merge_write(&run->merge, &run->output, findings);
-}
-
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
 static int take_census(struct injection *run, const struct inject_options *options,
                        struct findings *findings)
@@ -293,8 +276,12 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (options->layout == LAYOUT_IMAGE)
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
     if (recording_play(&run->in, findings) || plan_images(run, options->layout, findings) ||
-        plan_merge(run, findings) || write_images(run, options->compress_debug, findings) ||
-        merge(run, findings) || take_census(run, options, findings))
+        profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
+                           &run->plan, run->dsos.path, findings) ||
+        elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
+                         &run->draft, findings) ||
+        profile_merge_write(&run->merge, &run->output, findings) ||
+        take_census(run, options, findings))
         return -1;
     return commit(run, findings);
 }

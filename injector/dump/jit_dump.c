@@ -6,9 +6,9 @@
 #include "injector/files/file_bytes.h"
 #include "injector/files/regular_file.h"
 #include "injector/findings/quirk.h"
+#include "injector/perf_data/machine.h"
 #include "jitdump/byte_cursor.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -79,19 +79,6 @@ static int map_dump(struct jit_dump *dump, int fd, struct stat *status, struct c
     return 0;
 }
 
-static uint8_t address_bytes_of(uint32_t elf_mach)
-{
-    switch (elf_mach) {
-    case EM_386:
-    case EM_ARM:
-    case EM_PPC:
-    case EM_MIPS:
-        return 4;
-    default:
-        return 8;
-    }
-}
-
 static struct jit_header get_header(struct byte_cursor *cursor)
 {
     struct jit_header header = {.big_endian = cursor->big_endian};
@@ -112,7 +99,7 @@ static void take_header(struct jit_dump *dump, const struct jit_header *header)
     dump->version = header->version;
     dump->header_bytes = header->total_size;
     dump->elf_mach = header->elf_mach;
-    dump->address_bytes = address_bytes_of(dump->elf_mach);
+    dump->address_bytes = machine_address_bytes(dump->elf_mach);
     dump->pid = header->pid;
     dump->timestamp = header->timestamp;
     dump->flags = header->flags;
@@ -165,10 +152,7 @@ static void widen_addresses(struct jit_dump *dump)
     if (dump->address_bytes == 8 || !has_far_code(dump))
         return;
     dump->address_bytes = 8;
-    dump->elf_mach = dump->elf_mach == EM_386   ? EM_X86_64
-                     : dump->elf_mach == EM_ARM ? EM_AARCH64
-                     : dump->elf_mach == EM_PPC ? EM_PPC64
-                                                : dump->elf_mach; /* MIPS has one for both */
+    dump->elf_mach = machine_wide(dump->elf_mach); /* MIPS has one for both */
     dump->quirks |= quirk_bit(QUIRK_ELF_CLASS);
 }
 

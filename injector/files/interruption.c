@@ -59,6 +59,11 @@ int interruption_check(struct findings *findings)
     return 0;
 }
 
+bool interruption_came(void)
+{
+    return signal_that_came || file_shrank;
+}
+
 int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context)
 {
     sigset_t all, before;

@@ -23,6 +23,9 @@ void interruption_hold_signals(void);
 /* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */
 int interruption_check(struct findings *findings);
 
+/* Whether it would be -1. */
+bool interruption_came(void);
+
 /* pthread_create for a thread that signals are not for: they go to the one that looks whether some
  * have come.  But for SIGBUS, of the very thread that finds a file cut short.  Returns 0 or an
  * errno. */

@@ -1,6 +1,7 @@
 /* See output_file.h. */
 #include "injector/files/output_file.h"
 
+#include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 
 #include <errno.h>
@@ -66,16 +67,8 @@ static int write_all(struct output_file *file, const uint8_t *bytes, size_t coun
 {
     if (interruption_check(findings))
         return -1;
-    while (count) {
-        ssize_t written = write(file->fd, bytes, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return cannot_write(file, findings);
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return 0;
+    return full_write(file->fd, WRITE_WHERE_IT_STANDS, bytes, count) ? cannot_write(file, findings)
+                                                                     : 0;
 }
 
 int output_file_flush(struct output_file *file, struct findings *findings)
@@ -103,10 +96,7 @@ int output_file_patch(struct output_file *file, uint64_t offset, const void *byt
 {
     if (output_file_flush(file, findings))
         return -1;
-    ssize_t written = pwrite(file->fd, bytes, count, (off_t)offset);
-    if (written >= 0 && (size_t)written != count)
-        errno = ENOSPC;
-    return written == (ssize_t)count ? 0 : cannot_write(file, findings);
+    return full_write(file->fd, (off_t)offset, bytes, count) ? cannot_write(file, findings) : 0;
 }
 
 int output_file_commit(struct output_file *file, struct findings *findings)

@@ -2,6 +2,7 @@
 #include "injector/image/elf_image.h"
 
 #include "injector/dwarf/debug_image.h"
+#include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/image_text.h"
@@ -423,9 +424,9 @@ static int write_contents(const struct elf_writer *writer, int fd)
 {
     const struct jit_image *image = writer->image;
     size_t tables_bytes = (size_t)(image->hdr_bytes + image->eh_frame_bytes);
-    return text_stream_write(fd, writer->note_start, writer->note, NOTE_BYTES) ||
+    return full_write(fd, (off_t)writer->note_start, writer->note, NOTE_BYTES) ||
                    (writer->tables &&
-                    text_stream_write(fd, image->tables_start, writer->tables, tables_bytes))
+                    full_write(fd, (off_t)image->tables_start, writer->tables, tables_bytes))
                ? -1
                : 0;
 }

@@ -1,11 +1,12 @@
 /* See text_stream.h. */
 #include "injector/image/text_stream.h"
 
+#include "injector/files/full_write.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BUFFER_BYTES = 256 << 10, MAX_ZEROS = 4096 };
 
@@ -22,29 +23,11 @@ int text_stream_begin(struct text_stream *stream, int fd)
     return -1;
 }
 
-int text_stream_write(int fd, uint64_t offset, const void *bytes, size_t count)
-{
-    const uint8_t *next = bytes;
-    while (count > 0) {
-        ssize_t written = pwrite(fd, next, count, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written == 0)
-            errno = EIO;
-        if (written <= 0)
-            return -1;
-        offset += (uint64_t)written;
-        next += written;
-        count -= (size_t)written;
-    }
-    return 0;
-}
-
 /* Pass on COUNT bytes that end at the stream's end. */
 static int pass_on(struct text_stream *stream, const uint8_t *bytes, size_t count)
 {
     XXH3_128bits_update(stream->digest, bytes, count);
-    return stream->fd < 0 ? 0 : text_stream_write(stream->fd, stream->end - count, bytes, count);
+    return stream->fd < 0 ? 0 : full_write(stream->fd, (off_t)(stream->end - count), bytes, count);
 }
 
 static int empty(struct text_stream *stream)

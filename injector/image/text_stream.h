@@ -32,7 +32,4 @@ int text_stream_put(struct text_stream *stream, uint64_t offset, const void *byt
  * with errno. */
 int text_stream_end(struct text_stream *stream, int failed, XXH128_hash_t *digest);
 
-/* Write COUNT bytes at OFFSET of FD.  Returns 0, or -1 with errno. */
-int text_stream_write(int fd, uint64_t offset, const void *bytes, size_t count);
-
 #endif

@@ -18,4 +18,10 @@ struct machine {
 /* The machine called ARCH, of BYTES letters, or NULL. */
 const struct machine *machine_of(const char *arch, size_t bytes);
 
+/* How wide addresses are where nothing but ELF_MACH is known. */
+uint8_t machine_address_bytes(uint32_t elf_mach);
+
+/* The number of the machine of 64 bits that runs programs of ELF_MACH; or ELF_MACH. */
+uint32_t machine_wide(uint32_t elf_mach);
+
 #endif

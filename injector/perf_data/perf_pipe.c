@@ -1,6 +1,7 @@
 /* See perf_pipe.h. */
 #include "injector/perf_data/perf_pipe.h"
 
+#include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 
 #include "injector/arrays/array.h"
@@ -162,19 +163,12 @@ struct pipe_writer {
 
 static int write_bytes(const struct pipe_writer *writer, const uint8_t *bytes, size_t count)
 {
-    while (count) {
-        ssize_t written = write(writer->fd, bytes, count);
-        if (written < 0 && interruption_check(writer->findings))
-            return -1;
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return failure(writer->findings, "%s: can't write it: %s", writer->name,
-                           strerror(errno));
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return 0;
+    if (full_write(writer->fd, WRITE_WHERE_IT_STANDS, bytes, count) == 0)
+        return 0;
+    int error = errno;
+    if (interruption_check(writer->findings))
+        return -1;
+    return failure(writer->findings, "%s: can't write it: %s", writer->name, strerror(error));
 }
 
 /* A record of TYPE whose fields are the two given pieces. */
