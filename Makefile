@@ -54,6 +54,12 @@ AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries ev
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
+# What a command makes, in place of the command: $(call brief,CC,injector/main.c) stands before it.
+# V=1 shows the command itself.  What the command says is seen in either case.
+V ?= 0
+KIND := $(if $(SANITIZE), ($(SANITIZE)))
+brief = $(if $(filter 0,$(V)),@printf '%-4s%s\n' '$(1)' '$(2)' && )
+
 LIBJITDUMP := $(BUILD)/libjitdump.a
 LIBPERFMAP := $(BUILD)/libperfmap.a
 SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
@@ -81,13 +87,13 @@ all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call brief,CC,$<$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
 $(BUILD)/lib%.a:
-	rm -f $@
-	$(AR) rcs $@ $^
+	@rm -f $@
+	$(call brief,AR,$@)$(AR) rcs $@ $^
 
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
@@ -96,27 +102,27 @@ $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
 # caller's stack at the first calls.
 $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (shared)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
 $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
 $(BUILD)/lib%.so.0:
-	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
+	$(call brief,LD,$@)$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
 	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
-	ln -sf $(@F) $(BUILD)/lib$*.so
+	@ln -sf $(@F) $(BUILD)/lib$*.so
 
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 $(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # A unit test links everything but the command's main.
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
                        $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) \
                        $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 $(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test: INJECTOR_LIBS += -ldw
 
@@ -124,7 +130,7 @@ $(BUILD)/tests/perfmap_stack_test: LDFLAGS += -Wl,-z,now
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) $(LIBJITDUMP) $(LIBPERFMAP)
 
@@ -133,30 +139,30 @@ $(BUILD)/replay/injection $(BUILD)/fuzzers/injection: LDFLAGS += -Wl,--wrap=cloc
 
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(PRODUCT)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(PRODUCT)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(INJECTOR_LIBS)
 
 # The first inputs of each fuzzer: what producers write, in pieces.
 $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
-	$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
 
 $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
-	$(AARCH64_CC) -static -pthread -o $@ $^
+	$(call brief,LD,$@)$(AARCH64_CC) -static -pthread -o $@ $^
 
 # Preloaded into others: never sanitized itself.
 FAIL_NTH   := $(BUILD)/fail_nth.so
 $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
+	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
 tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds
 fuzzers: $(FUZZERS)
@@ -212,7 +218,7 @@ check-new-perf: setup
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITDUMP)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # The tests of kills, full disks, signals and failing calls, as many as one has the time for.
 RUNS ?= 1000
@@ -268,7 +274,7 @@ $(BUILD)/static/thread_turns: $(BUILD)/tests/producers/thread_turns.o $(LIBJITDU
 $(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 $(STATIC):
 	@mkdir -p $(@D)
-	$(CC) -static -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -static -pthread $(LDFLAGS) -o $@ $^
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
 docs/quirks.md: $(BUILD)/perfjit FORCE
