@@ -1,7 +1,7 @@
 /* torture: a runtime of several threads that is killed, or whose disk fills up, at random moments, and the judge of the
  * dump that it leaves.
  *
- *     torture [-p PERFJIT] [-n NAMES] kill|fill DIR RUNS SEED
+ *     torture [-p PERFJIT] [-n NAMES] [-k CALLS] kill|fill DIR RUNS SEED
  *     torture stress DIR ROUNDS SEED
  *
  * kill    Each run's process logs loads (with lines; half of them with unwind tables, a third with inlined calls), moves
@@ -10,10 +10,12 @@
  *         file system of its own.  A fifth of the runs is killed besides.
  * stress  8 threads and forked children, in one process that opens and closes its dump once a round: for ThreadSanitizer.
  *
- * After each call that returned, the process says so in memory that it shares with the judge.  What returned 0 must be in
- * the dump, with every byte; what failed must not be; of what was under way, one a thread, the whole or nothing.  With -p
- * perfjit dump must find all records sound, and as many.  With -n the last run's dump stays, and NAMES receives the names of
- * the functions of which the load returned 0.  Status 0: nothing was lost, torn or too much; else 1.
+ * After each call that returned, the process says so in memory that it shares with the judge.  What
+ * returned 0 must be in the dump, with every byte; what failed must not be; of what was under way,
+ * one a thread, the whole or nothing.  With -p perfjit dump must find all records sound, and as many.
+ * With -n the last run's dump stays, and NAMES receives the names of the functions of which the load
+ * returned 0.  With -k each process is killed when CALLS calls have returned: its threads begin no
+ * other then, and wait for it.  Status 0: nothing was lost, torn or too much; else 1.
  */
 #include "jitdump/jitdump.h"
 #include "tests/producers/torture_judge.h"
@@ -41,11 +43,20 @@ struct worker {
     pthread_t id;
 };
 
+static void wait_for_kill(void)
+{
+    for (;;)
+        pause();
+}
+
 static void *work(void *argument)
 {
     const struct worker *worker = argument;
-    for (unsigned i = 0; i < worker->count; i++)
+    for (unsigned i = 0; i < worker->count; i++) {
+        if (atomic_load(&run_log->returned) >= run_log->last_call)
+            wait_for_kill();
         do_op(worker->dump, worker->thread, i);
+    }
     return NULL;
 }
 
@@ -101,6 +112,7 @@ static uint32_t random_below(uint64_t *seed, uint32_t limit)
 struct torture {
     const char *dir, *perfjit, *names;
     uint64_t seed;
+    uint32_t calls; /* 0: until a random moment */
     bool fill;
 };
 
@@ -151,6 +163,15 @@ static bool disturb_disk(struct torture *torture, pid_t child, int *status)
     return true;
 }
 
+static int kill_process(pid_t child, struct verdict *verdict)
+{
+    int status;
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    verdict->killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    return status;
+}
+
 /* Returns how the process ended. */
 static int torture_process(struct torture *torture, pid_t child, struct verdict *verdict)
 {
@@ -161,16 +182,17 @@ static int torture_process(struct torture *torture, pid_t child, struct verdict 
         waitpid(child, &status, 0);
         return status;
     }
+    if (torture->calls && !wait_for_ops(child, torture->calls, &status))
+        return status;
+    if (torture->calls)
+        return kill_process(child, verdict);
     if (random_below(&torture->seed, 4) == 0)
         usleep(random_below(&torture->seed, 2000)); /* may be in jitdump_open */
     else if (!wait_for_ops(child, random_below(&torture->seed, OPS * 5 / 2), &status))
         return status;
     for (volatile uint32_t spin = random_below(&torture->seed, 3000); spin > 0;)
         spin = spin - 1;
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    verdict->killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    return status;
+    return kill_process(child, verdict);
 }
 
 static void write_names(const char *path)
@@ -191,6 +213,7 @@ static void run_once(struct torture *torture, bool last, struct verdict *verdict
 {
     char path[300];
     memset(run_log, 0, sizeof *run_log);
+    run_log->last_call = torture->calls ? torture->calls : UINT32_MAX;
     snprintf(path, sizeof path, "%s/filler", torture->dir);
     if (torture->fill)
         fill_disk(path, random_below(&torture->seed, 4 << 20));
@@ -254,6 +277,7 @@ static void stress_round(const char *dir, struct verdict *verdict)
     struct worker workers[THREADS];
     char path[300];
     memset(run_log, 0, sizeof *run_log);
+    run_log->last_call = UINT32_MAX;
     struct jitdump *dump = open_dump(dir);
     start_workers(workers, THREADS, OPS / 4, dump);
 #ifdef __SANITIZE_THREAD__ /* it takes the parent's threads for the child's: fork when they are gone */
@@ -285,10 +309,14 @@ int main(int argc, char **argv)
     struct torture torture = {0};
     struct verdict verdict = {0};
     int option;
-    while ((option = getopt(argc, argv, "p:n:")) > 0)
-        *(option == 'p' ? &torture.perfjit : &torture.names) = optarg;
+    while ((option = getopt(argc, argv, "p:n:k:")) > 0)
+        if (option == 'k')
+            torture.calls = (uint32_t)strtoul(optarg, NULL, 10);
+        else
+            *(option == 'p' ? &torture.perfjit : &torture.names) = optarg;
     if (argc - optind != 4) {
-        fprintf(stderr, "usage: torture [-p PERFJIT] [-n NAMES] kill|fill|stress DIR RUNS SEED\n");
+        fprintf(stderr, "usage: torture [-p PERFJIT] [-n NAMES] [-k CALLS] kill|fill|stress DIR "
+                        "RUNS SEED\n");
         return 2;
     }
     const char *mode = argv[optind];

@@ -35,6 +35,7 @@ struct op {
 struct run_log {
     struct op ops[THREADS_MAX][OPS];
     _Atomic uint32_t returned;
+    uint32_t last_call; /* when so many have returned, no other begins */
     _Atomic uint64_t lost;
     _Atomic uint32_t ended; /* it came to jitdump_close and went on */
 };
