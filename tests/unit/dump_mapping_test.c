@@ -5,6 +5,7 @@
 #include "injector/dump/jit_dump.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 enum { READS = 80, FUNCTIONS_A_READ = 1500 };
@@ -50,6 +51,13 @@ static unsigned count_loads(const struct jit_dump *dump)
     return loads;
 }
 
+/* Until more than COUNT functions are there: however busy the machine is, the thread writes then. */
+static void wait_until_added(unsigned count)
+{
+    while (atomic_load(&added) <= count)
+        sched_yield();
+}
+
 static void read_once(void)
 {
     struct jit_dump dump;
@@ -72,8 +80,10 @@ static void test_read_while_written(void **state)
     (void)state;
     assert_int_equal(try_open(&dump), 0);
     assert_int_equal(pthread_create(&thread, NULL, add_for_ever, dump), 0);
-    for (int i = 0; i < READS; i++)
+    for (int i = 0; i < READS; i++) {
         read_once();
+        wait_until_added((unsigned)i * (FUNCTIONS_A_READ / READS + 1));
+    }
     atomic_store(&stop, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
     read_once();
