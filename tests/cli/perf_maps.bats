@@ -69,8 +69,9 @@ public class Program {
     static long fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
     static int count(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * i; return sum; }
     public static void main(String[] arguments) {
-        long sum = 0, end = System.currentTimeMillis() + 1000;
-        while (System.currentTimeMillis() < end) sum += fib(20) + count(20000);
+        long sum = 0;
+        var own = java.lang.management.ManagementFactory.getThreadMXBean(); // its own time
+        while (own.getCurrentThreadCpuTime() < 1000000000L) sum += fib(20) + count(20000);
         System.out.println(sum);
     }
 }
@@ -80,8 +81,8 @@ END
 function fib($n) { return $n < 2 ? $n : fib($n - 1) + fib($n - 2); }
 function count_up($n) { $sum = 0; for ($i = 0; $i < $n; $i++) $sum = ($sum + $i) & 0xffff; return $sum; }
 $sum = 0;
-$end = microtime(true) + 1;
-while (microtime(true) < $end) $sum = ($sum + fib(18) + count_up(20000)) & 0xffff;
+function ran() { return getrusage()['ru_utime.tv_sec'] + getrusage()['ru_utime.tv_usec'] / 1e6; } // its own time
+while (ran() < 1) $sum = ($sum + fib(18) + count_up(20000)) & 0xffff;
 echo $sum, "\n";
 END
 }

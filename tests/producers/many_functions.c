@@ -125,12 +125,13 @@ static struct arena open_arena(const struct options *options)
     return arena;
 }
 
+/* For so many seconds of the CPU, so that on a busy machine there are as many samples. */
 static void call_in_turn(const struct options *options, const struct arena *arena)
 {
-    uint64_t end_ns = now_ns() + (uint64_t)(options->seconds * 1e9);
+    clock_t end = clock() + (clock_t)(options->seconds * CLOCKS_PER_SEC);
     for (size_t i = 0, calls = 0;; i = (i + 1) % options->functions, calls++) {
         ((function_code *)(uintptr_t)(arena->base + i * slot_bytes(options)))();
-        if (calls % ROUNDS_BETWEEN_LOOKS == 0 && now_ns() >= end_ns)
+        if (calls % ROUNDS_BETWEEN_LOOKS == 0 && clock() >= end)
             return;
     }
 }
