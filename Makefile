@@ -1,7 +1,7 @@
-# perfjit.  No configure step.  The two commands to know:
+# perfjit.  No configure step.  The two commands to know (CONTRIBUTING.md has more):
 #
 #     make demo     build, record a small JIT, inject, show the report
-#     make check    run every test
+#     make check    run the tests
 #
 # Both install what is missing from Debian's packages first (make setup).
 
@@ -74,7 +74,8 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: bench bench-quick all tests setup demo check check-new-perf fuzz fuzzers torture tsan install clean format rooms FORCE
+.PHONY: bench bench-quick all tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+        install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -192,14 +193,25 @@ demo: setup
 	@$(MAKE) --no-print-directory all
 	@examples/demo.sh $(abspath $(BUILD))
 
-# The units run with ASan and UBSan; the command's tests run the command as it is shipped, and where the input is
-# hostile the sanitized one as well.
-check: setup
+# After each change: the units, and one way through each part of the product.  tests/README.md tells the three levels apart.
+test: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) tests
+	@tests/run.sh $(abspath $(BUILD)) test
+
+# All that shows that the product works.  The units run with ASan and UBSan; the command's tests run the command as it is shipped,
+# and where the input is hostile the sanitized one as well.
+check: setup both-builds
 	@tests/style.sh
-	@$(MAKE) --no-print-directory -j$(shell nproc) tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
-	@tests/run.sh $(abspath $(BUILD))
+	@tests/run.sh $(abspath $(BUILD)) check
+
+# What make check leaves out because it lasts: sweeps, torture, many repetitions, and whether it has become slower.
+check-all: setup both-builds
+	@tests/run.sh $(abspath $(BUILD)) all
 	@$(MAKE) --no-print-directory bench-quick
+
+both-builds: setup
+	@$(MAKE) --no-print-directory -j$(shell nproc) tests
+	@$(MAKE) --no-print-directory -j$(shell nproc) tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 
 # How fast it is: bench/results.md (half an hour or less), and whether a ratio fell below half of what stands there (a minute).
 bench: setup

@@ -1,82 +1,89 @@
 #!/usr/bin/env bash
-# Run every test of the build in $1 and close with "N passed, N failed, N skipped".
+# Run the tests of a level with the build in BUILD_DIR and close with "N passed, N failed, N skipped".
+#
+#     tests/run.sh BUILD_DIR test|check|all
+#
+# README.md says what belongs to which level; tests/levels and the tags in cli/ decide.  As many programs and bats files run side
+# by side as JOBS says.
 #
 # A test that can't run on this machine (no perf events, say) is skipped and says why; with CI=true a skip counts
 # as a failure, because there nobody reads it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-build=${1:?usage: tests/run.sh BUILD_DIR}
-export BUILD=$build
-passed=0 failed=0 skipped=0
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+usage="usage: tests/run.sh BUILD_DIR test|check|all"
+export BUILD=${1:?$usage}
+level=${2:?$usage}
+case $level in
+test) TAGS=test ;;
+check) TAGS='!all' BRIEF=10 ;;
+all) TAGS='all more' ;;
+*) echo "$usage" >&2; exit 2 ;;
+esac
+# BRIEF: how often what is tagged `more` is done in make check.  cmocka's units write TAP, too.
+export TAGS BRIEF=${BRIEF:-} CMOCKA_MESSAGE_OUTPUT=TAP
+RESULTS=$(mktemp -d) || exit 1
+export RESULTS
+trap 'rm -rf "$RESULTS"' EXIT
 
-# The units: cmocka's TAP output, one line a test.  For a skipped one cmocka 1.1 writes "not ok 1 # SKIP", bats "ok 1 ... # skip".
-export CMOCKA_MESSAGE_OUTPUT=TAP
-count() {
-    local p f s
-    s=$(grep -ciE '^(not )?ok .*# *skip' "$log")
-    p=$(grep -iE '^ok ' "$log" | grep -civE '# *skip')
-    f=$(grep -iE '^not ok ' "$log" | grep -civE '# *skip')
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+# of_level NAME: whether the unit or fuzz target belongs to this level.
+of_level() {
+    local own
+    own=$(awk -v name="$1" '$2 == name { print $1 }' tests/levels)
+    case $level/${own:-test} in
+    test/test | check/test | check/check | all/all) ;;
+    *) return 1 ;;
+    esac
 }
 
 # The sanitizers' run time takes some of the stack, of cancellation and of system calls for itself: what it can't bear is left out of
 # the sanitized tests, and these are run as they are shipped as well.
-unit_tests() {
-    find "$build/sanitized/tests" -name '*_test' ! -name perfmap_stack_test | sort
-    printf "$build/tests/%s_test\n" jitdump_sandbox jitdump_stop perfmap_sandbox perfmap_stack
+as_shipped="jitdump_sandbox_test jitdump_stop_test perfmap_sandbox_test perfmap_stack_test"
+
+units() {
+    local unit
+    for unit in $(find tests/unit -name '*_test.c' -printf '%f\n' | sort); do
+        unit=${unit%.c}
+        of_level "unit/$unit" || continue
+        [ "$level" = test ] || [ $unit = perfmap_stack_test ] || echo "sanitized/tests/$unit"
+        [ "$level" != test ] && [[ " $as_shipped " != *" $unit "* ]] || echo "tests/$unit"
+    done
 }
 
-for test in $(unit_tests); do
-    echo "== ${test#"$build/"}"
-    "$test" >"$log" 2>&1
-    status=$?
-    grep -vE '^(ok|1\.\.)' "$log"
-    before=$failed
-    count
-    if [ $status -ne 0 ] && [ "$failed" = "$before" ]; then
-        echo "${test##*/}: ended with status $status"
-        failed=$((failed + 1))
-    fi
-done
+replays() {
+    local target
+    for target in $(find "$BUILD/sanitized/replay" -type f -executable -printf '%f\n' 2>/dev/null | sort); do
+        ! of_level "fuzz/$target" || [ "$level" = test ] || echo "sanitized/replay/$target"
+    done
+}
 
-# The fuzz targets, sanitized: their first inputs, and those that once were too much.
-seeds=$(mktemp -d) || exit 1
-trap 'rm -rf "$log" "$seeds"' EXIT
-tests/fuzz/seeds.sh "$build" "$seeds" || failed=$((failed + 1))
-for target in "$build"/sanitized/replay/*; do
-    name=${target##*/}
-    echo "== fuzz/$name"
-    if timeout 60 "$target" "$seeds/$name" $(find tests/fuzz/regressions -name "$name-*.hex" 2>/dev/null) >"$log" 2>&1; then
-        passed=$((passed + 1))
-        tail -1 "$log"
-    else
-        failed=$((failed + 1))
-        tail -30 "$log"
-    fi
-done
+# What lasts longest comes first, so that the others fill what is left of the time.
+bats_files() {
+    local file
+    for file in cli/{forms,recordings,truth}.bats $(cd tests && ls cli/*.bats); do
+        [ "$(bats --count $(printf -- '--filter-tags %s ' $TAGS) "tests/$file")" = 0 ] || echo "$file"
+    done | awk '!seen[$0]++'
+}
 
-# The command and the libraries as their users have them.
-for test in tests/cli/*.bats; do
-    echo "== ${test#tests/}"
-    began=$SECONDS
-    bats --tap "$test" >"$log" 2>&1
-    status=$?
-    grep -v '^1\.\.' "$log"
-    echo "# ${test#tests/}: $((SECONDS - began)) s"
-    before=$failed
-    count
-    if [ $status -ne 0 ] && [ "$failed" = "$before" ]; then
-        echo "$test: ended with status $status"
-        failed=$((failed + 1))
-    fi
-done
+# No fewer processors than files at a time, or the tests would wait for one another; and no more than were ever tried.
+streams() {
+    local processors
+    processors=$(nproc)
+    echo "${JOBS:-$((processors < 4 ? processors : 4))}"
+}
 
-if [ "${CI:-}" = true ] && [ $skipped -gt 0 ]; then
+if ! replays | grep -q . || tests/fuzz/seeds.sh "$BUILD" "$RESULTS/seeds"; then
+    { bats_files; replays; units; } >"$RESULTS/names"
+    xargs -a "$RESULTS/names" -P "$(streams)" -n 1 tests/run_one.sh
+fi
+
+# What left no count has not ended, or not begun.
+missing=$(($(wc -l <"$RESULTS/names") - $(find "$RESULTS" -name '*.count' | wc -l)))
+read -r passed failed skipped <<<"$(cat "$RESULTS"/*.count | awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')"
+failed=$((failed + missing))
+if [ "${CI:-}" = true ] && [ "$skipped" -gt 0 ]; then
     echo "CI: $skipped skipped tests count as failed"
     failed=$((failed + skipped))
     skipped=0
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ] && [ $passed -gt 0 ]
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,5 +1,6 @@
 # The libraries on another machine: programs for aarch64 run under qemu, and perfjit here reads what they wrote.  That each of
 # the unwind tables is right is shown by tests/unit/aarch64_step_test.c.
+# bats file_tags=test
 load helper
 
 require_aarch64() {

@@ -84,6 +84,7 @@ set_u64() {
 
 # ---- Recordings ----
 
+# bats test_tags=test
 @test "a recording in which all is named: status 0, and it says so" {
     checked 0 many.data
     is '.profile.sound and .profile.samples.jit_unknown == 0 and .profile.samples.jit_named > 100'
@@ -416,6 +417,7 @@ loads() {
     perfjit dump --json "$1" | jq -c 'select(.type == "CODE_LOAD") | del(.record, .offset, .quirks)'
 }
 
+# bats test_tags=test
 @test "repair: a sound dump is copied byte for byte" {
     every_record
     repair 0 copy.dump every.dump

@@ -64,6 +64,7 @@ sweep_inject() {
     [ "${statuses[1]}" -gt 0 ]
 }
 
+# bats test_tags=all
 @test "perfjit inject, each allocation fails" {
     sweep_inject malloc,calloc,realloc
     sweep_inject malloc,calloc,realloc --layout function

@@ -299,6 +299,7 @@ form() {
     declare -A forms=([files]='file/fp file/dwarf' [chains]='file/fp' [mixed]='file/dwarf stream/fp'
         [all]='file/fp file/dwarf stream/fp stream/dwarf'
         [plain]='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf')
+    [ -z "${BRIEF:-}" ] || forms[all]='file/fp stream/dwarf'
     for form in ${forms[$1]}; do
         into=${form%/*} graph=${form#*/}
         mkdir -p "$BATS_TEST_TMPDIR/$form"

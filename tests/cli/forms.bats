@@ -9,6 +9,7 @@
 #
 #     BUILD=$PWD/build FIGURES=1 bats -f 'lost' tests/cli/forms.bats          # FIGURES: how many samples were judged
 #     BUILD=$PWD/build READER=/usr/bin/other-perf bats tests/cli/forms.bats   # another perf reads
+# bats file_tags=more
 load helper
 load forms
 

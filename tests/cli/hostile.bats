@@ -69,6 +69,7 @@ put_there() {
     chown "$1:$1" "$named_dump"
 }
 
+# bats test_tags=test
 @test "the dump that the process mapped is read, whoever owns it" {
     require_root
     chown 12345 "$named_dump"
@@ -168,6 +169,7 @@ put_there() {
 
 # ---- What is in the way ----
 
+# bats test_tags=test
 @test "a symbolic link, a FIFO or a device at the output: 1, and it stays" {
     echo precious >victim
     ln -s victim out.data

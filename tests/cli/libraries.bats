@@ -1,4 +1,5 @@
 # libjitdump and libperfmap as their users have them: headers, static and shared libraries, pkg-config, make install.
+# bats file_tags=test
 load helper
 
 top=$here/../..

@@ -1,5 +1,6 @@
 # LuaJIT with examples/luajit/perfjit.lua: a runtime that knows nothing of perf, logged through FFI.
 
+# bats file_tags=test
 load helper
 
 setup_file() {

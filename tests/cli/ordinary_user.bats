@@ -43,6 +43,7 @@ bats_as_user() {
     bats_as_user -f 'FIFO|link|names that lead|directory|elsewhere|put in place' tests/cli/hostile.bats
 }
 
+# bats test_tags=all
 @test "live_files.bats: files that others change and cut" {
     bats_as_user tests/cli/live_files.bats
 }

@@ -52,6 +52,7 @@ injected() {
 
 # ---- Fork ----
 
+# bats test_tags=test
 @test "a child has the code from before the fork, and its parent alone what came later" {
     recorded life parent load 5 run 30 fork { life child run 60 } load 5 run 60 wait
     injected 0
@@ -86,6 +87,7 @@ injected() {
 
 # ---- Exec ----
 
+# bats test_tags=test
 @test "exec: the new program has a dump of its own, and the code of both its names" {
     recorded life old load 5 run 60 exec life new load 8 run 60
     injected 0

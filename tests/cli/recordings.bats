@@ -317,6 +317,7 @@ branches() {
     [ "$(perf report -D -i out.data | grep -c 'FINISHED_ROUND')" -eq "$(perf report -D -i z.data | grep -c 'FINISHED_ROUND')" ]
 }
 
+# bats test_tags=test
 @test "recording: a stream in, a stream out, from record to report" {
     perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) | perfjit inject -q -i - -o - |
         perf script -i - -F ip,sym --no-inline >script.txt
@@ -337,6 +338,7 @@ branches() {
     cmp a.data b.data
 }
 
+# bats test_tags=test
 @test "recording: two events, whose records carry their ids" {
     perf record -q -k mono -e cpu-clock,task-clock -F 1000 -o two.data $(producer)
     for out in out.data -; do

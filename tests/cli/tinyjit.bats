@@ -1,4 +1,5 @@
 # The example compiler, recorded while it compiles, moves and forgets code: every name against its own log.
+# bats file_tags=test
 load helper
 
 tinyjit=$here/../../examples/tinyjit

@@ -1,8 +1,9 @@
 # Runtimes that are killed, or whose disk fills up, at random moments: what had returned is in the dump, whole.  `make
-# torture RUNS=1000` runs as many as that; `make check` 60.
+# torture RUNS=1000` runs as many as that; `make check-all` 60.
+# bats file_tags=more
 load helper
 
-runs=${TORTURE:-60}
+runs=${TORTURE:-${BRIEF:-60}}
 
 # judged: the judge's figures, shown; `run` before.
 judged() {
@@ -42,7 +43,7 @@ on_disk() {
 }
 
 @test "an ext4 disk that fills up: what returned 0 is there, what failed is counted, and the runtime goes on" {
-    on_disk 'truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt' $(((runs + 39) / 80))
+    on_disk 'truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt' $(((runs + 79) / 80))
 }
 
 # The loads that had returned, as files of perf inject (by code index) and as symbols of perfjit inject.

@@ -84,6 +84,7 @@ check_sound_shape() {
     done
 }
 
+# bats test_tags=test
 @test "unwind: frame first, header last, as perf reads it" {
     check_sound_shape frame-first
 }

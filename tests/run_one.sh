@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Run one of the programs and files that run.sh lists, and show what it says when it has ended: several run side by side.
+# run.sh sets BUILD, TAGS, any of which a bats test must match, and RESULTS, the directory that takes how many passed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+name=${1:?usage: tests/run_one.sh NAME}
+log=$RESULTS/${name//\//.}.log
+began=${EPOCHREALTIME/./}
+
+run_test() {
+    case $name in
+    cli/*) bats --tap --timing $(printf -- '--filter-tags %s ' $TAGS) "tests/$name" ;;
+    */replay/*) replay "${name##*/}" ;;
+    *) "$BUILD/$name" ;;
+    esac
+}
+
+# A fuzz target: its first inputs, and those that once were too much.
+replay() {
+    if timeout 60 "$BUILD/$name" "$RESULTS/seeds/$1" $(find tests/fuzz/regressions -name "$1-*.hex" 2>/dev/null); then
+        echo "ok 1 - $1"
+    else
+        echo "not ok 1 - $1"
+    fi
+}
+
+# The units' cmocka and bats write TAP, a line a test.  Of a skipped one cmocka 1.1 says "not ok 1 # SKIP", bats "ok 1 ... # skip".
+lines() {
+    grep -aiE "^$1" "$log" | grep -aciE $2 '# *skip'
+}
+
+run_test >"$log" 2>&1
+status=$?
+skipped=$(lines '(not )?ok ' '')
+passed=$(lines 'ok ' -v)
+failed=$(lines 'not ok ' -v)
+[ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+echo "$passed $failed $skipped" >"$RESULTS/${name//\//.}.count"
+
+{
+    flock 9
+    echo "== $name: $passed passed in $(((${EPOCHREALTIME/./} - began) / 1000)) ms"
+    case $name in
+    cli/*) grep -av '^1\.\.' "$log" ;;
+    */replay/*) [ "$failed" = 0 ] && grep -a ' inputs$' "$log" || tail -30 "$log" ;;
+    *) grep -avE '^(ok|1\.\.|# ok - tests)' "$log" ;;
+    esac
+    [ $status -eq 0 ] || echo "$name: ended with status $status"
+} 9>"$RESULTS/output"
+exit 0
