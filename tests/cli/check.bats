@@ -84,7 +84,6 @@ set_u64() {
 
 # ---- Recordings ----
 
-# bats test_tags=test
 @test "a recording in which all is named: status 0, and it says so" {
     checked 0 many.data
     is '.profile.sound and .profile.samples.jit_unknown == 0 and .profile.samples.jit_named > 100'
@@ -117,6 +116,7 @@ set_u64() {
     is '.profile.file == "perf.data"'
 }
 
+# bats test_tags=test
 @test "as many samples are named and unknown as perf shows after inject" {
     for data in many demo quirk churn; do
         perfjit check --json $data.data >json || [ $? = 3 ]
@@ -417,7 +417,6 @@ loads() {
     perfjit dump --json "$1" | jq -c 'select(.type == "CODE_LOAD") | del(.record, .offset, .quirks)'
 }
 
-# bats test_tags=test
 @test "repair: a sound dump is copied byte for byte" {
     every_record
     repair 0 copy.dump every.dump
@@ -425,6 +424,7 @@ loads() {
     is '.repaired | .header_mended == false and .torn_parts == 0'
 }
 
+# bats test_tags=test
 @test "repair: wherever a dump is cut, the copy is sound and has every function that was whole" {
     every_record
     loads every.dump >all
