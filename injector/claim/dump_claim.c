@@ -2,8 +2,8 @@
 #include "injector/claim/dump_claim.h"
 
 #include "injector/arrays/array.h"
+#include "injector/claim/dump_machine.h"
 #include "injector/claim/dump_probe.h"
-#include "injector/dump/dump_machine.h"
 #include "injector/dump/dump_name.h"
 #include "injector/host/file_owner.h"
 #include "injector/host/live_process.h"

@@ -2,7 +2,7 @@
 #include "injector/claim/given_dump.h"
 
 #include "injector/arrays/array.h"
-#include "injector/dump/dump_machine.h"
+#include "injector/claim/dump_machine.h"
 #include "injector/dump/dump_name.h"
 
 #include <inttypes.h>

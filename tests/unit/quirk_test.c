@@ -1,7 +1,7 @@
 /* The table of quirks, names fit to print, and the machine that a profile knows better. */
 #include "injector/findings/quirk.h"
 
-#include "injector/dump/dump_machine.h"
+#include "injector/claim/dump_machine.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/text/code_name.h"
 #include "tests/unit/dump_builder.h"

@@ -1,5 +1,5 @@
 /* See dump_machine.h. */
-#include "injector/dump/dump_machine.h"
+#include "injector/claim/dump_machine.h"
 
 #include "injector/arrays/array.h"
 #include "injector/perf_data/machine.h"
