@@ -2,7 +2,6 @@
 #include "injector/dump/jit_record.h"
 
 #include "injector/findings/quirk.h"
-#include "injector/lines/line_positions.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #ifndef PERFJIT_JIT_RECORD_H
 #define PERFJIT_JIT_RECORD_H
 
+#include "injector/dump/jit_debug_info2.h"
 #include "injector/dump/jit_inline.h"
 #include "jitdump/byte_cursor.h"
 #include "jitdump/jitdump_format.h"
@@ -50,17 +51,6 @@ struct jit_debug_entry {
     uint64_t addr;
     uint32_t line, discrim;
     const char *name;
-};
-
-/* samply's experimental record, in a layout of its own: see lines/line_positions.h. */
-struct jit_debug_info2 {
-    uint64_t code_addr;
-    uint32_t code_offset_count, source_position_count, string_count;
-    const uint8_t *code_offsets;     /* code_offset_count times 8 bytes */
-    const uint8_t *source_positions; /* source_position_count times 28 bytes */
-    const char *strings;             /* string_count of them, one behind the other */
-    size_t strings_bytes;
-    bool big_endian;
 };
 
 struct jit_unwinding_info {

@@ -3,121 +3,20 @@
 
 #include <stdlib.h>
 
-enum {
-    CODE_OFFSET_BYTES = 8,
-    SOURCE_POSITION_BYTES = 28,
-    UNRESOLVED = -2, /* in an array of inlines */
-};
-
-/* caller_index and file of none; source_position of code that is from nowhere. */
-#define NONE UINT32_MAX
-
-struct position {
-    uint32_t caller, function_name, file, start_line, start_column, line, column;
-};
-
-/* Number INDEX of COUNT elements. */
-static struct byte_cursor element(const uint8_t *elements, uint32_t count, uint32_t index,
-                                  size_t element_bytes, bool big_endian)
-{
-    struct byte_cursor cursor = byte_cursor_over(elements, count * element_bytes, big_endian);
-    cursor_skip(&cursor, index * element_bytes);
-    return cursor;
-}
-
-static struct position position_at(const struct jit_debug_info2 *info, uint32_t index)
-{
-    struct byte_cursor cursor = element(info->source_positions, info->source_position_count, index,
-                                        SOURCE_POSITION_BYTES, info->big_endian);
-    struct position position;
-    position.caller = cursor_u32(&cursor);
-    position.function_name = cursor_u32(&cursor);
-    position.file = cursor_u32(&cursor);
-    position.start_line = cursor_u32(&cursor);
-    position.start_column = cursor_u32(&cursor);
-    position.line = cursor_u32(&cursor);
-    position.column = cursor_u32(&cursor);
-    return position;
-}
-
-static void offset_at(const struct jit_debug_info2 *info, uint32_t index, uint32_t *code_offset,
-                      uint32_t *source_position)
-{
-    struct byte_cursor cursor = element(info->code_offsets, info->code_offset_count, index,
-                                        CODE_OFFSET_BYTES, info->big_endian);
-    *code_offset = cursor_u32(&cursor);
-    *source_position = cursor_u32(&cursor);
-}
-
-/* ---- Reading ---- */
-
-static const char *check_indices(const struct jit_debug_info2 *info)
-{
-    for (uint32_t i = 0; i < info->source_position_count; i++) {
-        struct position position = position_at(info, i);
-        if (position.caller != NONE && position.caller >= info->source_position_count)
-            return "DEBUG_INFO2 names a caller that it does not have";
-        if (position.function_name >= info->string_count ||
-            (position.file != NONE && position.file >= info->string_count))
-            return "DEBUG_INFO2 names a string that it does not have";
-    }
-    for (uint32_t i = 0; i < info->code_offset_count; i++) {
-        uint32_t code_offset, source_position;
-        offset_at(info, i, &code_offset, &source_position);
-        if (source_position != NONE && source_position >= info->source_position_count)
-            return "DEBUG_INFO2 names a source position that it does not have";
-    }
-    return NULL;
-}
-
-static const char *check_strings(const struct jit_debug_info2 *info)
-{
-    struct byte_cursor cursor = byte_cursor_over(info->strings, info->strings_bytes, false);
-    for (uint32_t i = 0; i < info->string_count && !cursor.failed; i++)
-        (void)cursor_cstr(&cursor);
-    return cursor.failed ? "DEBUG_INFO2 has a string without end" : NULL;
-}
-
-const char *jit_debug_info2_read(struct byte_cursor *cursor, struct jit_debug_info2 *info)
-{
-    info->big_endian = cursor->big_endian;
-    info->code_addr = cursor_u64(cursor);
-    uint64_t offsets = cursor_u64(cursor), positions = cursor_u64(cursor);
-    uint64_t strings = cursor_u64(cursor), left = cursor_left(cursor);
-    if (cursor->failed)
-        return "DEBUG_INFO2 is shorter than its fixed part";
-    if (offsets > left / CODE_OFFSET_BYTES || positions > left / SOURCE_POSITION_BYTES ||
-        strings > left ||
-        offsets * CODE_OFFSET_BYTES + positions * SOURCE_POSITION_BYTES + strings > left)
-        return "DEBUG_INFO2 announces more than it can hold";
-    info->code_offset_count = (uint32_t)offsets;
-    info->source_position_count = (uint32_t)positions;
-    info->string_count = (uint32_t)strings;
-    info->code_offsets = cursor_bytes(cursor, (size_t)offsets * CODE_OFFSET_BYTES);
-    info->source_positions = cursor_bytes(cursor, (size_t)positions * SOURCE_POSITION_BYTES);
-    info->strings_bytes = cursor_left(cursor);
-    info->strings = (const char *)cursor_bytes(cursor, info->strings_bytes);
-    return NULL;
-}
-
-const char *jit_debug_info2_check(const struct jit_debug_info2 *info)
-{
-    const char *broken = check_strings(info);
-    return broken ? broken : check_indices(info);
-}
+enum { UNRESOLVED = -2 }; /* in an array of inlines */
 
 /* Fill in how many callers each position has, UINT32_MAX where that is not yet known. */
 static bool count_callers(const struct jit_debug_info2 *info, uint32_t *depths)
 {
     for (uint32_t i = 0; i < info->source_position_count; i++) {
         uint32_t chain[LINE_MAX_DEPTH + 1], length = 0, at = i;
-        while (at != NONE && depths[at] == NONE) {
+        while (at != JIT_POSITION_NONE && depths[at] == JIT_POSITION_NONE) {
             if (length > LINE_MAX_DEPTH)
                 return false;
             chain[length++] = at;
-            at = position_at(info, at).caller;
+            at = jit_source_position_at(info, at).caller;
         }
-        uint32_t depth = at == NONE ? 0 : depths[at] + 1;
+        uint32_t depth = at == JIT_POSITION_NONE ? 0 : depths[at] + 1;
         for (; length; depth++)
             depths[chain[--length]] = depth;
         if (depth > LINE_MAX_DEPTH + 1)
@@ -142,7 +41,7 @@ uint64_t line_positions_reach(const struct jit_debug_info2 *info)
     uint64_t reach = 0;
     for (uint32_t i = 0; i < info->code_offset_count; i++) {
         uint32_t code_offset, source_position;
-        offset_at(info, i, &code_offset, &source_position);
+        jit_code_offset_at(info, i, &code_offset, &source_position);
         reach = code_offset >= reach ? code_offset + UINT64_C(1) : reach;
     }
     return reach;
@@ -186,25 +85,27 @@ static int take_memory(struct taker *taker)
     return 0;
 }
 
-static struct line_text file_of(const struct taker *taker, const struct position *position)
+static struct line_text file_of(const struct taker *taker,
+                                const struct jit_source_position *position)
 {
-    return line_text_of(position->file == NONE ? NULL : taker->texts[position->file]);
+    return line_text_of(position->file == JIT_POSITION_NONE ? NULL : taker->texts[position->file]);
 }
 
-static bool same_call(const struct position *a, const struct position *b)
+static bool same_call(const struct jit_source_position *a, const struct jit_source_position *b)
 {
     return a->caller == b->caller && a->function_name == b->function_name && a->file == b->file &&
            a->start_line == b->start_line && a->start_column == b->start_column;
 }
 
-static size_t find_slot(const struct taker *taker, const struct position *position)
+static size_t find_slot(const struct taker *taker, const struct jit_source_position *position)
 {
     uint64_t hash = ((uint64_t)position->caller << 32) + position->function_name;
     hash = (hash ^ ((uint64_t)position->start_line << 20) ^ position->start_column) *
            UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = taker->slot_count - 1, slot = (size_t)(hash >> 32) & mask;
     for (; taker->slots[slot]; slot = (slot + 1) & mask) {
-        struct position other = position_at(taker->info, taker->positions[taker->slots[slot] - 1]);
+        struct jit_source_position other =
+            jit_source_position_at(taker->info, taker->positions[taker->slots[slot] - 1]);
         if (same_call(position, &other))
             break;
     }
@@ -212,12 +113,12 @@ static size_t find_slot(const struct taker *taker, const struct position *positi
 }
 
 /* The inline of POSITION, number INDEX, whose caller's inline is known. */
-static int resolve(struct taker *taker, uint32_t index, const struct position *position)
+static int resolve(struct taker *taker, uint32_t index, const struct jit_source_position *position)
 {
     struct line_table *table = taker->table;
     size_t slot = find_slot(taker, position);
     if (!taker->slots[slot]) {
-        struct position caller = position_at(taker->info, position->caller);
+        struct jit_source_position caller = jit_source_position_at(taker->info, position->caller);
         int32_t parent = taker->inlines[position->caller];
         if (parent == UNRESOLVED)
             parent = LINE_NOT_INLINED;
@@ -245,14 +146,15 @@ static int resolve(struct taker *taker, uint32_t index, const struct position *p
 static int resolve_chain(struct taker *taker, uint32_t index)
 {
     uint32_t chain[LINE_MAX_DEPTH + 2], length = 0;
-    while (index != NONE && taker->inlines[index] == UNRESOLVED && length < LINE_MAX_DEPTH + 2) {
+    while (index != JIT_POSITION_NONE && taker->inlines[index] == UNRESOLVED &&
+           length < LINE_MAX_DEPTH + 2) {
         chain[length++] = index;
-        index = position_at(taker->info, index).caller;
+        index = jit_source_position_at(taker->info, index).caller;
     }
     while (length) {
         index = chain[--length];
-        struct position position = position_at(taker->info, index);
-        if (position.caller == NONE)
+        struct jit_source_position position = jit_source_position_at(taker->info, index);
+        if (position.caller == JIT_POSITION_NONE)
             taker->inlines[index] = LINE_NOT_INLINED;
         else if (resolve(taker, index, &position))
             return -1;
@@ -264,8 +166,8 @@ static int take_offset(struct taker *taker, uint32_t code_offset, uint32_t sourc
 {
     struct line_row row = {.offset = code_offset};
     struct line_span span = {code_offset, LINE_NOT_INLINED};
-    if (source_position != NONE) {
-        struct position position = position_at(taker->info, source_position);
+    if (source_position != JIT_POSITION_NONE) {
+        struct jit_source_position position = jit_source_position_at(taker->info, source_position);
         if (resolve_chain(taker, source_position))
             return -1;
         row.file = file_of(taker, &position);
@@ -283,7 +185,7 @@ int line_positions_take(const struct jit_debug_info2 *info, uint64_t size, struc
         return -1;
     for (uint32_t i = 0; i < info->code_offset_count; i++) {
         uint32_t code_offset, source_position;
-        offset_at(info, i, &code_offset, &source_position);
+        jit_code_offset_at(info, i, &code_offset, &source_position);
         if (code_offset < size && take_offset(&taker, code_offset, source_position))
             return -1;
     }

@@ -1,34 +1,10 @@
-/* samply's record of lines and inlined calls, 827346260 ("TMP1" in a little-endian file)
- * CODE_DEBUG_INFO2.
- *
- *     16 u64 code_addr
- *     24 u64 code_offset_count
- *     32 u64 source_position_count
- *     40 u64 string_count
- *     48     code_offsets      each u32 code_offset, u32 source_position of the code from there on
- *            source_positions  each i32 caller_index, u32 function_name, i32 file,
- *                              u32 function_start_line, u32 function_start_column, u32 line, u32
- *                              column
- *            strings           string_count of them, NUL-terminated
- *
- * caller_index is the position of the call through which the function of this position was inlined,
- * or -1: this is the function itself.  function_name and file are numbers of strings; file -1: not
- * known.
- *
- * Valid if the counts fit in the record, each string ends, and each index is in range.  The id is
- * samply's experiment (branch support-inlines, March 2026; WebKit PR 61093 writes it).
- */
+/* The lines and inlined calls that samply's record (jit_debug_info2.h) tells, as a line_table has
+ * them. */
 #ifndef PERFJIT_LINE_POSITIONS_H
 #define PERFJIT_LINE_POSITIONS_H
 
-#include "injector/dump/jit_record.h"
+#include "injector/dump/jit_debug_info2.h"
 #include "injector/lines/line_table.h"
-#include "jitdump/byte_cursor.h"
-
-/* Read the record behind its prefix.  Returns what contradicts itself, or NULL.  Strings and
- * indices are checked on their own: it takes time that grows with the record. */
-const char *jit_debug_info2_read(struct byte_cursor *cursor, struct jit_debug_info2 *info);
-const char *jit_debug_info2_check(const struct jit_debug_info2 *info);
 
 /* Whether each position's callers come to an end within LINE_MAX_DEPTH calls; *SOUND receives the
  * answer.  TABLE lends its scratch.  Returns 0, or -1 without memory. */
