@@ -402,7 +402,7 @@ static int read_records(struct log_reader *reader)
             tell_end(reader, &record, end);
         else if (add_record(reader, &record))
             return -1;
-        if (walk.number == RECORDS_TO_JUDGE_BY)
+        if (walk.reader.number == RECORDS_TO_JUDGE_BY)
             expect_rest(reader, walk.offset);
         progress_step(progress, record.id == JIT_CODE_LOAD, record.extent);
     }

@@ -79,20 +79,6 @@ static int map_dump(struct jit_dump *dump, int fd, struct stat *status, struct c
     return 0;
 }
 
-static struct jit_header get_header(struct byte_cursor *cursor)
-{
-    struct jit_header header = {.big_endian = cursor->big_endian};
-    cursor_skip(cursor, 4); /* the magic */
-    header.version = cursor_u32(cursor);
-    header.total_size = cursor_u32(cursor);
-    header.elf_mach = cursor_u32(cursor);
-    cursor_skip(cursor, 4);
-    header.pid = cursor_u32(cursor);
-    header.timestamp = cursor_u64(cursor);
-    header.flags = cursor_u64(cursor);
-    return header;
-}
-
 static void take_header(struct jit_dump *dump, const struct jit_header *header)
 {
     dump->big_endian = header->big_endian;
@@ -108,13 +94,13 @@ static void take_header(struct jit_dump *dump, const struct jit_header *header)
 static bool sound_record_at(const struct jit_dump *dump, uint64_t offset)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
-    return jit_record_is_sound(&walk, offset);
+    return jit_record_is_sound(&walk.reader, offset);
 }
 
 static bool record_follows_header(const struct jit_dump *dump)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
-    return jit_record_follows(&walk, walk.offset);
+    return jit_record_follows(&walk.reader, walk.offset);
 }
 
 /* QUIRK_HEADER_SIZE: behind total_size, unless a record is found at 40 and none there. */
@@ -167,7 +153,7 @@ static int read_header(struct jit_dump *dump, struct cause cause)
     if (magic != JITDUMP_MAGIC && magic != JITDUMP_MAGIC_SWAPPED)
         return refuse(cause, "not a jitdump file: it begins with 0x%08" PRIx32, magic);
     cursor = byte_cursor_over(dump->data, dump->size, magic == JITDUMP_MAGIC_SWAPPED);
-    const struct jit_header header = get_header(&cursor);
+    const struct jit_header header = jit_header_read(&cursor);
     take_header(dump, &header);
     place_records(dump);
     if (dump->header_bytes < JITHEADER_BYTES || dump->header_bytes > dump->size)
@@ -216,170 +202,10 @@ void jit_dump_close(struct jit_dump *dump)
 
 struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump)
 {
-    return (struct jit_dump_walk){.dump = dump,
-                                  .big_endian = dump->big_endian,
-                                  .offset = dump->header_bytes,
-                                  .pid = dump->pid};
-}
-
-/* The magic of a header, in either byte order, stands at OFFSET. */
-static bool header_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
-{
-    const struct jit_dump *dump = walk->dump;
-    size_t left = dump->size - (size_t)offset;
-    bool swapped = record->id == JITDUMP_MAGIC_SWAPPED;
-    struct byte_cursor cursor =
-        byte_cursor_over(dump->data + offset, left, walk->big_endian != swapped);
-    struct jit_header header = get_header(&cursor);
-    *record = (struct jit_record){.id = JIT_HEADER,
-                                  .total_size = header.total_size,
-                                  .extent = header.total_size,
-                                  .timestamp = header.timestamp,
-                                  .offset = offset,
-                                  .number = walk->number,
-                                  .header = header};
-    return !cursor.failed && header.version <= 2 && header.total_size >= JITHEADER_BYTES &&
-           header.total_size <= left;
-}
-
-bool jit_record_outline_at(const struct jit_dump_walk *walk, uint64_t offset,
-                           struct jit_record *record)
-{
-    const struct jit_dump *dump = walk->dump;
-    size_t left = dump->size - (size_t)offset;
-    struct byte_cursor cursor = byte_cursor_over(dump->data + offset, left, walk->big_endian);
-    record->id = cursor_u32(&cursor);
-    if (record->id == JITDUMP_MAGIC || record->id == JITDUMP_MAGIC_SWAPPED)
-        return header_at(walk, offset, record);
-    record->total_size = cursor_u32(&cursor);
-    record->timestamp = cursor_u64(&cursor);
-    record->offset = offset;
-    record->number = walk->number;
-    record->extent = record->total_size;
-    record->quirks = 0;
-    record->broken = NULL;
-    if (cursor.failed || record->total_size < JR_PREFIX_BYTES || record->total_size > left)
-        return false;
-    cursor.size = record->total_size;
-    record->broken = jit_record_read_fields(&cursor, record);
-    return true;
-}
-
-bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record)
-{
-    if (!jit_record_outline_at(walk, offset, record))
-        return false;
-    if (record->id != JIT_HEADER && !record->broken)
-        record->broken = jit_record_check(record);
-    return true;
-}
-
-/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if they end with
- * the file, or if no record follows it, but one follows them. */
-static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
-{
-    const struct jit_dump *dump = walk->dump;
-    uint64_t end = record->offset + record->total_size;
-    if (record->id != JIT_CODE_LOAD || record->broken || record->load.code ||
-        record->load.code_size > dump->size - end)
-        return;
-    bool last = record->load.code_size == dump->size - end;
-    if (!last &&
-        (jit_record_follows(walk, end) || !jit_record_follows(walk, end + record->load.code_size)))
-        return;
-    record->load.code = dump->data + end;
-    record->extent += record->load.code_size;
-    record->quirks &= ~quirk_bit(QUIRK_CODE_ABSENT);
-    record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
-}
-
-/* What tells later records from noise. */
-static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
-{
-    walk->number++;
-    if (record->id == JIT_HEADER)
-        walk->big_endian = record->header.big_endian;
-    if (record->broken || record->id == JIT_HEADER || record->id == JIT_FILLER)
-        return;
-    walk->time = record->timestamp;
-    if (record->id == JIT_CODE_LOAD)
-        walk->pid = record->load.pid;
-}
-
-static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record *record,
-                                   uint64_t next)
-{
-    record->extent = next - walk->offset;
-    walk->offset = next;
-    return JIT_DUMP_TORN;
-}
-
-/* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it,
- * still says what is at its addresses. */
-static bool keep_name(struct jit_record *record, const uint8_t *next)
-{
-    const struct jit_load *load = &record->load;
-    if (record->id != JIT_CODE_LOAD || record->broken || load->name_bytes == 0 ||
-        record->quirks & quirk_bit(QUIRK_NAME_OPEN) ||
-        (const uint8_t *)load->name + load->name_bytes >= next)
-        return false;
-    record->load.code = NULL;
-    record->quirks = quirk_bit(QUIRK_RECORD_TORN);
-    return true;
-}
-
-/* As jit_record_at, at the walk's offset; mostly it has been read as what follows the record
- * before. */
-static bool read_next(const struct jit_dump_walk *walk, struct jit_record *record)
-{
-    if (!walk->has_ahead || walk->ahead_offset != walk->offset ||
-        walk->ahead_big_endian != walk->big_endian)
-        return jit_record_at(walk, walk->offset, record);
-    *record = walk->ahead;
-    record->number = walk->number;
-    return true;
-}
-
-/* What is behind the record ahead comes from memory while the one in front is looked at.  Behind
- * the file's end nothing comes, and no harm is done. */
-static void fetch_behind(const struct jit_dump_walk *walk)
-{
-    enum { LINE_BYTES = 64, LINES = 3 }; /* mostly a LOAD with its name */
-    uintptr_t at = (uintptr_t)walk->dump->data + walk->ahead_offset + walk->ahead.total_size;
-    for (uintptr_t line = 0; line < LINES; line++)
-        __builtin_prefetch((const void *)(at + line * LINE_BYTES));
-}
-
-static bool look_ahead(struct jit_dump_walk *walk, uint64_t offset)
-{
-    walk->ahead_offset = offset;
-    walk->ahead_big_endian = walk->big_endian;
-    bool follows = jit_record_following(walk, offset, &walk->ahead, &walk->has_ahead);
-    if (walk->has_ahead)
-        fetch_behind(walk);
-    return follows;
-}
-
-enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
-{
-    const struct jit_dump *dump = walk->dump;
-    size_t left = dump->size - (size_t)walk->offset;
-    uint64_t next;
-    if (left == 0)
-        return JIT_DUMP_WHOLE;
-    if (!read_next(walk, record)) {
-        if (jit_dump_unused_from(walk, walk->offset))
-            return JIT_DUMP_WHOLE;
-        return torn_record_end(walk, &next) ? step_over(walk, record, next) : JIT_DUMP_CUT;
-    }
-    take_code_behind(walk, record);
-    if (!look_ahead(walk, walk->offset + record->extent) &&
-        torn_record_inside(walk, record->extent, &next)) {
-        if (!keep_name(record, dump->data + next))
-            return step_over(walk, record, next);
-        record->extent = next - walk->offset;
-    }
-    walk->offset += record->extent;
-    remember(walk, record);
-    return JIT_DUMP_MORE;
+    return (struct jit_dump_walk){.reader = {.data = dump->data,
+                                             .size = dump->size,
+                                             .used_bytes = dump->used_bytes,
+                                             .big_endian = dump->big_endian,
+                                             .pid = dump->pid},
+                                  .offset = dump->header_bytes};
 }

@@ -1,4 +1,4 @@
-/* A jitdump file, opened for reading, and its records one after another.
+/* A jitdump file, opened for reading.
  *
  * The file is mapped; names, code and tables are views into the mapping and live until
  * jit_dump_close. The format, byte by byte, stands in jitdump/jitdump_format.h; what producers make
@@ -7,7 +7,7 @@
 #ifndef PERFJIT_JIT_DUMP_H
 #define PERFJIT_JIT_DUMP_H
 
-#include "injector/dump/jit_record.h"
+#include "injector/dump/dump_walk.h"
 #include "injector/findings/findings.h"
 
 #include <stdbool.h>
@@ -39,28 +39,6 @@ struct jit_dump {
     bool mapped;         /* by jit_dump_open */
 };
 
-struct jit_dump_walk {
-    const struct jit_dump *dump;
-    bool big_endian;
-    uint64_t offset; /* of the next record */
-    uint64_t number;
-    uint64_t time; /* of the last sound record; 0: there was none yet */
-    uint32_t pid;  /* of the last LOAD, or of the header */
-    /* What was read at AHEAD_OFFSET, in its byte order, to see whether a record follows: not to be
-     * read twice. */
-    struct jit_record ahead;
-    uint64_t ahead_offset;
-    bool has_ahead, ahead_big_endian;
-};
-
-/* How a walk ended. */
-enum jit_dump_end {
-    JIT_DUMP_MORE,  /* it has not: *RECORD is the next record */
-    JIT_DUMP_TORN,  /* it has not, but there are no records in the *RECORD's extent */
-    JIT_DUMP_WHOLE, /* after the last record, with nothing behind it but room never used */
-    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one */
-};
-
 /* Open, map and check the header of the regular file PATH, which must outlive DUMP.  Returns 0, or
  * -1 with the cause in CAUSE.  Release with jit_dump_close in either case. */
 int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t cause_bytes);
@@ -72,19 +50,7 @@ int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, 
 
 void jit_dump_close(struct jit_dump *dump);
 
+/* Go through its records: jit_dump_next. */
 struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump);
-
-/* Read what stands at OFFSET, whatever its id, without a look at what follows.  Returns false if
- * its prefix can't be one or it does not fit in the file. */
-bool jit_record_at(const struct jit_dump_walk *walk, uint64_t offset, struct jit_record *record);
-
-/* The same, but for jit_record_check: in a time that does not grow with the record, for places that
- * may be one of many. */
-bool jit_record_outline_at(const struct jit_dump_walk *walk, uint64_t offset,
-                           struct jit_record *record);
-
-/* The next record, whatever its id.  A record that is broken inside is still returned.  Behind a
- * tear, the walk goes on at the next place where records follow one another (torn_record.h). */
-enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);
 
 #endif

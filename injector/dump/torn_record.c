@@ -1,8 +1,6 @@
 /* See torn_record.h. */
 #include "injector/dump/torn_record.h"
 
-#include "jitdump/byte_cursor.h"
-
 enum {
     CHAIN_RECORDS = 8,     /* so many are a chain wherever they end */
     MIN_CHAIN_RECORDS = 2, /* fewer are chance */
@@ -13,9 +11,9 @@ enum {
 /* 52 days in ns: JITs compile late, but chance hits one value in 2000. */
 #define NEAR_NS (UINT64_C(1) << 52)
 
-static bool is_near(const struct jit_dump_walk *walk, const struct jit_record *record)
+static bool is_near(const struct record_reader *reader, const struct jit_record *record)
 {
-    uint64_t a = walk->time, b = record->timestamp;
+    uint64_t a = reader->time, b = record->timestamp;
     return a == 0 || record->id == JIT_FILLER || record->id == JIT_HEADER ||
            (a < b ? b - a : a - b) < NEAR_NS;
 }
@@ -28,73 +26,73 @@ static bool has_wide_gap(const struct jit_record *record)
            load->code - (const uint8_t *)load->name > (ptrdiff_t)load->name_bytes + MAX_GAP_BYTES;
 }
 
-static bool is_sound(const struct jit_dump_walk *walk, const struct jit_record *record)
+static bool is_sound(const struct record_reader *reader, const struct jit_record *record)
 {
-    return !record->broken && jit_record_name(record->id) && is_near(walk, record) &&
+    return !record->broken && jit_record_name(record->id) && is_near(reader, record) &&
            !has_wide_gap(record);
 }
 
-bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset)
+bool jit_record_is_sound(const struct record_reader *reader, uint64_t offset)
 {
     struct jit_record record;
-    return offset < walk->dump->size && jit_record_at(walk, offset, &record) &&
-           is_sound(walk, &record);
+    return offset < reader->size && jit_record_at(reader, offset, &record) &&
+           is_sound(reader, &record);
 }
 
-bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset)
+bool jit_dump_unused_from(const struct record_reader *reader, uint64_t offset)
 {
-    return offset >= walk->dump->used_bytes;
+    return offset >= reader->used_bytes;
 }
 
 /* As jit_record_following; READ is jit_record_at or jit_record_outline_at. */
-static bool follows(const struct jit_dump_walk *walk, uint64_t offset,
-                    bool (*read)(const struct jit_dump_walk *, uint64_t, struct jit_record *),
+static bool follows(const struct record_reader *reader, uint64_t offset,
+                    bool (*read)(const struct record_reader *, uint64_t, struct jit_record *),
                     struct jit_record *next, bool *is_read)
 {
     struct jit_record later, *record = next;
     *is_read = false;
     for (int i = 0; i < UNKNOWN_RECORDS; i++, record = &later) {
-        if (offset > walk->dump->size)
+        if (offset > reader->size)
             return false;
-        if (jit_dump_unused_from(walk, offset))
+        if (jit_dump_unused_from(reader, offset))
             return true;
-        if (!read(walk, offset, record))
+        if (!read(reader, offset, record))
             return false;
         *is_read = true;
         if (jit_record_name(record->id))
-            return is_sound(walk, record);
+            return is_sound(reader, record);
         offset += record->total_size;
     }
     return true;
 }
 
-bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset)
+bool jit_record_follows(const struct record_reader *reader, uint64_t offset)
 {
     struct jit_record next;
     bool is_read;
-    return follows(walk, offset, jit_record_outline_at, &next, &is_read);
+    return follows(reader, offset, jit_record_outline_at, &next, &is_read);
 }
 
-bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
+bool jit_record_following(const struct record_reader *reader, uint64_t offset,
                           struct jit_record *next, bool *is_read)
 {
-    return follows(walk, offset, jit_record_at, next, is_read);
+    return follows(reader, offset, jit_record_at, next, is_read);
 }
 
 /* Whether a chain begins at OFFSET that leads behind PAST.  A LOAD of another pid than the last
  * one's is not believed to begin one on its own word. */
-static bool chain_at(const struct jit_dump_walk *walk, uint64_t offset, uint64_t past)
+static bool chain_at(const struct record_reader *reader, uint64_t offset, uint64_t past)
 {
     struct jit_record record;
     size_t needed = MIN_CHAIN_RECORDS;
     for (size_t count = 0; count < CHAIN_RECORDS; count++) {
-        if (jit_dump_unused_from(walk, offset))
+        if (jit_dump_unused_from(reader, offset))
             return count > 0;
         if (offset > past && count >= needed)
             return true;
-        if (!jit_record_outline_at(walk, offset, &record) || !is_sound(walk, &record))
+        if (!jit_record_outline_at(reader, offset, &record) || !is_sound(reader, &record))
             return false;
-        if (record.id == JIT_CODE_LOAD && record.load.pid != walk->pid)
+        if (record.id == JIT_CODE_LOAD && record.load.pid != reader->pid)
             needed = MIN_CHAIN_RECORDS + 1;
         offset += record.extent;
     }
@@ -102,11 +100,10 @@ static bool chain_at(const struct jit_dump_walk *walk, uint64_t offset, uint64_t
 }
 
 /* The ids that a chain can begin with, in the file's byte order. */
-static bool may_begin(const struct jit_dump_walk *walk, uint64_t offset)
+static bool may_begin(const struct record_reader *reader, uint64_t offset)
 {
-    const struct jit_dump *dump = walk->dump;
     struct byte_cursor cursor =
-        byte_cursor_over(dump->data + offset, dump->size - (size_t)offset, walk->big_endian);
+        byte_cursor_over(reader->data + offset, reader->size - (size_t)offset, reader->big_endian);
     uint32_t id = cursor_u32(&cursor), total_size = cursor_u32(&cursor);
     if (cursor.failed)
         return false;
@@ -114,22 +111,23 @@ static bool may_begin(const struct jit_dump_walk *walk, uint64_t offset)
            (total_size >= JR_PREFIX_BYTES && jit_record_name(id));
 }
 
-static bool find_chain(const struct jit_dump_walk *walk, uint64_t from, uint64_t to, uint64_t past,
-                       uint64_t *next)
+static bool find_chain(const struct record_reader *reader, uint64_t from, uint64_t to,
+                       uint64_t past, uint64_t *next)
 {
     for (*next = from; *next < to; ++*next)
-        if (may_begin(walk, *next) && chain_at(walk, *next, past))
+        if (may_begin(reader, *next) && chain_at(reader, *next, past))
             return true;
     return false;
 }
 
-bool torn_record_end(const struct jit_dump_walk *walk, uint64_t *next)
+bool torn_record_end(const struct record_reader *reader, uint64_t offset, uint64_t *next)
 {
-    return find_chain(walk, walk->offset + 1, walk->dump->size, 0, next);
+    return find_chain(reader, offset + 1, reader->size, 0, next);
 }
 
-bool torn_record_inside(const struct jit_dump_walk *walk, uint64_t extent, uint64_t *next)
+bool torn_record_inside(const struct record_reader *reader, uint64_t offset, uint64_t extent,
+                        uint64_t *next)
 {
-    uint64_t end = walk->offset + extent;
-    return find_chain(walk, walk->offset + 1, end, end, next);
+    uint64_t end = offset + extent;
+    return find_chain(reader, offset + 1, end, end, next);
 }

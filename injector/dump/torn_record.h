@@ -14,31 +14,32 @@
 #ifndef PERFJIT_TORN_RECORD_H
 #define PERFJIT_TORN_RECORD_H
 
-#include "injector/dump/jit_dump.h"
+#include "injector/dump/record_reader.h"
 
 /* Whether a sound record of known id, or a header, stands at OFFSET. */
-bool jit_record_is_sound(const struct jit_dump_walk *walk, uint64_t offset);
+bool jit_record_is_sound(const struct record_reader *reader, uint64_t offset);
 
 /* Whether what stands at OFFSET shows that the record before it is whole: a sound record, one of
  * unknown id before such a one, the end of the file, or room that was never used.  (A record that
  * is cut by the end shows nothing.) */
-bool jit_record_follows(const struct jit_dump_walk *walk, uint64_t offset);
+bool jit_record_follows(const struct record_reader *reader, uint64_t offset);
 
 /* The same; and if *IS_READ, *NEXT is what stands at OFFSET, as jit_record_at reads it. */
-bool jit_record_following(const struct jit_dump_walk *walk, uint64_t offset,
+bool jit_record_following(const struct record_reader *reader, uint64_t offset,
                           struct jit_record *next, bool *is_read);
 
 /* Whether nothing but zeros stands at OFFSET and behind it: a writer that maps its file leaves them
  * when it is killed. */
-bool jit_dump_unused_from(const struct jit_dump_walk *walk, uint64_t offset);
+bool jit_dump_unused_from(const struct record_reader *reader, uint64_t offset);
 
-/* The walk stands where no record can be.  Set *NEXT to where the next chain begins; returns false
- * if none does. */
-bool torn_record_end(const struct jit_dump_walk *walk, uint64_t *next);
+/* At OFFSET no record can be.  Set *NEXT to where the next chain begins; returns false if none
+ * does. */
+bool torn_record_end(const struct record_reader *reader, uint64_t offset, uint64_t *next);
 
-/* The walk stands at a record of EXTENT bytes that none follows.  Set *NEXT to where a chain
+/* At OFFSET stands a record of EXTENT bytes that none follows.  Set *NEXT to where a chain
  * begins inside it that leads out of it; returns false if none does: then the record itself may
  * be sound. */
-bool torn_record_inside(const struct jit_dump_walk *walk, uint64_t extent, uint64_t *next);
+bool torn_record_inside(const struct record_reader *reader, uint64_t offset, uint64_t extent,
+                        uint64_t *next);
 
 #endif

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                 !jit_dump_view(&dump, "fuzz.dump", data, dump_bytes, cause, sizeof cause),
             "the dump can be read");
     struct jit_dump_walk walk = jit_dump_begin(&dump);
-    promise(jit_record_at(&walk, JITHEADER_BYTES, &record), "the record is there");
+    promise(jit_record_at(&walk.reader, JITHEADER_BYTES, &record), "the record is there");
     if (!record.broken)
         read_all(&record.inline_info);
     jit_dump_close(&dump);

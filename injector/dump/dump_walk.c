@@ -1,0 +1,116 @@
+/* See dump_walk.h. */
+#include "injector/dump/dump_walk.h"
+
+#include "injector/dump/torn_record.h"
+#include "injector/findings/quirk.h"
+
+/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if they end with
+ * the file, or if no record follows it, but one follows them. */
+static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
+{
+    const struct record_reader *reader = &walk->reader;
+    uint64_t end = record->offset + record->total_size;
+    if (record->id != JIT_CODE_LOAD || record->broken || record->load.code ||
+        record->load.code_size > reader->size - end)
+        return;
+    bool last = record->load.code_size == reader->size - end;
+    if (!last && (jit_record_follows(reader, end) ||
+                  !jit_record_follows(reader, end + record->load.code_size)))
+        return;
+    record->load.code = reader->data + end;
+    record->extent += record->load.code_size;
+    record->quirks &= ~quirk_bit(QUIRK_CODE_ABSENT);
+    record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
+}
+
+/* What tells later records from noise. */
+static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
+{
+    walk->reader.number++;
+    if (record->id == JIT_HEADER)
+        walk->reader.big_endian = record->header.big_endian;
+    if (record->broken || record->id == JIT_HEADER || record->id == JIT_FILLER)
+        return;
+    walk->reader.time = record->timestamp;
+    if (record->id == JIT_CODE_LOAD)
+        walk->reader.pid = record->load.pid;
+}
+
+static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record *record,
+                                   uint64_t next)
+{
+    record->extent = next - walk->offset;
+    walk->offset = next;
+    return JIT_DUMP_TORN;
+}
+
+/* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it,
+ * still says what is at its addresses. */
+static bool keep_name(struct jit_record *record, const uint8_t *next)
+{
+    const struct jit_load *load = &record->load;
+    if (record->id != JIT_CODE_LOAD || record->broken || load->name_bytes == 0 ||
+        record->quirks & quirk_bit(QUIRK_NAME_OPEN) ||
+        (const uint8_t *)load->name + load->name_bytes >= next)
+        return false;
+    record->load.code = NULL;
+    record->quirks = quirk_bit(QUIRK_RECORD_TORN);
+    return true;
+}
+
+/* As jit_record_at, at the walk's offset; mostly it has been read as what follows the record
+ * before. */
+static bool read_next(const struct jit_dump_walk *walk, struct jit_record *record)
+{
+    if (!walk->has_ahead || walk->ahead_offset != walk->offset ||
+        walk->ahead_big_endian != walk->reader.big_endian)
+        return jit_record_at(&walk->reader, walk->offset, record);
+    *record = walk->ahead;
+    record->number = walk->reader.number;
+    return true;
+}
+
+/* What is behind the record ahead comes from memory while the one in front is looked at.  Behind
+ * the file's end nothing comes, and no harm is done. */
+static void fetch_behind(const struct jit_dump_walk *walk)
+{
+    enum { LINE_BYTES = 64, LINES = 3 }; /* mostly a LOAD with its name */
+    uintptr_t at = (uintptr_t)walk->reader.data + walk->ahead_offset + walk->ahead.total_size;
+    for (uintptr_t line = 0; line < LINES; line++)
+        __builtin_prefetch((const void *)(at + line * LINE_BYTES));
+}
+
+static bool look_ahead(struct jit_dump_walk *walk, uint64_t offset)
+{
+    walk->ahead_offset = offset;
+    walk->ahead_big_endian = walk->reader.big_endian;
+    bool follows = jit_record_following(&walk->reader, offset, &walk->ahead, &walk->has_ahead);
+    if (walk->has_ahead)
+        fetch_behind(walk);
+    return follows;
+}
+
+enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
+{
+    const struct record_reader *reader = &walk->reader;
+    size_t left = reader->size - (size_t)walk->offset;
+    uint64_t next;
+    if (left == 0)
+        return JIT_DUMP_WHOLE;
+    if (!read_next(walk, record)) {
+        if (jit_dump_unused_from(reader, walk->offset))
+            return JIT_DUMP_WHOLE;
+        return torn_record_end(reader, walk->offset, &next) ? step_over(walk, record, next)
+                                                            : JIT_DUMP_CUT;
+    }
+    take_code_behind(walk, record);
+    if (!look_ahead(walk, walk->offset + record->extent) &&
+        torn_record_inside(reader, walk->offset, record->extent, &next)) {
+        if (!keep_name(record, reader->data + next))
+            return step_over(walk, record, next);
+        record->extent = next - walk->offset;
+    }
+    walk->offset += record->extent;
+    remember(walk, record);
+    return JIT_DUMP_MORE;
+}
