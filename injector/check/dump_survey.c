@@ -2,7 +2,7 @@
 #include "injector/check/dump_survey.h"
 
 #include "injector/arrays/address_map.h"
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 #include "injector/timeline/timeline.h"
 
 #include <stdlib.h>

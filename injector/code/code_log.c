@@ -4,7 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/code/unwind_info.h"
 #include "injector/dump/dump_ahead.h"
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 #include "injector/text/code_name.h"
 
 #include <inttypes.h>
@@ -316,7 +316,7 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
     case JIT_CODE_DEBUG_INFO2:
-        return reader->log->no_lines ? 0 : line_info_keep(reader->log, record);
+        return reader->log->no_lines ? 0 : line_record_keep(reader->log, record);
     default:
         if (!jit_record_name(record->id))
             finding(reader->findings, FINDING_RECORD_UNKNOWN,
@@ -428,7 +428,7 @@ int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dum
     int result = read_records(&reader);
     dump_ahead_end(&ahead);
     if (result || unwind_info_assign(log, dump, findings) ||
-        line_info_assign(log, dump, first_function, findings))
+        line_records_assign(log, dump, first_function, findings))
         return failure(findings, "out of memory");
     return 0;
 }

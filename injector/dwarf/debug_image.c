@@ -1,7 +1,7 @@
 /* See debug_image.h. */
 #include "injector/dwarf/debug_image.h"
 
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include "injector/lines/line_table.h"
 
 #include "injector/arrays/array.h"
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 #include "injector/lines/line_positions.h"
 
 #include <stdlib.h>
@@ -91,14 +91,14 @@ static int take_entries(struct line_table *table, const struct code_lines *lines
     struct line_entry entry;
     struct line_text before = {NULL, 0}, file = {NULL, 0};
     struct row_cut cut = {.size = size, .front_at = INT64_MIN};
-    entries.overwritten = lines->scripts;
+    entries.overwritten = lines->files;
     entries.low = lines->low;
     entries.high = lines->high;
     while (line_entry_next(&entries, &entry)) {
         if (entry.name.text != before.text) {
             before = file = entry.name;
-            if (lines->scripts && line_name_is_overwritten(file))
-                file = line_scripts_find(lines->scripts, file, lines->name);
+            if (lines->files && line_name_is_overwritten(file))
+                file = named_files_restore(lines->files, file, lines->name);
         }
         struct line_row row = {0, file.text ? entry.line : 0, entry.discrim, file};
         if (take_row(table, &cut, row, (int64_t)(entry.addr - lines->origin)))

@@ -10,7 +10,7 @@
  */
 #include "injector/check/dump_survey.h"
 #include "injector/dwarf/debug_image.h"
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 #include "jitdump/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 

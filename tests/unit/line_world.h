@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_LINE_WORLD_H
 #define PERFJIT_TEST_LINE_WORLD_H
 
-#include "injector/lines/line_info.h"
+#include "injector/code/line_assignment.h"
 #include "injector/lines/line_table.h"
 #include "tests/unit/line_builder.h"
 

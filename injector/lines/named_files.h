@@ -3,33 +3,33 @@
  * For names in line entries that were overwritten in part (line_entry.h): length and end tell which
  * file it was.
  */
-#ifndef PERFJIT_LINE_SCRIPTS_H
-#define PERFJIT_LINE_SCRIPTS_H
+#ifndef PERFJIT_NAMED_FILES_H
+#define PERFJIT_NAMED_FILES_H
 
 #include "injector/lines/line_text.h"
 
 #include <stddef.h>
 
-struct line_scripts {
+struct named_files {
     struct line_text
         *items; /* by length, then by what stands behind the first 16 bytes, then by those */
     size_t count, capacity;
     bool ready; /* sorted, each once */
 };
 
-/* Add the files that NAME, which must outlive SCRIPTS, may name.  Returns 0, or -1 without
+/* Add the files that NAME, which must outlive FILES, may name.  Returns 0, or -1 without
  * memory. */
-int line_scripts_add(struct line_scripts *scripts, const char *name);
+int named_files_add(struct named_files *files, const char *name);
 
 /* Sort what was added. */
-void line_scripts_close(struct line_scripts *scripts);
+void named_files_close(struct named_files *files);
 
 /* The file whose name was NAME before it was overwritten.  OWN is the name of the function that it
  * was found with: its file goes first.  Of a file that nothing names, or of several that it could
  * be, the end is left, or "?". */
-struct line_text line_scripts_find(const struct line_scripts *scripts, struct line_text name,
+struct line_text named_files_restore(const struct named_files *files, struct line_text name,
                                    const char *own);
 
-void line_scripts_free(struct line_scripts *scripts);
+void named_files_free(struct named_files *files);
 
 #endif

@@ -9,13 +9,13 @@
  * batch and then all loads.  A record that names an address where nothing was ever loaded goes to
  * the next load, if its lines lie there.
  */
-#ifndef PERFJIT_LINE_INFO_H
-#define PERFJIT_LINE_INFO_H
+#ifndef PERFJIT_LINE_ASSIGNMENT_H
+#define PERFJIT_LINE_ASSIGNMENT_H
 
 #include "injector/code/code_log.h"
 #include "injector/lines/line_bias.h"
 #include "injector/lines/line_entry.h"
-#include "injector/lines/line_scripts.h"
+#include "injector/lines/named_files.h"
 
 /* The records about one function, checked.  Views into the dump. */
 struct code_lines {
@@ -26,7 +26,7 @@ struct code_lines {
     uint64_t low, high;        /* where the entries' addresses lie, if names were overwritten */
     struct line_extent extent; /* of the entries, from the function's first byte */
     const char *name;          /* of the function */
-    const struct line_scripts *scripts; /* if names of the entries were overwritten, else NULL */
+    const struct named_files *files; /* if names of the entries were overwritten, else NULL */
     bool big_endian;
 };
 
@@ -36,16 +36,16 @@ struct line_block {
     struct code_lines *lines;
     size_t count;
     struct line_record *records; /* that they point to */
-    struct line_scripts scripts;
+    struct named_files files;
 };
 
 /* Keep RECORD, a DEBUG_INFO, INLINE_INFO or DEBUG_INFO2, until the dump is read.  Returns 0, or -1
  * without memory. */
-int line_info_keep(struct code_log *log, const struct jit_record *record);
+int line_record_keep(struct code_log *log, const struct jit_record *record);
 
 /* Give what was kept to the functions from number FIRST_FUNCTION on, which are DUMP's.  What can't
  * be used goes to FINDINGS.  Returns 0, or -1 without memory. */
-int line_info_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
+int line_records_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
                      struct findings *findings);
 
 void line_blocks_free(struct line_block *block);

@@ -1,5 +1,5 @@
-/* See line_info.h. */
-#include "injector/lines/line_info.h"
+/* See line_assignment.h. */
+#include "injector/code/line_assignment.h"
 
 #include "injector/arrays/array.h"
 #include "injector/lines/line_bias.h"
@@ -38,7 +38,7 @@ static bool is_empty(const struct jit_record *record)
     }
 }
 
-int line_info_keep(struct code_log *log, const struct jit_record *record)
+int line_record_keep(struct code_log *log, const struct jit_record *record)
 {
     if (is_empty(record))
         return 0;
@@ -297,7 +297,7 @@ static int give_entries(struct assigner *assigner, const struct line_record *kep
         tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
     lines->entries = info;
     lines->extent = reading.extent;
-    lines->scripts = overwritten ? &assigner->block->scripts : NULL;
+    lines->files = overwritten ? &assigner->block->files : NULL;
     lines->low = assigner->log->functions[function].addr;
     lines->high = lines->low + assigner->log->functions[function].size + LINE_BIAS + 1;
     if (overwritten)
@@ -405,14 +405,14 @@ static void tell_outside(const struct assigner *assigner)
     }
 }
 
-static int collect_scripts(struct assigner *assigner)
+static int collect_files(struct assigner *assigner)
 {
-    struct line_scripts *scripts = &assigner->block->scripts;
+    struct named_files *files = &assigner->block->files;
     bool needed = assigner->findings->repaired[QUIRK_FILES_OVERWRITTEN] > 0;
     for (size_t i = 0; needed && i < assigner->load_count; i++)
-        if (line_scripts_add(scripts, assigner->log->functions[assigner->loads[i].function].name))
+        if (named_files_add(files, assigner->log->functions[assigner->loads[i].function].name))
             return -1;
-    line_scripts_close(scripts);
+    named_files_close(files);
     return 0;
 }
 
@@ -439,10 +439,10 @@ static int assign(struct assigner *assigner, size_t first_function)
             return -1;
     repair_bias(assigner);
     tell_outside(assigner);
-    return collect_scripts(assigner);
+    return collect_files(assigner);
 }
 
-int line_info_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
+int line_records_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
                      struct findings *findings)
 {
     struct assigner assigner = {.log = log, .dump = dump, .findings = findings};
@@ -464,7 +464,7 @@ void line_blocks_free(struct line_block *block)
 {
     while (block) {
         struct line_block *next = block->next;
-        line_scripts_free(&block->scripts);
+        named_files_free(&block->files);
         free(block->lines);
         free(block->records);
         free(block);

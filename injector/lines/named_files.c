@@ -1,5 +1,5 @@
-/* See line_scripts.h. */
-#include "injector/lines/line_scripts.h"
+/* See named_files.h. */
+#include "injector/lines/named_files.h"
 
 #include "injector/arrays/array.h"
 #include "injector/lines/line_entry.h"
@@ -21,7 +21,7 @@ static size_t without_position(const char *name)
     return end;
 }
 
-int line_scripts_add(struct line_scripts *scripts, const char *name)
+int named_files_add(struct named_files *files, const char *name)
 {
     size_t end = without_position(name), spaces = 0;
     for (size_t at = end; at > 0 && spaces < MAX_SPACES; at--) {
@@ -29,11 +29,11 @@ int line_scripts_add(struct line_scripts *scripts, const char *name)
             continue;
         spaces++;
         struct line_text *items =
-            array_room(scripts->items, scripts->count, &scripts->capacity, sizeof *items);
+            array_room(files->items, files->count, &files->capacity, sizeof *items);
         if (!items)
             return -1;
-        scripts->items = items;
-        items[scripts->count++] = (struct line_text){name + at, (uint32_t)(end - at)};
+        files->items = items;
+        items[files->count++] = (struct line_text){name + at, (uint32_t)(end - at)};
     }
     return 0;
 }
@@ -49,7 +49,7 @@ static int compare_ends(const struct line_text *a, const struct line_text *b)
                   a->bytes - OVERWRITTEN_BYTES);
 }
 
-static int compare_scripts(const void *left, const void *right)
+static int compare_files(const void *left, const void *right)
 {
     const struct line_text *a = left, *b = right;
     int order = compare_ends(a, b);
@@ -57,59 +57,59 @@ static int compare_scripts(const void *left, const void *right)
     return order ? order : memcmp(a->text, b->text, front);
 }
 
-void line_scripts_close(struct line_scripts *scripts)
+void named_files_close(struct named_files *files)
 {
     size_t kept = 0;
-    if (scripts->count)
-        qsort(scripts->items, scripts->count, sizeof *scripts->items, compare_scripts);
-    for (size_t i = 0; i < scripts->count; i++)
-        if (i == 0 || compare_scripts(&scripts->items[i], &scripts->items[i - 1]) != 0)
-            scripts->items[kept++] = scripts->items[i];
-    scripts->count = kept;
-    scripts->ready = true;
+    if (files->count)
+        qsort(files->items, files->count, sizeof *files->items, compare_files);
+    for (size_t i = 0; i < files->count; i++)
+        if (i == 0 || compare_files(&files->items[i], &files->items[i - 1]) != 0)
+            files->items[kept++] = files->items[i];
+    files->count = kept;
+    files->ready = true;
 }
 
 /* The file that OWN names, if it can have been NAME. */
-static struct line_text own_script(struct line_text name, const char *own)
+static struct line_text own_file(struct line_text name, const char *own)
 {
     size_t end = without_position(own);
-    struct line_text script = {own + end - name.bytes, name.bytes};
+    struct line_text file = {own + end - name.bytes, name.bytes};
     bool fits =
-        end > name.bytes && own[end - name.bytes - 1] == ' ' && !compare_ends(&script, &name);
-    return fits ? script : (struct line_text){NULL, 0};
+        end > name.bytes && own[end - name.bytes - 1] == ' ' && !compare_ends(&file, &name);
+    return fits ? file : (struct line_text){NULL, 0};
 }
 
-static struct line_text only_script(const struct line_scripts *scripts, struct line_text name)
+static struct line_text only_file(const struct named_files *files, struct line_text name)
 {
-    size_t low = 0, high = scripts->count;
+    size_t low = 0, high = files->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_ends(&scripts->items[middle], &name) < 0)
+        if (compare_ends(&files->items[middle], &name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    bool found = low < scripts->count && !compare_ends(&scripts->items[low], &name);
+    bool found = low < files->count && !compare_ends(&files->items[low], &name);
     bool several =
-        found && low + 1 < scripts->count && !compare_ends(&scripts->items[low + 1], &name);
-    return found && !several ? scripts->items[low] : (struct line_text){NULL, 0};
+        found && low + 1 < files->count && !compare_ends(&files->items[low + 1], &name);
+    return found && !several ? files->items[low] : (struct line_text){NULL, 0};
 }
 
-struct line_text line_scripts_find(const struct line_scripts *scripts, struct line_text name,
+struct line_text named_files_restore(const struct named_files *files, struct line_text name,
                                    const char *own)
 {
-    struct line_text script = own_script(name, own);
-    if (!script.text)
-        script = only_script(scripts, name);
-    if (script.text)
-        return script;
+    struct line_text file = own_file(name, own);
+    if (!file.text)
+        file = only_file(files, name);
+    if (file.text)
+        return file;
     if (name.bytes > OVERWRITTEN_BYTES)
         return (struct line_text){name.text + OVERWRITTEN_BYTES, name.bytes - OVERWRITTEN_BYTES};
     return (struct line_text){"?", 1};
 }
 
-void line_scripts_free(struct line_scripts *scripts)
+void named_files_free(struct named_files *files)
 {
-    free(scripts->items);
-    *scripts = (struct line_scripts){0};
+    free(files->items);
+    *files = (struct named_files){0};
 }
