@@ -2,7 +2,8 @@
 #include "injector/check/dump_survey.h"
 
 #include "injector/arrays/address_map.h"
-#include "injector/code/line_assignment.h"
+#include "injector/code/log_reader.h"
+#include "injector/lines/code_lines.h"
 #include "injector/timeline/timeline.h"
 
 #include <stdlib.h>
@@ -245,7 +246,7 @@ static int read_log(struct dump_survey *survey, const struct jit_dump *dump)
     static const struct jit_clock as_it_is;
     struct code_log log = {0};
     struct findings *findings = &survey->findings;
-    int result = code_log_add(&log, dump, 0, &as_it_is, findings) ||
+    int result = code_log_read(&log, dump, 0, &as_it_is, true, findings) ||
                          code_log_sort(&log, findings) || count_functions(survey, &log) ||
                          play_events(survey, &log) || play_timeline(survey, &log, dump)
                      ? -1

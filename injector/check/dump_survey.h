@@ -3,6 +3,7 @@
 #define PERFJIT_DUMP_SURVEY_H
 
 #include "injector/code/code_log.h"
+#include "injector/dump/jit_dump.h"
 #include "injector/findings/findings.h"
 
 enum record_kind {

@@ -4,6 +4,8 @@
 #include "injector/arrays/array.h"
 #include "injector/claim/dump_machine.h"
 #include "injector/claim/dump_probe.h"
+#include "injector/clock/clock_choice.h"
+#include "injector/code/log_reader.h"
 #include "injector/dump/dump_name.h"
 #include "injector/host/file_owner.h"
 #include "injector/host/live_process.h"
@@ -330,9 +332,9 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
     if (findings->verbose)
         return 0;
     claim->is_read = true;
-    claim->log.no_lines = claims->no_lines;
     claim->told.progress = findings->progress;
-    int result = code_log_add(&claim->log, &claim->dump, 0, &as_it_is, &claim->told);
+    int result =
+        code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->told);
     findings->progress = claim->told.progress;
     return result ? failure(findings, "%s", claim->told.failure) : 0;
 }
@@ -342,7 +344,7 @@ static const char *choose_clock(const struct dump_claims *claims, struct dump_cl
 {
     const struct process_life *life = life_of(claims, claim);
     const struct stamp_range stamps = code_log_stamps(&claim->log);
-    const struct jit_clock_question question = {
+    const struct clock_question question = {
         .profile = claims->profile,
         .dump = &claim->dump,
         .stamps = claim->is_read ? &stamps : NULL,
@@ -352,7 +354,7 @@ static const char *choose_clock(const struct dump_claims *claims, struct dump_cl
         .in_another_life = opened_in_another_life(claims, claim),
         .may_be_anothers = true,
     };
-    return jit_clock_choose(&claim->clock, &question, why, findings);
+    return clock_choose(&claim->clock, &question, why, findings);
 }
 
 static void read_claim(struct dump_claims *claims, struct dump_claim *claim,

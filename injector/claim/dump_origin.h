@@ -16,6 +16,7 @@
 #define PERFJIT_DUMP_ORIGIN_H
 
 #include "injector/clock/jit_clock.h"
+#include "injector/dump/jit_dump.h"
 #include "injector/host/recording_host.h"
 #include "injector/recording/process_life.h"
 

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/claim/dump_machine.h"
+#include "injector/clock/clock_choice.h"
 #include "injector/dump/dump_name.h"
 
 #include <inttypes.h>
@@ -390,7 +391,7 @@ static void choose_clock(struct given_dump *given, struct dump_claims *claims,
 {
     char text[512];
     uint32_t pid = likely_pid(given, claims);
-    const struct jit_clock_question question = {
+    const struct clock_question question = {
         .profile = claims->profile,
         .dump = &given->dump,
         .pid = pid,
@@ -398,7 +399,7 @@ static void choose_clock(struct given_dump *given, struct dump_claims *claims,
         .life = life_of_unknown_beginning(claims->lives, pid),
     };
     dump_machine_correct(&given->dump, claims->profile->file, findings);
-    const char *why = jit_clock_choose(&given->clock, &question, text, findings);
+    const char *why = clock_choose(&given->clock, &question, text, findings);
     given->usable = why == NULL;
     if (why)
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", given->path, why);

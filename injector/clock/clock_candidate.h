@@ -4,6 +4,7 @@
 #define PERFJIT_CLOCK_CANDIDATE_H
 
 #include "injector/clock/clock_evidence.h"
+#include "injector/clock/clock_live.h"
 #include "injector/clock/jit_clock.h"
 
 enum clock_source {

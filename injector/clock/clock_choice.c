@@ -1,5 +1,5 @@
-/* See jit_clock.h. */
-#include "injector/clock/jit_clock.h"
+/* See clock_choice.h. */
+#include "injector/clock/clock_choice.h"
 
 #include "injector/clock/clock_candidate.h"
 #include "injector/perf_data/perf_time.h"
@@ -12,39 +12,10 @@
 #define MS  UINT64_C(1000000)
 #define SEC (1000 * MS)
 
-/* ---- The conversion ---- */
-
-static uint64_t conv_ns(const struct time_conv *conv, uint64_t cycles)
-{
-    if (conv->short_counter)
-        cycles = conv->cycles + ((cycles - conv->cycles) & conv->mask);
-    uint64_t rest = cycles & ((UINT64_C(1) << conv->shift) - 1);
-    return conv->zero_ns + (cycles >> conv->shift) * conv->mult +
-           ((rest * conv->mult) >> conv->shift);
-}
-
-/* Time is never before 0 or behind all time, whatever a stamp says: the order of events must
- * stay. */
-static uint64_t clamp(__int128 time)
-{
-    return time < 0 ? 0 : time > UINT64_MAX ? UINT64_MAX : (uint64_t)time;
-}
-
-uint64_t jit_clock_to_perf(const struct jit_clock *clock, uint64_t timestamp)
-{
-    if (clock->frozen)
-        return clock->to_ref;
-    uint64_t time = clock->cycles ? conv_ns(&clock->conv, timestamp) : timestamp;
-    __int128 since = (__int128)time - clock->from_ref;
-    if (clock->from_span)
-        since = since * (__int128)clock->to_span / clock->from_span;
-    return clamp(clock->to_ref + since);
-}
-
 /* ---- What to choose from ---- */
 
 struct chooser {
-    const struct jit_clock_question *question;
+    const struct clock_question *question;
     struct clock_facts facts;
     enum clock_kind claimed; /* by the dump's flag */
     char *why;
@@ -52,7 +23,7 @@ struct chooser {
 
 static void read_facts(struct chooser *chooser)
 {
-    const struct jit_clock_question *question = chooser->question;
+    const struct clock_question *question = chooser->question;
     chooser->claimed = question->dump->flags & JITDUMP_FLAG_ARCH_TIMESTAMP ? CLOCK_KIND_CYCLES
                                                                            : CLOCK_KIND_MONOTONIC;
     chooser->facts = (struct clock_facts){
@@ -82,7 +53,7 @@ static bool is_same_boot(const struct clock_facts *facts, const char *path)
 /* What takes longer to find out, and is needed when the clocks are not simply one. */
 static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
-    const struct jit_clock_question *question = chooser->question;
+    const struct clock_question *question = chooser->question;
     question->read_live(&chooser->facts.live, with_cycles);
     chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile->file->path);
     return clock_evidence_read_samples(&chooser->facts.evidence, question->profile, question->dump,
@@ -426,8 +397,8 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
     return choose_other(clock, chooser, loose ? &claimed : NULL, findings);
 }
 
-const char *jit_clock_choose(struct jit_clock *clock, const struct jit_clock_question *question,
-                             char why[512], struct findings *findings)
+const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,
+                         char why[512], struct findings *findings)
 {
     struct chooser chooser = {.question = question, .why = why};
     *clock = (struct jit_clock){0};

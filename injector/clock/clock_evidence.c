@@ -61,16 +61,6 @@ static void find_shared(struct residences *residences)
     }
 }
 
-void stamp_range_add(struct stamp_range *stamps, uint64_t stamp)
-{
-    if (stamps->count++ == 0)
-        stamps->first = stamps->last = stamp;
-    if (stamp < stamps->first)
-        stamps->first = stamp;
-    if (stamp > stamps->last)
-        stamps->last = stamp;
-}
-
 static bool has_code(const struct jit_record *record)
 {
     return !record->broken && (record->id == JIT_CODE_LOAD || record->id == JIT_CODE_MOVE ||

@@ -11,14 +11,9 @@
 #ifndef PERFJIT_CLOCK_EVIDENCE_H
 #define PERFJIT_CLOCK_EVIDENCE_H
 
+#include "injector/clock/stamp_range.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/recording/profile.h"
-
-/* The stamps of a dump's records with code: loads, moves, unloads. */
-struct stamp_range {
-    uint64_t first, last; /* the least and the greatest */
-    size_t count;
-};
 
 struct clock_evidence {
     /* Of the dump, on its clock, whatever that is. */
@@ -49,8 +44,6 @@ struct clock_life {
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
                          const struct jit_dump *dump, const struct stamp_range *stamps,
                          uint32_t pid, struct clock_life life);
-
-void stamp_range_add(struct stamp_range *stamps, uint64_t stamp);
 
 /* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time,
  * and is only needed where dump and profile are not on one clock.  Returns 0, or -1 without

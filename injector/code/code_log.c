@@ -2,85 +2,11 @@
 #include "injector/code/code_log.h"
 
 #include "injector/arrays/array.h"
-#include "injector/code/unwind_info.h"
-#include "injector/dump/dump_ahead.h"
-#include "injector/code/line_assignment.h"
-#include "injector/text/code_name.h"
+#include "injector/arrays/run_sort.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-struct log_reader {
-    struct code_log *log;
-    const struct jit_dump *dump;
-    const struct jit_clock *clock;
-    struct findings *findings;
-    uint32_t dump_index;
-    size_t first_function; /* of this dump; after a second header, of what follows it */
-    size_t ended;          /* functions before this one are to be ended by the next event */
-    bool foreign;          /* a header said that what follows is not this dump's */
-    bool closed;           /* there was a CLOSE */
-    uint64_t last_time;
-    size_t first_index; /* function from which on a code_index should occur once */
-    uint64_t max_index; /* of all loads from there on */
-    bool index_fell;    /* a load's was not above all before it */
-};
-
-static void tell_repaired(const struct log_reader *reader, const struct jit_record *record,
-                          enum quirk quirk)
-{
-    repaired(reader->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, reader->dump->path,
-             record->number, record->offset);
-}
-
-static int add_event(struct log_reader *reader, const struct jit_record *record,
-                     enum code_event_kind kind, size_t index);
-
-/* QUIRK_HEADER_AGAIN: whatever was logged before the header ends at the time of RECORD, the first
- * event behind it.  (The header's own time may be another clock's.) */
-static int end_earlier(struct log_reader *reader, const struct jit_record *record)
-{
-    struct code_log *log = reader->log;
-    size_t end = reader->ended, first = reader->first_function;
-    reader->ended = 0;
-    reader->first_function = end;
-    for (size_t i = first; i < end; i++) {
-        const struct jit_function *function = &log->functions[i];
-        struct code_unload *unloads =
-            array_room(log->unloads, log->unload_count, &log->unload_capacity, sizeof *unloads);
-        if (!unloads)
-            return -1;
-        log->unloads = unloads;
-        unloads[log->unload_count++] = (struct code_unload){
-            function->addr, function->size, function->code_index, function->dump, function->pid};
-        if (add_event(reader, record, CODE_EVENT_END, log->unload_count - 1))
-            return -1;
-    }
-    return 0;
-}
-
-static int append_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
-                        size_t index)
-{
-    struct code_event *events =
-        array_room(log->events, log->event_count, &log->event_capacity, sizeof *events);
-    if (!events)
-        return -1;
-    log->events = events;
-    events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
-    return 0;
-}
-
-static int add_event(struct log_reader *reader, const struct jit_record *record,
-                     enum code_event_kind kind, size_t index)
-{
-    if (reader->ended && end_earlier(reader, record))
-        return -1;
-    return append_event(reader->log, jit_clock_to_perf(reader->clock, record->timestamp), kind,
-                        index);
-}
-
-static struct jit_function *append_function(struct code_log *log, uint32_t dump_index)
+struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_index)
 {
     struct jit_function *functions =
         array_room(log->functions, log->function_count, &log->function_capacity, sizeof *functions);
@@ -92,345 +18,60 @@ static struct jit_function *append_function(struct code_log *log, uint32_t dump_
     return function;
 }
 
-static struct jit_function *add_function(struct log_reader *reader)
-{
-    return append_function(reader->log, reader->dump_index);
-}
-
-static void set_name(struct jit_function *function, const char *name, size_t bytes)
+void jit_function_set_name(struct jit_function *function, const char *name, size_t bytes)
 {
     function->name = name;
     function->name_bytes = (uint32_t)bytes;
 }
 
-/* Give FUNCTION the name of LOAD as perf can show it: in the dump if it is fit for that, else a
- * copy.  Returns 0, or -1 without memory. */
-static int take_name(struct log_reader *reader, const struct jit_record *record,
-                     struct jit_function *function)
+int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
+                       size_t index)
 {
-    static const char unnamed[] = "[unnamed JIT code]";
-    const struct jit_load *load = &record->load;
-    struct code_log *log = reader->log;
-    bool open = record->quirks & quirk_bit(QUIRK_NAME_OPEN);
-    bool clean = code_name_is_clean(load->name, load->name_bytes);
-    if (load->name_bytes == 0)
-        set_name(function, unnamed, sizeof unnamed - 1);
-    else if (clean && !open)
-        set_name(function, load->name, load->name_bytes);
-    if (function->name)
-        return 0;
-    char **names = array_room(log->names, log->name_count, &log->name_capacity, sizeof *names);
-    char *name = code_name_mend(load->name, load->name_bytes);
-    if (names)
-        log->names = names;
-    if (!names || !name) {
-        free(name);
+    struct code_event *events =
+        array_room(log->events, log->event_count, &log->event_capacity, sizeof *events);
+    if (!events)
         return -1;
-    }
-    if (!clean)
-        tell_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
-    names[log->name_count++] = name;
-    set_name(function, name, load->name_bytes);
+    log->events = events;
+    events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
     return 0;
 }
 
-/* What the fields of a LOAD say that is not so.  None of it is used: the dump belongs to the
- * process that mapped it, and functions are told apart by address and time. */
-static void look_at_ids(struct log_reader *reader, const struct jit_record *record)
+static bool same_fields(const struct eh_cie *a, const struct eh_cie *b)
 {
-    enum { MAX_LINUX_TID = 1 << 22 };
-    const struct jit_load *load = &record->load;
-    if (load->pid != reader->dump->pid)
-        tell_repaired(reader, record, QUIRK_PID_DIFFERS);
-    bool wide = record->quirks & quirk_bit(QUIRK_THREAD_ID_64); /* another system's */
-    if (!wide && (load->tid == 0 || load->tid > MAX_LINUX_TID))
-        tell_repaired(reader, record, QUIRK_TID_IMPOSSIBLE);
-    bool first = reader->log->function_count == reader->first_index + 1;
-    reader->index_fell |= !first && load->code_index <= reader->max_index;
-    if (first || load->code_index > reader->max_index)
-        reader->max_index = load->code_index;
+    return a->code_align == b->code_align && a->data_align == b->data_align &&
+           a->return_register == b->return_register && a->signal_frame == b->signal_frame &&
+           a->b_key == b->b_key && a->instructions_bytes == b->instructions_bytes;
 }
 
-static int add_load(struct log_reader *reader, const struct jit_record *record)
+static bool same_cie(const struct eh_cie *a, const struct eh_cie *b)
 {
-    const struct jit_load *load = &record->load;
-    struct jit_function *function = add_function(reader);
-    if (!function || take_name(reader, record, function))
-        return -1;
-    function->addr = load->code_addr;
-    function->size = load->code_size;
-    function->code_index = load->code_index;
-    function->pid = load->pid;
-    function->code = load->code;
-    if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
-        finding(reader->findings, FINDING_DUMP_TORN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
-                " bytes; its name, %s, is kept",
-                reader->dump->path, record->number, record->offset, record->extent,
-                record->total_size, function->name);
-    else if (!load->code)
-        finding(reader->findings, FINDING_BYTES_ABSENT,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path, record->number,
-                record->offset, function->name);
-    look_at_ids(reader, record);
-    return add_event(reader, record, CODE_EVENT_LOAD, reader->log->function_count - 1);
+    return same_fields(a, b) &&
+           memcmp(a->instructions, b->instructions, a->instructions_bytes) == 0;
 }
 
-static int add_move(struct log_reader *reader, const struct jit_record *record)
+/* The very same one, which need not be compared byte by byte for each of its FDEs. */
+static bool is_cie(const struct eh_cie *a, const struct eh_cie *b)
 {
-    struct code_log *log = reader->log;
-    const struct jit_move *move = &record->move;
-    struct code_move *moves =
-        array_room(log->moves, log->move_count, &log->move_capacity, sizeof *moves);
-    if (!moves)
-        return -1;
-    log->moves = moves;
-    struct jit_function *function = add_function(reader);
-    if (!function)
-        return -1;
-    function->addr = move->new_code_addr;
-    function->size = move->code_size;
-    function->code_index = move->code_index;
-    function->pid = move->pid;
-    moves[log->move_count++] =
-        (struct code_move){move->old_code_addr, (uint32_t)(log->function_count - 1)};
-    return add_event(reader, record, CODE_EVENT_MOVE, log->move_count - 1);
+    return a->instructions == b->instructions && same_fields(a, b);
 }
 
-static int add_unload(struct log_reader *reader, const struct jit_record *record)
-{
-    struct code_log *log = reader->log;
-    const struct jit_unload *unload = &record->unload;
-    struct code_unload *unloads =
-        array_room(log->unloads, log->unload_count, &log->unload_capacity, sizeof *unloads);
-    if (!unloads)
-        return -1;
-    log->unloads = unloads;
-    unloads[log->unload_count++] = (struct code_unload){
-        unload->code_addr, unload->code_size, unload->code_index, reader->dump_index, unload->pid};
-    return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
-}
+enum { CIE_LOOK_BACK = 16 }; /* CIEs compared before an equal one is stored again */
 
-static int add_blob(struct log_reader *reader, const struct jit_record *record)
+uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie)
 {
-    struct code_log *log = reader->log;
-    struct unwind_blob *blobs =
-        array_room(log->blobs, log->blob_count, &log->blob_capacity, sizeof *blobs);
-    if (!blobs)
-        return -1;
-    log->blobs = blobs;
-    log->has_unwinding = true;
-    blobs[log->blob_count++] = (struct unwind_blob){record->unwinding_info, record->number,
-                                                    record->offset, log->function_count};
-    return 0;
-}
-
-static int compare_indices(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* QUIRK_INDEX_REUSED: count the loads of this part of the dump whose code_index an earlier one has,
- * too. */
-static int look_at_indices(struct log_reader *reader)
-{
-    const struct code_log *log = reader->log;
-    size_t first = reader->first_index, count = 0;
-    reader->first_index = log->function_count;
-    if (!reader->index_fell)
-        return 0;
-    reader->index_fell = false;
-    uint64_t *indices = malloc((log->function_count - first + 1) * sizeof *indices);
-    if (!indices)
-        return -1;
-    for (size_t i = first; i < log->function_count; i++)
-        if (log->functions[i].name) /* else it is the target of a move */
-            indices[count++] = log->functions[i].code_index;
-    qsort(indices, count, sizeof *indices, compare_indices);
-    for (size_t i = 1; i < count; i++)
-        if (indices[i] == indices[i - 1])
-            repaired(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
-                     reader->dump->path, indices[i]);
-    free(indices);
-    return 0;
-}
-
-/* A second header, QUIRK_HEADER_AGAIN, unless it is another's, QUIRK_HEADER_FOREIGN. */
-static int take_header(struct log_reader *reader, const struct jit_record *record)
-{
-    const struct jit_dump *dump = reader->dump;
-    const struct jit_header *header = &record->header;
-    bool same_clock = !((header->flags ^ dump->flags) & JITDUMP_FLAG_ARCH_TIMESTAMP);
-    reader->foreign =
-        header->pid != dump->pid || header->big_endian != dump->big_endian || !same_clock;
-    reader->closed = false;
-    reader->last_time = 0;
-    if (reader->foreign) {
-        finding(reader->findings, FINDING_DUMP_FOREIGN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": a header of process %" PRIu32
-                " after one of process %" PRIu32 "%s",
-                dump->path, record->number, record->offset, header->pid, dump->pid,
-                !same_clock                              ? ", with another clock"
-                : header->big_endian != dump->big_endian ? ", of the other byte order"
-                                                         : "");
-        return 0;
-    }
-    tell_repaired(reader, record, QUIRK_HEADER_AGAIN);
-    if (reader->log->function_count > reader->first_function)
-        reader->ended = reader->log->function_count;
-    return look_at_indices(reader);
-}
-
-/* What RECORD's place among the others, and its reader, noticed. */
-static void look_at_quirks(struct log_reader *reader, const struct jit_record *record)
-{
-    bool timeless = record->id == JIT_FILLER;
-    for (int quirk = 0; record->quirks && quirk < QUIRKS; quirk++)
-        if (record->quirks & quirk_bit((enum quirk)quirk) &&
-            quirk_text((enum quirk)quirk)->finding == NOT_A_FINDING)
-            tell_repaired(reader, record, (enum quirk)quirk);
-    if (!timeless && record->timestamp < reader->last_time)
-        tell_repaired(reader, record, QUIRK_TIME_BACKWARDS);
-    if (!timeless)
-        reader->last_time = record->timestamp;
-    if (reader->closed && !timeless) {
-        tell_repaired(reader, record, QUIRK_AFTER_CLOSE);
-        reader->closed = false;
-    }
-    reader->closed |= record->id == JIT_CODE_CLOSE;
-}
-
-static int add_sound_record(struct log_reader *reader, const struct jit_record *record)
-{
-    look_at_quirks(reader, record);
-    switch (record->id) {
-    case JIT_CODE_LOAD:
-        return add_load(reader, record);
-    case JIT_CODE_MOVE:
-        return add_move(reader, record);
-    case JIT_CODE_UNLOAD:
-        return add_unload(reader, record);
-    case JIT_CODE_UNWINDING_INFO:
-        return add_blob(reader, record);
-    case JIT_CODE_DEBUG_INFO:
-    case JIT_CODE_INLINE_INFO:
-    case JIT_CODE_DEBUG_INFO2:
-        return reader->log->no_lines ? 0 : line_record_keep(reader->log, record);
-    default:
-        if (!jit_record_name(record->id))
-            finding(reader->findings, FINDING_RECORD_UNKNOWN,
-                    "%s: record %" PRIu64 " at 0x%" PRIx64 ": id %" PRIu32 ", %" PRIu32 " bytes",
-                    reader->dump->path, record->number, record->offset, record->id,
-                    record->total_size);
-        return 0;
-    }
-}
-
-static int add_record(struct log_reader *reader, const struct jit_record *record)
-{
-    if (record->id == JIT_HEADER)
-        return take_header(reader, record);
-    if (reader->foreign)
-        return 0;
-    if (!record->broken)
-        return add_sound_record(reader, record);
-    finding(reader->findings, FINDING_RECORD_BROKEN, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
-            reader->dump->path, record->number, record->offset, record->broken);
-    return 0;
-}
-
-static void tell_end(const struct log_reader *reader, const struct jit_record *record,
-                     enum jit_dump_end end)
-{
-    const struct jit_dump *dump = reader->dump;
-    if (end == JIT_DUMP_CUT)
-        finding(reader->findings, FINDING_DUMP_TRUNCATED,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
-                " bytes long by its prefix, %" PRIu64 " are left",
-                dump->path, record->number, record->offset, record->total_size,
-                (uint64_t)dump->size - record->offset);
-    else if (end == JIT_DUMP_TORN)
-        finding(reader->findings, FINDING_DUMP_TORN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
-                " bytes skipped, up to the next sound record at 0x%" PRIx64,
-                dump->path, record->number, record->offset, record->extent,
-                record->offset + record->extent);
-}
-
-static void tell_header(const struct log_reader *reader)
-{
-    const struct jit_dump *dump = reader->dump;
-    for (int quirk = 0; dump->quirks && quirk < QUIRKS; quirk++)
-        if (dump->quirks & quirk_bit((enum quirk)quirk))
-            repaired(reader->findings, (enum quirk)quirk,
-                     "%s: version %" PRIu32 ", flags 0x%" PRIx64 ", elf_mach %" PRIu32
-                     ", records from %" PRIu32 " on",
-                     dump->path, dump->version, dump->flags, dump->elf_mach, dump->header_bytes);
-}
-
-enum {
-    RECORDS_TO_JUDGE_BY = 4096,
-    BYTES_TO_COME = 250, /* for each function in all, up to the output */
-};
-
-/* Room for what the rest of the dump will hold, if it goes on as it began; some more, since an
- * estimate that is a little too small costs twice the memory. */
-static void expect_rest(struct log_reader *reader, uint64_t offset)
-{
-    struct code_log *log = reader->log;
-    size_t read = log->function_count - reader->first_index, before = log->function_count - read;
-    uint64_t expected =
-        (uint64_t)((double)read * 1.1 * (double)reader->dump->used_bytes / (double)offset);
-    arrays_expect(expected * BYTES_TO_COME);
-    log->functions = array_expect(log->functions, before + expected, &log->function_capacity,
-                                  sizeof *log->functions);
-    log->events = array_expect(log->events, log->event_count + expected, &log->event_capacity,
-                               sizeof *log->events);
-}
-
-/* Returns 0, or -1 without memory. */
-static int read_records(struct log_reader *reader)
-{
-    struct progress *progress = &reader->findings->progress;
-    struct jit_dump_walk walk = jit_dump_begin(reader->dump);
-    struct jit_record record;
-    enum jit_dump_end end;
-    progress_begin(progress, "reading", reader->dump->path, reader->dump->size);
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
-        if (end == JIT_DUMP_TORN)
-            tell_end(reader, &record, end);
-        else if (add_record(reader, &record))
-            return -1;
-        if (walk.reader.number == RECORDS_TO_JUDGE_BY)
-            expect_rest(reader, walk.offset);
-        progress_step(progress, record.id == JIT_CODE_LOAD, record.extent);
-    }
-    progress_end(progress);
-    tell_end(reader, &record, end);
-    return look_at_indices(reader);
-}
-
-int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
-                 const struct jit_clock *clock, struct findings *findings)
-{
-    struct log_reader reader = {.log = log,
-                                .dump = dump,
-                                .clock = clock,
-                                .findings = findings,
-                                .dump_index = dump_index,
-                                .first_function = log->function_count,
-                                .first_index = log->function_count};
-    size_t first_function = log->function_count;
-    struct dump_ahead ahead;
-    tell_header(&reader);
-    dump_ahead_begin(&ahead, dump);
-    int result = read_records(&reader);
-    dump_ahead_end(&ahead);
-    if (result || unwind_info_assign(log, dump, findings) ||
-        line_records_assign(log, dump, first_function, findings))
-        return failure(findings, "out of memory");
-    return 0;
+    size_t oldest = log->cie_count > CIE_LOOK_BACK ? log->cie_count - CIE_LOOK_BACK : 0;
+    for (size_t i = log->cie_count; i-- > oldest;)
+        if (is_cie(&log->cies[i], cie))
+            return (uint32_t)i;
+    for (size_t i = log->cie_count; i-- > oldest;)
+        if (same_cie(&log->cies[i], cie))
+            return (uint32_t)i;
+    struct eh_cie *cies = array_room(log->cies, log->cie_count, &log->cie_capacity, sizeof *cies);
+    if (!cies)
+        return UINT32_MAX;
+    log->cies = cies;
+    cies[log->cie_count] = *cie;
+    return (uint32_t)log->cie_count++;
 }
 
 struct stamp_range code_log_stamps(const struct code_log *log)
@@ -451,13 +92,13 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
                        uint64_t size, const char *name)
 {
-    struct jit_function *function = append_function(log, dump_index);
+    struct jit_function *function = code_log_add_function(log, dump_index);
     if (!function)
         return -1;
     function->addr = addr;
     function->size = size;
-    set_name(function, name, strlen(name));
-    return append_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
+    jit_function_set_name(function, name, strlen(name));
+    return code_log_add_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
 }
 
 static bool sorted(const struct code_log *log)
@@ -468,39 +109,15 @@ static bool sorted(const struct code_log *log)
     return true;
 }
 
-/* Merge the sorted runs [0, half) and [half, count) of FROM into TO. */
-static void merge(struct code_event *to, const struct code_event *from, size_t half, size_t count)
-{
-    size_t left = 0, right = half;
-    for (size_t i = 0; i < count; i++) {
-        bool take_right =
-            left == half || (right < count && from[right].time_ns < from[left].time_ns);
-        to[i] = take_right ? from[right++] : from[left++];
-    }
-}
-
-/* A merge sort from the bottom up: stable, which qsort is not, and a dump's order counts. */
 int code_log_sort(struct code_log *log, struct findings *findings)
 {
     if (sorted(log))
         return 0;
-    size_t count = log->event_count;
-    struct code_event *other = malloc(count * sizeof *other);
-    if (!other)
+    struct code_event *room = malloc(log->event_count * sizeof *room);
+    if (!room)
         return failure(findings, "out of memory");
-    struct code_event *from = log->events, *to = other;
-    for (size_t half = 1; half < count; half *= 2) {
-        for (size_t at = 0; at < count; at += 2 * half) {
-            size_t run = count - at < 2 * half ? count - at : 2 * half;
-            merge(to + at, from + at, run < half ? run : half, run);
-        }
-        struct code_event *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != log->events)
-        memcpy(log->events, from, count * sizeof *other);
-    free(other);
+    run_sort(log->events, room, log->event_count, sizeof *room); /* by time_ns */
+    free(room);
     return 0;
 }
 
@@ -510,8 +127,6 @@ void code_log_free(struct code_log *log)
     free(log->events);
     free(log->moves);
     free(log->unloads);
-    free(log->blobs);
-    free(log->line_records);
     line_blocks_free(log->line_blocks);
     free(log->cies);
     free(log->fdes);

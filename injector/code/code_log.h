@@ -9,11 +9,10 @@
 #define PERFJIT_CODE_LOG_H
 
 #include "injector/clock/jit_clock.h"
-#include "injector/dump/jit_dump.h"
+#include "injector/clock/stamp_range.h"
+#include "injector/code/line_block.h"
+#include "injector/findings/findings.h"
 #include "jitdump/eh_frame.h"
-
-struct code_lines; /* lines/line_info.h */
-struct line_block;
 
 struct jit_function {
     uint64_t addr;
@@ -82,21 +81,6 @@ struct code_fde {
     size_t instructions_bytes;
 };
 
-/* An UNWINDING_INFO record; which functions it speaks of is found out when all of the dump is
- * read. */
-struct unwind_blob {
-    struct jit_unwinding_info info;
-    uint64_t record_number, record_offset; /* in the dump */
-    size_t next_function;                  /* index of the first function logged after it */
-};
-
-/* A record about the source of a function; of which one is found out when all of the dump is
- * read. */
-struct line_record {
-    struct jit_record record;
-    size_t next_function; /* index of the first function logged after it */
-};
-
 struct code_log {
     struct jit_function *functions;
     size_t function_count, function_capacity;
@@ -106,8 +90,6 @@ struct code_log {
     size_t move_count, move_capacity;
     struct code_unload *unloads;
     size_t unload_count, unload_capacity;
-    struct unwind_blob *blobs; /* of the dump that is being read */
-    size_t blob_count, blob_capacity;
     char **names; /* that could not be used as they stand in the dump */
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was a blob, even an empty one */
@@ -115,22 +97,24 @@ struct code_log {
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
-    /* Set by the caller: leave records about source lines alone. */
-    bool no_lines;
-    struct line_record *line_records; /* of the dump that is being read */
-    size_t line_record_count, line_record_capacity;
-    struct line_block *line_blocks; /* what came of them, and of those of other dumps */
+    struct line_block *line_blocks; /* what is known of its functions' source, by dump */
 };
-
-/* Add what DUMP, number DUMP_INDEX of its process, says.  What can't be used goes to FINDINGS.
- * Returns 0, or -1 without memory, with the failure text set. */
-int code_log_add(struct code_log *log, const struct jit_dump *dump, uint32_t dump_index,
-                 const struct jit_clock *clock, struct findings *findings);
 
 /* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps:
  * what they are, and what they are on the profile's clock once that is known. */
 struct stamp_range code_log_stamps(const struct code_log *log);
 void code_log_convert(struct code_log *log, const struct jit_clock *clock);
+
+/* Add a function of DUMP_INDEX, or an event.  NULL, or -1, without memory. */
+struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_index);
+int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
+                       size_t index);
+
+void jit_function_set_name(struct jit_function *function, const char *name, size_t bytes);
+
+/* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX
+ * without memory. */
+uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
 
 /* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

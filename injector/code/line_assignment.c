@@ -1,11 +1,12 @@
 /* See line_assignment.h. */
 #include "injector/code/line_assignment.h"
 
-#include "injector/arrays/array.h"
 #include "injector/lines/line_bias.h"
+#include "injector/lines/line_entry.h"
 #include "injector/lines/line_positions.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* A load of the dump, by address and then by its place in the dump. */
 struct loaded {
@@ -24,32 +25,6 @@ struct assigner {
     struct line_bias bias;
     struct line_table scratch;
 };
-
-/* Whether RECORD says nothing at all. */
-static bool is_empty(const struct jit_record *record)
-{
-    switch (record->id) {
-    case JIT_CODE_DEBUG_INFO:
-        return record->debug_info.nr_entry == 0;
-    case JIT_CODE_INLINE_INFO:
-        return record->inline_info.nr_span == 0;
-    default:
-        return record->debug_info2.code_offset_count == 0;
-    }
-}
-
-int line_record_keep(struct code_log *log, const struct jit_record *record)
-{
-    if (is_empty(record))
-        return 0;
-    struct line_record *kept = array_room(log->line_records, log->line_record_count,
-                                          &log->line_record_capacity, sizeof *log->line_records);
-    if (!kept)
-        return -1;
-    log->line_records = kept;
-    kept[log->line_record_count++] = (struct line_record){*record, log->function_count};
-    return 0;
-}
 
 static void tell(const struct assigner *assigner, const struct line_record *kept,
                  enum finding_kind kind, const char *text)
@@ -125,8 +100,8 @@ static struct candidates find_candidates(const struct assigner *assigner,
 static bool has_loads_first(const struct assigner *assigner)
 {
     size_t next = 0, before = 0;
-    for (size_t i = 0; i < assigner->log->line_record_count; i++) {
-        struct candidates found = find_candidates(assigner, &assigner->log->line_records[i]);
+    for (size_t i = 0; i < assigner->block->records.count; i++) {
+        struct candidates found = find_candidates(assigner, &assigner->block->records.items[i]);
         next += found.next != NO_FUNCTION && found.before == NO_FUNCTION;
         before += found.next == NO_FUNCTION && found.before != NO_FUNCTION;
     }
@@ -416,58 +391,44 @@ static int collect_files(struct assigner *assigner)
     return 0;
 }
 
-static struct line_block *add_block(struct code_log *log)
-{
-    struct line_block *block = calloc(1, sizeof *block);
-    if (!block)
-        return NULL;
-    block->next = log->line_blocks;
-    block->records = log->line_records;
-    log->line_blocks = block;
-    block->lines = calloc(log->line_record_count, sizeof *block->lines);
-    return block;
-}
-
 static int assign(struct assigner *assigner, size_t first_function)
 {
-    const struct code_log *log = assigner->log;
     if (collect_loads(assigner, first_function))
         return -1;
     assigner->loads_first = has_loads_first(assigner);
-    for (size_t i = 0; i < log->line_record_count; i++)
-        if (give_record(assigner, &log->line_records[i]))
+    for (size_t i = 0; i < assigner->block->records.count; i++)
+        if (give_record(assigner, &assigner->block->records.items[i]))
             return -1;
     repair_bias(assigner);
     tell_outside(assigner);
     return collect_files(assigner);
 }
 
-int line_records_assign(struct code_log *log, const struct jit_dump *dump, size_t first_function,
-                     struct findings *findings)
+static struct line_block *add_block(struct code_log *log, struct line_records *records)
 {
-    struct assigner assigner = {.log = log, .dump = dump, .findings = findings};
-    if (log->line_record_count == 0)
-        return 0;
-    assigner.block = add_block(log);
-    bool room = assigner.block && assigner.block->lines;
-    int result = room ? assign(&assigner, first_function) : -1;
-    free(assigner.loads);
-    line_table_free(&assigner.scratch);
-    if (assigner.block) {
-        log->line_records = NULL;
-        log->line_record_count = log->line_record_capacity = 0;
+    struct line_block *block = calloc(1, sizeof *block);
+    struct code_lines *lines = calloc(records->count, sizeof *lines);
+    if (!block || !lines) {
+        free(block);
+        free(lines);
+        return NULL;
     }
-    return result;
+    *block = (struct line_block){.next = log->line_blocks, .records = *records, .lines = lines};
+    *records = (struct line_records){0};
+    log->line_blocks = block;
+    return block;
 }
 
-void line_blocks_free(struct line_block *block)
+int line_records_assign(struct code_log *log, struct line_records *records,
+                        const struct jit_dump *dump, size_t first_function,
+                        struct findings *findings)
 {
-    while (block) {
-        struct line_block *next = block->next;
-        named_files_free(&block->files);
-        free(block->lines);
-        free(block->records);
-        free(block);
-        block = next;
-    }
+    struct assigner assigner = {.log = log, .dump = dump, .findings = findings};
+    if (records->count == 0)
+        return 0;
+    assigner.block = add_block(log, records);
+    int result = assigner.block ? assign(&assigner, first_function) : -1;
+    free(assigner.loads);
+    line_table_free(&assigner.scratch);
+    return result;
 }

@@ -8,7 +8,6 @@
 
 enum {
     MAX_GUESSES = 64,    /* places tried by matching a blob's first FDE to a load */
-    CIE_LOOK_BACK = 16,  /* CIEs compared before an equal one is stored again */
     FDE_SLACK_BYTES = 15 /* an FDE may include the padding behind its function */
 };
 
@@ -271,42 +270,6 @@ static struct best find_place(const struct group *group, const struct tables *ta
 
 /* ---- Keeping what was found ---- */
 
-static bool same_fields(const struct eh_cie *a, const struct eh_cie *b)
-{
-    return a->code_align == b->code_align && a->data_align == b->data_align &&
-           a->return_register == b->return_register && a->signal_frame == b->signal_frame &&
-           a->b_key == b->b_key && a->instructions_bytes == b->instructions_bytes;
-}
-
-static bool same_cie(const struct eh_cie *a, const struct eh_cie *b)
-{
-    return same_fields(a, b) &&
-           memcmp(a->instructions, b->instructions, a->instructions_bytes) == 0;
-}
-
-/* The very same one, which need not be compared byte by byte for each of its FDEs. */
-static bool is_cie(const struct eh_cie *a, const struct eh_cie *b)
-{
-    return a->instructions == b->instructions && same_fields(a, b);
-}
-
-uint32_t unwind_info_intern_cie(struct code_log *log, const struct eh_cie *cie)
-{
-    size_t oldest = log->cie_count > CIE_LOOK_BACK ? log->cie_count - CIE_LOOK_BACK : 0;
-    for (size_t i = log->cie_count; i-- > oldest;)
-        if (is_cie(&log->cies[i], cie))
-            return (uint32_t)i;
-    for (size_t i = log->cie_count; i-- > oldest;)
-        if (same_cie(&log->cies[i], cie))
-            return (uint32_t)i;
-    struct eh_cie *cies = array_room(log->cies, log->cie_count, &log->cie_capacity, sizeof *cies);
-    if (!cies)
-        return UINT32_MAX;
-    log->cies = cies;
-    cies[log->cie_count] = *cie;
-    return (uint32_t)log->cie_count++;
-}
-
 static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
                    uint64_t section_addr)
 {
@@ -315,7 +278,7 @@ static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
     uint64_t start = eh_fde_pc(fde, section_addr) - function->addr;
     uint64_t size = fde->pc_range < function->size - start ? fde->pc_range : function->size - start;
     struct code_fde *fdes = array_room(log->fdes, log->fde_count, &log->fde_capacity, sizeof *fdes);
-    uint32_t cie = unwind_info_intern_cie(log, &fde->cie);
+    uint32_t cie = code_log_intern_cie(log, &fde->cie);
     if (fdes)
         log->fdes = fdes;
     if (!fdes || cie == UINT32_MAX)
@@ -505,19 +468,19 @@ static void index_fdes(struct code_log *log)
     }
 }
 
-int unwind_info_assign(struct code_log *log, const struct jit_dump *dump, struct findings *findings)
+int unwind_blobs_assign(struct code_log *log, const struct unwind_blobs *all,
+                        const struct jit_dump *dump, struct findings *findings)
 {
-    const struct unwind_blob *blobs = log->blobs;
-    for (size_t at = 0, count; at < log->blob_count; at += count) {
-        for (count = 1; at + count < log->blob_count; count++)
+    const struct unwind_blob *blobs = all->items;
+    for (size_t at = 0, count; at < all->count; at += count) {
+        for (count = 1; at + count < all->count; count++)
             if (blobs[at + count].next_function != blobs[at].next_function)
                 break;
         size_t end =
-            at + count < log->blob_count ? blobs[at + count].next_function : log->function_count;
+            at + count < all->count ? blobs[at + count].next_function : log->function_count;
         if (assign_group(log, dump, blobs + at, count, end, findings))
             return -1;
     }
-    log->blob_count = 0;
     index_fdes(log);
     return 0;
 }

@@ -11,15 +11,25 @@
 #define PERFJIT_UNWIND_INFO_H
 
 #include "injector/code/code_log.h"
+#include "injector/dump/jit_dump.h"
 
-/* Turn the blobs of LOG, all of DUMP, into FDEs of its functions, and empty the list of blobs.  A
- * blob that can't be used costs its functions their unwind tables and nothing else; it goes to
- * FINDINGS.  Returns 0, or -1 without memory. */
-int unwind_info_assign(struct code_log *log, const struct jit_dump *dump,
-                       struct findings *findings);
+/* An UNWINDING_INFO record; which functions it speaks of is found out when all of the dump is
+ * read. */
+struct unwind_blob {
+    struct jit_unwinding_info info;
+    uint64_t record_number, record_offset; /* in the dump */
+    size_t next_function;                  /* index of the first function logged after it */
+};
 
-/* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX
- * without memory. */
-uint32_t unwind_info_intern_cie(struct code_log *log, const struct eh_cie *cie);
+struct unwind_blobs {
+    struct unwind_blob *items;
+    size_t count, capacity;
+};
+
+/* Turn BLOBS, all of DUMP, into FDEs of LOG's functions.  A blob that can't be used costs its
+ * functions their unwind tables and nothing else; it goes to FINDINGS.  Returns 0, or -1 without
+ * memory. */
+int unwind_blobs_assign(struct code_log *log, const struct unwind_blobs *blobs,
+                        const struct jit_dump *dump, struct findings *findings);
 
 #endif

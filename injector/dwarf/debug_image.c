@@ -1,7 +1,7 @@
 /* See debug_image.h. */
 #include "injector/dwarf/debug_image.h"
 
-#include "injector/code/line_assignment.h"
+#include "injector/lines/code_lines.h"
 
 #include <inttypes.h>
 
@@ -35,7 +35,7 @@ static int put_functions(struct debug_tree *tree, const struct jit_image *image,
             continue;
         if (in_unit == 0)
             debug_tree_begin_unit(tree, name);
-        result = line_table_read(&table, function->lines, function->size);
+        result = code_lines_decode(function->lines, function->size, &table);
         if (!result)
             debug_tree_put_function(tree, function->name, function->addr - image->base,
                                     function->size, &table, last + 1 == i);

@@ -12,9 +12,9 @@
 #ifndef PERFJIT_LINE_BIAS_H
 #define PERFJIT_LINE_BIAS_H
 
-#include <stdbool.h>
+#include "injector/lines/line_extent.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 enum { LINE_BIAS = 0x40 };
 
@@ -25,27 +25,6 @@ struct line_bias {
     size_t behind;    /* with a line behind the end */
     size_t exact;     /* whose first entry is just at the bias */
 };
-
-/* What the entries of one function span: offsets from its start, which may be negative. */
-struct line_extent {
-    int64_t lowest, highest;           /* lowest > highest: there is no entry */
-    int64_t lowest_line, highest_line; /* of the entries that have a line */
-};
-
-static inline struct line_extent line_extent_of_nothing(void)
-{
-    return (struct line_extent){INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN};
-}
-
-static inline void line_extent_add(struct line_extent *extent, int64_t offset, bool has_line)
-{
-    extent->lowest = offset < extent->lowest ? offset : extent->lowest;
-    extent->highest = offset > extent->highest ? offset : extent->highest;
-    if (!has_line)
-        return;
-    extent->lowest_line = offset < extent->lowest_line ? offset : extent->lowest_line;
-    extent->highest_line = offset > extent->highest_line ? offset : extent->highest_line;
-}
 
 static inline void line_bias_add(struct line_bias *bias, const struct line_extent *extent,
                                  uint64_t size)

@@ -18,7 +18,7 @@ enum {
 
 /* From offset on the instructions are from this line of this file. */
 struct line_row {
-    uint32_t offset; /* from the function's first byte */
+    uint64_t offset; /* from the function's first byte */
     uint32_t line;   /* 0: from none */
     uint32_t column; /* 0: not known */
     struct line_text file;
@@ -33,7 +33,7 @@ struct line_inline {
 
 /* From offset on the instructions belong to this inline. */
 struct line_span {
-    uint32_t offset;
+    uint64_t offset;
     int32_t inline_index; /* or LINE_NOT_INLINED */
 };
 
@@ -49,16 +49,17 @@ struct line_table {
     size_t scratch_bytes;
 };
 
-struct code_lines;
-
-/* Decode what LINES says about the first SIZE bytes of its function.  Returns 0, or -1 without
- * memory. */
-int line_table_read(struct line_table *table, const struct code_lines *lines, uint64_t size);
+/* Take all out, for another function. */
+void line_table_empty(struct line_table *table);
 
 /* Add one more, at the end.  Return 0, or -1 without memory. */
 int line_table_add_row(struct line_table *table, const struct line_row *row);
 int line_table_add_inline(struct line_table *table, const struct line_inline *call);
 int line_table_add_span(struct line_table *table, const struct line_span *span);
+
+/* Put what was added in order: of rows or spans of one offset the last one counts.  Returns 0, or
+ * -1 without memory. */
+int line_table_close(struct line_table *table);
 
 /* BYTES of memory to use until the next call, or NULL. */
 void *line_table_scratch(struct line_table *table, size_t bytes);

@@ -2,7 +2,6 @@
 #include "injector/process/code_copy.h"
 
 #include "injector/arrays/array.h"
-#include "injector/code/unwind_info.h"
 
 /* Its own FDEs, and of the CIEs those that they need. */
 static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint32_t index)
@@ -14,7 +13,7 @@ static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint
         const struct code_fde *fde = &copy->from->fdes[first + i];
         struct code_fde *fdes =
             array_room(to->fdes, to->fde_count, &to->fde_capacity, sizeof *fdes);
-        uint32_t cie = unwind_info_intern_cie(to, &copy->from->cies[fde->cie]);
+        uint32_t cie = code_log_intern_cie(to, &copy->from->cies[fde->cie]);
         if (fdes)
             to->fdes = fdes;
         if (!fdes || cie == UINT32_MAX)

@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/claim/given_dump.h"
 #include "injector/claim/injected_image.h"
+#include "injector/code/log_reader.h"
 #include "injector/perf_map/perf_map_source.h"
 #include "injector/process/heritage.h"
 #include "perfmap/perfmap.h"
@@ -37,7 +38,6 @@ struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t li
                                     .life = life,
                                     .load_slack_ns = LOAD_SLACK_NS,
                                     .begin = begun->begin,
-                                    .log = {.no_lines = processes->no_lines},
                                     .next = begun->next,
                                     .execed = begun->execed};
     return process;
@@ -82,8 +82,8 @@ static int take_dump(struct jit_processes *processes, uint32_t life, struct dump
     struct jit_process *process = jit_process_of_life(processes, life);
     bool is_read = process && claim && take_log(process, claim, findings);
     if (!process ||
-        (!is_read &&
-         code_log_add(&process->log, dump, (uint32_t)process->dump_count, clock, findings)) ||
+        (!is_read && code_log_read(&process->log, dump, (uint32_t)process->dump_count, clock,
+                                   !processes->no_lines, findings)) ||
         jit_process_add_dump(process, dump, *path))
         return failure(findings, "out of memory");
     dump->data = NULL;

@@ -3,6 +3,7 @@
  *
  * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are
  * made from. */
+#include "injector/clock/clock_live.h"
 #include "injector/census/sample_census.h"
 #include "injector/image/unwind_table.h"
 #include "injector/merge/added_map.h"

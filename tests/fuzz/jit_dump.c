@@ -1,5 +1,6 @@
 /* A jitdump file: header, records, code log with unwind tables, timeline, image plan, tables, map
  * records and, for one input in 64, the ELF files. */
+#include "injector/code/log_reader.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
 #include "injector/merge/added_map.h"
@@ -165,7 +166,7 @@ static void inject(struct run *run, uint32_t hash)
     run->process.dumps = &run->dump;
     run->process.dump_paths = &path;
     run->process.dump_count = 1;
-    if (code_log_add(&run->process.log, &run->dump, 0, &same, findings) ||
+    if (code_log_read(&run->process.log, &run->dump, 0, &same, true, findings) ||
         code_log_sort(&run->process.log, findings))
         return;
     make_profile(run);

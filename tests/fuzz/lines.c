@@ -9,8 +9,8 @@
  * Little-endian 3     the body
  */
 #include "injector/check/dump_survey.h"
+#include "injector/code/log_reader.h"
 #include "injector/dwarf/debug_image.h"
-#include "injector/code/line_assignment.h"
 #include "jitdump/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -152,7 +152,7 @@ static void check_functions(const struct code_log *log)
         const struct jit_function *function = &log->functions[i];
         if (!function->lines)
             continue;
-        promise(line_table_read(&table, function->lines, function->size) == 0, "there is memory");
+        promise(code_lines_decode(function->lines, function->size, &table) == 0, "there is memory");
         check_table(&table, function->size);
     }
     line_table_free(&table);
@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     promise(jit_dump_view(&dump, "fuzz.dump", dump_bytes, dump_size, cause, sizeof cause) == 0,
             "the dump can be read");
-    promise(code_log_add(&process.log, &dump, 0, &same, &findings) == 0, "there is memory");
+    promise(code_log_read(&process.log, &dump, 0, &same, true, &findings) == 0, "there is memory");
     check_functions(&process.log);
     make_debug_info(&dump, &process);
     survey(&dump, &findings);

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_CLOCK_WORLD_H
 #define PERFJIT_TEST_CLOCK_WORLD_H
 
-#include "injector/clock/jit_clock.h"
+#include "injector/clock/clock_choice.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -168,9 +168,9 @@ static inline void open_world(void)
 
 static inline void choose(void)
 {
-    const struct jit_clock_question question = {
+    const struct clock_question question = {
         .profile = &world.profile, .dump = &world.dump, .pid = 4711, .read_live = read_machine};
-    world.why = jit_clock_choose(&world.clock, &question, world.text, &world.findings);
+    world.why = clock_choose(&world.clock, &question, world.text, &world.findings);
 }
 
 static inline void decide(void)

@@ -1,5 +1,5 @@
 /* What becomes of a dump's records: functions, events in time order, and findings. */
-#include "injector/code/code_log.h"
+#include "injector/code/log_reader.h"
 
 #include "tests/unit/dump_builder.h"
 
@@ -21,7 +21,7 @@ static void read_cut(struct fixture *fixture, size_t size)
 {
     *fixture = (struct fixture){0};
     open_cut_dump(&built, size, &fixture->dump);
-    assert_int_equal(code_log_add(&fixture->log, &fixture->dump, 3, &monotonic, &fixture->findings),
+    assert_int_equal(code_log_read(&fixture->log, &fixture->dump, 3, &monotonic, true, &fixture->findings),
                      0);
     assert_int_equal(code_log_sort(&fixture->log, &fixture->findings), 0);
 }
@@ -245,7 +245,7 @@ static void test_cycles_become_the_profiles_time(void **state)
     begin();
     dump_load(&built, 100, ADDR, "fib", "code", 7);
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &cycles, &fixture.findings), 0);
+    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &cycles, true, &fixture.findings), 0);
     assert_event(&fixture.log, 0, 1150, CODE_EVENT_LOAD, 0);
     release(&fixture);
 }
@@ -257,7 +257,7 @@ static void test_several_dumps_make_one_log(void **state)
     begin();
     dump_load(&built, 30, ADDR, "one", "code", 1);
     read_built(&fixture);
-    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 4, &monotonic, &fixture.findings),
+    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings),
                      0);
     assert_int_equal(fixture.log.function_count, 2);
     assert_int_equal(fixture.log.functions[0].dump, 3);
@@ -414,7 +414,7 @@ static void test_second_header_ends_what_was_logged_before(void **state)
     assert_int_equal(fixture.log.unloads[0].addr, ADDR);
     assert_int_equal(fixture.log.unloads[0].size, 4);
     size_t unloads = fixture.log.unload_count;
-    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 4, &monotonic, &fixture.findings),
+    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings),
                      0);
     assert_int_equal(fixture.log.unload_count, 2 * unloads);
     assert_int_equal(fixture.log.unloads[unloads].addr, ADDR);

@@ -2,6 +2,7 @@
  * libdw. */
 #include "injector/image/elf_image.h"
 
+#include "injector/code/log_reader.h"
 #include "injector/dwarf/source_path.h"
 #include "tests/unit/line_builder.h"
 #include "tests/unit/process_builder.h"
@@ -170,7 +171,7 @@ static void read_dump(void)
     struct jit_clock clock = {0};
     struct code_log *log = &built.process.log;
     open_built_dump(&records, &dump);
-    assert_int_equal(code_log_add(log, &dump, 0, &clock, &findings), 0);
+    assert_int_equal(code_log_read(log, &dump, 0, &clock, true, &findings), 0);
     assert_int_equal(log->function_count, model_count);
     for (size_t i = 0; i < model_count; i++)
         log->functions[i].visible = true;

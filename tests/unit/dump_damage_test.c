@@ -4,7 +4,7 @@
  *
  * What can't be told is what the format has no second copy of: a time, an address, an id of a
  * process, a name and code are what they are.  `checked` says for each byte which it is. */
-#include "injector/code/code_log.h"
+#include "injector/code/log_reader.h"
 
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
@@ -167,7 +167,7 @@ static void read_left(struct outcome *outcome, const uint8_t *bytes, size_t size
     outcome->refused =
         jit_dump_view(&outcome->dump, "a.dump", bytes, size, cause, sizeof cause) != 0;
     if (!outcome->refused)
-        assert_int_equal(code_log_add(&outcome->log, &outcome->dump, 0, &same, &outcome->findings),
+        assert_int_equal(code_log_read(&outcome->log, &outcome->dump, 0, &same, true, &outcome->findings),
                          0);
 }
 

@@ -3,8 +3,8 @@
  * use, as they do when its process cuts it. */
 #include "injector/files/file_bytes.h"
 
-#include "injector/code/code_log.h"
-#include "injector/lines/line_table.h"
+#include "injector/code/log_reader.h"
+#include "injector/lines/code_lines.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/scratch.h"
 
@@ -271,12 +271,12 @@ static void zeros_after_the_check(const struct dump_builder *built, size_t from)
     assert_non_null(bytes);
     memcpy(bytes, built->bytes, size);
     assert_int_equal(jit_dump_view(&dump, "a.dump", bytes, size, cause, sizeof cause), 0);
-    assert_int_equal(code_log_add(&log, &dump, 0, &same, &findings), 0);
+    assert_int_equal(code_log_read(&log, &dump, 0, &same, true, &findings), 0);
     assert_int_equal(findings_lost(&findings), 0);
     assert_int_equal(log.function_count, 1);
     assert_non_null(log.functions[0].lines);
     memset(bytes + from, 0, size - from);
-    assert_int_equal(line_table_read(&table, log.functions[0].lines, log.functions[0].size), 0);
+    assert_int_equal(code_lines_decode(log.functions[0].lines, log.functions[0].size, &table), 0);
     assert_sound(&table);
     line_table_free(&table);
     code_log_free(&log);

@@ -2,8 +2,8 @@
 #ifndef PERFJIT_TEST_LINE_WORLD_H
 #define PERFJIT_TEST_LINE_WORLD_H
 
-#include "injector/code/line_assignment.h"
-#include "injector/lines/line_table.h"
+#include "injector/code/log_reader.h"
+#include "injector/lines/code_lines.h"
 #include "tests/unit/line_builder.h"
 
 enum { ADDR = 0x10000, SIZE = 0x60, STEP = 0x100, FAR = 0x7654321 };
@@ -25,7 +25,7 @@ static inline void read_log(void)
 {
     memset(&fixture, 0, sizeof fixture);
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &monotonic, &fixture.findings),
+    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, true, &fixture.findings),
                      0);
 }
 
@@ -60,7 +60,7 @@ static inline bool decode(size_t index)
     assert_true(index < fixture.log.function_count);
     if (!function->lines)
         return false;
-    assert_int_equal(line_table_read(&fixture.table, function->lines, function->size), 0);
+    assert_int_equal(code_lines_decode(function->lines, function->size, &fixture.table), 0);
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/code/code_log.h"
+#include "injector/dump/jit_dump.h"
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>

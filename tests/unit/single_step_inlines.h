@@ -7,6 +7,7 @@
 #define PERFJIT_TEST_SINGLE_STEP_INLINES_H
 
 #include "injector/code/code_log.h"
+#include "injector/dump/jit_dump.h"
 #include "tests/unit/scratch.h"
 
 static const char inlining_script_format[] =

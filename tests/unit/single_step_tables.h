@@ -1,6 +1,6 @@
 /* The unwind tables that perfjit makes of a dump, as elfutils sees them.
  *
- *     dump -> code_log_add -> timeline_play -> image_plan_add -> unwind_tables_place -> elf_image_write
+ *     dump -> code_log_read -> timeline_play -> image_plan_add -> unwind_tables_place -> elf_image_write
  *          -> libelf, dwarf_getcfi_elf
  *          -> dwfl_report_elf, dwfl_module_eh_cfi, dwfl_module_addrname
  *
@@ -9,6 +9,7 @@
 #ifndef PERFJIT_TEST_SINGLE_STEP_TABLES_H
 #define PERFJIT_TEST_SINGLE_STEP_TABLES_H
 
+#include "injector/code/log_reader.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/unwind_table.h"
 #include "injector/timeline/timeline.h"
@@ -64,7 +65,7 @@ static inline void tables_read(struct tables *tables)
     tables->process.dumps = &tables->dump;
     tables->process.dump_paths = &tables->dump_path;
     tables->process.dump_count = 1;
-    tables_check(tables, code_log_add(log, &tables->dump, 0, &clock, &tables->findings));
+    tables_check(tables, code_log_read(log, &tables->dump, 0, &clock, true, &tables->findings));
     tables_check(tables, code_log_sort(log, &tables->findings));
 }
 

@@ -119,9 +119,8 @@ static void test_no_lines_are_kept_if_none_are_wanted(void **state)
     dump_line(&built, 1, ADDR, 7, A);
     load(3, ADDR, "f");
     memset(&fixture, 0, sizeof fixture);
-    fixture.log.no_lines = true;
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_add(&fixture.log, &fixture.dump, 0, &monotonic, &fixture.findings),
+    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, false, &fixture.findings),
                      0);
     assert_false(decode(0));
     release();

@@ -1,0 +1,46 @@
+/* Which conversion leads from a dump's timestamps to the profile's.
+ *
+ * perf record -k mono and a dump without the ARCH_TIMESTAMP flag both count CLOCK_MONOTONIC
+ * nanoseconds: nothing to do.  All else is found from evidence (clock_evidence.h), in this order:
+ *
+ *   the profile's very clock        nothing to do
+ *   CPU cycles, TIME_CONV, no -k    perf's own formula (perf_event_open(2), time_zero):
+ *                                   ns = time_zero + (c >> shift) * mult +
+ *                                        (((c & ((1 << shift) - 1)) * mult) >> shift)
+ *   another clock of ns             an offset: when perf saw the mapping, less the header's time
+ *   CPU cycles, TIME_CONV, -k       the formula, and then such an offset
+ *   CPU cycles alone                a rate, from the mapping to now, if the boot is the same
+ *
+ * The flag says what to try first, and the records must then fall into the life of the process.  If
+ * they do not, the flag lies: what puts them there, and is proven, is taken.
+ */
+#ifndef PERFJIT_CLOCK_CHOICE_H
+#define PERFJIT_CLOCK_CHOICE_H
+
+#include "injector/clock/clock_evidence.h"
+#include "injector/clock/clock_live.h"
+#include "injector/clock/jit_clock.h"
+
+/* Where the machine's clocks come from: clock_live_read, but in tests. */
+typedef void clock_live_reader(struct clock_live *live, bool with_cycles);
+
+/* What the choice is made from. */
+struct clock_question {
+    const struct profile *profile;
+    const struct jit_dump *dump;
+    const struct stamp_range *stamps; /* the dump's; NULL: not known */
+    uint32_t pid;                     /* of the dump's process, in the profile */
+    clock_live_reader *read_live;
+    struct clock_life life;
+    bool in_another_life; /* the header's time, on the profile's clock, is in another life of the
+                             pid */
+    bool may_be_anothers; /* the caller judges later whether the dump was written in that life at
+                             all */
+};
+
+/* Choose the conversion, and tell FINDINGS about it unless it goes without saying.  Returns NULL,
+ * or why there is none and what to do; the text lies in WHY. */
+const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,
+                         char why[512], struct findings *findings);
+
+#endif

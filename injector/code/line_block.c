@@ -1,0 +1,43 @@
+/* See line_block.h. */
+#include "injector/code/line_block.h"
+
+#include "injector/arrays/array.h"
+
+/* Whether RECORD says nothing at all. */
+static bool is_empty(const struct jit_record *record)
+{
+    switch (record->id) {
+    case JIT_CODE_DEBUG_INFO:
+        return record->debug_info.nr_entry == 0;
+    case JIT_CODE_INLINE_INFO:
+        return record->inline_info.nr_span == 0;
+    default:
+        return record->debug_info2.code_offset_count == 0;
+    }
+}
+
+int line_records_keep(struct line_records *records, const struct jit_record *record,
+                      size_t next_function)
+{
+    if (is_empty(record))
+        return 0;
+    struct line_record *items =
+        array_room(records->items, records->count, &records->capacity, sizeof *items);
+    if (!items)
+        return -1;
+    records->items = items;
+    items[records->count++] = (struct line_record){*record, next_function};
+    return 0;
+}
+
+void line_blocks_free(struct line_block *block)
+{
+    while (block) {
+        struct line_block *next = block->next;
+        named_files_free(&block->files);
+        free(block->lines);
+        free(block->records.items);
+        free(block);
+        block = next;
+    }
+}

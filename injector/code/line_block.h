@@ -1,0 +1,36 @@
+/* What is known of the source of one dump's functions, and the records that say it.
+ */
+#ifndef PERFJIT_LINE_BLOCK_H
+#define PERFJIT_LINE_BLOCK_H
+
+#include "injector/lines/code_lines.h"
+
+/* A record about the source of a function; of which one is found out when all of the dump is
+ * read. */
+struct line_record {
+    struct jit_record record;
+    size_t next_function; /* index of the first function logged after it */
+};
+
+struct line_records {
+    struct line_record *items;
+    size_t count, capacity;
+};
+
+struct line_block {
+    struct line_block *next; /* of the dump before */
+    struct line_records records;
+    struct code_lines *lines; /* which point to them */
+    size_t count;
+    struct named_files files;
+};
+
+/* Keep RECORD, a DEBUG_INFO, INLINE_INFO or DEBUG_INFO2, unless it says nothing at all.  Returns 0,
+ * or -1 without memory. */
+int line_records_keep(struct line_records *records, const struct jit_record *record,
+                      size_t next_function);
+
+/* BLOCK and those before it. */
+void line_blocks_free(struct line_block *block);
+
+#endif
