@@ -279,16 +279,16 @@ static int grow_callees(struct debug_tree *tree)
     return 0;
 }
 
-static void put_callee(struct debug_tree *tree, const struct line_inline *call)
+static void put_callee(struct debug_tree *tree, const struct debug_callee *callee)
 {
     struct byte_sink *info = &tree->info;
     debug_room(info, ENTRY_BYTES);
-    sink_uleb(info, call->decl_file.text ? ABBREV_CALLEE : ABBREV_CALLEE_FROM_NOWHERE);
-    put_string(tree, add_string(tree, call->name));
+    sink_uleb(info, callee->decl_file ? ABBREV_CALLEE : ABBREV_CALLEE_FROM_NOWHERE);
+    put_string(tree, callee->name);
     sink_u8(info, DW_INL_inlined);
-    if (call->decl_file.text) {
-        sink_uleb(info, add_file(tree, call->decl_file));
-        sink_uleb(info, call->decl_line);
+    if (callee->decl_file) {
+        sink_uleb(info, debug_line_file(&tree->lines, callee->decl_file - 1));
+        sink_uleb(info, callee->decl_line);
     }
 }
 
@@ -310,7 +310,7 @@ static uint32_t callee_of(struct debug_tree *tree, const struct line_inline *cal
         *callee = wanted;
         callee->unit = tree->lines.unit;
         callee->offset = (uint32_t)(tree->info.size - tree->unit_start);
-        put_callee(tree, call);
+        put_callee(tree, callee);
     }
     return callee->offset;
 }
