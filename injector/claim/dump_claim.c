@@ -4,10 +4,10 @@
 #include "injector/arrays/array.h"
 #include "injector/claim/dump_machine.h"
 #include "injector/claim/dump_probe.h"
+#include "injector/claim/dump_trust.h"
 #include "injector/clock/clock_choice.h"
 #include "injector/code/log_reader.h"
 #include "injector/dump/dump_name.h"
-#include "injector/host/file_owner.h"
 #include "injector/host/live_process.h"
 
 #include <inttypes.h>
@@ -274,24 +274,11 @@ static const char *why_no_copy(const struct dump_claims *claims, const struct du
     return NULL;
 }
 
-/* Its owner could have written anything that perfjit reads. */
-static bool is_trusted_whatever_it_is(const struct dump_claims *claims,
-                                      const struct dump_claim *claim)
+static enum dump_trust trust_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return claims->any_owner ||
-           dump_origin_is_proven(&claims->origin, &claim->map->map, &claim->dump) ||
-           file_owner_is_trusted(claim->dump.owner_uid, claims->profile->file->path);
-}
-
-/* Anybody can put a file where another user's process had its dump; the process's own user could
- * have written to it anyway. */
-static bool is_trusted(const struct dump_claims *claims, const struct dump_claim *claim)
-{
-    struct live_process live;
-    return is_trusted_whatever_it_is(claims, claim) ||
-           (claim->place.identity != FILE_OTHER &&
-            dump_place_lives(claims->profile, life_of(claims, claim), &live) &&
-            live.uid == claim->dump.owner_uid);
+    return claims->any_owner ? DUMP_TRUSTED
+                             : dump_trust_of(&claims->origin, life_of(claims, claim),
+                                             &claim->map->map, &claim->dump, claim->place.identity);
 }
 
 static void refuse_owner(struct dump_claim *claim, struct findings *findings)
@@ -305,8 +292,8 @@ static void refuse_owner(struct dump_claim *claim, struct findings *findings)
 }
 
 /* WHY: it can't be a copy; NULL: its records will show. */
-static void judge_copy(const struct dump_claims *claims, struct dump_claim *claim, const char *why,
-                       struct findings *findings)
+static void judge_copy(const struct dump_claims *claims, struct dump_claim *claim,
+                       enum dump_trust trust, const char *why, struct findings *findings)
 {
     char text[256];
     if (!why)
@@ -314,7 +301,7 @@ static void judge_copy(const struct dump_claims *claims, struct dump_claim *clai
     if (why) {
         snprintf(text, sizeof text, "the file there is not the one that it mapped: %s", why);
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, text, findings);
-    } else if (!is_trusted_whatever_it_is(claims, claim)) {
+    } else if (trust != DUMP_TRUSTED) {
         refuse_owner(claim, findings);
     } else {
         noted(findings, "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
@@ -367,7 +354,8 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
         refuse(claim, FINDING_DUMP_NOT_OURS);
         return;
     }
-    if (claim->place.identity != FILE_OTHER && !is_trusted(claims, claim)) {
+    enum dump_trust trust = trust_of(claims, claim);
+    if (claim->place.identity != FILE_OTHER && trust == DUMP_UNTRUSTED) {
         refuse_owner(claim, findings);
         return;
     }
@@ -377,8 +365,9 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
     const char *why = choose_clock(claims, claim, text, findings);
     claim->state = CLAIM_FOUND;
     if (claim->place.identity == FILE_OTHER) {
-        judge_copy(claims, claim, why ? "its times are not of this recording" : NULL, findings);
-    } else if (!is_trusted_whatever_it_is(claims, claim) && (why || why_no_copy(claims, claim))) {
+        judge_copy(claims, claim, trust, why ? "its times are not of this recording" : NULL,
+                   findings);
+    } else if (trust != DUMP_TRUSTED && (why || why_no_copy(claims, claim))) {
         refuse_owner(claim, findings);
     } else if (why) {
         finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);

@@ -21,9 +21,7 @@
  *                            after the mapping, and the records are of the process's life.  If they
  *                            are not, it was overwritten.
  *
- * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put
- * another one in its place: that must be of somebody who is trusted (file_owner.h), or, where the
- * recording does not tell the file, of the process's own user.
+ * And its owner must be trusted (dump_trust.h).
  */
 #ifndef PERFJIT_DUMP_CLAIM_H
 #define PERFJIT_DUMP_CLAIM_H

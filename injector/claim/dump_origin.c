@@ -23,14 +23,19 @@ static uint64_t apart(uint64_t a, uint64_t b)
 void dump_origin_begin(struct dump_origin *origin, const struct profile *profile)
 {
     struct stat status;
-    *origin = (struct dump_origin){
-        .profile = profile, .recorded_wall_ns = UINT64_MAX, .written_wall_ns = UINT64_MAX};
+    *origin = (struct dump_origin){.profile = profile,
+                                   .recording_owner = -1,
+                                   .recorded_wall_ns = UINT64_MAX,
+                                   .written_wall_ns = UINT64_MAX};
     recording_host_read(&origin->host, profile->file);
     uint64_t last_ns = profile_last_sample_ns(profile);
     if (origin->host.has_wall_clock && last_ns)
         origin->recorded_wall_ns =
             perf_time_after(recording_host_wall_ns(&origin->host, last_ns), WALL_SLACK_NS);
-    if (stat(profile->file->path, &status) == 0 && S_ISREG(status.st_mode))
+    if (stat(profile->file->path, &status))
+        return;
+    origin->recording_owner = (int64_t)status.st_uid;
+    if (S_ISREG(status.st_mode))
         origin->written_wall_ns = (uint64_t)status.st_mtim.tv_sec * NS_PER_S +
                                   (uint64_t)status.st_mtim.tv_nsec + WALL_SLACK_NS;
 }

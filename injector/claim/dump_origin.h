@@ -33,6 +33,7 @@ struct dump_origin {
     const struct profile *profile;
     struct recording_host host;
     uint64_t recorded_wall_ns; /* when it was over; UINT64_MAX: it does not tell */
+    int64_t recording_owner;   /* of its file; -1: not known */
     uint64_t written_wall_ns;  /* when its file was written, which copying changes; UINT64_MAX: not
                                   known */
 };

@@ -6,6 +6,7 @@
 #include "jitdump/jitdump_format.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,13 +15,19 @@
 /* The largest pages that Linux maps files in. */
 #define MAX_MARKER_BYTES (UINT64_C(64) << 10)
 
-enum { FIRST_SLOTS = 64, HEADER_PID = 20 };
+enum { HEADER_PID = 20 };
 
 bool dump_probe_may_be(const struct perf_map *map)
 {
     return !map->data && map->pgoff == 0 && map->len <= MAX_MARKER_BYTES &&
            map->filename[0] == '/' && !perf_map_is_memory(map);
 }
+
+struct probed_file {
+    const char *path; /* in the profile */
+    bool is_dump;
+    uint32_t pid;
+};
 
 /* ---- One file ---- */
 
@@ -40,7 +47,7 @@ static bool read_header(int fd, uint32_t *pid)
 static bool read_path(const char *path, uint32_t *pid)
 {
     struct stat status;
-    int fd = regular_file_open(path, &status);
+    int fd = regular_file_open(path, 0, &status);
     if (fd < 0)
         return false;
     bool is_dump = read_header(fd, pid);
@@ -71,33 +78,28 @@ static struct probed_file read_file(const struct dump_probe *probe, const char *
 
 /* ---- What was opened ---- */
 
-static size_t slot_of(const struct dump_probe *probe, const char *path)
+static int compare(const void *left, const void *right)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (const char *at = path; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    size_t slot = (size_t)(hash ^ hash >> 32) & (probe->slots - 1);
-    while (probe->files[slot].path && strcmp(probe->files[slot].path, path) != 0)
-        slot = (slot + 1) & (probe->slots - 1);
-    return slot;
+    const struct probed_file *a = left, *b = right;
+    return strcmp(a->path, b->path);
 }
 
-/* Room for one more, and every second slot free. */
-static bool make_room(struct dump_probe *probe)
+/* What the file NAME was found to be, the first time that it was asked for.  NULL without memory.
+ */
+static const struct probed_file *file_of(struct dump_probe *probe, const char *name, bool *failed)
 {
-    struct dump_probe larger = *probe;
-    if (2 * (probe->count + 1) <= probe->slots)
-        return true;
-    larger.slots = probe->slots ? 2 * probe->slots : FIRST_SLOTS;
-    larger.files = calloc(larger.slots, sizeof *larger.files);
-    if (!larger.files)
-        return false;
-    for (size_t i = 0; i < probe->slots; i++)
-        if (probe->files[i].path)
-            larger.files[slot_of(&larger, probe->files[i].path)] = probe->files[i];
-    free(probe->files);
-    *probe = larger;
-    return true;
+    const struct probed_file wanted = {.path = name};
+    struct probed_file *const *known = tfind(&wanted, &probe->files, compare);
+    if (known)
+        return *known;
+    struct probed_file *file = malloc(sizeof *file);
+    if (!file)
+        return NULL;
+    *file = read_file(probe, name, failed);
+    if (tsearch(file, &probe->files, compare))
+        return file;
+    free(file);
+    return NULL;
 }
 
 /* While the process lives, its own view of the file system. */
@@ -115,14 +117,10 @@ static bool read_of_process(const struct perf_map *map, uint32_t *pid, bool *fai
 bool dump_probe_file(struct dump_probe *probe, const struct perf_map *map, uint32_t *pid,
                      bool *failed)
 {
-    if (!make_room(probe)) {
+    const struct probed_file *file = file_of(probe, map->filename, failed);
+    if (!file) {
         *failed = true;
         return false;
-    }
-    struct probed_file *file = &probe->files[slot_of(probe, map->filename)];
-    if (!file->path) {
-        *file = read_file(probe, map->filename, failed);
-        probe->count++;
     }
     *pid = file->pid;
     return file->is_dump || read_of_process(map, pid, failed);
@@ -130,6 +128,6 @@ bool dump_probe_file(struct dump_probe *probe, const struct perf_map *map, uint3
 
 void dump_probe_free(struct dump_probe *probe)
 {
-    free(probe->files);
+    tdestroy(probe->files, free);
     *probe = (struct dump_probe){0};
 }

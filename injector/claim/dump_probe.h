@@ -12,12 +12,7 @@
 
 struct dump_probe {
     const char *root; /* as for dump_place_find */
-    struct probed_file {
-        const char *path; /* in the profile; NULL: this slot is free */
-        bool is_dump;
-        uint32_t pid;
-    } * files; /* a hash table of what was opened */
-    size_t count, slots;
+    void *files;      /* a tree of what was opened, by path: tsearch(3) */
 };
 
 /* Whether MAP can be a runtime's mapping of its dump, by the record alone. */

@@ -1,6 +1,8 @@
 /* See injected_image.h. */
 #include "injector/claim/injected_image.h"
 
+#include "injector/text/file_name.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ static bool matches(const char *name, const char *pattern)
 
 static bool is_image_name(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = file_name_of(path);
     return matches(name, "jit-#-#-%.so") || matches(name, "jitted-#-#.so");
 }
 

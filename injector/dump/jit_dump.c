@@ -177,9 +177,9 @@ int jit_dump_open(struct jit_dump *dump, const char *path, char *cause, size_t c
     struct cause why = {cause, cause_bytes};
     *dump = (struct jit_dump){.path = path};
     struct stat status;
-    int fd = regular_file_open(path, &status);
+    int fd = regular_file_open(path, 0, &status);
     if (fd < 0)
-        return refuse(why, "%s%s", errno == ENXIO ? "not a regular file" : strerror(errno),
+        return refuse(why, "%s%s", regular_file_error(errno),
                       errno == EACCES ? "; run perfjit as somebody who may read it" : "");
     int result = map_dump(dump, fd, &status, why);
     close(fd);

@@ -4,10 +4,13 @@
 
 #include <sys/stat.h>
 
-/* Open PATH for reading, if it is a regular file, or leads to one; *STATUS is set to what was
- * opened.  Nothing else is opened: that can do something, as with a watchdog or a tape, and the
- * path may lead there by now.  Returns a descriptor, or -1 with errno; ENXIO: it is no regular
- * file. */
-int regular_file_open(const char *path, struct stat *status);
+/* Open PATH for reading, if it is a regular file, or leads to one, which with O_NOFOLLOW in FLAGS
+ * it must not; *STATUS is set to what was opened.  Nothing else is opened: that can do something,
+ * as with a watchdog or a tape, and the path may lead there by now.  Returns a descriptor, or -1
+ * with errno; ENXIO: it is no regular file; ELOOP: it is a symbolic link that is not followed. */
+int regular_file_open(const char *path, int flags, struct stat *status);
+
+/* What to say of that ERROR. */
+const char *regular_file_error(int error);
 
 #endif

@@ -1,11 +1,11 @@
-/* See file_owner.h. */
-#include "injector/host/file_owner.h"
+/* See trusted_owner.h. */
+#include "injector/host/trusted_owner.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-int64_t file_owner_sudo_user(void)
+/* The user who runs this program, if through sudo; -1: nobody else than the effective one. */
+static int64_t sudo_user(void)
 {
     const char *text = getenv("SUDO_UID");
     char *end;
@@ -15,9 +15,8 @@ int64_t file_owner_sudo_user(void)
     return *end || uid > UINT32_MAX ? -1 : (int64_t)uid;
 }
 
-bool file_owner_is_trusted(uint32_t uid, const char *recording)
+bool owner_is_trusted(uint32_t uid, int64_t recording_owner)
 {
-    struct stat status;
-    return uid == 0 || uid == geteuid() || (int64_t)uid == file_owner_sudo_user() ||
-           (stat(recording, &status) == 0 && status.st_uid == uid);
+    return uid == 0 || uid == geteuid() || (int64_t)uid == sudo_user() ||
+           (int64_t)uid == recording_owner;
 }

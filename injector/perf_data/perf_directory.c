@@ -1,6 +1,7 @@
 /* See perf_directory.h. */
 #include "injector/perf_data/perf_directory.h"
 
+#include "injector/files/regular_file.h"
 #include "injector/perf_data/perf_unzip.h"
 
 #include <dirent.h>
@@ -38,13 +39,11 @@ static int is_piece(const struct dirent *entry)
 static int read_piece(struct memory_file *bytes, const char *path, struct findings *findings)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = regular_file_open(path, 0, &status), result = 0;
     if (fd < 0)
-        return failure(findings, "%s: can't open it: %s", path, strerror(errno));
-    int result = 0;
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-        result = failure(findings, "%s: not a regular file", path);
-    else if (memory_file_read(bytes, fd))
+        return failure(findings, "%s: %s%s", path,
+                       errno == ENXIO ? "" : "can't open it: ", regular_file_error(errno));
+    if (memory_file_read(bytes, fd))
         result = failure(findings, "%s: can't read it: %s", path, strerror(errno));
     close(fd);
     return result;

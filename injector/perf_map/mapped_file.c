@@ -58,7 +58,7 @@ static int open_below(const char *prefix, const struct perf_map *map)
     if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
         0)
         return -1;
-    int fd = regular_file_open(path, &status);
+    int fd = regular_file_open(path, 0, &status);
     free(path);
     if (fd < 0)
         return -1;

@@ -1,7 +1,9 @@
 /* See perf_map_file.h. */
 #include "injector/perf_map/perf_map_file.h"
 
-#include "injector/host/file_owner.h"
+#include "injector/files/regular_file.h"
+#include "injector/host/trusted_owner.h"
+#include "injector/text/file_name.h"
 
 #include "injector/host/live_process.h"
 
@@ -31,14 +33,9 @@ static uint64_t stat_ns(struct timespec time)
 
 bool perf_map_name_pid(const char *path, uint32_t *pid)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *end;
-    if (strncmp(name, "perf-", 5) != 0 || name[5] < '0' || name[5] > '9')
-        return false;
-    errno = 0;
-    unsigned long long number = strtoull(name + 5, &end, 10);
-    *pid = (uint32_t)number;
-    return !errno && number <= UINT32_MAX && strcmp(end, ".map") == 0;
+    const char *name = file_name_of(path);
+    const char *end = strncmp(name, "perf-", 5) == 0 ? file_name_number(name + 4, pid) : NULL;
+    return end && strcmp(end, ".map") == 0;
 }
 
 /* ---- What is known of the recording ---- */
@@ -70,30 +67,20 @@ void perf_map_search_begin(struct perf_map_search *search, const struct profile 
 
 /* ---- One file ---- */
 
-/* Open PATH for reading, if it is a regular file and PATH itself no symbolic link (FLAGS:
- * O_NOFOLLOW).  O_NONBLOCK: a FIFO would otherwise wait for a writer.  Returns a descriptor, or -1
- * with CAUSE set, and errno if it could not be opened. */
-static int open_regular(const char *path, int flags, struct stat *status, char *cause)
+/* Open the map PATH, with FLAGS as regular_file_open.  Returns a descriptor, or -1 with CAUSE set,
+ * and errno. */
+static int open_map(const char *path, int flags, struct stat *status, char *cause)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
-    if (fd < 0) {
-        int error = errno;
-        snprintf(cause, CAUSE_BYTES, "%s",
-                 error == ELOOP   ? "is a symbolic link"
-                 : error == ENXIO ? "not a regular file"
-                                  : strerror(error));
-        errno = error;
-        return -1;
-    }
-    const char *wrong = fstat(fd, status)                 ? "can't look at it"
-                        : !S_ISREG(status->st_mode)       ? "not a regular file"
-                        : status->st_size > MAX_MAP_BYTES ? "larger than 256 MiB"
-                                                          : NULL;
-    if (!wrong)
+    int fd = regular_file_open(path, flags, status), error = fd < 0 ? errno : 0;
+    if (fd >= 0 && status->st_size <= MAX_MAP_BYTES)
         return fd;
-    snprintf(cause, CAUSE_BYTES, "%s", wrong);
-    close(fd);
-    errno = 0;
+    snprintf(cause, CAUSE_BYTES, "%s",
+             fd >= 0          ? "larger than 256 MiB"
+             : error == ELOOP ? "is a symbolic link"
+                              : regular_file_error(error));
+    if (fd >= 0)
+        close(fd);
+    errno = error;
     return -1;
 }
 
@@ -143,7 +130,7 @@ int perf_map_file_read(struct perfmap_table **table, const char *path, struct fi
     char cause[CAUSE_BYTES];
     struct stat status;
     *table = NULL;
-    int fd = open_regular(path, 0, &status, cause);
+    int fd = open_map(path, 0, &status, cause);
     int result = fd < 0 ? -1 : parse(table, fd, &status, cause);
     if (fd >= 0)
         close(fd);
@@ -182,11 +169,9 @@ static bool is_stale(const struct perf_map_search *search, const struct stat *st
 static bool is_foreign(const struct perf_map_search *search, const struct stat *status,
                        const struct live_process *live, char *cause)
 {
-    int64_t owner = (int64_t)status->st_uid;
-    if (owner != 0 && owner != (int64_t)geteuid() && owner != search->owner &&
-        owner != file_owner_sudo_user() && !(live && owner == (int64_t)live->uid))
-        snprintf(cause, CAUSE_BYTES, "belongs to user %" PRId64 ", who need not be the process's",
-                 owner);
+    if (!owner_is_trusted(status->st_uid, search->owner) && !(live && live->uid == status->st_uid))
+        snprintf(cause, CAUSE_BYTES, "belongs to user %" PRIu32 ", who need not be the process's",
+                 status->st_uid);
     else if (!is_this_machines(search))
         snprintf(cause, CAUSE_BYTES, "the recording was made on another machine, '%s'",
                  search->host.name);
@@ -205,7 +190,7 @@ static int take(struct perfmap_table **table, const char *path,
 {
     char cause[CAUSE_BYTES];
     struct stat status;
-    int fd = open_regular(path, O_NOFOLLOW, &status, cause);
+    int fd = open_map(path, O_NOFOLLOW, &status, cause);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (fd < 0) {
