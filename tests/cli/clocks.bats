@@ -27,7 +27,7 @@ pair() {
 record_surely() {
     local clock=$1 script=$2 try said surest=1000000000
     for try in 1 2 3 4 5 6 7 8; do
-        PERFJIT=dump JITDUMPDIR=$PWD record_by "$clock" try.data -F 5000 "$BUILD/tinyjit" --seconds=1 \
+        PERFJIT=dump JITDUMPDIR=$PWD record_by "$clock" try.data -F 5000 "$BUILD/tinyjit" --seconds=0.4 \
             --truth=try.truth "$tinyjit/$script.tj" >/dev/null
         said=$(perfjit inject -i try.data -o sure.data 2>&1) || return
         said=$(sed -nE 's/.*\(± ([0-9 ]+)\).*/\1/p' <<<"$said" | tr -d ' ')

@@ -9,7 +9,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     for script in demo churn; do
         for wx in '' --wx; do
-            PERFJIT=dump JITDUMPDIR=$PWD record $script$wx.data -F 5000 "$BUILD/tinyjit" --seconds=1 $wx \
+            PERFJIT=dump JITDUMPDIR=$PWD record $script$wx.data -F 5000 "$BUILD/tinyjit" --seconds=0.6 $wx \
                 --truth=$script$wx.truth "$tinyjit/$script.tj" >/dev/null
         done
     done
