@@ -8,7 +8,7 @@
 #define PERFJIT_SAMPLE_STATES_H
 
 #include "injector/census/address_history.h"
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 
 struct census_question {
     const struct profile *profile;

@@ -4,7 +4,7 @@
 #define PERFJIT_RECORDING_H
 
 #include "injector/perf_data/perf_input.h"
-#include "injector/perf_map/perf_map_source.h"
+#include "injector/process/process_reading.h"
 #include "injector/timeline/timeline.h"
 
 #include <argp.h>

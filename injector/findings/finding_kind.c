@@ -146,3 +146,22 @@ bool finding_is_lost(enum finding_kind kind)
 {
     return texts[kind].lost;
 }
+
+const struct finding_alone finding_alone[FINDING_ALONE_KINDS] = {
+    {FINDING_DUMP_UNUSABLE, ""},
+    {FINDING_DUMP_MISSING,
+     "; the profile names this dump, but it is not there: if it was moved, name "
+     "it with --jitdump FILE"},
+    {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
+    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_DUMP_UNPLACED, ""},
+    {FINDING_DUMP_OWNER,
+     "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
+     "there: if it is the right one, use --force, or name it with --jitdump FILE"},
+    {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
+    {FINDING_MAP_UNUSABLE, ""},
+    {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
+    {FINDING_MAP_STALE, "; to use it all the same, name it with --perf-map FILE"},
+    {FINDING_MAP_LINES, "; there is no other map, and no dump"},
+};

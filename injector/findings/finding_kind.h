@@ -50,4 +50,13 @@ const char *finding_what(enum finding_kind kind);
 const char *finding_means(enum finding_kind kind); /* what was done about it, and what to do */
 bool finding_is_lost(enum finding_kind kind);
 
+/* Where no dump and no map could be used the first of these kinds that occurred is why: the text of
+ * its first case, and REMEDY behind it. */
+struct finding_alone {
+    enum finding_kind kind;
+    const char *remedy;
+};
+enum { FINDING_ALONE_KINDS = 12 };
+extern const struct finding_alone finding_alone[FINDING_ALONE_KINDS];
+
 #endif

@@ -14,7 +14,7 @@
 #ifndef PERFJIT_PERF_MAP_SOURCE_H
 #define PERFJIT_PERF_MAP_SOURCE_H
 
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 
 struct perf_map_options {
     bool only_given;    /* look for no others */

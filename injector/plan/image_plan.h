@@ -20,7 +20,7 @@
 #ifndef PERFJIT_IMAGE_PLAN_H
 #define PERFJIT_IMAGE_PLAN_H
 
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 
 enum image_layout {
     LAYOUT_IMAGE, /* as above */

@@ -15,7 +15,7 @@
 #ifndef PERFJIT_HERITAGE_H
 #define PERFJIT_HERITAGE_H
 
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 
 /* Find the children that PROCESSES, whose dumps have been read, must have besides, give them their
  * records in shared dumps, bring all into order and link them.  Returns 0, or -1 with the failure

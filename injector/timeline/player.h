@@ -4,7 +4,8 @@
 #define PERFJIT_PLAYER_H
 
 #include "injector/arrays/address_map.h"
-#include "injector/timeline/timeline.h"
+#include "injector/code/jit_process.h"
+#include "injector/timeline/change.h"
 
 /* What has happened since the last sample and is not yet a change. */
 struct moment {

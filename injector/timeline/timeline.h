@@ -16,27 +16,8 @@
 #ifndef PERFJIT_TIMELINE_H
 #define PERFJIT_TIMELINE_H
 
-#include "injector/process/jit_process.h"
-
-enum change_kind {
-    CHANGE_FUNCTION, /* INDEX is the function */
-    CHANGE_UNLOADED, /* nobody's from now on */
-    CHANGE_MAP,      /* a part of mapping INDEX of the process, whose record is dropped */
-};
-
-struct change {
-    uint64_t time_ns;
-    uint64_t start, end;
-    uint32_t kind;
-    uint32_t index;
-};
-
-struct timeline {
-    struct change *changes; /* by time */
-    size_t change_count, change_capacity;
-    uint64_t *dropped; /* offsets of the map records to leave out of the output */
-    size_t dropped_count, dropped_capacity;
-};
+#include "injector/code/jit_process.h"
+#include "injector/timeline/change.h"
 
 /* Play PROCESS, and set the generation and visible members of its functions.  SAMPLE_TIMES_NS,
  * ascending, are the moments at which the profile looks.  Returns 0, or -1 without memory, with the

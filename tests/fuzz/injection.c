@@ -3,14 +3,14 @@
  *
  * The input: u16 size of the dump, the dump, the perf.data; or u16 0 and a script that both are
  * made from. */
-#include "injector/clock/clock_live.h"
 #include "injector/census/sample_census.h"
+#include "injector/clock/clock_live.h"
 #include "injector/image/unwind_table.h"
 #include "injector/merge/added_map.h"
 #include "injector/merge/perf_rewrite.h"
 #include "injector/merge/profile_merge.h"
 #include "injector/perf_data/perf_input.h"
-#include "injector/perf_map/perf_map_source.h"
+#include "injector/process/process_reading.h"
 #include "injector/timeline/timeline.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/process_script.h"

@@ -5,7 +5,7 @@
 #define PERFJIT_TEST_PROCESS_BUILDER_H
 
 #include "injector/arrays/array.h"
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>

@@ -2,9 +2,9 @@
 #ifndef PERFJIT_TEST_PROCESS_WORLD_H
 #define PERFJIT_TEST_PROCESS_WORLD_H
 
-#include "injector/process/jit_process.h"
+#include "injector/code/jit_process.h"
 
-#include "injector/perf_map/perf_map_source.h"
+#include "injector/process/process_reading.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"

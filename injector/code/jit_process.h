@@ -7,8 +7,10 @@
 #ifndef PERFJIT_JIT_PROCESS_H
 #define PERFJIT_JIT_PROCESS_H
 
-#include "injector/claim/dump_claim.h"
 #include "injector/code/code_log.h"
+#include "injector/dump/jit_dump.h"
+#include "injector/findings/findings.h"
+#include "injector/recording/process_life.h"
 
 struct jit_process;
 
@@ -40,7 +42,6 @@ struct jit_heritage {
 };
 
 struct perfmap_table;
-struct perf_map_options;
 
 /* What became of the entries of a perf map. */
 struct perf_map_counts {
@@ -98,18 +99,6 @@ struct jit_processes {
     size_t handed_over;
     bool none; /* there is no dump and no map that can be used; lives and refused are valid */
 };
-
-/* PROCESSES holds nothing yet but no_lines.
- *
- * Find the dumps that PROFILE names, and those in EXTRA (EXTRA_COUNT paths given by hand), and the
- * processes' perf maps as PERF_MAPS says, read them, and collect what PROFILE knows of their
- * processes.  ROOT is NULL or where their root file system is; ANY_OWNER: also dumps that belong to
- * other users.  Returns 0, or -1 with the failure text set: there is no dump and no map, or none
- * that can be used.  Release with jit_processes_free in either case. */
-int jit_processes_read(struct jit_processes *processes, const struct profile *profile,
-                       char *const *extra, size_t extra_count,
-                       const struct perf_map_options *perf_maps, const char *root, bool any_owner,
-                       struct findings *findings);
 
 /* The process of LIFE, made if there is none yet, which may move the others.  NULL without
  * memory. */

@@ -1,5 +1,5 @@
-/* See jit_process.h. */
-#include "injector/process/jit_process.h"
+/* See process_reading.h. */
+#include "injector/process/process_reading.h"
 
 #include "injector/arrays/array.h"
 #include "injector/claim/given_dump.h"
@@ -12,53 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A runtime that logs from another thread stamps a function late: Java's agent about 0.1 ms, and a
- * thread may have to wait for a processor. */
-#define LOAD_SLACK_NS UINT64_C(2000000)
-
-struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
-{
-    for (size_t i = 0; i < processes->count; i++)
-        if (processes->items[i].life == life)
-            return &processes->items[i];
-    return jit_process_add(processes, life);
-}
-
-struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life)
-{
-    const struct process_life *begun = &processes->lives.items[life];
-    struct jit_process *items =
-        array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
-    if (!items)
-        return NULL;
-    processes->items = items;
-    struct jit_process *process = &items[processes->count++];
-    *process = (struct jit_process){.pid = begun->pid,
-                                    .life = life,
-                                    .load_slack_ns = LOAD_SLACK_NS,
-                                    .begin = begun->begin,
-                                    .next = begun->next,
-                                    .execed = begun->execed};
-    return process;
-}
-
-int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
-{
-    struct jit_dump *dumps =
-        array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
-    if (!dumps)
-        return -1;
-    process->dumps = dumps;
-    char **paths = array_room(process->dump_paths, process->dump_count, &process->path_capacity,
-                              sizeof *paths);
-    if (!paths)
-        return -1;
-    process->dump_paths = paths;
-    dumps[process->dump_count] = *dump;
-    paths[process->dump_count++] = path;
-    return 0;
-}
 
 /* A log that was made already can be taken over if there is none yet. */
 static bool take_log(struct jit_process *process, struct dump_claim *claim,
@@ -189,37 +142,14 @@ static size_t dump_count(const struct jit_processes *processes)
     return count;
 }
 
-/* No dump could be read: why, and what follows the text of the first case. */
-struct reason {
-    enum finding_kind kind;
-    const char *remedy;
-};
-
-static const struct reason reasons[] = {
-    {FINDING_DUMP_UNUSABLE, ""},
-    {FINDING_DUMP_MISSING,
-     "; the profile names this dump, but it is not there: if it was moved, name "
-     "it with --jitdump FILE"},
-    {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
-    {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
-    {FINDING_DUMP_UNPLACED, ""},
-    {FINDING_DUMP_OWNER,
-     "; that user, who is neither you, nor root, nor the owner of the recording, could have put it "
-     "there: if it is the right one, use --force, or name it with --jitdump FILE"},
-    {FINDING_DUMP_NOT_OURS, "; to use it all the same, name it with --jitdump FILE"},
-    {FINDING_MAP_UNUSABLE, ""},
-    {FINDING_MAP_NOT_OURS, "; to use it all the same, name it with --perf-map FILE"},
-    {FINDING_MAP_ELSEWHERE, "; it is the map of another process, or of another run"},
-    {FINDING_MAP_STALE, "; to use it all the same, name it with --perf-map FILE"},
-    {FINDING_MAP_LINES, "; there is no other map, and no dump"},
-};
-
 /* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-        if (findings->count[reasons[i].kind])
-            return failure(findings, "%s%s", findings->first[reasons[i].kind], reasons[i].remedy);
+    for (size_t i = 0; i < FINDING_ALONE_KINDS; i++) {
+        const struct finding_alone *alone = &finding_alone[i];
+        if (findings->count[alone->kind])
+            return failure(findings, "%s%s", findings->first[alone->kind], alone->remedy);
+    }
     const char *image = injected_image(profile);
     if (image)
         return failure(findings,
@@ -274,27 +204,4 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
         if (finish(&processes->items[i], profile, findings))
             return -1;
     return heritage_limit(processes, findings);
-}
-
-void jit_processes_free(struct jit_processes *processes)
-{
-    for (size_t i = 0; i < processes->count; i++) {
-        struct jit_process *process = &processes->items[i];
-        for (size_t d = 0; d < process->dump_count - process->borrowed_count; d++) {
-            jit_dump_close(&process->dumps[d]);
-            free(process->dump_paths[d]);
-        }
-        free(process->dumps);
-        free(process->dump_paths);
-        free(process->forks);
-        free(process->heritage.wanted);
-        free(process->heritage.code);
-        free(process->heritage.backing);
-        code_log_free(&process->log);
-        perfmap_free(process->perf_map);
-    }
-    free(processes->items);
-    free(processes->marker_offsets);
-    free(processes->refused);
-    process_lives_free(&processes->lives);
 }

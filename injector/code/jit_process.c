@@ -1,0 +1,75 @@
+/* See jit_process.h. */
+#include "injector/code/jit_process.h"
+
+#include "injector/arrays/array.h"
+#include "perfmap/perfmap.h"
+
+/* A runtime that logs from another thread stamps a function late: Java's agent about 0.1 ms, and a
+ * thread may have to wait for a processor. */
+#define LOAD_SLACK_NS UINT64_C(2000000)
+
+struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i].life == life)
+            return &processes->items[i];
+    return jit_process_add(processes, life);
+}
+
+struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life)
+{
+    const struct process_life *begun = &processes->lives.items[life];
+    struct jit_process *items =
+        array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
+    if (!items)
+        return NULL;
+    processes->items = items;
+    struct jit_process *process = &items[processes->count++];
+    *process = (struct jit_process){.pid = begun->pid,
+                                    .life = life,
+                                    .load_slack_ns = LOAD_SLACK_NS,
+                                    .begin = begun->begin,
+                                    .next = begun->next,
+                                    .execed = begun->execed};
+    return process;
+}
+
+int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
+{
+    struct jit_dump *dumps =
+        array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
+    if (!dumps)
+        return -1;
+    process->dumps = dumps;
+    char **paths = array_room(process->dump_paths, process->dump_count, &process->path_capacity,
+                              sizeof *paths);
+    if (!paths)
+        return -1;
+    process->dump_paths = paths;
+    dumps[process->dump_count] = *dump;
+    paths[process->dump_count++] = path;
+    return 0;
+}
+
+void jit_processes_free(struct jit_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct jit_process *process = &processes->items[i];
+        for (size_t d = 0; d < process->dump_count - process->borrowed_count; d++) {
+            jit_dump_close(&process->dumps[d]);
+            free(process->dump_paths[d]);
+        }
+        free(process->dumps);
+        free(process->dump_paths);
+        free(process->forks);
+        free(process->heritage.wanted);
+        free(process->heritage.code);
+        free(process->heritage.backing);
+        code_log_free(&process->log);
+        perfmap_free(process->perf_map);
+    }
+    free(processes->items);
+    free(processes->marker_offsets);
+    free(processes->refused);
+    process_lives_free(&processes->lives);
+}

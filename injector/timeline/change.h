@@ -1,0 +1,28 @@
+/* What a timeline says: from a moment on, some addresses are a function's, or nobody's. */
+#ifndef PERFJIT_CHANGE_H
+#define PERFJIT_CHANGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum change_kind {
+    CHANGE_FUNCTION, /* INDEX is the function */
+    CHANGE_UNLOADED, /* nobody's from now on */
+    CHANGE_MAP,      /* a part of mapping INDEX of the process, whose record is dropped */
+};
+
+struct change {
+    uint64_t time_ns;
+    uint64_t start, end;
+    uint32_t kind;
+    uint32_t index;
+};
+
+struct timeline {
+    struct change *changes; /* by time */
+    size_t change_count, change_capacity;
+    uint64_t *dropped; /* offsets of the map records to leave out of the output */
+    size_t dropped_count, dropped_capacity;
+};
+
+#endif
