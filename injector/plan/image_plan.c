@@ -2,6 +2,7 @@
 #include "injector/plan/image_plan.h"
 
 #include "injector/arrays/array.h"
+#include "injector/plan/foreign_maps.h"
 #include "injector/plan/neighbourhood.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ struct planner {
     const struct jit_function *functions;
     struct function_place *places; /* of the functions */
     uint32_t process;              /* index */
+    struct foreign_maps foreign;   /* what no image may reach over; empty: anything */
 };
 
 /* What of a function decides on its place: the functions themselves are far larger than a cache. */
@@ -77,17 +79,22 @@ static void measure_gaps(const struct planner *planner, const struct placed *pla
     }
 }
 
-/* How many of the COUNT functions at PLACED make one neighbourhood with the first; *GENERATIONS
- * receives one more than the highest generation among them. */
+/* How many of the COUNT functions at PLACED make one neighbourhood with the first, with nothing of
+ * FOREIGN in it; *GENERATIONS receives one more than the highest generation among them. */
 static size_t neighbours(const struct placed *placed, size_t count, enum image_layout layout,
-                         uint32_t *generations)
+                         const struct foreign_maps *foreign, uint32_t *generations)
 {
     struct neighbourhood those = {0};
     size_t most = layout == LAYOUT_FUNCTION ? 1 : count;
     *generations = 0;
-    for (size_t i = 0; i < most && neighbourhood_take(&those, placed[i].addr, placed[i].end); i++)
+    for (size_t i = 0; i < most; i++) {
+        if (i && foreign_maps_has_within(foreign, those.reach, placed[i].addr))
+            break;
+        if (!neighbourhood_take(&those, placed[i].addr, placed[i].end))
+            break;
         if (placed[i].generation >= *generations)
             *generations = placed[i].generation + 1;
+    }
     return those.count;
 }
 
@@ -228,13 +235,14 @@ static size_t run_without_sharing(const struct jit_function *functions, const ui
     return taken;
 }
 
-/* Images whose address ranges are disjoint, but for those of functions that share addresses. */
-static int add_apart(const struct planner *planner, const uint32_t *order, size_t count)
+/* Images whose address ranges are disjoint, but for those of functions that share addresses. CLOSE:
+ * something lies right in front of the first one. */
+static int add_apart(const struct planner *planner, const uint32_t *order, size_t count, bool close)
 {
     uint64_t reach = 0;
     for (size_t at = 0, taken; at < count; at += taken) {
         taken = run_without_sharing(planner->functions, order + at, count - at, &reach);
-        if (add_one_image(planner, order + at, taken, at > 0))
+        if (add_one_image(planner, order + at, taken, close || at > 0))
             return -1;
     }
     return 0;
@@ -247,10 +255,12 @@ static int add_images(const struct planner *planner, const struct placed *placed
     measure_gaps(planner, placed, count, order);
     for (size_t at = 0, taken; at < count; at += taken) {
         uint32_t generations;
-        taken = neighbours(placed + at, count - at, layout, &generations);
+        taken = neighbours(placed + at, count - at, layout, &planner->foreign, &generations);
+        uint64_t addr = placed[at].addr;
+        bool close = foreign_maps_reach_into(&planner->foreign, image_plan_base(addr), addr);
         bool apart = taken == 1 || (layout == LAYOUT_APART && generations > 1);
-        if (apart              ? add_apart(planner, order + at, taken)
-            : generations == 1 ? add_one_image(planner, order + at, taken, false)
+        if (apart              ? add_apart(planner, order + at, taken, close)
+            : generations == 1 ? add_one_image(planner, order + at, taken, close)
                                : add_generations(planner, order + at, taken, generations))
             return -1;
     }
@@ -288,9 +298,15 @@ int image_plan_add(struct image_plan *plan, const struct jit_process *process,
         placed ? add_process(plan, process->log.function_count, count) : NULL;
     int result = -1;
     if (planned) {
-        const struct planner planner = {plan, process->log.functions, planned->places,
-                                        (uint32_t)(plan->process_count - 1)};
-        result = add_images(&planner, placed, planned->order, count, layout);
+        struct planner planner = {plan,
+                                  process->log.functions,
+                                  planned->places,
+                                  (uint32_t)(plan->process_count - 1),
+                                  {0}};
+        result = layout == LAYOUT_APART ? foreign_maps_open(&planner.foreign, process) : 0;
+        if (!result)
+            result = add_images(&planner, placed, planned->order, count, layout);
+        foreign_maps_free(&planner.foreign);
         planned->end_image = plan->image_count;
     }
     free(placed);

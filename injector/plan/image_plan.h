@@ -15,7 +15,7 @@
  * Images of two generations reach over each other.  Names don't mind, but libdw unwinds by the one
  * module that it takes to be at an address.  So where perf will unwind (LAYOUT_APART), each
  * function that shares addresses with another is alone in its image, and the others make one image
- * for each run between those.
+ * for each run between those and between the files that are mapped (foreign_maps.h).
  */
 #ifndef PERFJIT_IMAGE_PLAN_H
 #define PERFJIT_IMAGE_PLAN_H
@@ -24,8 +24,7 @@
 
 enum image_layout {
     LAYOUT_IMAGE, /* as above */
-    LAYOUT_APART, /* the same, but the address ranges of images that are alive together are disjoint
-                   */
+    LAYOUT_APART, /* the same, but images that are alive together, and mapped files, are disjoint */
     LAYOUT_FUNCTION, /* each function is an image of its own, as perf inject does it */
 };
 

@@ -1,6 +1,7 @@
 /* The end of a moment: what of it can be seen becomes changes.  See player.h. */
 #include "injector/timeline/player.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* One more than the highest generation that any part of FUNCTION's addresses has seen. */
@@ -17,7 +18,7 @@ static uint32_t next_generation(const struct player *player, const struct jit_fu
     return generation;
 }
 
-static int set_generation(struct player *player, uint32_t index)
+int player_set_generation(struct player *player, uint32_t index)
 {
     struct jit_function *function = &player->process->log.functions[index];
     function->generation = next_generation(player, function);
@@ -96,7 +97,7 @@ static int show_loaded(struct player *player)
     for (size_t i = 0; i < moment->loaded_count && !result; i++) {
         functions[moment->loaded[i]].fresh = false;
         if (functions[moment->loaded[i]].visible)
-            result = set_generation(player, moment->loaded[i]);
+            result = player_set_generation(player, moment->loaded[i]);
     }
     return result;
 }

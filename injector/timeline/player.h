@@ -46,6 +46,9 @@ int player_end_moment(struct player *player);
 
 int player_add_change(struct player *player, struct change change);
 
+/* FUNCTION is seen: its place in line among those that had its addresses. */
+int player_set_generation(struct player *player, uint32_t function);
+
 /* Note that MAP is what stands at [START, END). */
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,
                       const struct profile_map *map);

@@ -118,7 +118,7 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
     function->visible = true;
     if (player_add_early_change(
             player, (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
-        set_generation(player, index))
+        player_set_generation(player, index))
         return -1;
     return address_map_set(&player->owners, function->addr, end, index);
 }

@@ -23,6 +23,8 @@ static int end(void **state)
     (void)state;
     image_plan_free(&plan);
     process_free(&built);
+    plan = (struct image_plan){0};
+    process_begin(&built); /* a test with a loop ends there, too */
     return 0;
 }
 
@@ -478,6 +480,69 @@ static void test_random_images_apart(void **state)
     }
 }
 
+/* A library between two functions would be within their image; libdw finds it no more then. */
+static void test_images_apart_do_not_reach_over_a_library(void **state)
+{
+    static const char *const names[] = {"/usr/lib/libc.so.6", "//anon", "/memfd:code (deleted)"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (int layout = LAYOUT_IMAGE; layout <= LAYOUT_APART; layout++) {
+            begin(NULL);
+            add_visible(ADDR, 0x80, 0);
+            add_visible(ADDR + MIB, 0x80, 0);
+            build_map(&built, 0, ADDR + 0x80, PAGE, names[i]);
+            make_plan((enum image_layout)layout);
+            assert_int_equal(plan.image_count, layout == LAYOUT_APART && i == 0 ? 2 : 1);
+            end(NULL);
+        }
+}
+
+/* The child's functions lie around what its parent has mapped. */
+static void test_images_apart_do_not_reach_over_a_library_of_the_parent(void **state)
+{
+    struct process_builder *parent = malloc(sizeof *parent);
+    (void)state;
+    assert_non_null(parent);
+    process_begin(parent);
+    build_map(parent, 0, ADDR + 2 * PAGE, PAGE, "/usr/lib/libc.so.6");
+    built.process.parent = &parent->process;
+    add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR + MIB, 0x80, 0);
+    make_plan(LAYOUT_APART);
+    assert_int_equal(plan.image_count, 2);
+    process_free(parent);
+    free(parent);
+}
+
+/* The memory that the functions are in may be a file. */
+static void test_images_apart_may_lie_in_a_file(void **state)
+{
+    (void)state;
+    add_visible(ADDR, 0x80, 0);
+    add_visible(ADDR + PAGE, 0x80, 0);
+    build_map(&built, 0, ADDR - PAGE, MIB, "/dev/shm/code");
+    build_map(&built, 0, ADDR + 0x80, PAGE, "/tmp/reaches into the second one");
+    make_plan(LAYOUT_APART);
+    assert_int_equal(plan.image_count, 1);
+}
+
+/* No page in front of the first function where a library's end is. */
+static void test_images_apart_keep_off_a_library_in_front(void **state)
+{
+    (void)state;
+    for (uint64_t gap = 0; gap <= PAGE; gap += PAGE) {
+        begin(NULL);
+        add_visible(ADDR + PAGE, 0x80, 0);
+        add_visible(ADDR + PAGE + 0x100, 0x80, 0);
+        build_map(&built, 0, ADDR - MIB, 2 * PAGE, "/usr/lib/libm.so.6");
+        build_map(&built, 0, ADDR + PAGE - gap - MIB, MIB, "/usr/lib/libc.so.6");
+        make_plan(LAYOUT_APART);
+        assert_int_equal(plan.image_count, 1);
+        assert_int_equal(plan.images[0].text_start, gap ? PAGE : IMAGE_ELF_HEADER_BYTES);
+        end(NULL);
+    }
+}
+
 #define PLAN_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -503,6 +568,10 @@ int main(void)
         PLAN_TEST(test_images_apart_are_one_where_no_address_is_shared),
         PLAN_TEST(test_images_apart_see_a_long_function),
         PLAN_TEST(test_random_images_apart),
+        PLAN_TEST(test_images_apart_do_not_reach_over_a_library),
+        PLAN_TEST(test_images_apart_do_not_reach_over_a_library_of_the_parent),
+        PLAN_TEST(test_images_apart_may_lie_in_a_file),
+        PLAN_TEST(test_images_apart_keep_off_a_library_in_front),
         /* These begin and end by themselves, once a case. */
         cmocka_unit_test(test_base_is_a_page_in_front_of_the_text),
         cmocka_unit_test(test_a_large_function_alone_without_code_has_a_page_in_front),
