@@ -2,6 +2,7 @@
 #include "injector/merge/unwinder_reset.h"
 
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/tracepoints.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ enum reset_policy unwinder_reset_policy(const struct perf_file *file)
 {
     if (!perf_file_has_stacks(file))
         return RESET_NEVER;
-    return perf_file_has_tracepoints(file) ? RESET_BY_COMM : RESET_BY_FORKS;
+    return tracepoints_are_counted(file) ? RESET_BY_COMM : RESET_BY_FORKS;
 }
 
 void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,

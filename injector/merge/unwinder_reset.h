@@ -1,10 +1,9 @@
 /* The records that make perf forget how it unwound a process, where an address has a new owner.
  *
  * perf's unwinders keep what they found out about an address, and perf does not tell them of new
- * maps.  libunwind (perf up to
- * 6) goes on unwinding by the dead function's table: about 1 % of the chains of a JIT that
- *    recompiles are wrong.  libdw (perf 7)
- * keeps the dead function's file as the one module at that address: nearly all of them are.
+ * maps.  libunwind (perf up to version 6) goes on unwinding by the dead function's table: about 1 %
+ * of the chains of a JIT that recompiles are wrong.  libdw (perf 7) keeps the dead function's file
+ * as the one module at that address: nearly all of them are.
  *
  * What both keep hangs on the process's set of maps, and perf copies that set when a process forks.
  * So the process forks an invented one, which forks the process again: a new set with the same
@@ -20,8 +19,8 @@
  *
  * perf copies all maps each time.  Where that would be too many copies, one COMM record says that
  * the process has execed, under the name that it has: that helps libunwind alone, and costs
- * nothing.  The same where an event is a tracepoint: perf trace and perf sched keep what they count
- * with perf's thread, and would lose it with each fork.
+ * nothing.  The same where an event is a tracepoint that perf trace, perf sched or others count
+ * (tracepoints.h): they keep that with perf's thread, and would lose it with each fork.
  */
 #ifndef PERFJIT_UNWINDER_RESET_H
 #define PERFJIT_UNWINDER_RESET_H

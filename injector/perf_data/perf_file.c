@@ -398,14 +398,6 @@ bool perf_file_has_stacks(const struct perf_file *file)
     return false;
 }
 
-bool perf_file_has_tracepoints(const struct perf_file *file)
-{
-    for (size_t i = 0; i < file->event_count; i++)
-        if (file->events[i].type == PERF_TYPE_TRACEPOINT)
-            return true;
-    return false;
-}
-
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid)
 {
     for (size_t i = 0; i < file->event_count; i++)

@@ -79,10 +79,6 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
 /* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
 bool perf_file_has_stacks(const struct perf_file *file);
 
-/* Whether some event is a tracepoint: perf trace, perf sched and others make their tables of
- * these. */
-bool perf_file_has_tracepoints(const struct perf_file *file);
-
 /* Whether every event was recorded with -k CLOCKID. */
 bool perf_file_uses_clock(const struct perf_file *file, int32_t clockid);
 
