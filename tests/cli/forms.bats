@@ -56,6 +56,7 @@ setup() {
 @test "forms: a group, read with its leader"   { long; form all   run -e '{cpu-clock,page-faults,context-switches}:S'; }
 @test "forms: a tracepoint"                    { require_tracepoints; form all run -e cpu-clock,sched:sched_switch; }
 @test "forms: a tracepoint of calls"           { require_tracepoints; form all run -e cpu-clock,syscalls:sys_enter_mmap; }
+@test "forms: a tracepoint that none counts"   { require_tracepoints; form all run -e cpu-clock,kmem:mm_page_alloc; }
 @test "forms: perf sched record"               { require_tracepoints; wide; also 'sched latency' 'sched timehist'; form all tool sched; }
 @test "forms: perf trace record"               { require_tracepoints; also trace 'trace -s'; form all tool trace; }
 @test "forms: perf lock record"                { require_tracepoints; also 'lock contention'; form all tool lock; }
