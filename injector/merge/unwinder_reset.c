@@ -2,7 +2,7 @@
 #include "injector/merge/unwinder_reset.h"
 
 #include "injector/perf_data/perf_format.h"
-#include "injector/perf_data/tracepoints.h"
+#include "injector/recording/tracepoints.h"
 
 #include <inttypes.h>
 #include <stdio.h>

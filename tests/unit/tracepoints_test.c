@@ -1,5 +1,5 @@
 /* Which recordings have tracepoints that a perf command counts thread by thread. */
-#include "injector/perf_data/tracepoints.h"
+#include "injector/recording/tracepoints.h"
 
 #include "tests/unit/scratch.h"
 
@@ -19,7 +19,8 @@ static void put_u32(size_t value)
     desc_bytes += sizeof bytes;
 }
 
-/* A recording of cpu-clock and tracepoints of these names, and what feature EVENT_DESC says of it. */
+/* A recording of cpu-clock and tracepoints of these names, and what feature EVENT_DESC says of it.
+ */
 static void build(const char *const *names, size_t count)
 {
     memset(desc, 0, sizeof desc);
