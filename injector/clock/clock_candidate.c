@@ -132,7 +132,7 @@ static bool within(const struct bounds *bounds, uint64_t offset)
 /* Whether the clocks now speak of the recording's boot: they agree with the header but for their
  * drift, or else with all that bounds the offset. */
 static bool live_agrees(const struct clock_facts *facts, const struct pair *marker,
-                        const struct pair *live)
+                        const struct pair *live, uint64_t drift_ppm)
 {
     struct bounds bounds = bounds_of(&facts->evidence);
     if (!live->known || before(live->profile, facts->evidence.end_ns) ||
@@ -140,7 +140,7 @@ static bool live_agrees(const struct clock_facts *facts, const struct pair *mark
         return false;
     if (marker->known)
         return apart(offset_of(live), offset_of(marker)) <=
-               marker->error_ns + MS + drift(live->profile - marker->profile, DRIFT_MAX_PPM);
+               marker->error_ns + MS + drift(live->profile - marker->profile, drift_ppm);
     return within(&bounds, offset_of(live)) &&
            (facts->same_boot || (bounds.has_lower && bounds.has_upper));
 }
@@ -224,6 +224,14 @@ static bool possible_offset(const struct clock_facts *facts, enum clock_kind kin
     return apart(offset, 0) <= 60 * SEC + profile / 100;
 }
 
+/* One counter, corrected as one: they keep their distance, but for sleep and a clock that is set.
+ */
+static bool is_steered(enum clock_kind kind)
+{
+    return kind == CLOCK_KIND_MONOTONIC || kind == CLOCK_KIND_BOOTTIME ||
+           kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
+}
+
 static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts)
 {
     const struct clock_evidence *evidence = &facts->evidence;
@@ -233,9 +241,10 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
     struct pair marker =
         header_pair(evidence, evidence->header, evidence->stamps.first,
                     evidence->header_half ? evidence->header_half : HEADER_ERROR_NS);
+    bool steered = marker.known && is_steered(kind) && is_steered(facts->profile_kind);
     if (!marker.known)
         marker = wall_pair(facts, kind);
-    bool agrees = live_agrees(facts, &marker, &live);
+    bool agrees = live_agrees(facts, &marker, &live, steered ? 0 : DRIFT_MAX_PPM);
     candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
     if (marker.known && agrees) {
         by_best(candidate, &marker, &live, evidence);

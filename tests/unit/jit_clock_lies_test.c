@@ -207,6 +207,23 @@ static void test_two_clocks_fit_and_differ(void **state)
     end_world();
 }
 
+/* A busy machine let 13 ms pass between the header and the mapping.  CLOCK_BOOTTIME goes as
+ * CLOCK_MONOTONIC does while the machine is awake, so it explains nothing. */
+static void test_a_late_mapping_is_no_other_clock(void **state)
+{
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER - 13 * MS, false);
+    put_two(MARKER + MS, MARKER + SEC);
+    machine_knows(CLOCK_KIND_MONOTONIC, EXIT + 60 * SEC);
+    machine_knows(CLOCK_KIND_BOOTTIME, EXIT + 60 * SEC);
+    machine_knows(CLOCK_KIND_RAW, EXIT + 63 * SEC);
+    decide();
+    assert_silent();
+    assert_becomes(MARKER + SEC, MARKER + SEC, 0);
+    end_world();
+}
+
 /* ---- Stamps that are no times ---- */
 
 static void assert_useless(uint64_t stamp, const char *words)
@@ -365,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_a_late_marker_alone_is_no_other_clock),
         cmocka_unit_test(test_no_clock_fits),
         cmocka_unit_test(test_two_clocks_fit_and_differ),
+        cmocka_unit_test(test_a_late_mapping_is_no_other_clock),
         cmocka_unit_test(test_stamps_of_zero),
         cmocka_unit_test(test_equal_stamps_of_no_moment_of_the_life),
         cmocka_unit_test(test_equal_stamps_of_a_moment_are_one_moment),
