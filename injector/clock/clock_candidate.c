@@ -232,6 +232,19 @@ static bool is_steered(enum clock_kind kind)
            kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
 }
 
+/* How fast a clock KIND may have left the profile's clock since the recording.  What is steered goes
+ * with what is; CLOCK_MONOTONIC_RAW leaves them at a rate that the time since the boot tells. */
+static uint64_t drift_ppm(const struct clock_facts *facts, enum clock_kind kind,
+                          const struct pair *live)
+{
+    if (is_steered(kind) && is_steered(facts->profile_kind))
+        return 0;
+    if (kind != CLOCK_KIND_RAW || facts->profile_kind != CLOCK_KIND_MONOTONIC || !live->known)
+        return DRIFT_MAX_PPM;
+    uint64_t ppm = apart(offset_of(live), 0) / (live->profile / 1000000 + 1);
+    return ppm < DRIFT_MAX_PPM / 2 ? 2 * ppm + 5 : DRIFT_MAX_PPM;
+}
+
 static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts)
 {
     const struct clock_evidence *evidence = &facts->evidence;
@@ -241,10 +254,10 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
     struct pair marker =
         header_pair(evidence, evidence->header, evidence->stamps.first,
                     evidence->header_half ? evidence->header_half : HEADER_ERROR_NS);
-    bool steered = marker.known && is_steered(kind) && is_steered(facts->profile_kind);
+    uint64_t ppm = marker.known ? drift_ppm(facts, kind, &live) : DRIFT_MAX_PPM;
     if (!marker.known)
         marker = wall_pair(facts, kind);
-    bool agrees = live_agrees(facts, &marker, &live, steered ? 0 : DRIFT_MAX_PPM);
+    bool agrees = live_agrees(facts, &marker, &live, ppm);
     candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
     if (marker.known && agrees) {
         by_best(candidate, &marker, &live, evidence);
