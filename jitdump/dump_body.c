@@ -2,17 +2,22 @@
 #include "jitdump/dump_body.h"
 #include "jitdump/byte_sink.h"
 #include "jitdump/disk_room.h"
-#include "jitdump/dump_stage.h"
 #include "jitdump/jitdump_format.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* How far ahead the file is made longer: a hole, which costs nothing on a disk that knows holes.  perf inject reads each record
+ * whole into its memory, a FILLER too; and a short program's dump should not look long. */
+#define AHEAD_FIRST_BYTES (UINT64_C(1) << 20)
+#define AHEAD_LATER_BYTES (UINT64_C(8) << 20)
+
 enum {
     ID_AND_SIZE_BYTES = 8,
+    /* The least page of the machines that this runs on; in no larger one are eight bytes apart that are together here. */
+    LEAST_PAGE_BYTES = 4096,
     RESERVE_MIN_BYTES = 64 << 10, /* a smaller write is not worth a call */
 };
 
@@ -47,7 +52,7 @@ int jd_body_check(const struct dump_body *body)
         return 0;
     if (status.st_nlink == 0)
         return -ENOENT;
-    if ((uint64_t)status.st_size < body->end ||
+    if ((uint64_t)status.st_size < body->filler_end ||
         pread(body->fd.number, header, sizeof header, 0) != sizeof header ||
         memcmp(header, body->header, sizeof header) != 0)
         return -ESTALE;
@@ -99,56 +104,115 @@ int jd_body_write(const struct dump_body *body, const void *bytes, size_t count,
     return error ? error : write_bytes(body, bytes, count, offset);
 }
 
-/* The kernel copies page by page and may be killed in between; a store does not stop half-way.  One group of pages in 585. */
-static int store_across_pages(const struct dump_body *body, uint32_t id, uint32_t total_size,
-                              uint64_t page_bytes)
-{
-    uint64_t start = body->end / page_bytes * page_bytes;
-    uint8_t *pages = mmap(NULL, (size_t)page_bytes * 2, PROT_READ | PROT_WRITE, MAP_SHARED,
-                          body->fd.number, (off_t)start);
-    if (pages == MAP_FAILED)
-        return -errno;
-    jd_store_id_and_size(pages + (body->end - start), id, total_size);
-    munmap(pages, (size_t)page_bytes * 2);
-    return 0;
-}
+/* ---- Groups ---- */
 
 /* Id and size of the record at the end, in one go. */
 static int put_id_and_size(const struct dump_body *body, uint32_t id, uint32_t total_size)
 {
     const uint32_t id_and_size[] = {id, total_size};
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (body->end % page_bytes > page_bytes - ID_AND_SIZE_BYTES)
-        return store_across_pages(body, id, total_size, page_bytes);
     return write_bytes(body, id_and_size, sizeof id_and_size, body->end);
 }
 
-int jd_body_point(const struct dump_body *body, uint64_t filler_end)
+/* Where a sandbox refuses ftruncate, a zero at the end does as well. */
+static int make_longer(const struct dump_body *body, uint64_t end)
 {
-    int error = check(body, body->end + ID_AND_SIZE_BYTES);
-    return error ? error : put_id_and_size(body, JIT_FILLER, (uint32_t)(filler_end - body->end));
+    static const char zero;
+    if (ftruncate(body->fd.number, (off_t)end) == 0)
+        return 0;
+    return errno == EPERM || errno == ENOSYS ? write_bytes(body, &zero, 1, end - 1) : -errno;
 }
 
-int jd_body_add(struct dump_body *body, const void *groups, size_t count, uint64_t filler_end)
+/* Have the file, and the FILLER, reach to FILLER_END. */
+static int reach(struct dump_body *body, uint64_t filler_end)
 {
-    uint8_t filler[JR_PREFIX_BYTES];
-    struct byte_sink sink = byte_sink_over(filler, sizeof filler);
-    sink_u32(&sink, JIT_FILLER);
-    sink_u32(&sink, (uint32_t)(filler_end - body->end - count));
-    sink_u64(&sink, 0);
+    int error = make_longer(body, filler_end);
+    if (!error)
+        error = put_id_and_size(body, JIT_FILLER, (uint32_t)(filler_end - body->end));
+    if (!error)
+        body->filler_end = filler_end;
+    return error;
+}
+
+/* The same, but LEAST or more, so that the next groups have room as well. */
+static int reach_ahead(struct dump_body *body, uint64_t least)
+{
+    uint64_t limit = jd_file_size_limit();
+    uint64_t ahead = least < AHEAD_FIRST_BYTES ? AHEAD_FIRST_BYTES : least + AHEAD_LATER_BYTES;
+    if (body->max_bytes && body->max_bytes < limit)
+        limit = body->max_bytes;
+    if (least > limit)
+        return -EFBIG;
+    if (ahead > limit)
+        ahead = limit;
+    int error = ahead - body->end <= UINT32_MAX ? reach(body, ahead) : -EFBIG;
+    /* Where a hole takes blocks (FAT) there may be none for all of it. */
+    return error && ahead > least ? reach(body, least) : error;
+}
+
+int jd_body_start(struct dump_body *body, const struct held_fd *fd, uint64_t max_bytes,
+                  const uint8_t header[JITHEADER_BYTES])
+{
+    *body = (struct dump_body){.fd = *fd,
+                               .end = JITHEADER_BYTES,
+                               .max_bytes = max_bytes,
+                               .reserves = jd_disk_reserves_cheaply(fd->number)};
+    int error = check(body, JITHEADER_BYTES + JR_PREFIX_BYTES);
+    if (!error)
+        error = reach_ahead(body, JITHEADER_BYTES + JR_PREFIX_BYTES);
+    return error ? error : write_bytes(body, header, JITHEADER_BYTES, 0);
+}
+
+static void put_filler(struct byte_sink *sink, uint64_t bytes)
+{
+    sink_u32(sink, JIT_FILLER);
+    sink_u32(sink, (uint32_t)bytes);
+    sink_u64(sink, 0);
+}
+
+static bool is_across_pages(uint64_t offset)
+{
+    return offset % LEAST_PAGE_BYTES > LEAST_PAGE_BYTES - ID_AND_SIZE_BYTES;
+}
+
+int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool last)
+{
+    uint8_t fillers[2 * JR_PREFIX_BYTES];
+    struct byte_sink sink = byte_sink_over(fillers, sizeof fillers);
+    uint64_t end = body->end + count, most = end + sizeof fillers;
     uint32_t first[2];
     memcpy(first, groups, sizeof first);
+    int error = check(body, most);
+    if (!error && body->filler_end < most)
+        error = reach_ahead(body, most);
+    if (error)
+        return error;
+    if (is_across_pages(end) && !last) {
+        put_filler(&sink, JR_PREFIX_BYTES);
+        end += JR_PREFIX_BYTES;
+    }
+    put_filler(&sink, body->filler_end - end);
     struct iovec pieces[] = {
         {(char *)(uintptr_t)groups + ID_AND_SIZE_BYTES, count - ID_AND_SIZE_BYTES},
-        {filler, sizeof filler}};
-    int error = check(body, body->end + count + sizeof filler);
-    if (!error && body->reserves && count >= RESERVE_MIN_BYTES)
-        jd_disk_reserve(body->fd.number, body->end, body->end + count + sizeof filler);
-    if (!error)
-        error = write_pieces(body, pieces, 2, body->end + ID_AND_SIZE_BYTES);
+        {fillers, sink.size}};
+    if (body->reserves && count >= RESERVE_MIN_BYTES)
+        jd_disk_reserve(body->fd.number, body->end, most);
+    error = write_pieces(body, pieces, 2, body->end + ID_AND_SIZE_BYTES);
     if (!error)
         error = put_id_and_size(body, first[0], first[1]);
     if (!error)
-        body->end += count;
+        body->end = end;
     return error;
+}
+
+void jd_body_give_back(const struct dump_body *body)
+{
+    if (jd_fd_is_ours(&body->fd))
+        jd_disk_give_back(body->fd.number, body->end + JR_PREFIX_BYTES, body->filler_end);
+}
+
+int jd_body_cut(const struct dump_body *body)
+{
+    if (!jd_fd_is_ours(&body->fd))
+        return -EBADF;
+    return ftruncate(body->fd.number, (off_t)body->end) == 0 ? 0 : -errno;
 }

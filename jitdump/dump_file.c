@@ -17,15 +17,15 @@
 struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error)
 {
     size_t path_bytes = strlen(dir) + DUMP_PLACE_BYTES;
-    struct dump_file *file = calloc(1, sizeof *file + path_bytes);
+    struct dump_file *file = calloc(1, sizeof *file + 2 * path_bytes);
     if (!file)
         return NULL;
     file->parent = parent;
     file->pid = getpid();
     file->place = (struct dump_place){dir, file->pid, 1};
-    file->path_bytes = path_bytes;
+    file->paths = (struct dump_paths){file->path, file->path + path_bytes, path_bytes};
     atomic_init(&file->open, false);
-    jd_place_path(&file->place, file->path, path_bytes);
+    jd_place_paths(&file->place, &file->paths);
     jd_fork_mark_set(&file->fork_mark);
     jd_writer_init(&file->writer, file->path, error);
     if (parent)
@@ -34,28 +34,6 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 }
 
 /* ---- Opening ---- */
-
-static const char *remedy_for_creating(int error)
-{
-    switch (error) {
-    case EEXIST:
-        return "; somebody put it there this moment: find out who";
-    case ENOENT:
-        return "; the directory does not exist, or no file can be made in it: create it, or set "
-               "JITDUMPDIR to another";
-    case EACCES:
-    case EROFS:
-        return "; set JITDUMPDIR to a directory that you may write to";
-    case EMFILE:
-    case ENFILE:
-        return "; raise the limit (ulimit -n)";
-    case ENOSPC:
-    case EDQUOT:
-        return "; free some space, or set JITDUMPDIR to a directory on another file system";
-    default:
-        return "; set JITDUMPDIR to another directory";
-    }
-}
 
 /* FD under a number above those of the standard streams: a program that has closed one of these may at any time open a file of its
  * own, or have a library print, through the number.  Returns -1 with errno, and FD is closed. */
@@ -69,8 +47,8 @@ static int above_standard_streams(int fd)
     return above;
 }
 
-/* Returns 1 if a dump that is not to be lost has come there meanwhile. */
-static int create(const char *path, struct held_fd *held, struct first_error *error)
+/* Create PATH, which has MODE once it is open.  Returns 1 if a dump that is not to be lost has come there meanwhile. */
+static int create(const char *path, mode_t mode, struct held_fd *held, struct first_error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     int cause = errno;
@@ -79,16 +57,16 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
     errno = cause;
     if (fd < 0)
         return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
-                             remedy_for_creating(errno));
+                             jd_place_remedy(errno));
     fd = above_standard_streams(fd);
     if (fd < 0) {
         int result = jd_error_keep(error, -errno, "%s: no descriptor above 2 for it: %m%s", path,
-                                   remedy_for_creating(errno));
+                                   jd_place_remedy(errno));
         unlink(path);
         return result;
     }
-    fchmod(fd, S_IRUSR | S_IWUSR); /* best effort: a umask may have taken the owner's rights away */
-    flock(fd, LOCK_EX | LOCK_NB);  /* best effort: some file systems have no locks */
+    fchmod(fd, mode);             /* best effort: a umask may have taken the owner's rights away */
+    flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
     if (!jd_fd_hold(held, fd)) {
         int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
         unlink(path);
@@ -98,15 +76,49 @@ static int create(const char *path, struct held_fd *held, struct first_error *er
     return 0;
 }
 
-/* Another thread, with a handle of its own, may come upon the same place. */
-static int create_somewhere(struct dump_file *file, struct held_fd *fd)
+static void remove_file(const char *path, struct held_fd *fd)
+{
+    if (fd->number < 0)
+        return;
+    unlink(path);
+    jd_fd_close(fd);
+}
+
+struct dump_fds {
+    struct held_fd body, stage;
+};
+
+static const struct dump_fds no_fds = {{.number = -1}, {.number = -1}};
+
+static void remove_files(const struct dump_file *file, struct dump_fds *fds)
+{
+    remove_file(file->paths.body, &fds->body);
+    remove_file(file->paths.stage, &fds->stage);
+}
+
+/* Nobody but its writer, and root, can open a stage to write to it: what is cut off it is a signal. */
+static int create_both(const struct dump_file *file, const struct dump_kind *kind,
+                       struct dump_fds *fds)
 {
     struct first_error *error = file->writer.error;
+    int result = create(file->paths.body, S_IRUSR | S_IWUSR, &fds->body, error);
+    if (!result && !kind->unmapped)
+        result = create(file->paths.stage, S_IRUSR, &fds->stage, error);
+    if (result)
+        remove_files(file, fds);
+    return result;
+}
+
+/* Another thread, with a handle of its own, may come upon the same place. */
+static int create_somewhere(struct dump_file *file, const struct dump_kind *kind,
+                            struct dump_fds *fds)
+{
     int result = 1;
     for (file->place.number = 1; result == 1; file->place.number += result == 1) {
-        result = jd_place_find(&file->place, file->path, file->path_bytes, error);
+        *fds = no_fds;
+        result = jd_place_find(&file->place, &file->paths, file->writer.error);
         if (!result)
-            result = create(file->path, fd, error);
+            result = create_both(file, kind, fds);
     }
     return result;
 }
@@ -127,82 +139,113 @@ static void put_header(const struct dump_file *file, const struct dump_kind *kin
 
 /* The header's time, and how close to the marker's mapping it is: somewhere BEFORE..AFTER.  Who recorded without -k
  * mono finds from it how far apart perf's clock and ours are, since perf notes down when it saw the mapping. */
-static int put_time(const struct dump_file *file, uint64_t before, uint64_t after)
+static void put_time(uint8_t header[JITHEADER_BYTES], uint64_t before, uint64_t after)
 {
-    const struct dump_body *body = &file->writer.body;
     uint64_t half = (after - before + 1) / 2, time = before + half;
     uint32_t pad1 = half <= UINT16_MAX ? JITHEADER_PAD1_TAG << 16 | (uint32_t)half : 0;
-    int error = jd_body_write(body, &time, sizeof time, JITHEADER_TIMESTAMP);
-    if (!error)
-        error = jd_body_write(body, &pad1, sizeof pad1, JITHEADER_PAD1);
-    if (!error)
-        return 0;
-    errno = -error;
-    return jd_error_keep(file->writer.error, error, "%s: cannot write its header: %m", file->path);
+    memcpy(header + JITHEADER_TIMESTAMP, &time, sizeof time);
+    memcpy(header + JITHEADER_PAD1, &pad1, sizeof pad1);
 }
 
 /* perf finds a dump by the mmap event of a file of this name, and records such events for executable
  * mappings only; one who attaches later finds it in /proc/<pid>/maps.  Nothing is ever executed there. */
-static int map_marker(struct dump_file *file, struct first_error *error)
+static int map_marker(const struct dump_file *file, const struct held_fd *fd,
+                      struct dump_marker *marker)
 {
-    file->marker_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *marker = mmap(NULL, file->marker_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-                        file->writer.body.fd.number, 0);
-    if (marker == MAP_FAILED && errno == EPERM)
+    struct first_error *error = file->writer.error;
+    marker->bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *at = mmap(NULL, marker->bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd->number, 0);
+    if (at == MAP_FAILED && errno == EPERM)
         return jd_error_keep(error, -EPERM,
                              "%s: is on a file system mounted noexec, where no mapping can tell "
                              "perf of it; set JITDUMPDIR to another directory",
                              file->path);
-    if (marker == MAP_FAILED)
+    if (at == MAP_FAILED)
         return jd_error_keep(error, -errno,
                              "%s: cannot be mapped executable, which is how perf finds it: %m; set "
                              "JITDUMPDIR to another directory",
                              file->path);
-    file->marker = marker;
+    marker->at = at;
     return 0;
 }
 
-static void unmap_marker(struct dump_file *file)
+static void unmap_marker(struct dump_marker *marker)
 {
-    if (file->marker)
-        munmap(file->marker, file->marker_bytes);
-    file->marker = NULL;
+    if (marker->at)
+        munmap(marker->at, marker->bytes);
+    marker->at = NULL;
 }
 
-static int start(struct dump_file *file, const struct held_fd *fd, const struct dump_kind *kind)
+/* The marker of one of the files, and the time of that into HEADER. */
+static int mark(struct dump_file *file, const struct held_fd *fd, struct dump_marker *marker,
+                uint8_t header[JITHEADER_BYTES])
+{
+    uint64_t before = jd_clock_now(file->writer.counter);
+    int error = map_marker(file, fd, marker);
+    /* A call that found no open file yet, in a forked child, has read the clock already; no record is older than the marker. */
+    file->writer.last_time = jd_clock_now(file->writer.counter);
+    if (!error)
+        put_time(header, before, file->writer.last_time);
+    return error;
+}
+
+static int mark_body(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
+{
+    struct dump_body *body = &file->writer.body;
+    int error = mark(file, &body->fd, &file->marker, header);
+    if (error)
+        return error;
+    error = jd_body_write(body, header, JITHEADER_BYTES, 0);
+    jd_body_keep_header(body);
+    errno = -error;
+    return error ? jd_error_keep(file->writer.error, error, "%s: cannot write its header: %m",
+                                 file->path)
+                 : 0;
+}
+
+/* In front of the body's: the order of the markers is that in which a live process's files are best read, since groups go from the stage to the body. */
+static int mark_stage(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
+{
+    int error = mark(file, &file->writer.stage_fd, &file->stage_marker, header);
+    if (!error)
+        jd_writer_put_header(&file->writer, header);
+    return error;
+}
+
+static int start(struct dump_file *file, struct dump_fds *fds, const struct dump_kind *kind)
 {
     uint8_t header[JITHEADER_BYTES];
     put_header(file, kind, header);
     file->writer.counter = kind->counter;
     file->writer.max_bytes = kind->max_bytes;
-    int error = jd_writer_start(&file->writer, fd, header, sizeof header);
-    if (error)
-        return error;
-    uint64_t before = jd_clock_now(kind->counter);
-    error = map_marker(file, file->writer.error);
-    /* A call that found no open file yet, in a forked child, has read the clock already; no record is older than the marker. */
-    file->writer.last_time = jd_clock_now(kind->counter);
+    int error = jd_writer_start(&file->writer, &fds->body, &fds->stage, header);
+    if (!error && file->writer.unmapped) {
+        remove_file(file->paths.stage, &fds->stage);
+        file->writer.stage_fd.number = -1;
+        jd_place_leave_stage(&file->place);
+    } else if (!error) {
+        error = mark_stage(file, header);
+    }
     if (!error)
-        error = put_time(file, before, file->writer.last_time);
-    if (!error)
-        jd_body_keep_header(&file->writer.body);
+        error = mark_body(file, header);
     if (error) {
         jd_writer_abandon(&file->writer);
-        unmap_marker(file);
+        unmap_marker(&file->stage_marker);
+        unmap_marker(&file->marker);
     }
     return error;
 }
 
 static int open_locked(struct dump_file *file, const struct dump_kind *kind)
 {
-    struct held_fd fd;
-    int error = create_somewhere(file, &fd);
+    struct dump_fds fds;
+    int error = create_somewhere(file, kind, &fds);
     if (!error) {
-        error = start(file, &fd, kind);
+        error = start(file, &fds, kind);
         if (error) {
-            unlink(file->path);
-            jd_fd_close(&fd);
+            remove_files(file, &fds);
             file->writer.body.fd.number = -1;
+            file->writer.stage_fd.number = -1;
         }
     }
     if (error) {
@@ -238,8 +281,10 @@ int jd_file_create(struct dump_file *file, const struct dump_kind *kind)
 
 void jd_file_disown(struct dump_file *file)
 {
-    unmap_marker(file);
+    unmap_marker(&file->marker);
+    unmap_marker(&file->stage_marker);
     jd_fd_close_inherited(&file->writer.body.fd, file->pid);
+    jd_fd_close_inherited(&file->writer.stage_fd, file->pid);
     jd_writer_disown(&file->writer);
 }
 
@@ -252,7 +297,10 @@ int jd_file_close(struct dump_file *file)
     if (!atomic_load_explicit(&file->open, memory_order_relaxed))
         return 0;
     int error = jd_writer_close(&file->writer);
-    unmap_marker(file);
+    unmap_marker(&file->marker);
+    unmap_marker(&file->stage_marker);
+    jd_fd_unlock(&file->writer.stage_fd);
+    jd_fd_close(&file->writer.stage_fd);
     jd_fd_unlock(&file->writer.body.fd);
     int close_error = jd_fd_close(&file->writer.body.fd);
     return error ? error : close_error;

@@ -13,25 +13,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct dump_marker {
+    void *at; /* NULL: none */
+    size_t bytes;
+};
+
 struct dump_file {
     struct dump_file *parent; /* of the process that this one was forked from, or NULL */
     struct fork_mark fork_mark;
     pid_t pid;
     atomic_bool open;
     struct failure open_failure; /* of the last try to open it; under the body's lock */
-    void *marker;                /* NULL: none */
-    size_t marker_bytes;
+    struct dump_marker marker, stage_marker;
     struct dump_writer writer;
     struct dump_place place;
-    size_t path_bytes; /* that path has; what is in it stays as it is once the file is open */
-    char path[];
+    struct dump_paths paths; /* what is in them stays as it is once the file is open */
+    char path[];             /* the body's, and behind it the stage's */
 };
 
 /* What the dumps of a process and its children have in common. */
 struct dump_kind {
     uint32_t elf_mach;
     bool counter;       /* records are stamped with the CPU's counter */
-    uint64_t max_bytes; /* of a file; 0: any */
+    bool unmapped;      /* no stage, but a write for each record */
+    uint64_t max_bytes; /* of both files; 0: any */
 };
 
 /* This process's file in DIR, which must outlive it, or beside other dumps there (dump_place.h), not open yet.  A child's takes over where PARENT's code indices are.

@@ -139,53 +139,112 @@ static int clear(const char *path, struct first_error *error)
 
 /* ---- Places ---- */
 
+const char *jd_place_remedy(int error)
+{
+    switch (error) {
+    case EEXIST:
+        return "; somebody put it there this moment: find out who";
+    case ENOENT:
+        return "; the directory does not exist, or nothing can be made in it: create it, or set "
+               "JITDUMPDIR to another";
+    case EACCES:
+    case EROFS:
+        return "; set JITDUMPDIR to a directory that you may write to";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit (ulimit -n)";
+    case ENOSPC:
+    case EDQUOT:
+        return "; free some space, or set JITDUMPDIR to a directory on another file system";
+    default:
+        return "; set JITDUMPDIR to another directory";
+    }
+}
+
 static void folder_path(const struct dump_place *place, char *path, size_t path_bytes)
 {
-    snprintf(path, path_bytes, "%s/jitdump-%u", place->dir, place->number);
-}
-
-void jd_place_path(const struct dump_place *place, char *path, size_t path_bytes)
-{
-    char folder[32] = "";
+    char number[16] = "";
     if (place->number > 1)
-        snprintf(folder, sizeof folder, "/jitdump-%u", place->number);
-    snprintf(path, path_bytes, "%s%s/jit-%jd.dump", place->dir, folder, (intmax_t)place->pid);
+        snprintf(number, sizeof number, "-%u", place->number);
+    snprintf(path, path_bytes, "%s/jitdump-%jd%s", place->dir, (intmax_t)place->pid, number);
 }
 
-/* PATH's directory, made if need be.  False if it is somebody else's, or others may write to it. */
-static bool make_folder(const struct dump_place *place, char *path, size_t path_bytes)
+static void stage_folder_path(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    folder_path(place, path, path_bytes);
+    size_t length = strlen(path);
+    snprintf(path + length, path_bytes - length, "/stage");
+}
+
+static void append_name(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    size_t length = strlen(path);
+    snprintf(path + length, path_bytes - length, "/jit-%jd.dump", (intmax_t)place->pid);
+}
+
+void jd_place_paths(const struct dump_place *place, const struct dump_paths *paths)
+{
+    folder_path(place, paths->body, paths->bytes);
+    append_name(place, paths->body, paths->bytes);
+    stage_folder_path(place, paths->stage, paths->bytes);
+    append_name(place, paths->stage, paths->bytes);
+}
+
+/* Returns 0 if the directory PATH is there and ours, made if need be; 1 if it is somebody else's, or others may write to it; or a negative
+ * errno. */
+static int make_folder(const char *path, struct first_error *error)
 {
     struct stat status;
-    if (place->number == 1)
-        return true;
-    folder_path(place, path, path_bytes);
     if (mkdir(path, S_IRWXU) == 0)
         chmod(path, S_IRWXU); /* best effort: a umask may have taken the owner's rights away */
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           !(status.st_mode & (S_IWGRP | S_IWOTH));
+    else if (errno != EEXIST)
+        return jd_error_keep(error, -errno, "%s: cannot create the directory: %m%s", path,
+                             jd_place_remedy(errno));
+    bool own = lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+               !(status.st_mode & (S_IWGRP | S_IWOTH));
+    return own ? 0 : 1;
 }
 
-int jd_place_find(struct dump_place *place, char *path, size_t path_bytes,
+/* As jd_place_find, at PLACE alone; 1: it can't be there. */
+static int prepare(const struct dump_place *place, const struct dump_paths *paths,
+                   struct first_error *error)
+{
+    folder_path(place, paths->body, paths->bytes);
+    int result = make_folder(paths->body, error);
+    stage_folder_path(place, paths->stage, paths->bytes);
+    if (!result)
+        result = make_folder(paths->stage, error);
+    jd_place_paths(place, paths);
+    if (!result)
+        result = clear(paths->body, error);
+    return result ? result : clear(paths->stage, error);
+}
+
+int jd_place_find(struct dump_place *place, const struct dump_paths *paths,
                   struct first_error *error)
 {
     for (; place->number <= PLACES_MAX; place->number++) {
-        bool own = make_folder(place, path, path_bytes);
-        jd_place_path(place, path, path_bytes);
-        int result = own ? clear(path, error) : 1;
+        int result = prepare(place, paths, error);
         if (result <= 0)
             return result;
     }
     return jd_error_keep(error, -EEXIST,
                          "%s: there are as many dumps of this process as there can be; set "
                          "JITDUMPDIR to another directory",
-                         path);
+                         paths->body);
+}
+
+void jd_place_leave_stage(const struct dump_place *place)
+{
+    char path[PATH_MAX];
+    stage_folder_path(place, path, sizeof path);
+    rmdir(path);
 }
 
 void jd_place_leave(const struct dump_place *place)
 {
     char path[PATH_MAX];
-    if (place->number == 1)
-        return;
+    jd_place_leave_stage(place);
     folder_path(place, path, sizeof path);
     rmdir(path);
 }

@@ -1,19 +1,24 @@
-/* The stage: the part of a dump's end that is mapped, and into which groups of records go first.
+/* The stage: a small file beside the dump's body, mapped, into which groups of records go first.
  *
- *      main                                spill
- *      | group | group | FILLER ................................... |    as a rule
+ *               main                                spill
+ *      header | group | group | FILLER ................................... |    as a rule
  *
- *      | group | group | group | FILLER .. | group | FILLER ....... |    while main is emptied into the body
- *      0       drained         full_end    |       end              |
- *                                          main_bytes               bytes: the end of the file
+ *      header | group | group | group | FILLER .. | group | FILLER ....... |    while main is copied to the body
+ *
+ *      header | FILLER .......................... | group | FILLER ....... |    when it is there
+ *               STAGE_START             full_end    |       end            |
+ *                                                   main_bytes             bytes: the end of the file
+ *
+ * It is a dump of its own, with a marker of its own, in a directory where no other JIT looks (dump_place.h): a store into a mapped
+ * page that somebody has cut off is a signal, so nothing else is ever mapped to be written to.
  *
  * The mapping is shared, so what is stored there is in the file, also when the process is killed the next moment; and it
  * is small and used again and again, so that its pages are there and in the cache: a page that a store meets for
  * the first time costs more than all the rest of a record.
  *
  * What follows the last group is one FILLER, at any moment.  Each step ends with a single store, of id and size of one
- * record, that makes visible what was written into the FILLER before it: to append, to begin the spill.  What is
- * in front of the stage's first visible record is hidden in a FILLER of the body (dump_body.h).
+ * record, that makes visible what was written into the FILLER before it, or hides what was visible: to append, to begin the spill, to
+ * hide main, to show in main what is in the spill, and with that to hide the spill.
  */
 #ifndef JITDUMP_DUMP_STAGE_H
 #define JITDUMP_DUMP_STAGE_H
@@ -26,8 +31,9 @@
 #include <string.h>
 
 enum {
+    STAGE_START = JITHEADER_BYTES, /* a multiple of 8 */
     STAGE_SMALL_BYTES =
-        12 << 10, /* what the first one begins with, since many a process logs next to nothing */
+        12 << 10, /* what it begins with, since many a process logs next to nothing */
     STAGE_FIRST_BYTES =
         320 << 10, /* and grows to: a short program's dump takes little of the disk */
     STAGE_LATER_BYTES = 1280 << 10,
@@ -37,16 +43,14 @@ enum {
 };
 
 struct dump_stage {
-    uint8_t *data;   /* NULL: none */
-    uint64_t offset; /* in the file; a multiple of the page */
+    uint8_t *data; /* NULL: none */
     uint32_t bytes;
-    uint32_t mapped_bytes; /* more than bytes if it can grow, which it does not while it spills */
-    uint32_t main_bytes;
-    uint32_t end;      /* where the next group goes; in the spill if spilling */
-    uint32_t stop;     /* the end of the part that end is in */
-    bool spilling;     /* main takes no more groups: it is to be emptied */
-    uint32_t drained;  /* if spilling: before this, main is in the body */
-    uint32_t full_end; /* if spilling: where main's groups end */
+    uint32_t mapped_bytes; /* what it can grow to, which it does not while it spills */
+    uint32_t main_bytes;   /* where the spill begins */
+    uint32_t end;          /* where the next group goes; in the spill if spilling */
+    uint32_t stop;         /* the end of the part that end is in */
+    bool spilling;         /* main takes no more groups: it is to be emptied */
+    uint32_t full_end;     /* if spilling: where main's groups end */
 };
 
 /* Id and size of a record in one store: there is no moment at which a killed process has written the one
@@ -63,15 +67,20 @@ static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total
     *(volatile u64_anywhere *)at = word;
 }
 
-/* BYTES of FD from OFFSET on, as an empty stage that can grow to MAPPED_BYTES.  The blocks of BYTES must be there.  Returns 0 or a
- * negative errno. */
-int jd_stage_map(struct dump_stage *stage, int fd, uint64_t offset, uint32_t bytes,
-                 uint32_t mapped_bytes);
+/* The first BYTES of the file FD, whose blocks must be there, as an empty stage that can grow to MAPPED_BYTES; or as much memory that is in no
+ * file if FD is -1.  HEADER is what the file is to begin with.  Returns 0 or a negative errno. */
+int jd_stage_map(struct dump_stage *stage, int fd, uint32_t bytes, uint32_t mapped_bytes,
+                 const uint8_t header[JITHEADER_BYTES]);
 
-/* From now on it has all of its mapped bytes, whose blocks must be there. */
-void jd_stage_grow(struct dump_stage *stage);
+/* From now on it has BYTES, whose blocks must be there. */
+void jd_stage_grow(struct dump_stage *stage, uint32_t bytes);
 
 void jd_stage_unmap(struct dump_stage *stage);
+
+static inline bool jd_stage_is_empty(const struct dump_stage *stage)
+{
+    return !stage->spilling && stage->end == STAGE_START;
+}
 
 /* Whether a group of BYTES can be appended: behind it there must be room for the prefix of a FILLER. */
 static inline bool jd_stage_holds(const struct dump_stage *stage, uint64_t bytes)
@@ -98,12 +107,15 @@ static inline void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uin
 /* From now on groups go into the spill, and nothing in main changes. */
 void jd_stage_spill(struct dump_stage *stage);
 
-/* Main is in the body, and hidden: copy there what is in the spill, and hide the spill behind it.  The copy takes the spill's place
- * at the moment when the body's FILLER points to the stage's offset: then jd_stage_gathered. */
-void jd_stage_gather(struct dump_stage *stage);
-void jd_stage_gathered(struct dump_stage *stage);
+/* While it spills: main's groups are in the body, and are hidden here. */
+void jd_stage_empty_main(struct dump_stage *stage);
 
-/* Put into the empty TO, which is no smaller, what is visible in FROM. */
-void jd_stage_copy(struct dump_stage *to, const struct dump_stage *from);
+static inline bool jd_stage_main_is_empty(const struct dump_stage *stage)
+{
+    return stage->full_end == STAGE_START;
+}
+
+/* Main is empty, and takes the place of the spill, with what is in that. */
+void jd_stage_gather(struct dump_stage *stage);
 
 #endif

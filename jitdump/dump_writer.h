@@ -1,19 +1,22 @@
-/* How groups of records reach the file: locks, room, and what is done when there is none.
+/* How groups of records reach the files: locks, room, and what is done when there is none.
  *
- *      header | groups ............. | FILLER .................. | groups, FILLER | groups, FILLER |
- *              body (dump_body.h)                                  stage (dump_stage.h): main, spill
+ *      header | groups .................................... | FILLER ...... |     body (dump_body.h)
+ *
+ *      header | groups, FILLER | groups, FILLER |                                 stage (dump_stage.h): main, spill
  *
  * A group is stamped and copied into the stage under one lock that is held for no more than that.  When the stage's main part
  * is full, groups go into its spill, and the thread that filled it adds main's groups to the body, then lets what is in
- * the spill have main's place.  Others wait for that only if the spill is full as well.  When the body comes near the stage, a new
- * stage is made further ahead, and the old one becomes part of the gap.  A group that is too large for the stage
- * goes to the body at once, behind all that was in the stage; meanwhile the others go on in that.
+ * the spill have main's place.  Others wait for that only if the spill is full as well.  A group that is too large for the stage
+ * goes to the body at once, behind all that was in the stage (dump_large.h); meanwhile the others go on in that.
  *
- * Groups stand in the order of their timestamps, no two of which are equal, at any moment and after any kill; each
- * is there once.
+ * Groups stand in the order of their timestamps, no two of which are equal, first in the body and then in the stage.  After any kill each
+ * is there: once, but for those of main if it comes between two instructions, which are in both files then, byte for byte.
  *
  * What can't be added to the body stays in the stage, whole and readable.  When the stage is full, groups fail with the
  * body's error, and it is tried again after some time (failure.h).
+ *
+ * Without a mapped stage (JITDUMP_UNMAPPED, or where the file system has no such mappings) it is memory, and what a call put there is in the
+ * body when it returns.
  */
 #ifndef JITDUMP_DUMP_WRITER_H
 #define JITDUMP_DUMP_WRITER_H
@@ -44,15 +47,15 @@ struct dump_writer {
     uint64_t next_code_index;
     atomic_bool draining;         /* a thread is about to empty main, or does */
     struct failure drain_failure; /* of the last try to */
-    struct failure grow_failure;  /* of the last try to make a small stage larger */
-    struct brief_lock body_lock;  /* taken before the lock; guards the body and its file */
+    struct failure grow_failure;  /* of the last try to make the stage larger */
+    uint32_t stage_bytes;         /* that it should have, where there is room */
+    bool unmapped;                /* the stage is in no file */
+    struct brief_lock body_lock;  /* taken before the lock; guards the body and both files */
     struct dump_body body;
-    struct failure stage_failure; /* of the last try to make a new stage */
+    struct held_fd stage_fd;
     struct failure large_failure; /* of the last large group */
     uint64_t large_failure_bytes; /* which had so many */
-    uint64_t gap_bytes;           /* between body and stage, when the next one is made */
-    uint32_t stage_bytes;         /* of the next one, where there is room */
-    uint64_t max_bytes;           /* of the file; 0: any */
+    uint64_t max_bytes;           /* of both files; 0: any */
     bool counter;                 /* stamp records with the CPU's counter */
     uint32_t pid;
     struct late_records late;
@@ -82,10 +85,13 @@ _Static_assert((int)STAGE_FIRST_BYTES < (int)JD_FILE_LEAST_BYTES, "a stage, and 
 /* PATH and ERROR must outlive WRITER. */
 void jd_writer_init(struct dump_writer *writer, const char *path, struct first_error *error);
 
-/* Begin with HEADER_BYTES of HEADER in the empty file FD.  Room for the first groups is taken at once.  Returns 0 or a
- * negative errno; then the file is of no use. */
-int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd, const void *header,
-                    size_t header_bytes);
+/* Begin with HEADER in the empty files FD and STAGE_FD; the number of the latter may be -1.  Room for the first groups is taken at once.  Returns 0
+ * or a negative errno; then the files are of no use.  If the writer is unmapped then, so is the stage's. */
+int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd,
+                    const struct held_fd *stage_fd, const uint8_t header[JITHEADER_BYTES]);
+
+/* The stage's header, for good. */
+void jd_writer_put_header(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES]);
 
 /* ---- A group ----
  *
@@ -134,7 +140,7 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
                           bool new_function, struct dump_room *room);
 int jd_writer_end_aside(struct dump_room *room, bool whole); /* or a late record */
 
-/* Unlock the stage.  If it spills empty main, unless another thread does: one does at a time.  Before that put what has come meanwhile from
+/* Unlock the stage.  If it is unmapped, write what is in it; if it spills empty main, unless another thread does: one does at a time.  Before that put what has come meanwhile from
  * threads that found this one stopped. */
 void jd_writer_unlock_and_tidy(struct dump_writer *writer);
 
@@ -186,17 +192,28 @@ static inline int jd_writer_end(struct dump_room *room)
                         room->first_total_size);
         jd_writer_count(room);
     }
-    if (writer->stage.spilling || jd_late_are_waiting(&writer->late))
+    if (writer->stage.spilling || writer->unmapped || jd_late_are_waiting(&writer->late))
         jd_writer_unlock_and_tidy(writer);
     else
         jd_unlock(&writer->lock);
     return whole ? 0 : -EINVAL;
 }
 
+/* ---- For dump_large.c ---- */
+
+/* Keep the text of ERROR, and return it. */
+int jd_writer_cannot_grow(const struct dump_writer *writer, int error);
+
+/* Returns 0, or -EAGAIN. */
+int jd_writer_lock(struct dump_writer *writer);
+
+/* Have all of the stage in the body, unless that failed lately, and the stage larger, if it can be.  Both locks are held.  Returns 0 or a negative errno. */
+int jd_writer_flush(struct dump_writer *writer);
+
 /* ---- The end ---- */
 
-/* Add all that is left to the body, write CLOSE and cut the file to its length.  No group can be begun any more.  What can't be
- * added stays where it is.  The descriptor stays open.  Returns 0 or a negative errno. */
+/* Add all that is left to the body, with CLOSE, and cut both files to their length; the stage is empty then.  No group can be begun any more.  What can't be
+ * added stays where it is.  The descriptors stay open.  Returns 0 or a negative errno. */
 int jd_writer_close(struct dump_writer *writer);
 
 /* Let go of the stage, whatever becomes of the file. */

@@ -62,7 +62,7 @@ static int read_options(struct jitdump_options *options, const struct jitdump_op
     int error = read_struct(options, sizeof *options, given, given->size, sizeof given->size);
     if (error)
         *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
-    else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC))
+    else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED))
         error = -EINVAL;
     else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
         error = -EINVAL;
@@ -102,12 +102,13 @@ static int read_code(struct jitdump *dump, const struct jitdump_code **code,
 
 /* ---- Opening ---- */
 
-static bool environment_asks_for_dump(void)
+/* Whether WORD is one of those in PERFJIT. */
+static bool environment_has(const char *wanted)
 {
     const char *word = secure_getenv("PERFJIT");
     while (word) {
         size_t length = strcspn(word, ",");
-        if (length == strlen("dump") && memcmp(word, "dump", length) == 0)
+        if (length == strlen(wanted) && memcmp(word, wanted, length) == 0)
             return true;
         word = word[length] ? word + length + 1 : NULL;
     }
@@ -172,6 +173,7 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
 {
     dump->kind.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
     dump->kind.counter = options->flags & JITDUMP_TSC;
+    dump->kind.unmapped = options->flags & JITDUMP_UNMAPPED || environment_has("unmapped");
     dump->kind.max_bytes = options->max_bytes;
     if (dump->kind.counter && !jd_clock_has_counter())
         return jd_error_keep(&dump->error, -EOPNOTSUPP,
@@ -197,7 +199,7 @@ static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
 {
     struct jitdump_options options;
     int error = read_options(&options, given);
-    if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_asks_for_dump())
+    if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_has("dump"))
         return 0;
     *dump = dump_new();
     if (!*dump)

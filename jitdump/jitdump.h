@@ -33,9 +33,9 @@
  * after 20 ms at most, and is counted.  A thread that ends in a call by asynchronous cancellation loses what it was recording and
  * nothing else.  One that leaves a call by a longjmp out of a signal handler, since memory that it passed could not be read, does too, but until
  * its next call the others' adds may return -EAGAIN.  Fork: a child that adds, moves or unloads code gets a dump of its own,
- * jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
+ * jitdump-<child pid>/jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
  * fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).  Signals: not
- * safe in a signal handler.  Descriptors: one for each dump, above 2, closed on exec.
+ * safe in a signal handler.  Descriptors: two for each dump, above 2, closed on exec.
  *
  * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt, plus the
  * extension records of jitdump/README.md, which older readers skip by their size.
@@ -71,13 +71,16 @@ struct jitdump;
  * CLOCK_MONOTONIC: for recordings without -k whose perf.data has a TIME_CONV record.  -EOPNOTSUPP on
  * other machines. */
 #define JITDUMP_TSC 0x2u
+/* Write each record at once, by system calls, and map nothing that is stored to: for a file system that may go away (a network's), where
+ * a store into a mapped page would be a SIGBUS.  The word "unmapped" in PERFJIT does the same.  What it costs: jitdump/README.md. */
+#define JITDUMP_UNMAPPED 0x4u
 
 struct jitdump_options {
     size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
     const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
-    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC */
+    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED */
     uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
-    uint64_t max_bytes; /* the most that the file may have; 0: any number; else 512 KiB or more */
+    uint64_t max_bytes; /* the most that its files may have; 0: any number; else 512 KiB or more */
 };
 
 /* What jitdump_add_code gives for the code_index of a function that it did not record. */
@@ -145,15 +148,15 @@ struct jitdump_code {
         sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
     }
 
-/* Make jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump.
+/* Make jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf finds the dump; and the same for
+ * jitdump-<pid>/stage/jit-<pid>.dump, which has what was recorded last.
  *
  * OPTIONS may be NULL.  The directory is options->dir, else $JITDUMPDIR (ignored in a set-user-ID
- * program), else the current directory; it must exist.  The file is made anew, mode 0600, never through
+ * program), else the current directory; it must exist.  The files are made anew, mode 0600 and 0400, in directories of mode 0700, never through
  * a symbolic link; a stale regular file of the same user is replaced.  One that is not stale is left alone, and
- * the dump goes to jitdump-2/jit-<pid>.dump in that directory, or jitdump-3, ...: another JIT's in this process,
- * another handle's, an earlier session's with something in it (before an exec, too), or a process's of the same pid
- * in another container.  It is stale if nobody has it locked, this process has not mapped it, and it says an earlier time than
- * this process's start.  perf and perfjit find each by its mapping.
+ * the dump goes to jitdump-<pid>-2/jit-<pid>.dump, or -3, ...: another handle's, an earlier session's with something in it (before an exec, too), or
+ * a process's of the same pid in another container.  It is stale if nobody has it locked, this process has not mapped it, and it says an earlier time than
+ * this process's start.  Other JITs' files (DIR/jit-<pid>.dump) are somewhere else.  perf and perfjit find each by its mapping.
  *
  * Sets *DUMP to NULL and returns 0 when PERFJIT does not contain the word "dump" (words are separated by
  * commas) and JITDUMP_ALWAYS is not given.

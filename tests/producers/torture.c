@@ -224,15 +224,14 @@ static void run_once(struct torture *torture, bool last, struct verdict *verdict
         run_producer(torture->dir);
     }
     int status = torture_process(torture, child, verdict);
-    snprintf(path, sizeof path, "%s/jit-%d.dump", torture->dir, (int)child);
     uint64_t failed = verdict->failed;
     verdict->runs++;
     verdict->died += !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) && status != 0;
-    judge(path, torture->perfjit, 4, verdict);
+    judge(torture->dir, (int)child, torture->perfjit, 4, verdict);
     verdict->miscounted +=
         atomic_load(&run_log->ended) && atomic_load(&run_log->lost) != verdict->failed - failed;
     if (!last || !torture->names)
-        unlink(path);
+        remove_dump(torture->dir, (int)child);
     snprintf(path, sizeof path, "%s/filler", torture->dir);
     if (torture->fill)
         unlink(path);
@@ -246,12 +245,12 @@ static int tell(const struct verdict *verdict)
            "%" PRIu64 " loads and %" PRIu64 " moves and unloads returned 0: %" PRIu64 " lost\n"
            "%" PRIu64 " failed: %" PRIu64 " in the dump all the same, %" PRIu64
            " runs counted them wrong\n"
-           "%" PRIu64 " fillers\n"
+           "%" PRIu64 " fillers, %" PRIu64 " records in the stage and the body\n"
            "%" PRIu64 " dumps torn, %" PRIu64 " not as perfjit dump reads them, %" PRIu64
            " processes died\n",
            verdict->runs, verdict->killed, verdict->no_file, verdict->loads, verdict->others,
            verdict->lost, verdict->failed, verdict->extra, verdict->miscounted, verdict->fillers,
-           verdict->torn, verdict->unsound, verdict->died);
+           verdict->repeated, verdict->torn, verdict->unsound, verdict->died);
     return verdict->lost || verdict->extra || verdict->miscounted || verdict->torn ||
            verdict->unsound || verdict->died;
 }
@@ -275,7 +274,6 @@ static void stress_round(const char *dir, struct verdict *verdict)
 {
     enum { THREADS = 8, CHILDREN = 3 };
     struct worker workers[THREADS];
-    char path[300];
     memset(run_log, 0, sizeof *run_log);
     run_log->last_call = UINT32_MAX;
     struct jitdump *dump = open_dump(dir);
@@ -290,18 +288,16 @@ static void stress_round(const char *dir, struct verdict *verdict)
             run_child(dump);
         waitpid(child, &status, 0);
         verdict->died += status != 0;
-        snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)child);
-        unlink(path);
+        remove_dump(dir, (int)child);
     }
 #ifndef __SANITIZE_THREAD__
     join_workers(workers, THREADS);
 #endif
     verdict->miscounted += jitdump_lost(dump) != 0;
     jitdump_close(dump);
-    snprintf(path, sizeof path, "%s/jit-%d.dump", dir, (int)getpid());
-    judge(path, NULL, THREADS, verdict);
+    judge(dir, (int)getpid(), NULL, THREADS, verdict);
     verdict->runs++;
-    unlink(path);
+    remove_dump(dir, (int)getpid());
 }
 
 int main(int argc, char **argv)

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 struct verdict {
-    uint64_t runs, killed, loads, others, lost, torn, extra, fillers, failed, no_file, unsound;
+    uint64_t runs, killed, loads, others, lost, torn, extra, fillers, repeated, failed, no_file,
+        unsound;
     uint64_t died; /* ended otherwise than by the kill, or status 0 */
     uint64_t miscounted;
 };
@@ -19,7 +20,7 @@ struct verdict {
 struct found {
     uint8_t ops[THREADS_MAX][OPS];
     uint64_t records[3]; /* by op_kind */
-    uint64_t fillers;
+    uint64_t fillers, repeated;
 };
 
 struct dump_bytes {
@@ -169,9 +170,10 @@ static bool torn_at(const struct dump_bytes *dump, size_t offset, const char *wh
     return false;
 }
 
-/* All operations that DUMP has.  Returns false where it is torn. */
-static bool find_ops(const struct dump_bytes *dump, struct found *found)
+/* All operations that DUMP has.  What is not later than *LATEST, in the body, may be in its stage as well.  Returns false where it is torn. */
+static bool find_ops(const struct dump_bytes *dump, struct found *found, uint64_t *latest)
 {
+    const uint64_t before = *latest;
     size_t offset = JITHEADER_BYTES;
     struct record record;
     enum next next;
@@ -187,6 +189,7 @@ static bool find_ops(const struct dump_bytes *dump, struct found *found)
         if (record.timestamp < time)
             return torn_at(dump, offset, "an earlier time before this");
         time = record.timestamp;
+        *latest = time > before ? time : before;
         if (record.id == JIT_CODE_CLOSE)
             continue;
         bool sound;
@@ -201,8 +204,10 @@ static bool find_ops(const struct dump_bytes *dump, struct found *found)
                     (run_log->ops[thread][i].state != DONE ||
                      run_log->ops[thread][i].code_index == code_index);
         }
-        if (!sound || found->ops[thread][i]++)
-            return torn_at(dump, offset, sound ? "twice" : "not what was logged, before this");
+        if (!sound || (found->ops[thread][i]++ != 0) != (time <= before))
+            return torn_at(dump, offset,
+                           sound ? "twice, or out of order" : "not what was logged, before this");
+        found->repeated += time <= before;
         found->records[kind]++;
     }
     return next == END || torn_at(dump, offset, "no record");
@@ -221,12 +226,11 @@ static void judge_thread(const struct op *ops, const uint8_t *found, struct verd
     }
 }
 
-/* Does perfjit dump agree? */
-static bool perfjit_agrees(const char *perfjit, const char *path, const struct found *found)
+/* Count what perfjit dump makes of PATH. */
+static bool count_records(const char *perfjit, const char *path, uint64_t records[3])
 {
     char command[512], *line = NULL;
     size_t capacity = 0;
-    uint64_t records[3] = {0};
     snprintf(command, sizeof command, "%s dump --json %s", perfjit, path);
     FILE *stream = popen(command, "r");
     if (!stream)
@@ -237,26 +241,67 @@ static bool perfjit_agrees(const char *perfjit, const char *path, const struct f
         records[UNLOAD] += strstr(line, "\"type\":\"CODE_UNLOAD\"") != NULL;
     }
     free(line);
-    return pclose(stream) == 0 && memcmp(records, found->records, sizeof records) == 0;
+    return pclose(stream) == 0;
 }
 
-static void judge(const char *path, const char *perfjit, unsigned threads, struct verdict *verdict)
+/* Does perfjit dump agree, about the body and the stage? */
+static bool perfjit_agrees(const char *perfjit, const char *path, const char *stage_path,
+                           const struct found *found)
+{
+    uint64_t records[3] = {0};
+    return count_records(perfjit, path, records) &&
+           (access(stage_path, F_OK) != 0 || count_records(perfjit, stage_path, records)) &&
+           memcmp(records, found->records, sizeof records) == 0;
+}
+
+/* Where process PID has its dump in DIR. */
+static void dump_path_of(char path[300], char stage_path[320], const char *dir, int pid)
+{
+    snprintf(path, 300, "%s/jitdump-%d/jit-%d.dump", dir, pid, pid);
+    snprintf(stage_path, 320, "%s/jitdump-%d/stage/jit-%d.dump", dir, pid, pid);
+}
+
+static void remove_dump(const char *dir, int pid)
+{
+    char path[300], stage_path[320];
+    dump_path_of(path, stage_path, dir, pid);
+    unlink(stage_path);
+    unlink(path);
+    *strrchr(stage_path, '/') = '\0';
+    rmdir(stage_path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+}
+
+/* Read PATH, which a process that is killed inside jitdump_open does not leave, or leaves without its header. */
+static bool has_dump(struct dump_bytes *dump, const char *path)
+{
+    return read_dump(dump, path) && dump->size >= JITHEADER_BYTES &&
+           memcmp(dump->data, "DTiJ", 4) == 0;
+}
+
+static void judge(const char *dir, int pid, const char *perfjit, unsigned threads,
+                  struct verdict *verdict)
 {
     struct found *found = calloc(1, sizeof *found);
-    struct dump_bytes dump;
+    struct dump_bytes dump, stage;
+    char path[300], stage_path[320];
+    uint64_t latest = 0;
+    dump_path_of(path, stage_path, dir, pid);
     if (!found)
         fail("calloc");
-    /* A process that is killed inside jitdump_open leaves no file, or one whose header is not written yet. */
-    bool there =
-        read_dump(&dump, path) && dump.size >= JITHEADER_BYTES && memcmp(dump.data, "DTiJ", 4) == 0;
+    bool there = has_dump(&dump, path), staged = has_dump(&stage, stage_path);
     verdict->no_file += !there;
-    if (there && !find_ops(&dump, found))
+    if (there &&
+        (!find_ops(&dump, found, &latest) || (staged && !find_ops(&stage, found, &latest))))
         verdict->torn++;
-    else if (there && perfjit && !perfjit_agrees(perfjit, path, found))
+    else if (there && staged && perfjit && !perfjit_agrees(perfjit, path, stage_path, found))
         verdict->unsound++;
     verdict->fillers += found->fillers;
     for (unsigned thread = 0; thread < threads; thread++)
         judge_thread(run_log->ops[thread], found->ops[thread], verdict);
+    verdict->repeated += found->repeated;
+    free(stage.data);
     free(dump.data);
     free(found);
 }

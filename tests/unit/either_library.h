@@ -26,7 +26,7 @@ enum { MANY = 100000 /* more than fits in the room at hand */ };
 
 struct library {
     const char *word; /* in PERFJIT */
-    const char *file; /* a format, of a pid */
+    const char *file; /* a format, of a pid once or twice */
     const char *shared;
     int (*open)(void **handle, const char *dir, bool always);
     int (*add)(void *handle, const char *name);
@@ -98,8 +98,8 @@ static inline int close_map(void *handle)
 }
 
 static struct library libraries[] = {
-    {"dump", "jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump, error_of_dump,
-     close_dump},
+    {"dump", "jitdump-%d/jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
+     error_of_dump, close_dump},
     {"map", "perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
      close_map},
 };
@@ -107,8 +107,8 @@ static struct library libraries[] = {
 /* The library that a test is about; each is run with both. */
 static const struct library *library;
 
-#define LIBRARY_HANDLE void
-#define LIBRARY_FILE   library->file
+#define LIBRARY_HANDLE    void
+#define LIBRARY_FILE(pid) library->file, pid, pid
 #include "tests/unit/library_dir.h"
 
 __attribute__((unused)) static char program[512]; /* this one */
@@ -119,8 +119,7 @@ static inline int make_dir_for(void **state)
     return make_dir(state);
 }
 
-/* Whether FILE_PATH has NAME in it, as a function's. */
-static inline bool has_name(const char *file_path, const char *name)
+static inline bool file_has_name(const char *file_path, const char *name)
 {
     struct stat status;
     int fd = open(file_path, O_RDONLY | O_CLOEXEC);
@@ -132,6 +131,16 @@ static inline bool has_name(const char *file_path, const char *name)
     free(bytes);
     close(fd);
     return found;
+}
+
+/* Whether FILE_PATH, or its stage if it is a dump that has one, has NAME in it, as a function's. */
+static inline bool has_name(const char *file_path, const char *name)
+{
+    char stage_path[192];
+    const char *base = strrchr(file_path, '/');
+    snprintf(stage_path, sizeof stage_path, "%.*s/stage%s", (int)(base - file_path), file_path,
+             base);
+    return file_has_name(file_path, name) || file_has_name(stage_path, name);
 }
 
 static inline mode_t mode_of(const char *file_path)

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -193,7 +195,7 @@ static void test_removed_meanwhile(void **state)
     assert_int_equal(jitdump_close(dump), -ENOENT);
     dump = open_dump();
     add_first(dump, 0, 10); /* so few that nothing is noticed before the end */
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(jitdump_path(dump)), 0); /* beside the first one's stage */
     assert_int_equal(jitdump_lost(dump), 0);
     assert_int_equal(jitdump_close(dump), -ENOENT);
 }
@@ -228,8 +230,168 @@ static void test_taken_by_another_jit(void **state)
     assert_non_null(strstr(jitdump_error(dump), "somebody else"));
     assert_int_equal(jitdump_close(dump), -ESTALE);
     assert_int_equal(pread(fd, found, LENGTH, 0), LENGTH);
-    assert_memory_equal(found, others, 1 << 20); /* behind that was the stage, and is mapped */
+    assert_memory_equal(found, others, LENGTH);
     close(fd);
+}
+
+/* ---- While others add ---- */
+
+static void empty_it(void)
+{
+    CHECK(truncate(path, 0) == 0);
+}
+
+static void remove_it(void)
+{
+    CHECK(unlink(path) == 0);
+}
+
+static void replace_it(void)
+{
+    char other[160];
+    snprintf(other, sizeof other, "%s.new", path);
+    int fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && write(fd, "precious", 8) == 8 && close(fd) == 0);
+    CHECK(rename(other, path) == 0);
+}
+
+/* As V8 opens its dump. */
+static void take_it(void)
+{
+    static char others[4 << 20];
+    memset(others, 'x', sizeof others);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    CHECK(fd >= 0 && write(fd, others, sizeof others) == sizeof others && close(fd) == 0);
+}
+
+static void remove_all(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s/*", dir);
+    CHECK(system(command) == 0);
+}
+
+enum { NO_FILE = -1, ANY = -2 };
+
+static const struct deed {
+    void (*do_it)(void);
+    int error;
+    off_t
+        size; /* that the file at the path has then; NO_FILE, or ANY: what was being written at that moment comes after it */
+} deeds[] = {
+    {empty_it, -ESTALE, ANY}, {remove_it, -ENOENT, NO_FILE},  {replace_it, -ENOENT, 8},
+    {take_it, -ESTALE, ANY},  {remove_all, -ENOENT, NO_FILE},
+};
+
+static const struct deed *deed;
+static bool unmapped;
+
+enum { ADDERS = 4, ADDED_BEFORE = 300 };
+
+static atomic_uint added_by_all, failed_by_all;
+
+/* Goes on until so many have failed that the stage is full. */
+static void *add_until_it_fails(void *dump)
+{
+    for (unsigned i = 0; i < FUNCTIONS_MAX && atomic_load(&failed_by_all) < 100; i++)
+        atomic_fetch_add(add_function(dump, 0, i, NULL) ? &failed_by_all : &added_by_all, 1);
+    return NULL;
+}
+
+static void child_whose_dump_is_harmed(struct jitdump *dump)
+{
+    struct jitdump_options options = options_in_dir();
+    pthread_t threads[ADDERS];
+    struct stat status;
+    options.flags |= unmapped ? JITDUMP_UNMAPPED : 0;
+    CHECK(jitdump_open(&dump, &options) == 0);
+    for (int i = 0; i < ADDERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, add_until_it_fails, dump) == 0);
+    while (atomic_load(&added_by_all) < ADDED_BEFORE)
+        sched_yield();
+    deed->do_it();
+    for (int i = 0; i < ADDERS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(jitdump_lost(dump) == atomic_load(&failed_by_all));
+    CHECK(strstr(jitdump_error(dump), path));
+    CHECK(jitdump_close(dump) == deed->error);
+    off_t size = stat(path, &status) == 0 ? status.st_size : NO_FILE;
+    CHECK(deed->size == ANY || size == deed->size);
+}
+
+/* No signal, no byte in a file that has come to the place, and what can't be recorded is counted. */
+static void test_harm_while_threads_add(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2; turn++)
+        for (deed = deeds; deed < deeds + sizeof deeds / sizeof deeds[0]; deed++) {
+            unmapped = turn == 1;
+            assert_int_equal(run_in_child(child_whose_dump_is_harmed, NULL), 0);
+        }
+}
+
+/* ---- Without a mapping ---- */
+
+static bool is_mapped_to_be_written(void)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps))
+        found |= strstr(line, " rw-s ") && strstr(line, dir);
+    fclose(maps);
+    return found;
+}
+
+static void check_unmapped(struct jitdump *dump)
+{
+    char stage_path[160];
+    stage_path_of(stage_path, path);
+    for (unsigned i = 0; i < 2000; i++) {
+        add_first(dump, i, i + 1);
+        CHECK(i % 100 || count_records(path, JIT_CODE_LOAD) == i + 1); /* it is there */
+    }
+    CHECK(!is_mapped_to_be_written());
+    CHECK(access(stage_path, F_OK) != 0);
+    CHECK(jitdump_close(dump) == 0);
+    check_inventory(path, 2000, 1);
+    remove_dump(path);
+}
+
+static void test_unmapped(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump = open_dump();
+    (void)state;
+    assert_true(is_mapped_to_be_written()); /* as a rule */
+    assert_int_equal(jitdump_close(dump), 0);
+    options.flags |= JITDUMP_UNMAPPED;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    check_unmapped(dump);
+    setenv("PERFJIT", "dump,unmapped", 1);
+    assert_int_equal(try_open(&dump), 0);
+    check_unmapped(dump);
+}
+
+/* As on a file system that has none (9p). */
+static bool no_shared_mappings;
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    if (no_shared_mappings && fd >= 0 && flags & MAP_SHARED) {
+        errno = ENODEV;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+}
+
+static void test_no_shared_mappings(void **state)
+{
+    (void)state;
+    no_shared_mappings = true;
+    check_unmapped(open_dump());
+    no_shared_mappings = false;
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
@@ -245,6 +407,9 @@ int main(void)
         TEST(test_removed_meanwhile),
         TEST(test_cut_meanwhile),
         TEST(test_taken_by_another_jit),
+        TEST(test_harm_while_threads_add),
+        TEST(test_unmapped),
+        TEST(test_no_shared_mappings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,43 +80,71 @@ static inline void check_group(const struct dump_bytes *dump, size_t *offset, st
 /* What a dump has of add_function's functions. */
 struct inventory {
     size_t functions, fillers, others;
+    size_t repeated; /* in the stage, of the body */
+    bool closed;     /* the body is */
     bool seen[THREADS_MAX][FUNCTIONS_MAX];
 };
 
-/* Walk the whole of FILE_PATH, in which every group is whole and no later one has an earlier time. */
-static inline struct inventory *take_inventory(const char *file_path)
+/* What stands in front of eight bytes that else would lie in two pages (dump_body.h). */
+static inline bool is_pad(const struct record *record)
 {
-    struct inventory *inventory = calloc(1, sizeof *inventory);
+    return record->total_size == JR_PREFIX_BYTES && record->offset % 4096 > 4096 - 8;
+}
+
+static inline void count_function(struct inventory *inventory, const struct dump_bytes *dump,
+                                  size_t *offset, struct record record, bool repeated)
+{
+    unsigned thread, sequence;
+    check_group(dump, offset, record, &thread, &sequence);
+    CHECK(thread < THREADS_MAX && sequence < FUNCTIONS_MAX);
+    CHECK(inventory->seen[thread][sequence] == repeated);
+    inventory->seen[thread][sequence] = true;
+    inventory->functions += !repeated;
+    inventory->repeated += repeated;
+}
+
+/* Walk the whole of FILE_PATH, in which every group is whole and no later one has an earlier time.  What is not later than *LATEST, in the body, is
+ * repeated from there. */
+static inline void walk_file(struct inventory *inventory, const char *file_path, uint64_t *latest)
+{
     struct dump_bytes dump = read_dump(file_path);
     struct record record;
     size_t offset = JITHEADER_BYTES;
-    uint64_t time = 0;
-    CHECK(inventory != NULL);
+    uint64_t time = 0, before = *latest;
     file_header(&dump);
     while (next_record(&dump, &offset, &record)) {
-        unsigned thread, sequence;
         if (record.id == JIT_FILLER) {
-            inventory->fillers++;
+            inventory->fillers += !is_pad(&record);
             continue;
         }
         CHECK(record.timestamp >= time);
         time = record.timestamp;
-        if (record.id == JIT_CODE_UNWINDING_INFO) {
-            check_group(&dump, &offset, record, &thread, &sequence);
-            CHECK(thread < THREADS_MAX && sequence < FUNCTIONS_MAX);
-            CHECK(!inventory->seen[thread][sequence]);
-            inventory->seen[thread][sequence] = true;
-            inventory->functions++;
-        } else {
-            inventory->others++;
-        }
+        if (record.id == JIT_CODE_UNWINDING_INFO)
+            count_function(inventory, &dump, &offset, record, time <= before);
+        else if (record.id != JIT_CODE_CLOSE || !inventory->closed)
+            inventory->others += time > before;
+        inventory->closed |= record.id == JIT_CODE_CLOSE;
     }
+    if (time > before)
+        *latest = time;
     free(dump.data);
+}
+
+/* What is in the body FILE_PATH, and in its stage. */
+static inline struct inventory *take_inventory(const char *file_path)
+{
+    struct inventory *inventory = calloc(1, sizeof *inventory);
+    char stage_path[160];
+    uint64_t latest = 0;
+    CHECK(inventory != NULL);
+    walk_file(inventory, file_path, &latest);
+    stage_path_of(stage_path, file_path);
+    if (access(stage_path, F_OK) == 0)
+        walk_file(inventory, stage_path, &latest);
     return inventory;
 }
 
-/* What a dump that was not closed may have of them: behind the body, in front of the spill, behind that, and behind them all
- * the room for a new stage. */
+/* What a dump that was not closed may have of them: behind the body, and in the stage for main, behind it and behind the spill. */
 enum { FILLERS_MAX = 4 };
 
 static inline void check_unclosed(const char *file_path, size_t functions, size_t others,
@@ -126,6 +154,7 @@ static inline void check_unclosed(const char *file_path, size_t functions, size_
     CHECK(inventory->functions == functions);
     CHECK(inventory->others == others);
     CHECK(inventory->fillers <= fillers_max);
+    CHECK(inventory->repeated == 0);
     free(inventory);
 }
 
@@ -143,22 +172,31 @@ static inline struct jitdump *open_dump(void)
     return dump;
 }
 
-/* The first ADDED functions of thread 0, and no other; behind them FILLERs up to the end. */
-static inline void check_first(const char *file_path, size_t added)
+static inline void check_has_no_zeros(const char *file_path)
 {
-    struct inventory *inventory = take_inventory(file_path);
     struct dump_bytes dump = read_dump(file_path);
     size_t offset = JITHEADER_BYTES;
     struct record record;
+    while (next_record(&dump, &offset, &record))
+        ;
+    CHECK(offset == dump.size);
+    free(dump.data);
+}
+
+/* The first ADDED functions of thread 0, and no other, each once; behind them FILLERs up to the end. */
+static inline void check_first(const char *file_path, size_t added)
+{
+    struct inventory *inventory = take_inventory(file_path);
+    char stage_path[160];
     CHECK(inventory->functions == added);
+    CHECK(inventory->repeated == 0);
     for (size_t i = 0; i < added; i++)
         CHECK(inventory->seen[0][i]);
     CHECK(inventory->fillers <= FILLERS_MAX);
-    while (next_record(&dump, &offset, &record))
-        ;
-    CHECK(offset == dump.size); /* no zeros */
-    free(dump.data);
     free(inventory);
+    check_has_no_zeros(file_path);
+    stage_path_of(stage_path, file_path);
+    check_has_no_zeros(stage_path);
 }
 
 static inline void add_first(struct jitdump *dump, unsigned from, unsigned to)

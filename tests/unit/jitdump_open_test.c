@@ -19,6 +19,14 @@ static struct jitdump *open_dump(void)
     return dump;
 }
 
+static int make_dir_and_place(void **state)
+{
+    if (make_dir(state))
+        return -1;
+    make_place();
+    return 0;
+}
+
 static int add_fib(struct jitdump *dump)
 {
     struct jitdump_code code = JITDUMP_CODE_INIT;
@@ -129,7 +137,7 @@ static void test_directory(void **state)
     (void)state;
     assert_non_null(getcwd(here, sizeof here));
     snprintf(sub, sizeof sub, "%s/sub", dir);
-    snprintf(in_sub, sizeof in_sub, "%s/jit-%d.dump", sub, (int)getpid());
+    snprintf(in_sub, sizeof in_sub, "%s/jitdump-%d/jit-%d.dump", sub, (int)getpid(), (int)getpid());
     assert_int_equal(mkdir(sub, 0700), 0);
     assert_int_equal(chdir(dir), 0);
     assert_goes_to(NULL, NULL, path);
@@ -276,6 +284,11 @@ static void test_marker(void **state)
     struct jitdump *dump = open_dump();
     unsigned long start, end, offset;
     (void)state;
+    char stage_path[160];
+    stage_path_of(stage_path, path);
+    assert_string_not_equal(mapping_of(stage_path, " r-xp "), "");
+    assert_string_equal(mapping_of(path, " rw"),
+                        ""); /* it is written, but never through a mapping */
     assert_int_equal(sscanf(mapping_of(path, " r-xp "), "%lx-%lx %*s %lx", &start, &end, &offset),
                      3);
     assert_int_equal(end - start, sysconf(_SC_PAGESIZE));
@@ -285,6 +298,7 @@ static void test_marker(void **state)
     assert_string_not_equal(mapping_of(path, " r-xp "), "");
     assert_int_equal(jitdump_close(dump), 0);
     assert_string_equal(mapping_of(path, ""), ""); /* nothing of it is left */
+    assert_string_equal(mapping_of(stage_path, ""), "");
 }
 
 static void test_file_is_private_and_closed_on_exec(void **state)
@@ -413,7 +427,8 @@ int lstat(const char *link_path, struct stat *status)
 {
     int result = fstatat(AT_FDCWD, link_path, status, AT_SYMLINK_NOFOLLOW);
     int error = errno;
-    if (planted_link_target && symlink(planted_link_target, link_path) != 0)
+    if (planted_link_target && strstr(link_path, ".dump") &&
+        symlink(planted_link_target, link_path) != 0)
         result = -1;
     errno = error;
     return result;
@@ -459,6 +474,9 @@ static void test_directory_fails(void **state)
     write_text(file, "");
     assert_dir_fails(file, -ENOTDIR, "set JITDUMPDIR");
     if (geteuid() != 0) {
+        char place[128];
+        snprintf(place, sizeof place, "%s/jitdump-%d", dir, (int)getpid());
+        assert_int_equal(rmdir(place), 0);
         assert_int_equal(chmod(dir, 0500), 0);
         assert_dir_fails(dir, -EACCES, "that you may write to");
         assert_int_equal(chmod(dir, 0700), 0);
@@ -505,7 +523,7 @@ static void test_read_only_file_system(void **state)
     assert_child_may(child_opens_on_read_only, "mounting is not permitted");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir_and_place, remove_dir)
 
 int main(void)
 {

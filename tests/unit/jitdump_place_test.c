@@ -16,8 +16,10 @@ static char second_path[160], third_path[160];
 static void set_paths(void)
 {
     set_path(getpid());
-    snprintf(second_path, sizeof second_path, "%s/jitdump-2/jit-%d.dump", dir, (int)getpid());
-    snprintf(third_path, sizeof third_path, "%s/jitdump-3/jit-%d.dump", dir, (int)getpid());
+    snprintf(second_path, sizeof second_path, "%s/jitdump-%d-2/jit-%d.dump", dir, (int)getpid(),
+             (int)getpid());
+    snprintf(third_path, sizeof third_path, "%s/jitdump-%d-3/jit-%d.dump", dir, (int)getpid(),
+             (int)getpid());
 }
 
 static int set_up(void **state)
@@ -59,6 +61,7 @@ static int make_foreign_dump(const char *file_path, uint64_t time)
 {
     uint64_t header[8] = {(uint64_t)1 << 32 | JITDUMP_MAGIC, (uint64_t)62 << 32 | 40,
                           (uint64_t)getpid() << 32, time, 0};
+    make_place();
     int fd = open(file_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     CHECK(fd >= 0);
     if (time)
@@ -105,7 +108,7 @@ static void test_stale_dumps(void **state)
     (void)state;
     close(make_foreign_dump(path, 1)); /* long before this process */
     check_goes_to(path);
-    unlink(path);
+    remove_dump(path);
     close(make_foreign_dump(path, now_ns() + an_hour_ns)); /* before the machine was last started */
     check_goes_to(path);
 }
@@ -171,7 +174,7 @@ static void test_handles_at_the_same_time(void **state)
             snprintf(used_path, sizeof used_path, "%s", jitdump_path(dumps[i]));
             assert_int_equal(jitdump_close(dumps[i]), 0);
             check_inventory(used_path, (size_t)i + 1, 1);
-            unlink(used_path);
+            remove_dump(used_path);
         }
     }
 }
@@ -261,7 +264,7 @@ static void test_folder_of_somebody_else(void **state)
 {
     char folder[128], trap[128];
     (void)state;
-    snprintf(folder, sizeof folder, "%s/jitdump-2", dir);
+    snprintf(folder, sizeof folder, "%s/jitdump-%d-2", dir, (int)getpid());
     snprintf(trap, sizeof trap, "%s/trap", dir);
     assert_int_equal(mkdir(trap, 0700), 0);
     assert_int_equal(symlink(trap, folder), 0);
@@ -269,7 +272,7 @@ static void test_folder_of_somebody_else(void **state)
     assert_int_equal(jitdump_close(open_at(third_path, 2)), 0);
     assert_int_equal(rmdir(trap), 0); /* nothing is in it */
     unlink(folder);
-    unlink(third_path);
+    remove_dump(third_path);
     assert_int_equal(mkdir(folder, 0777), 0);
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(jitdump_close(open_at(third_path, 3)), 0);
@@ -284,7 +287,7 @@ static void child_fails(struct jitdump *dump)
         mount("none", dir, "tmpfs", MS_NOEXEC, "size=4m") != 0)
         _exit(NOT_PERMITTED);
     close(make_foreign_dump(path, now_ns()));
-    snprintf(folder, sizeof folder, "%s/jitdump-2", dir);
+    snprintf(folder, sizeof folder, "%s/jitdump-%d-2", dir, (int)getpid());
     CHECK(try_open(&dump) == -EPERM);
     CHECK(jitdump_close(dump) == -EPERM);
     CHECK(access(folder, F_OK) != 0);

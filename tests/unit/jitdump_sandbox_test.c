@@ -49,7 +49,7 @@ static const struct {
     {SYS_prlimit64, false}, {SYS_futex, false},         {SYS_rt_sigprocmask, false},
     {SYS_fcntl, false},     {SYS_gettid, false},        {SYS_getpid, false},
     {SYS_nanosleep, false}, {SYS_readlink, false},      {SYS_read, false},
-    {SYS_close, false},     {SYS_mkdir, false},         {SYS_kcmp, false},
+    {SYS_close, false},     {SYS_mkdir, true},          {SYS_kcmp, false},
     {SYS_tgkill, false},    {SYS_clock_gettime, false},
 };
 

@@ -6,8 +6,8 @@
 #include "jitdump/jitdump.h"
 #include "jitdump/jitdump_format.h"
 
-#define LIBRARY_HANDLE struct jitdump
-#define LIBRARY_FILE "jit-%d.dump"
+#define LIBRARY_HANDLE    struct jitdump
+#define LIBRARY_FILE(pid) "jitdump-%d/jit-%d.dump", pid, pid
 #include "tests/unit/library_dir.h"
 
 #include <errno.h>
@@ -27,6 +27,14 @@
 
 /* ---- Opening ---- */
 
+/* The directory that this process's dump goes to, for what is to be there before it. */
+static inline void make_place(void)
+{
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/jitdump-%d", dir, (int)getpid());
+    mkdir(folder, 0700);
+}
+
 static inline struct jitdump_options options_in_dir(void)
 {
     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
@@ -42,6 +50,21 @@ static inline int try_open(struct jitdump **dump)
 }
 
 /* ---- Reading a dump ---- */
+
+/* The stage that goes with the body BODY_PATH. */
+static inline void stage_path_of(char to[160], const char *body_path)
+{
+    const char *name = strrchr(body_path, '/');
+    snprintf(to, 160, "%.*s/stage%s", (int)(name - body_path), body_path, name);
+}
+
+static inline void remove_dump(const char *body_path)
+{
+    char stage_path[160];
+    stage_path_of(stage_path, body_path);
+    unlink(stage_path);
+    unlink(body_path);
+}
 
 struct dump_bytes {
     uint8_t *data;

@@ -2,7 +2,7 @@
  *
  * Who includes this says what it is about:
  *     LIBRARY_HANDLE  what the library's handles point to
- *     LIBRARY_FILE    the name of a process's file, as a format of its pid
+ *     LIBRARY_FILE(pid)    the path of a process's file in the directory, as printf's arguments
  */
 #ifndef PERFJIT_TEST_LIBRARY_DIR_H
 #define PERFJIT_TEST_LIBRARY_DIR_H
@@ -26,8 +26,8 @@ static char path[128]; /* of this process's file */
 /* Where process PID puts its file in IN. */
 static inline void path_of(char to[128], const char *in, pid_t pid)
 {
-    char name[32];
-    snprintf(name, sizeof name, LIBRARY_FILE, (int)pid);
+    char name[48];
+    snprintf(name, sizeof name, LIBRARY_FILE((int)pid));
     snprintf(to, 128, "%s/%s", in, name);
 }
 

@@ -4,8 +4,8 @@
 
 #include "perfmap/perfmap.h"
 
-#define LIBRARY_HANDLE struct perfmap
-#define LIBRARY_FILE "perf-%d.map"
+#define LIBRARY_HANDLE    struct perfmap
+#define LIBRARY_FILE(pid) "perf-%d.map", pid
 #include "tests/unit/library_dir.h"
 
 #include <errno.h>

@@ -82,14 +82,16 @@ static void child_becomes_another_program(void *handle)
  * stays, and so does its map: it may be that of another JIT of this program. */
 static void test_exec(void **state)
 {
-    char before[128], second[80], other[128];
+    char before[128], second[128], other[128];
     const bool is_map = strcmp(library->word, "map") == 0;
     (void)state;
     pid_t child = start_child(child_becomes_another_program, NULL);
     assert_int_equal(wait_for(child), 0);
     path_of(before, dir, child);
-    snprintf(second, sizeof second, "%s/jitdump-2", dir);
-    path_of(other, is_map ? dir : second, child);
+    snprintf(second, sizeof second, "%s/jitdump-%d-2/jit-%d.dump", dir, (int)child, (int)child);
+    path_of(other, dir, child);
+    if (!is_map)
+        snprintf(other, sizeof other, "%s", second);
     assert_true(has_name(other, "of another program"));
     assert_true(has_name(other, "before") == is_map);
     assert_true(has_name(before, "before"));
@@ -295,7 +297,7 @@ static void add_to_other_dump(struct jitdump *dump, const char *name)
 /* Two runtimes in one process, each with libjitdump linked in. */
 static void test_second_copy_of_libjitdump(void **state)
 {
-    char sub[80], other_path[128];
+    char other_path[128];
     struct jitdump *other;
     (void)state;
     *(void **)&other_dump.open = symbol("jitdump_open");
@@ -305,14 +307,14 @@ static void test_second_copy_of_libjitdump(void **state)
     void *handle = opened();
     assert_int_equal(library->add(handle, "of the first copy"), 0);
     assert_int_equal(open_other_dump(&other, dir), 0);
-    snprintf(sub, sizeof sub, "%s/jitdump-2", dir);
     add_to_other_dump(other, "of the second copy");
     assert_int_equal(wait_for(start_child(child_adds, handle)), 0);
     add_to_other_dump(other, "of the second copy, again");
     assert_int_equal(library->add(handle, "of the first copy, again"), 0);
     assert_int_equal(other_dump.close(other), 0);
     assert_int_equal(library->close(handle), 0);
-    path_of(other_path, sub, getpid());
+    snprintf(other_path, sizeof other_path, "%s/jitdump-%d-2/jit-%d.dump", dir, (int)getpid(),
+             (int)getpid());
     assert_true(has_name(other_path, "of the second copy, again"));
     assert_false(has_name(other_path, "of the first copy"));
     assert_true(has_name(path, "of the first copy, again"));

@@ -185,7 +185,7 @@ static int run_with_rights(const char *word)
     CHECK(handle == NULL);
     if (library == &libraries[0]) { /* JITDUMPDIR is not seen either: it goes here */
         CHECK(library->open(&handle, NULL, true) == 0);
-        CHECK(strstr(jitdump_path(handle), "/here/jit-"));
+        CHECK(strstr(jitdump_path(handle), "/here/jitdump-"));
         CHECK(library->close(handle) == 0);
     }
     return 0;
