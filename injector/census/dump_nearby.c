@@ -9,14 +9,25 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* LENGTH bytes of DIRECTORY are its name; 0: the current one. */
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* LENGTH bytes of DIRECTORY are its name; 0: the current one.  libjitdump makes a directory for
+ * each process. */
 static bool is_in(const char *directory, size_t length, uint32_t pid)
 {
     char path[PATH_BYTES];
-    struct stat status;
+    const char *slash = length ? "/" : "";
     int written = snprintf(path, sizeof path, "%.*s%sjit-%" PRIu32 ".dump", (int)length, directory,
-                           length ? "/" : "", pid);
-    return written < PATH_BYTES && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+                           slash, pid);
+    if (written < PATH_BYTES && is_file(path))
+        return true;
+    written = snprintf(path, sizeof path, "%.*s%sjitdump-%" PRIu32 "/jit-%" PRIu32 ".dump",
+                       (int)length, directory, slash, pid, pid);
+    return written < PATH_BYTES && is_file(path);
 }
 
 bool dump_is_nearby(const char *profile, uint32_t pid)

@@ -274,6 +274,11 @@ static const char *why_no_copy(const struct dump_claims *claims, const struct du
     return NULL;
 }
 
+static bool is_stage(const struct dump_claim *claim)
+{
+    return jit_dump_name_is_stage(claim->map->map.filename);
+}
+
 static enum dump_trust trust_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     return claims->any_owner ? DUMP_TRUSTED
@@ -359,6 +364,10 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
         refuse_owner(claim, findings);
         return;
     }
+    if (is_stage(claim) && jit_dump_is_empty(&claim->dump)) {
+        claim->state = CLAIM_GIVEN; /* nor does it tell a time */
+        return;
+    }
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
     if (read_log(claims, claim, findings))
         return;
@@ -380,11 +389,40 @@ static void report_missing(const struct dump_place_question *question, struct du
 {
     char text[DUMP_PLACE_TEXT_BYTES];
     dump_place_missing(text, question);
-    finding(findings, FINDING_DUMP_MISSING, "%s: %s", claim->map->map.filename, text);
+    finding(findings, FINDING_DUMP_MISSING, "%s: %s%s", claim->map->map.filename, text,
+            is_stage(claim) ? "; the newest that its process recorded was in it, since that did "
+                              "not close its dump"
+                            : "");
     refuse(claim, FINDING_DUMP_MISSING);
 }
 
-static int find_file(struct dump_claims *claims, struct dump_claim *claim,
+/* The claim to the dump whose stage CLAIM is, or NULL. */
+static const struct dump_claim *body_of(const struct dump_claims *claims,
+                                        const struct dump_claim *claim)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        if (claims->items[i].life == claim->life &&
+            jit_dump_name_is_stage_of(claim->map->map.filename, claims->items[i].map->map.filename))
+            return &claims->items[i];
+    return NULL;
+}
+
+/* A dump that was closed has all that was in its stage, and of one that can't be used enough has
+ * been said.  Returns whether that is so. */
+static bool settle_by_body(const struct dump_claims *claims, struct dump_claim *claim)
+{
+    const struct dump_claim *body = body_of(claims, claim);
+    if (!body || (!body->closed && body->state != CLAIM_REFUSED))
+        return false;
+    if (body->state == CLAIM_REFUSED)
+        refuse(claim, body->refusal);
+    else
+        claim->state = CLAIM_GIVEN;
+    return true;
+}
+
+/* DEFERS: a stage that is not to be found is judged when its body is known. */
+static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool defers,
                      struct findings *findings)
 {
     enum dump_place_result result;
@@ -398,7 +436,14 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim,
     if (dump_place_find(&claim->place, &question, &result))
         return failure(findings, "out of memory");
     claim->dump = claim->place.dump;
+    claim->closed = result == DUMP_PLACE_FOUND && jit_dump_is_closed(&claim->dump);
     claim->place.dump = (struct jit_dump){0};
+    if (result != DUMP_PLACE_FOUND && is_stage(claim) &&
+        (defers || settle_by_body(claims, claim))) {
+        free(claim->place.path);
+        claim->place.path = NULL;
+        return 0;
+    }
     switch (result) {
     case DUMP_PLACE_FOUND:
         read_claim(claims, claim, findings);
@@ -498,11 +543,32 @@ static void judge_time(struct dump_claims *claims, struct dump_claim *claim,
                           "the file there was written when the process was not there", findings);
 }
 
-int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
+static int find_stages(struct dump_claims *claims, struct findings *findings)
 {
     for (size_t i = 0; i < claims->count; i++)
-        if (claims->items[i].state == CLAIM_OPEN && find_file(claims, &claims->items[i], findings))
+        if (claims->items[i].state == CLAIM_OPEN && is_stage(&claims->items[i]) &&
+            find_file(claims, &claims->items[i], true, findings))
             return -1;
+    return 0;
+}
+
+/* What is open still: STAGES, or all others, by which those are judged. */
+static int find_others(struct dump_claims *claims, bool stages, struct findings *findings)
+{
+    for (size_t i = 0; i < claims->count; i++)
+        if (claims->items[i].state == CLAIM_OPEN && is_stage(&claims->items[i]) == stages &&
+            find_file(claims, &claims->items[i], false, findings))
+            return -1;
+    return 0;
+}
+
+/* While a process goes on, what is in its stage moves to its dump: whoever looked there first could
+ * miss it. */
+int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
+{
+    if (find_stages(claims, findings) || find_others(claims, false, findings) ||
+        find_others(claims, true, findings))
+        return -1;
     judge_rivals(claims, findings);
     for (size_t i = 0; i < claims->count; i++)
         judge_time(claims, &claims->items[i], findings);

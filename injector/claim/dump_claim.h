@@ -43,6 +43,7 @@ struct dump_claim {
     const struct profile_map *map; /* the first of this file that was recorded, else made up */
     bool named;                    /* like a dump */
     bool chosen;                   /* for a dump that was given by hand */
+    bool closed; /* its dump, or the one that was given, was closed by its process */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
     struct dump_place place;   /* without its dump, which is the next */

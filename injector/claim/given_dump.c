@@ -38,19 +38,42 @@ static void forget_repeated(const struct given_dumps *given, struct given_dump *
             last->usable = false;
 }
 
+static int add(struct given_dumps *given, const char *path, struct findings *findings)
+{
+    struct given_dump *last = &given->items[given->count++];
+    if (open_one(last, path, findings))
+        return -1;
+    forget_repeated(given, last);
+    return 0;
+}
+
+/* Who gives libjitdump's dump means its stage as well, which is read first: what is in it moves to
+ * the dump while the process goes on. */
+static int add_stage(struct given_dumps *given, const char *path, struct findings *findings)
+{
+    struct stat status;
+    char *stage = jit_dump_name_stage(path);
+    if (!stage)
+        return failure(findings, "out of memory");
+    int result =
+        stat(stage, &status) == 0 && S_ISREG(status.st_mode) ? add(given, stage, findings) : 0;
+    free(stage);
+    struct given_dump *last = given->count ? &given->items[given->count - 1] : NULL;
+    if (last && last->usable && jit_dump_name_is_stage_of(last->path, path))
+        last->usable = !jit_dump_is_empty(&last->dump);
+    return result;
+}
+
 int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
                      struct findings *findings)
 {
     given->count = 0;
-    given->items = calloc(count + 1, sizeof *given->items);
+    given->items = calloc(2 * count + 1, sizeof *given->items);
     if (!given->items)
         return failure(findings, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        given->count++;
-        if (open_one(&given->items[i], paths[i], findings))
+    for (size_t i = 0; i < count; i++)
+        if (add_stage(given, paths[i], findings) || add(given, paths[i], findings))
             return -1;
-        forget_repeated(given, &given->items[i]);
-    }
     return 0;
 }
 
@@ -74,6 +97,10 @@ static bool is_file(const struct given_dump *given, const struct dump_claims *cl
 static bool matches(const struct given_dump *given, const struct dump_claims *claims,
                     const struct dump_claim *claim, enum claim_match match)
 {
+    /* A process has one name for its dump and the stage of that. */
+    if (match != MATCH_FILE &&
+        jit_dump_name_is_stage(given->path) != jit_dump_name_is_stage(claim->map->map.filename))
+        return false;
     switch (match) {
     case MATCH_FILE:
         return is_file(given, claims, claim);
@@ -311,6 +338,8 @@ static void stand_in(struct given_dump *given, struct dump_claims *claims)
     if (given->match && given->match->state == CLAIM_OPEN &&
         stands_for(given, claims, given->match))
         given->match->state = CLAIM_GIVEN;
+    if (given->match)
+        given->match->closed = jit_dump_is_closed(&given->dump);
 }
 
 static void note(const struct given_dump *given, const struct dump_claims *claims,

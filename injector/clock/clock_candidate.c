@@ -232,8 +232,9 @@ static bool is_steered(enum clock_kind kind)
            kind == CLOCK_KIND_REALTIME || kind == CLOCK_KIND_TAI;
 }
 
-/* How fast a clock KIND may have left the profile's clock since the recording.  What is steered goes
- * with what is; CLOCK_MONOTONIC_RAW leaves them at a rate that the time since the boot tells. */
+/* How fast a clock KIND may have left the profile's clock since the recording.  What is steered
+ * goes with what is; CLOCK_MONOTONIC_RAW leaves them at a rate that the time since the boot
+ * tells. */
 static uint64_t drift_ppm(const struct clock_facts *facts, enum clock_kind kind,
                           const struct pair *live)
 {

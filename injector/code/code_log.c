@@ -121,6 +121,68 @@ int code_log_sort(struct code_log *log, struct findings *findings)
     return 0;
 }
 
+/* ---- What two dumps have ---- */
+
+static bool same_code(const struct jit_function *a, const struct jit_function *b)
+{
+    bool alike = a->dump != b->dump && a->addr == b->addr && a->size == b->size &&
+                 a->code_index == b->code_index && a->pid == b->pid;
+    if (!alike || !a->name || !b->name) /* the target of a move has none */
+        return alike && a->name == b->name;
+    return a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0 &&
+           !a->code == !b->code && (!a->code || memcmp(a->code, b->code, a->size) == 0);
+}
+
+static struct jit_function *function_of(const struct code_log *log, const struct code_event *event)
+{
+    uint32_t move = event->index;
+    return &log->functions[event->kind == CODE_EVENT_MOVE ? log->moves[move].function : move];
+}
+
+static bool same_event(const struct code_log *log, const struct code_event *a,
+                       const struct code_event *b)
+{
+    if (a->time_ns != b->time_ns || a->kind != b->kind)
+        return false;
+    if (a->kind == CODE_EVENT_LOAD)
+        return same_code(function_of(log, a), function_of(log, b));
+    if (a->kind == CODE_EVENT_MOVE)
+        return log->moves[a->index].old_addr == log->moves[b->index].old_addr &&
+               same_code(function_of(log, a), function_of(log, b));
+    const struct code_unload *unload = &log->unloads[a->index], *other = &log->unloads[b->index];
+    return unload->dump != other->dump && unload->addr == other->addr &&
+           unload->size == other->size && unload->code_index == other->code_index &&
+           unload->pid == other->pid;
+}
+
+/* No two records of libjitdump have one time, so that the same one in both dumps stands next to the
+ * other; but for what lies between them where times are converted from a faster clock, and made
+ * equal. */
+static bool is_repeated(const struct code_log *log, size_t count, const struct code_event *event)
+{
+    enum { LOOKED_AT = 16 };
+    for (size_t i = count; i > 0 && count - i < LOOKED_AT; i--) {
+        if (log->events[i - 1].time_ns != event->time_ns)
+            return false;
+        if (same_event(log, &log->events[i - 1], event))
+            return true;
+    }
+    return false;
+}
+
+void code_log_drop_repeated(struct code_log *log)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < log->event_count; i++) {
+        const struct code_event *event = &log->events[i];
+        if (!is_repeated(log, count, event))
+            log->events[count++] = *event;
+        else if (event->kind == CODE_EVENT_LOAD || event->kind == CODE_EVENT_MOVE)
+            function_of(log, event)->dump = NO_DUMP; /* it does not count, either */
+    }
+    log->event_count = count;
+}
+
 void code_log_free(struct code_log *log)
 {
     free(log->functions);

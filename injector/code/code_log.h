@@ -124,6 +124,11 @@ int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_
 /* Sort the events by time; records with equal times keep their order in the dump. */
 int code_log_sort(struct code_log *log, struct findings *findings);
 
+/* Once they are sorted, drop the events that another dump of the process has as well: of a process
+ * that was killed between two instructions libjitdump's stage still has what the body has got
+ * already (jitdump/dump_writer.h). */
+void code_log_drop_repeated(struct code_log *log);
+
 void code_log_free(struct code_log *log);
 
 #endif

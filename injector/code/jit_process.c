@@ -2,6 +2,7 @@
 #include "injector/code/jit_process.h"
 
 #include "injector/arrays/array.h"
+#include "injector/dump/dump_name.h"
 #include "perfmap/perfmap.h"
 
 /* A runtime that logs from another thread stamps a function late: Java's agent about 0.1 ms, and a
@@ -49,6 +50,15 @@ int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dum
     dumps[process->dump_count] = *dump;
     paths[process->dump_count++] = path;
     return 0;
+}
+
+bool jit_process_dumps_are_one(const struct jit_process *process, uint32_t stage, uint32_t body)
+{
+    if (stage >= process->dump_count || body >= process->dump_count)
+        return false;
+    char *const *paths = process->dump_paths;
+    return jit_dump_name_is_stage_of(paths[stage], paths[body]) ||
+           jit_dump_name_is_stage_of(paths[body], paths[stage]);
 }
 
 void jit_processes_free(struct jit_processes *processes)

@@ -110,6 +110,10 @@ struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t li
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path);
 
+/* Whether dump number STAGE of PROCESS is the stage of its dump BODY, or the other way round: they
+ * have one numbering of functions. */
+bool jit_process_dumps_are_one(const struct jit_process *process, uint32_t stage, uint32_t body);
+
 void jit_processes_free(struct jit_processes *processes);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
+#include "injector/commands/newest_records.h"
 #include "injector/commands/recording.h"
 #include "injector/files/interruption.h"
 #include "injector/text/printable_text.h"
@@ -62,6 +63,7 @@ static int check_dump(struct report *report, const char *path)
         dump_survey_free(&survey);
     } else {
         dump_report(report, &dump, &survey);
+        newest_records_tell(&dump);
         status = dump_survey_lost(&survey) ? EXIT_LOST : EXIT_SOUND;
         dump_survey_free(&survey);
     }

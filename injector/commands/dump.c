@@ -12,6 +12,7 @@
  */
 #include "injector/commands/dump.h"
 
+#include "injector/commands/newest_records.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/files/interruption.h"
 #include "injector/text/json_text.h"
@@ -459,6 +460,7 @@ int dump_command(int argc, char **argv)
         return EXIT_UNREADABLE;
     }
     uint64_t unsound = print_records(&dump, &options);
+    newest_records_tell(&dump);
     jit_dump_close(&dump);
     if (interruption_check(&findings)) {
         printable_line(stderr, "perfjit: %s: %s", options.path, findings.failure);

@@ -34,15 +34,20 @@ static struct prefix prefix_at(const uint8_t *data, size_t offset)
     return prefix;
 }
 
-/* The first FILLER, or a place where there is no record: SIZE if all that is there are records. */
-static size_t find_filler(const uint8_t *data, size_t size)
+/* What can't be larger than this is a stage, or a body that is small enough to be copied whole
+ * (jitdump/dump_stage.h). */
+enum { SMALL_BYTES = 2 << 20 };
+
+/* The record that reaches to the end, or beyond it; SIZE if there is none, as where zeros
+ * follow. */
+static size_t find_last(const uint8_t *data, size_t size)
 {
     size_t offset = JITHEADER_BYTES;
     while (offset + PREFIX_BYTES <= size) {
         struct prefix prefix = prefix_at(data, offset);
-        if (prefix.id == JIT_FILLER)
+        if (prefix.total_size >= size - offset)
             return offset;
-        if (prefix.total_size < JR_PREFIX_BYTES || prefix.total_size > size - offset)
+        if (prefix.total_size < JR_PREFIX_BYTES)
             return size;
         offset += prefix.total_size;
     }
@@ -73,23 +78,37 @@ static size_t size_of(int fd)
     return fstat(fd, &status) ? 0 : (size_t)status.st_size;
 }
 
-/* Copy what may be moved.  Returns false if that happened meanwhile, which shows at the FILLER; or
- * if the file is longer by now and the FILLER behind what is mapped. */
+/* Copy the whole from front to back.  All that a writer changes in it is what stands behind the
+ * last record, unless it empties the stage: then the first record is another one. */
+static bool freeze_small(uint8_t *data, int fd, size_t size)
+{
+    uint8_t before[JR_PREFIX_BYTES] = {0}, after[JR_PREFIX_BYTES] = {0};
+    if (pread(fd, before, sizeof before, JITHEADER_BYTES) < 0 || !copy_pages(data, fd, 0, size))
+        return true; /* no memory: it is read as it is */
+    size_t last = find_last(data, size);
+    if (last < size && prefix_at(data, last).total_size > size - last)
+        return false; /* the file is longer by now */
+    return pread(fd, after, sizeof after, JITHEADER_BYTES) >= 0 &&
+           memcmp(before, after, sizeof before) == 0;
+}
+
+/* Copy the FILLER that reaches to the end, in place of which the next records will be.  Returns
+ * false if that happened meanwhile; or if the file is longer by now and the FILLER behind what is
+ * mapped. */
+static bool freeze_large(uint8_t *data, int fd, size_t size)
+{
+    size_t last = find_last(data, size);
+    if (last == size) /* the file is being made longer */
+        return false;
+    if (!copy_pages(data, fd, last, last + PREFIX_BYTES))
+        return true;
+    struct prefix filler = prefix_at(data, last);
+    return filler.id == JIT_FILLER && filler.total_size <= size - last;
+}
+
 static bool freeze(uint8_t *data, int fd, size_t size)
 {
-    struct prefix before, after;
-    size_t filler = find_filler(data, size);
-    if (filler == size)
-        return size_of(fd) <= size;
-    if (!copy_pages(data, fd, filler, filler + PREFIX_BYTES))
-        return true; /* no memory: it is read as it is */
-    before = prefix_at(data, filler);
-    if (before.id != JIT_FILLER || before.total_size > size - filler)
-        return false;
-    if (!copy_pages(data, fd, filler + before.total_size, size))
-        return true;
-    return pread(fd, &after, sizeof after, (off_t)filler) == sizeof after &&
-           memcmp(&before, &after, sizeof before) == 0;
+    return size <= SMALL_BYTES ? freeze_small(data, fd, size) : freeze_large(data, fd, size);
 }
 
 /* A file that is cut within its last page gives zeros there instead of SIGBUS, so that nobody would
@@ -108,8 +127,10 @@ const uint8_t *dump_mapping_make(int fd, struct stat *status)
             return NULL;
         uint8_t *data =
             (uint8_t *)(uintptr_t)bytes; /* some pages are replaced, none is written to */
-        if (i == TRIES || !is_being_written(fd) || freeze(data, fd, size)) {
-            keep_last_page(data, fd, size);
+        bool written = i < TRIES && is_being_written(fd);
+        if (!written || freeze(data, fd, size)) {
+            if (!written || size > SMALL_BYTES)
+                keep_last_page(data, fd, size);
             return data;
         }
         munmap(data, size);

@@ -5,6 +5,7 @@
 #include "injector/text/file_name.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_end(const char *at, size_t left, const char *end)
@@ -49,4 +50,38 @@ bool jit_dump_same_name(const char *path, const char *other)
     const char *a = file_name_of(path), *b = file_name_of(other);
     return perf_map_name_length(a) == perf_map_name_length(b) &&
            strncmp(a, b, perf_map_name_length(a)) == 0;
+}
+
+static const char folder[] = "stage/";
+
+enum { FOLDER_LENGTH = sizeof folder - 1 };
+
+/* The length of PATH's directories, with the last slash. */
+static size_t directory_length(const char *path)
+{
+    return (size_t)(file_name_of(path) - path);
+}
+
+bool jit_dump_name_is_stage(const char *path)
+{
+    uint32_t pid;
+    size_t length = directory_length(path);
+    return length > FOLDER_LENGTH && path[length - FOLDER_LENGTH - 1] == '/' &&
+           strncmp(path + length - FOLDER_LENGTH, folder, FOLDER_LENGTH) == 0 &&
+           jit_dump_name_pid(path, &pid);
+}
+
+bool jit_dump_name_is_stage_of(const char *stage, const char *body)
+{
+    size_t length = directory_length(body);
+    return directory_length(stage) == length + FOLDER_LENGTH && strncmp(stage, body, length) == 0 &&
+           strncmp(stage + length, folder, FOLDER_LENGTH) == 0 && jit_dump_same_name(stage, body);
+}
+
+char *jit_dump_name_stage(const char *body)
+{
+    char *stage;
+    size_t length = directory_length(body);
+    int bytes = asprintf(&stage, "%.*s%s%s", (int)length, body, folder, body + length);
+    return bytes < 0 ? NULL : stage;
 }

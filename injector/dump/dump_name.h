@@ -14,4 +14,14 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid);
 /* Whether the last parts of the two paths are equal, but for " (deleted)". */
 bool jit_dump_same_name(const char *path, const char *other);
 
+/* Whether STAGE is where libjitdump has what is to be added to the dump BODY: the file of its name
+ * in the directory "stage" beside it (jitdump/dump_place.h). */
+bool jit_dump_name_is_stage_of(const char *stage, const char *body);
+
+/* Whether PATH may be such a stage. */
+bool jit_dump_name_is_stage(const char *path);
+
+/* The path of the stage of BODY, to be freed.  Returns NULL without memory. */
+char *jit_dump_name_stage(const char *body);
+
 #endif

@@ -209,3 +209,23 @@ struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump)
                                              .pid = dump->pid},
                                   .offset = dump->header_bytes};
 }
+
+bool jit_dump_is_closed(const struct jit_dump *dump)
+{
+    if (!dump->data || dump->size < dump->header_bytes + JR_CODE_CLOSE_BYTES)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(dump->data + dump->size - JR_CODE_CLOSE_BYTES,
+                                                 JR_CODE_CLOSE_BYTES, dump->big_endian);
+    return cursor_u32(&cursor) == JIT_CODE_CLOSE && cursor_u32(&cursor) == JR_CODE_CLOSE_BYTES;
+}
+
+bool jit_dump_is_empty(const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    enum jit_dump_end end;
+    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE)
+        if (record.id != JIT_FILLER && record.id != JIT_CODE_CLOSE)
+            return false;
+    return end == JIT_DUMP_WHOLE;
+}

@@ -50,6 +50,12 @@ int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, 
 
 void jit_dump_close(struct jit_dump *dump);
 
+/* Whether the last that is in it is a CODE_CLOSE. */
+bool jit_dump_is_closed(const struct jit_dump *dump);
+
+/* Whether no record in it says anything. */
+bool jit_dump_is_empty(const struct jit_dump *dump);
+
 /* Go through its records: jit_dump_next. */
 struct jit_dump_walk jit_dump_begin(const struct jit_dump *dump);
 

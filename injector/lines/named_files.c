@@ -74,8 +74,7 @@ static struct line_text own_file(struct line_text name, const char *own)
 {
     size_t end = without_position(own);
     struct line_text file = {own + end - name.bytes, name.bytes};
-    bool fits =
-        end > name.bytes && own[end - name.bytes - 1] == ' ' && !compare_ends(&file, &name);
+    bool fits = end > name.bytes && own[end - name.bytes - 1] == ' ' && !compare_ends(&file, &name);
     return fits ? file : (struct line_text){NULL, 0};
 }
 
@@ -90,13 +89,12 @@ static struct line_text only_file(const struct named_files *files, struct line_t
             high = middle;
     }
     bool found = low < files->count && !compare_ends(&files->items[low], &name);
-    bool several =
-        found && low + 1 < files->count && !compare_ends(&files->items[low + 1], &name);
+    bool several = found && low + 1 < files->count && !compare_ends(&files->items[low + 1], &name);
     return found && !several ? files->items[low] : (struct line_text){NULL, 0};
 }
 
 struct line_text named_files_restore(const struct named_files *files, struct line_text name,
-                                   const char *own)
+                                     const char *own)
 {
     struct line_text file = own_file(name, own);
     if (!file.text)

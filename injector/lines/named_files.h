@@ -28,7 +28,7 @@ void named_files_close(struct named_files *files);
  * was found with: its file goes first.  Of a file that nothing names, or of several that it could
  * be, the end is left, or "?". */
 struct line_text named_files_restore(const struct named_files *files, struct line_text name,
-                                   const char *own);
+                                     const char *own);
 
 void named_files_free(struct named_files *files);
 

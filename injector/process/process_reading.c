@@ -131,7 +131,11 @@ static int finish(struct jit_process *process, const struct profile *profile,
     process->maps = process_life_maps(profile, process->pid, process->begin, process->next,
                                       &process->map_count);
     find_witness(process, profile);
-    return code_log_sort(&process->log, findings);
+    if (code_log_sort(&process->log, findings))
+        return -1;
+    if (process->dump_count > 1)
+        code_log_drop_repeated(&process->log);
+    return 0;
 }
 
 static size_t dump_count(const struct jit_processes *processes)

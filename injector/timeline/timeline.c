@@ -204,7 +204,8 @@ static bool owns_index(const struct player *player, uint32_t owner, uint32_t dum
         return false;
     const struct jit_function *function = &player->process->log.functions[owner];
     return function->code_index == code_index &&
-           (function->dump == dump || function->dump == NO_DUMP);
+           (function->dump == dump || function->dump == NO_DUMP ||
+            jit_process_dumps_are_one(player->process, function->dump, dump));
 }
 
 static const char *dump_path(const struct player *player, uint32_t dump)

@@ -62,6 +62,37 @@ static void assert_found(const struct findings *findings, enum finding_kind kind
         fail_msg("'%s' does not say '%s'", findings->first[kind], words);
 }
 
+/* Of a process that was killed, the stage has what the body has: all but the last load here, which is another function of the same time. */
+static void test_what_two_dumps_have_counts_once(void **state)
+{
+    struct fixture fixture;
+    struct jit_dump other;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "f", "code", 0);
+    dump_load(&built, 5, ADDR, "f", "code", 0); /* in one dump: it was logged twice */
+    dump_load(&built, 6, ADDR + 16, "g", "code", 1);
+    dump_load(&built, 7, ADDR + 32, "h", "code", 2);
+    read_built(&fixture);
+    begin();
+    dump_load(&built, 5, ADDR, "f", "code", 0);
+    dump_load(&built, 6, ADDR + 16, "g", "Code", 1);
+    dump_load(&built, 7, ADDR + 32, "h", "code", 2);
+    open_cut_dump(&built, built.sink.size, &other);
+    assert_int_equal(code_log_add(&fixture.log, &other, 4, &monotonic, &fixture.findings), 0);
+    assert_int_equal(code_log_sort(&fixture.log, &fixture.findings), 0);
+    code_log_drop_repeated(&fixture.log);
+    assert_int_equal(fixture.log.event_count, 5);
+    assert_event(&fixture.log, 1, 5, CODE_EVENT_LOAD, 1);
+    assert_event(&fixture.log, 2, 6, CODE_EVENT_LOAD, 2);
+    assert_event(&fixture.log, 3, 6, CODE_EVENT_LOAD, 5);
+    assert_event(&fixture.log, 4, 7, CODE_EVENT_LOAD, 3);
+    assert_int_equal(fixture.log.functions[6].dump, NO_DUMP);
+    assert_int_equal(fixture.log.functions[5].dump, 4);
+    jit_dump_close(&other);
+    release(&fixture);
+}
+
 static void test_load_becomes_a_function_and_an_event(void **state)
 {
     struct fixture fixture;
@@ -474,6 +505,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load_becomes_a_function_and_an_event),
+        cmocka_unit_test(test_what_two_dumps_have_counts_once),
         cmocka_unit_test(test_move_becomes_a_second_residence),
         cmocka_unit_test(test_unload_becomes_an_event),
         cmocka_unit_test(test_function_without_a_name_gets_one),

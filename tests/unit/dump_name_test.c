@@ -53,6 +53,24 @@ static void test_other_names(void **state)
     assert_no_dump("");
 }
 
+static void test_stages(void **state)
+{
+    (void)state;
+    assert_true(jit_dump_name_is_stage("/a/jitdump-7/stage/jit-7.dump"));
+    assert_true(jit_dump_name_is_stage("/stage/jit-7.dump (deleted)"));
+    assert_false(jit_dump_name_is_stage("/a/jitdump-7/jit-7.dump"));
+    assert_false(jit_dump_name_is_stage("/a/backstage/jit-7.dump"));
+    assert_false(jit_dump_name_is_stage("/a/stage/perf-7.map"));
+    assert_true(jit_dump_name_is_stage_of("/a/stage/jit-7.dump", "/a/jit-7.dump"));
+    assert_true(jit_dump_name_is_stage_of("stage/jit-7.dump", "jit-7.dump"));
+    assert_false(jit_dump_name_is_stage_of("/a/stage/jit-7.dump", "/b/jit-7.dump"));
+    assert_false(jit_dump_name_is_stage_of("/a/stage/jit-8.dump", "/a/jit-7.dump"));
+    assert_false(jit_dump_name_is_stage_of("/a/jit-7.dump", "/a/jit-7.dump"));
+    char *stage = jit_dump_name_stage("/a/jit-7.dump");
+    assert_string_equal(stage, "/a/stage/jit-7.dump");
+    free(stage);
+}
+
 /* ---- Other names ---- */
 
 static struct perf_map map_of(const char *filename, uint64_t pgoff, uint64_t len)
@@ -157,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_stages),
         cmocka_unit_test(test_what_may_be_a_dump),
         cmocka_unit_test(test_the_first_bytes_decide),
         cmocka_unit_test(test_thousands_of_paths),
