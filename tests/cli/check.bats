@@ -264,9 +264,9 @@ set_u64() {
 
 @test "nothing is changed" {
     files . >before
-    md5sum ./*.data quirk/* jit-* >sums
+    md5sum ./*.data quirk/* jitdump-*/jit-* >sums
     for data in many demo quirk churn silent; do perfjit check $data.data >/dev/null || [ $? = 3 ]; done
-    perfjit check ./jit-*.dump quirk/*.dump >/dev/null || [ $? = 3 ]
+    perfjit check ./jitdump-*/jit-*.dump quirk/*.dump >/dev/null || [ $? = 3 ]
     md5sum --quiet -c sums
     files . | grep -v -e '^before ' -e '^sums ' -e '^after ' >after
     grep -v -e '^before ' before | same after /dev/stdin
@@ -278,7 +278,7 @@ set_u64() {
 every_record() {
     mkdir every
     PERFJIT=dump JITDUMPDIR=$PWD/every "$BUILD/producers/every_record" 0
-    mv every/jit-*.dump every.dump
+    mv every/jitdump-*/jit-*.dump every.dump
 }
 
 @test "a dump: everything in it is counted as perfjit dump shows it" {
@@ -352,7 +352,7 @@ faults=(
 
 @test "a dump: times that stand still, and a header of another clock" {
     PERFJIT=dump JITDUMPDIR=$PWD/quirk "$BUILD/producers/many_functions" -n 20 -s 0.01
-    still=$(grep -l function_00019 quirk/jit-*.dump)
+    still=$(grep -l function_00019 quirk/jitdump-*/jit-*.dump)
     checked 0 "$still"
     is '.dumps[0].clock | .header_agrees and .stands_still == false'
     head -c -16 "$still" >still.dump # without its CLOSE

@@ -6,7 +6,7 @@ setup_file() {
     mkdir "$BATS_FILE_TMPDIR/dumps"
     cd "$BATS_FILE_TMPDIR/dumps" || return
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/producers/every_record" 0
-    mv jit-*.dump ../sound.dump
+    mv jitdump-*/jit-*.dump ../sound.dump
 }
 
 setup() {

@@ -129,12 +129,12 @@ sweep_inject() {
 # A runtime goes on whatever jitdump refuses; every_record ends with the library's text and status 1 instead.
 check_writer() {
     local call="$1 number $2" status=0
-    rm -f jit-*.dump
+    rm -rf jitdump-*
     PERFJIT=dump JITDUMPDIR=$PWD failing "$1" "$2" "$BUILD/sanitized/producers/every_record" 0 || status=$?
     # every_record ends by exit(1) without freeing, which is no leak of the library's.
     sound_end "$call" "$status"
     [ "$status" = 0 ] || [ -s ../stderr ] || complain "$call: no word of why"
-    for dump in jit-*.dump; do
+    for dump in jitdump-*/jit-*.dump jitdump-*/stage/jit-*.dump; do
         [ ! -e "$dump" ] || perfjit dump "$dump" >../dump.txt 2>&1 || complain "$call: $(tail -3 ../dump.txt)"
     done
     statuses[status]=$((statuses[status] + 1))
@@ -179,7 +179,7 @@ sweep() {
 
 @test "perfjit check and dump, each call fails" {
     local dump
-    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jit-*.dump)
+    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jitdump-*/jit-*.dump)
     sweep malloc,calloc,realloc "" check "$dump"
     sweep open,fstat,mmap "" check "$dump"
     sweep malloc,calloc,realloc "" check "$BATS_FILE_TMPDIR/perf.data"
@@ -189,7 +189,7 @@ sweep() {
 
 @test "perfjit check --repair, each call fails: the whole copy or none" {
     local dump
-    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jit-*.dump)
+    dump=$(echo "$BATS_FILE_TMPDIR"/dumps/jitdump-*/jit-*.dump)
     perfjit check --repair ../wanted "$dump" >/dev/null
     sweep malloc,calloc,realloc out.dump check --repair out.dump "$dump"
     sweep open,openat,fstat,mmap,mkostemp out.dump check --repair out.dump "$dump"
@@ -199,9 +199,9 @@ sweep() {
 # The copy of what others may write, and of a stream.
 @test "perfjit inject, each reading fails" {
     cp "$BATS_FILE_TMPDIR/perf.data" ../others.data
-    chmod 660 ../others.data "$BATS_FILE_TMPDIR"/dumps/jit-*.dump
+    chmod 660 ../others.data "$BATS_FILE_TMPDIR"/dumps/jitdump-*/jit-*.dump
     sweep_inject read,pread -i ../others.data
-    chmod 600 "$BATS_FILE_TMPDIR"/dumps/jit-*.dump
+    chmod 600 "$BATS_FILE_TMPDIR"/dumps/jitdump-*/jit-*.dump
 }
 
 # A runtime goes on whatever libperfmap refuses; map_lines ends with its text and status 1 instead.

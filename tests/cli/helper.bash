@@ -82,7 +82,7 @@ maps() {
 
 # The dumps that it names, in the order of the processes' start.
 dumps_of() {
-    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | awk '!seen[$0]++'
+    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | grep -v '/stage/jit-' | awk '!seen[$0]++'
 }
 
 # ---- Checks: each says on stderr what is wrong ----

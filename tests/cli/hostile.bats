@@ -10,7 +10,7 @@ setup_file() {
     cp "$(cat named_dump)" pristine.dump
     mv "$(cat named_dump)" original.dump
     PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 2000 -s 0.5
-    chmod 755 . # for an ordinary user
+    chmod 755 . jitdump-* # for an ordinary user
 }
 
 setup() {

@@ -154,12 +154,12 @@ cat_log_of_dump() {
 
 # run_logged OPTION...: script.tj, with a log, and a dump that is the only one in this directory.
 run_logged() {
-    rm -f jit-*.dump
+    rm -rf jitdump-*
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/tinyjit" --inline-log=log "$@" script.tj >/dev/null
 }
 
 dump_tells_the_log() {
-    cat_log_of_dump jit-*.dump >dumped
+    cat_log_of_dump jitdump-*/jit-*.dump >dumped
     awk -F'\t' -v OFS='\t' '/^#/ { next } $1 == "code" { print $1, $3, $4; next } 1' log | same dumped /dev/stdin
 }
 
@@ -182,7 +182,7 @@ dump_tells_the_log() {
     cp "$tinyjit/demo.tj" script.tj
     run_logged --no-inline --tier2-after=3 --repeat=40
     dump_tells_the_log
-    [ "$(perfjit dump --json jit-*.dump | jq -s 'map(select(.type == "CODE_INLINE_INFO")) | length')" -eq 0 ]
+    [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -s 'map(select(.type == "CODE_INLINE_INFO")) | length')" -eq 0 ]
     for tier in tier1 tier2; do
         awk -F'\t' -v tier="$tier" '$1 == "code" { own = index($3, "[" tier "]") } own && $1 == "at" { lines++ } END { exit lines < 50 }' \
             dumped
@@ -229,7 +229,7 @@ check_positions() {
 @test "where inlined functions are defined stands in the dump" {
     cp "$tinyjit/demo.tj" script.tj
     run_logged --tier2-after=0 --repeat=40
-    perfjit dump --json jit-*.dump | jq -r '.inlines[]? | "\(.decl_line) \(.name) \(.decl_file)"' | sort -u >declared
+    perfjit dump --json jitdump-*/jit-*.dump | jq -r '.inlines[]? | "\(.decl_line) \(.name) \(.decl_file)"' | sort -u >declared
     [ "$(wc -l <declared)" -ge 5 ]
     while read -r number name file; do
         [ "$file" = "$PWD/script.tj" ]

@@ -168,7 +168,7 @@ END
         readelf -d hello | grep -q "NEEDED.*lib$library.so.0"
         LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump ./hello
     done
-    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
+    [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
     grep -qx '123000 10 hello' perf-*.map
 }
 
@@ -222,7 +222,7 @@ int main(void)
 END
     cc -Wall -Wextra -Werror -I"$root/usr/include" -o late late.c -pthread -ldl
     LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump JITDUMPDIR=$PWD ./late
-    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = late ]
+    [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name')" = late ]
 }
 
 @test "static: a program compiled with pkg-config's flags runs" {
@@ -231,7 +231,7 @@ END
         cc -Wall -Wextra -Werror -static -o hello hello_$library.c $(flags --static --cflags --libs lib$library)
         PERFJIT=dump ./hello
     done
-    [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
+    [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name, (.inlines // [] | .[].name)')" = $'greet\nhello' ]
     grep -qx '123000 10 hello' perf-*.map
 }
 
@@ -254,8 +254,8 @@ END
         exits 0
         says "/nonexistent" $'\noff'
         PERFJIT=dump ./$example
-        [ "$(perfjit dump --json jit-*.dump | jq -r 'select(.name).name')" = fib ]
-        rm jit-*.dump
+        [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name')" = fib ]
+        rm -r jitdump-*
     done
 }
 
@@ -263,7 +263,7 @@ END
     # shellcheck disable=SC2046
     cc -static -o hello hello_jitdump.c $(flags --static --cflags --libs libjitdump)
     ./hello
-    run ! compgen -G 'jit-*'
+    run ! compgen -G 'jit*-*'
 }
 
 @test "both libraries whole in one program" {

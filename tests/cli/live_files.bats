@@ -13,8 +13,8 @@ setup_file() {
     record samply.data "$BUILD/producers/line_shapes" samply samply 0.2 >/dev/null
     # The file is as large as its records may become, most of it zeros: changes are to hit records.
     for shape in every samply; do
-        ls "$PWD/$shape"/jit-*.dump >"$shape.name"
-        cp "$shape/"jit-*.dump "$shape.pristine"
+        find "$PWD/$shape" -name 'jit-*.dump' ! -path '*/stage/*' >"$shape.name"
+        cp "$(cat "$shape.name")" "$shape.pristine"
     done
 }
 
@@ -140,7 +140,7 @@ nothing_half() {
 @test "SIGINT, SIGTERM and SIGHUP while a repaired copy is written: all of it or none" {
     local i signal status pid start lasts_us all=0 none=0
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/producers/many_functions" -n 60000 -s 0.001
-    mv jit-*.dump many.dump
+    mv jitdump-*/jit-*.dump many.dump
     start=${EPOCHREALTIME/./}
     perfjit check --repair wanted.dump many.dump >stdout
     lasts_us=$((${EPOCHREALTIME/./} - start))

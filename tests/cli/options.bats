@@ -182,19 +182,19 @@ is_printable() {
     cp "$BUILD/producers/every_record" $'e\e[2J\a\xff'
     PERFJIT=dump JITDUMPDIR=$PWD/$evil record evil.data ./e?* 0.2
     perfjit inject -v -i evil.data -o "out$evil" 2>said
-    grep -qF 'read '"$PWD"'/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jit-' said
+    grep -qF 'read '"$PWD"'/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jitdump-' said
     is_printable said
-    for dump in "$evil"/jit-*.dump; do
+    for dump in "$evil"/jitdump-*/jit-*.dump; do
         perfjit inject -v -i evil.data --jitdump "$dump" -o given.data 2>said
         is_printable said
-        grep -qF 'bad\xff\xfe/'"${dump##*/}"': given by hand' said
+        grep -qF 'bad\xff\xfe'"${dump#"$evil"}"': given by hand' said
     done
     perfjit check evil.data >said
     is_printable said
     grep -qF '(e\x1b[2J\x07\xff)' said
     perfjit check --json evil.data >said
     is_printable said
-    for dump in "$evil"/jit-*.dump; do
+    for dump in "$evil"/jitdump-*/jit-*.dump; do
         truncate -s -5 "$dump"
         run -3 perfjit dump -v "$dump" >said 2>&1
         is_printable said

@@ -82,7 +82,9 @@ set_trap() {
             # shellcheck disable=SC2016 # for the inner shell
             status=0
             timeout 20 bash -c '
-                file=dumps/jit-$$.dump
+                # Its own directory, into which root could write all the same.
+                install -d -o $user -m 700 dumps/jitdump-$$
+                file=dumps/jitdump-$$/jit-$$.dump
                 [ $word = dump ] || file=dumps/perf-$$.map
                 set_trap $trap $file
                 stat -c "%i %s %u %F" $file >dumps/before

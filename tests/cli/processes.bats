@@ -177,11 +177,11 @@ unveiled() {
     export lives
     record perf.data bash -c 'container box life boxed load 5 run 60 flip run 30'
     injected 1
-    says "/mnt/jit-1.dump" "if the process was in a container, --root DIR says where its root file system is" "--jitdump FILE"
+    says "/mnt/jitdump-1/jit-1.dump" "if the process was in a container, --root DIR says where its root file system is" "--jitdump FILE"
     injected 0 --root box
     right boxed
     rm -r perf.jit.data*
-    injected 0 --jitdump box/mnt/jit-1.dump
+    injected 0 --jitdump box/mnt/jitdump-1/jit-1.dump
     right boxed
 }
 
@@ -193,7 +193,7 @@ unveiled() {
     record perf.data --namespaces unshare --mount sh -c 'mount --bind box/mnt /mnt && JITDUMPDIR=/mnt exec "$@"' sh \
         setarch -R "$lives" truth life own load 5 run 60
     injected 1
-    says "/mnt/jit-" ".dump: No such file or directory: if the process was in a container, --root DIR says where its root file system is"
+    says "/mnt/jitdump-" ".dump: No such file or directory: if the process was in a container, --root DIR says where its root file system is"
     injected 0 --root box
     right own
 }
@@ -213,7 +213,7 @@ unveiled() {
     right blue
     nameless red
     rm -r perf.jit.data*
-    injected 0 --jitdump red/mnt/jit-1.dump --jitdump blue/mnt/jit-1.dump
+    injected 0 --jitdump red/mnt/jitdump-1/jit-1.dump --jitdump blue/mnt/jitdump-1/jit-1.dump
     right red blue
 }
 
@@ -254,8 +254,8 @@ unveiled() {
     record perf.data bash -c \
         'container red life red run 100 load 5 run 80 & container blue life blue run 100 load 9 run 80 & wait'
     mkdir saved saved/a saved/b saved/c
-    cp red/mnt/jit-1.dump saved/a
-    cp blue/mnt/jit-1.dump saved/b
+    cp red/mnt/jitdump-1/jit-1.dump saved/a
+    cp blue/mnt/jitdump-1/jit-1.dump saved/b
     rm -r red blue
     local given order
     for order in "saved/a/jit-1.dump saved/b/jit-1.dump" "saved/b/jit-1.dump saved/a/jit-1.dump" "saved/a/one saved/b/two"; do
@@ -269,7 +269,7 @@ unveiled() {
             dump=saved/a
             [ $name = red ] || dump=saved/b
             pid=$(perf script -i perf.data --comm $name -F pid | sort -un | tr -d ' ')
-            grep -qE "^perfjit: $dump/[^ ]*: given by hand, read as what process $pid mapped as /mnt/jit-1.dump$" <<<"$stderr" ||
+            grep -qE "^perfjit: $dump/[^ ]*: given by hand, read as what process $pid mapped as /mnt/jitdump-1/jit-1.dump$" <<<"$stderr" ||
                 complain "$dump, $pid: $stderr"
         done
     done
@@ -331,7 +331,7 @@ unveiled() {
 copied_tree() {
     mkdir -p "tree$PWD"
     cp ./*.data "tree$PWD"
-    find . -maxdepth 1 -name 'jit-*.dump' -exec mv {} "tree$PWD" \;
+    find . -maxdepth 1 -name 'jitdump-*' -exec mv {} "tree$PWD" \;
 }
 
 @test "a copy of the dump is taken, at its path and below --root, and -v says so" {
@@ -357,7 +357,7 @@ copied_tree() {
     [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
     pid=$(free_pid)
     recorded life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 20
-    dump=$PWD/jit-$pid.dump
+    dump=$PWD/jitdump-$pid/jit-$pid.dump
     mv "$dump" first.dump
     sleep 1.1
     setarch -R "$lives" "$PWD/truth" life later_parent pid "$pid" fork { life later load 7 run 10 } wait
@@ -377,7 +377,7 @@ service() {
     require_root
     chmod 777 . truth
     record perf.data setarch -R "$lives" -r -u 12345 "$@" truth life code load 5 run 60
-    dump=$(find "$PWD" -maxdepth 1 -name 'jit-*.dump' -o -name 'profile.bin')
+    dump=$(find "$PWD" -path '*/stage' -prune -o \( -name 'jit-*.dump' -o -name 'profile.bin' \) -print)
     [ "$(stat -c %u "$dump")" = 12345 ]
 }
 

@@ -69,7 +69,7 @@ on_disk() {
             [[ $status = 0 || $status = 3 ]] || complain "$stderr"
             [[ $stderr != *torn* && $stderr != *"cut short"* && $stderr != *"broken record"* ]] || complain "$stderr"
             local dumped
-            dumped=$(perfjit dump --json jit-*.dump | grep -cE '"type":"CODE_(LOAD|MOVE)"')
+            dumped=$(find . -name 'jit-*.dump' -exec "$BUILD/perfjit" dump --json {} \; 2>/dev/null | sort -u -t, -k2 | grep -cE '"type":"CODE_(LOAD|MOVE)"')
             says "out.data: $dumped functions"
         fi
         cd ..

@@ -9,7 +9,7 @@ n=0
 # keep: what a producer left in $work/one becomes a dump in $work.
 keep() {
     local dump
-    for dump in "$work"/one/jit-*.dump; do
+    for dump in $(find "$work/one" -name "jit-*.dump" ! -path "*/stage/*"); do
         mv "$dump" "$work/$((n += 1)).dump"
     done
 }
