@@ -93,6 +93,11 @@ ratio() {
     awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3g", a / b }'
 }
 
+# The dump that was recorded in DIR: V8's is there, libjitdump's in a directory of its own, and its stage below that.
+dump_in() { # DIR
+    find "$1" -maxdepth 2 -name 'jit-*.dump'
+}
+
 record() { # DIR OPTION... COMMAND
     local dir=$1
     shift
@@ -111,7 +116,7 @@ inject_size() { # FUNCTIONS
     record "$dir" "$build/bench/functions" -n "$n"
     local image="$build/perfjit inject -q -i $dir/perf.data -o $work/run/image"
     measure inject "$n" "$rounds" perfjit-image "$image" \
-        floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)"
+        floor "$here/floor.sh $work/run/floor $dir/perf.data $(dump_in "$dir")"
     # Beside those that make a file for each function it has turns of its own: they take long, and the disk is busy for seconds
     # after 100 000 files have been removed.
     local -a slow=()
@@ -133,7 +138,7 @@ inject_size() { # FUNCTIONS
 size_ratio() { # DIR
     local written given
     written=$(du -cB1 "$1/kept" "$1/kept.dso" | tail -1 | cut -f1)
-    given=$(($(cat "$1"/perf.data "$1"/*.dump | wc -c) - 56 * ${1##*/}))
+    given=$(($(cat "$1"/perf.data "$(dump_in "$1")" | wc -c) - 56 * ${1##*/}))
     ratio "$written" "$given"
 }
 
@@ -170,7 +175,7 @@ profile() {
     measure inject "$name" "$rounds" perf-inject "perf inject --jit -i $dir/perf.data -o $work/run/perf" \
         perfjit-image "$build/perfjit inject -q -i $dir/perf.data -o $work/run/image" \
         perfjit-function "$build/perfjit inject -q --layout function -i $dir/perf.data -o $work/run/function" \
-        floor "$here/floor.sh $work/run/floor $dir/perf.data $(echo "$dir"/*.dump)"
+        floor "$here/floor.sh $work/run/floor $dir/perf.data $(dump_in "$dir")"
     read_script "$name" "$rounds" perf
 }
 
