@@ -5,8 +5,6 @@
 #include "jitdump/thread_data.h"
 
 #include <stdint.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 struct record_author {
     uint32_t pid;
@@ -15,12 +13,15 @@ struct record_author {
 
 extern JD_THREAD_DATA struct record_author jd_cached_author;
 
+/* This thread's id; where a sandbox doesn't tell it, a number that no other thread has. */
+uint32_t jd_thread_id(void);
+
 /* In process PID, this one.  The kernel is asked once for each thread and process. */
 static inline struct record_author jd_author(uint32_t pid)
 {
     if (jd_cached_author.pid != pid) {
         jd_cached_author.pid = pid;
-        jd_cached_author.tid = (uint32_t)syscall(SYS_gettid);
+        jd_cached_author.tid = jd_thread_id();
     }
     return jd_cached_author;
 }
