@@ -28,14 +28,26 @@
  * left as it was.  The library never prints, exits, raises a signal or calls back.
  *
  * Threads: every function but jitdump_open and jitdump_close may be called from any number of threads at
- * once on one handle.  A thread that is stopped by a signal, wherever it is, is not waited for: moves and unloads return at once and
- * are recorded by the next call that can (a kill before that loses them); an add that can't be recorded meanwhile returns -EAGAIN,
- * after 20 ms at most, and is counted.  A thread that ends in a call by asynchronous cancellation loses what it was recording and
- * nothing else.  One that leaves a call by a longjmp out of a signal handler, since memory that it passed could not be read, does too, but until
- * its next call the others' adds may return -EAGAIN.  Fork: a child that adds, moves or unloads code gets a dump of its own,
- * jitdump-<child pid>/jit-<child pid>.dump in the same directory, in which code indices go on where the parent's were at the
- * fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).  Signals: not
- * safe in a signal handler.  Descriptors: two for each dump, above 2, closed on exec.
+ * once on one handle.
+ *
+ * Suspension: a thread that a signal stopped inside a call does not block the others.
+ *   - A move or unload returns 0 at once.  It is kept in memory, and a later call on the handle, or
+ *     jitdump_close, writes it with its own time; if the process is killed before that it is lost.
+ *   - An add waits for a stopped thread that holds one of the handle's two locks, 20 ms for each; or 1 s,
+ *     if that thread spins in its handler, and so can't be told from one that works.  Then it returns
+ *     -EAGAIN and is counted in jitdump_lost(); further adds fail at once until that thread goes on.
+ *   - An add with inlined calls uses malloc.  A thread may be stopped inside malloc: so give no inlined
+ *     calls for code that is added while threads are stopped.
+ *
+ * Leaving a call: a thread that is cancelled (asynchronously: no call is a cancellation point), or leaves by
+ * a longjmp out of a signal handler, loses what it was recording and nothing else.  After a longjmp other
+ * threads' adds may return -EAGAIN until that thread's next call.
+ *
+ * Fork: a child that adds, moves or unloads code gets a dump of its own, jitdump-<child pid>/jit-<child pid>.dump
+ * in the same directory, in which code indices go on where the parent's were at the fork; the parent's is left alone.
+ * Not in a child that shares its parent's memory (vfork).  Exec: the dump stays as a killed process's does.
+ *
+ * Signals: not safe in a signal handler.  Descriptors: two for each dump, above 2, closed on exec.
  *
  * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt, plus the
  * extension records of jitdump/README.md, which older readers skip by their size.

@@ -61,8 +61,9 @@ struct perfmap_options {
  *
  * A stale regular file of the same user is replaced.  One that may be another JIT's of this process is appended to: one
  * that this process has open to write, has closed by perfmap_close, or that was written since the process's start, as /proc tells it
- * (a file of its first 20 ms is taken for an earlier one's; an exec is no start).  If another descriptor of this process writes the map without O_APPEND, as V8's does, that flag is set on it,
- * with the first line that is added: its lines and ours would overwrite each other.
+ * (a file of its first 20 ms is taken for an earlier one's; an exec is no start).  If another descriptor of this process, of a number below 1024, writes the map
+ * without O_APPEND, as V8's does, that flag is set on it with the first line that is added: its lines and ours would overwrite
+ * each other.  Of one of a higher number they do.
  *
  * OPTIONS may be NULL.  Sets *MAP to NULL and returns 0 when PERFJIT does not contain the word "map"
  * (words are separated by commas) and PERFMAP_ALWAYS is not given.

@@ -1,6 +1,7 @@
 /* libjitdump in sandboxes that refuse one of its system calls, in a world without /proc, and
  * without memory: nothing is raised, nothing ends, and what is not recorded is counted. */
 #include "jitdump/record_author.h"
+#include "tests/unit/call_numbers.h"
 #include "tests/unit/jitdump_inventory.h"
 
 #include <linux/filter.h>
@@ -49,8 +50,8 @@ static const struct {
     {SYS_flock, false},     {SYS_ioctl, false},         {SYS_fstatfs, false},
     {SYS_prlimit64, false}, {SYS_futex, false},         {SYS_rt_sigprocmask, false},
     {SYS_fcntl, false},     {SYS_gettid, false},        {SYS_getpid, false},
-    {SYS_nanosleep, false}, {SYS_readlink, false},      {SYS_read, false},
-    {SYS_close, false},     {SYS_mkdir, true},          {SYS_kcmp, false},
+    {SYS_nanosleep, false}, {READLINK_CALL, false},     {SYS_read, false},
+    {SYS_close, false},     {MKDIR_CALL, true},         {SYS_kcmp, false},
     {SYS_tgkill, false},    {SYS_clock_gettime, false},
 };
 

@@ -1,6 +1,7 @@
 /* libperfmap in sandboxes that refuse one of its system calls, and in a world without /proc:
  * nothing is raised, nothing ends, and a line is in the file, whole, or it is counted. */
 #include "tests/unit/perfmap_test.h"
+#include "tests/unit/call_numbers.h"
 #include "tests/unit/refused_call.h"
 
 #include <sched.h>
@@ -20,10 +21,10 @@ static const struct call {
     {SYS_newfstatat, true},
     {SYS_write, true},
     {SYS_rt_sigprocmask, true},
-    {SYS_unlink, true},
+    {UNLINK_CALL, true},
     {SYS_pread64, false},
     {SYS_fcntl, false},
-    {SYS_readlink, false},
+    {READLINK_CALL, false},
     {SYS_read, false},
 #ifndef __SANITIZE_ADDRESS__
     {SYS_mmap, false},
