@@ -45,7 +45,7 @@ struct report {
 static struct report *report;
 static struct jitdump *dump;
 static struct perfmap *map;
-static atomic_bool may_log;
+static atomic_bool has_begun, may_log;
 
 static struct world {
     bool after_open;
@@ -117,6 +117,7 @@ static void *log_functions(void *argument)
 {
     unsigned thread = *(const unsigned *)argument;
     uint64_t last = JITDUMP_NO_CODE;
+    atomic_store(&has_begun, true);
     while (!atomic_load(&may_log))
         ;
     for (unsigned i = 0; i < OPS; i++)
@@ -194,6 +195,8 @@ static void live(const char *dir)
     pthread_t thread;
     default_signals();
     bool alone = pthread_create(&thread, NULL, log_functions, (void *)(uintptr_t)&numbers[1]) != 0;
+    while (!alone && !atomic_load(&has_begun))
+        ;
     if (!world.after_open)
         enter_world();
     open_both(dir);

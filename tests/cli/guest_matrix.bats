@@ -1,0 +1,229 @@
+# The libraries as guests: file systems of every kind, sandboxes, limits, no memory.  producers/guest.c logs with both from two
+# threads: no signal ends it, nothing is printed, what returned 0 is in the files, once, and what did not is counted.
+load helper
+
+guest=$BUILD/producers/guest
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir dir mnt base
+}
+
+# ---- One run, and what it left in dir ----
+
+# A line "TYPE NAME" for each record that says something.  A process's dump may be more than one file, and has
+# another name where its pid is refused.
+records() {
+    find dir -name "jit-*.dump" -print0 | sort -z | xargs -0r -n 1 "$BUILD/perfjit" dump --json 2>>dump.log |
+        sed -nE 's/.*"type":"CODE_(LOAD|MOVE|UNLOAD)".*/\1 &/p' | sed -E 's/^([A-Z]+) .*"name":"(t[01]_[0-9]+)".*/\1 \2/; t; s/ .*//'
+}
+
+number_of() {
+    grep -c "^$1\b" records || true
+}
+
+# as_told CASE: what the guest told (in the file told) is what is there.  Sets the variables that it names.
+as_told() {
+    local word
+    for word in $(cat told); do
+        declare -g "$word"
+    done
+    [ "$status $signal $printed" = "0 0 0" ] || complain "$1: ended or printed: $(cat told)"
+    [ "$failed $map_failed" = "$lost $map_lost" ] || complain "$1: not all is counted: $(cat told)"
+    records >records
+    [ "$(number_of LOAD) $(number_of MOVE) $(number_of UNLOAD)" = "$loads $moves $unloads" ] ||
+        complain "$1: the dump has $(number_of LOAD), $(number_of MOVE), $(number_of UNLOAD): $(cat told)"
+    [ -z "$(grep ^LOAD records | sort | uniq -d)" ] || complain "$1: twice: $(grep ^LOAD records | sort | uniq -d | head -3)"
+    find dir -name "perf-$pid.map" -exec cat {} + >map
+    [ "$(wc -l <map)" = "$lines" ] || complain "$1: the map has $(wc -l <map) lines: $(cat told)"
+    ! grep -vE '^[0-9a-f]+ [0-9a-f]+ t[01]_[0-9]+$' map || complain "$1: torn: $(cat told)"
+}
+
+# Nothing failed; and nothing is missing besides.
+all_recorded() {
+    [ "$loads $moves $unloads $lines $failed $map_failed" = "1800 600 600 1800 0 0" ] || complain "$1: $(cat told)"
+}
+
+# ---- File systems ----
+
+# on MOUNT_COMMAND [GUEST_COMMAND]: a run on the file system mnt, which this run alone sees; then a copy of what it left, and the check.
+# "not permitted" only where an ordinary user may have no namespace.
+on() {
+    local as_root=()
+    [ "$(id -u)" = 0 ] || as_root=(--map-root-user)
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --mount "${as_root[@]}" bash -c '
+        eval "$1" >mount.log 2>&1 || exit 99
+        eval "${3:-\$2 mnt}" >told 2>guest.log || exit 98
+        rm -f mnt/filler && cp -a mnt/. dir/ && umount mnt' on "$1" "$guest" "${2:-}" 3>&- || {
+        [ "$(id -u)" = 0 ] || ! grep -qiE 'permi' mount.log || skip "mounting is not permitted: $(tail -1 mount.log)"
+        complain "$1: $(tail -3 mount.log) $(cat guest.log)"
+    }
+    as_told "$1"
+}
+
+ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
+
+@test "tmpfs: all is recorded" {
+    on 'mount -t tmpfs none mnt'
+    all_recorded tmpfs
+}
+
+@test "ext4: all is recorded" {
+    on "$ext4"
+    all_recorded ext4
+}
+
+@test "overlayfs: all is recorded" {
+    on 'mount -t tmpfs none base && mkdir base/low base/up base/work &&
+        mount -t overlay -o lowerdir=base/low,upperdir=base/up,workdir=base/work none mnt'
+    all_recorded overlayfs
+}
+
+@test "FUSE: all is recorded" {
+    on 'bindfs base mnt'
+    all_recorded FUSE
+}
+
+# An NFS server and a client on one machine: the client is the kernel's.
+@test "NFS: all is recorded, or this kernel offers no NFS" {
+    if ! grep -qw nfs4 /proc/filesystems && ! find "/lib/modules/$(uname -r)" -name 'nfsv4.ko*' 2>/dev/null | grep -q .; then
+        run unshare --mount --map-root-user mount -i -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ mnt
+        [ "$(id -u)" != 0 ] || run mount -i -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ mnt
+        [[ $output == *"unknown filesystem type"* ]] || complain "the kernel has NFS after all: $output"
+        echo "# not offered by this kernel: NFS (no nfs4 in /proc/filesystems, no module, mount knows no such type)" >&3
+        return
+    fi
+    command -v exportfs rpc.nfsd >/dev/null || complain "this kernel has NFS: install nfs-kernel-server"
+    exportfs -o rw,no_root_squash,insecure,fsid=0 "127.0.0.1:$PWD/base"
+    rpc.nfsd 1
+    on 'mount -t nfs4 127.0.0.1:/ mnt'
+    all_recorded NFS
+    exportfs -u "127.0.0.1:$PWD/base"
+}
+
+@test "full tmpfs: what is missing is counted" {
+    local size
+    for size in 4k 16k 64k 340k 700k 1200k; do
+        rm -rf dir/*
+        on "mount -t tmpfs -o size=$size none mnt"
+        [ "$((failed + map_failed))" -gt 0 ] || complain "$size was enough: $(cat told)"
+    done
+}
+
+@test "full ext4: what is missing is counted" {
+    local left
+    for left in 4 40 400 1000; do
+        rm -rf dir/*
+        on "$ext4 && { dd if=/dev/zero of=mnt/filler bs=64k || truncate -s -${left}k mnt/filler; }"
+        [ "$((failed + map_failed))" -gt 0 ] || complain "$left KiB were enough: $(cat told)"
+    done
+}
+
+@test "read-only: nothing is recorded, all is counted" {
+    on 'mount -t tmpfs -o ro none mnt'
+    [ "$dump_open $map_open $failed $map_failed" = "-30 -30 1800 1800" ] || complain "$(cat told)"
+}
+
+@test "noexec: no dump, as jitdump_open says, and the whole map" {
+    on 'mount -t tmpfs -o noexec none mnt'
+    [ "$dump_open $dump_close $map_open $lines" = "-1 -1 0 1800" ] || complain "$(cat told)"
+}
+
+@test "no /proc: all is recorded" {
+    on 'mount -t tmpfs none mnt' 'mount -t tmpfs none /proc && $2 mnt && umount /proc'
+    all_recorded "no /proc"
+}
+
+# ---- Sandboxes, limits, memory ----
+
+# guest_with OPTION...: a run in dir, judged.
+guest_with() {
+    rm -rf dir
+    mkdir dir
+    "$guest" "$@" dir >told 2>guest.log || complain "$*: status $?: $(cat told guest.log)"
+    as_told "$*"
+}
+
+# Numbers and names of what guests call: with all they want, at the file size limit, and without what only starts or ends a program.
+system_calls() {
+    local others='execve|arch_prctl|set_tid_address|set_robust_list|rseq|access|clone3?|wait4|dup[23]|memfd_create|pause|exit_group'
+    strace -qq -f -n -o trace "$guest" dir >told
+    strace -qq -f -n -o trace.limit "$guest" -l fsize=1000000 dir >>told
+    cat trace trace.limit | sed -nE 's/^[0-9]+ +\[ *([0-9]+)\] ([a-z0-9_]+)\(.*/\1 \2/p' | sort -u | grep -vwE "$others"
+}
+
+@test "each system call that the libraries make is refused, with EPERM and with ENOSYS" {
+    local number name error after runs=0
+    system_calls >calls
+    [ "$(grep -cwE 'openat|newfstatat|mmap|pwritev|write|fallocate|rt_sigprocmask|flock|prlimit64' calls)" = 9 ] || complain "$(cat calls)"
+    while read -r number name; do
+        for error in 1 38; do
+            for after in "" -a; do
+                guest_with $after -c "$number:$error"
+                runs=$((runs + 1))
+            done
+        done
+    done <calls
+    echo "# $(wc -l <calls) system calls, $runs runs" >&3
+}
+
+@test "RLIMIT_AS: what is missing is counted" {
+    local bytes after
+    for bytes in 0 4096 65536 150000 500000 1500000; do
+        for after in "" -a; do
+            guest_with $after -l "as=$bytes"
+        done
+    done
+    guest_with -l as=0
+    [ "$failed" -gt 0 ] || complain "no limit: $(cat told)"
+}
+
+@test "RLIMIT_DATA: what is missing is counted" {
+    guest_with -l data=0
+    [ "$failed" -gt 0 ] || complain "no limit: $(cat told)"
+    guest_with -a -l data=0
+}
+
+@test "RLIMIT_FSIZE: what is missing is counted, and no SIGXFSZ is raised" {
+    local bytes after
+    for bytes in 0 1 39 4095 4096 16384 100000 340000 1000000; do
+        for after in "" -a; do
+            guest_with $after -l "fsize=$bytes"
+            [ "$failed" -gt 0 ] || complain "$bytes were enough: $(cat told)"
+        done
+    done
+}
+
+@test "RLIMIT_NOFILE: what is missing is counted" {
+    local files
+    for files in 0 1 2 3 4 5 6; do
+        guest_with -l "nofile=$files"
+        [ "$files" -ge 4 ] || [ "$failed $map_failed" = "1800 1800" ] || complain "$files: $(cat told)"
+        guest_with -a -l "nofile=$files"
+        all_recorded "$files files, afterwards"
+    done
+}
+
+@test "RLIMIT_STACK of 16 KiB: all is recorded" {
+    guest_with -l stack=16384
+    all_recorded "16 KiB"
+    guest_with -a -l stack=16384
+    all_recorded "16 KiB, afterwards"
+}
+
+@test "each allocation fails once, and all from then on" {
+    local n count=1 rest
+    for ((n = 0; n <= count; n++)); do
+        for rest in "" FAIL_REST=1; do
+            rm -rf dir
+            mkdir dir
+            env FAIL_CALLS=malloc,calloc,realloc FAIL_NTH=$n FAIL_COUNT=count $rest LD_PRELOAD="$BUILD/fail_nth.so" "$guest" dir >told 2>guest.log ||
+                complain "allocation $n: status $?"
+            [ "$n" != 0 ] || [ -n "$rest" ] || count=$(cat count)
+            [ -s told ] && as_told "allocation $n $rest"
+        done
+    done
+    echo "# $count allocations" >&3
+    [ "$count" -gt 30 ]
+}
