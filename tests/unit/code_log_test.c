@@ -79,7 +79,7 @@ static void test_what_two_dumps_have_counts_once(void **state)
     dump_load(&built, 6, ADDR + 16, "g", "Code", 1);
     dump_load(&built, 7, ADDR + 32, "h", "code", 2);
     open_cut_dump(&built, built.sink.size, &other);
-    assert_int_equal(code_log_add(&fixture.log, &other, 4, &monotonic, &fixture.findings), 0);
+    assert_int_equal(code_log_read(&fixture.log, &other, 4, &monotonic, true, &fixture.findings), 0);
     assert_int_equal(code_log_sort(&fixture.log, &fixture.findings), 0);
     code_log_drop_repeated(&fixture.log);
     assert_int_equal(fixture.log.event_count, 5);
