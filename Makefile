@@ -35,7 +35,7 @@ LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
 INJECTOR_LIBS := -lelf -lxxhash -lzstd
 
-JITDUMP_SRC  := $(wildcard jitdump/*.c)
+JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)

@@ -14,7 +14,7 @@
  *     off       jitdump_add_code on a dump that is switched off
  */
 #include "jitdump/jitdump.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <fcntl.h>
 #include <pthread.h>

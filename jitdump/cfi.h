@@ -10,7 +10,7 @@
  *
  * for prologues and epilogues that look as listed below, or from the directives that assemblers have:
  *
- *     jitdump_cfi_def_cfa_offset(cfi, 1, 16);          // .cfi_def_cfa_offset 16, from code offset 1 on
+ *     jitdump_cfi_def_cfa_offset(cfi, 1, 16);          // .cfi_def_cfa_offset 16, from offset 1 on
  *     jitdump_cfi_offset(cfi, 1, JITDUMP_RBP, -16);    // .cfi_offset %rbp, -16
  *
  * or from .eh_frame bytes that a compiler made (jitdump_cfi_import).  And then, for all three:

@@ -1,7 +1,7 @@
 /* See dump_record.h. */
 #include "jitdump/dump_record.h"
-#include "jitdump/jitdump_format.h"
-#include "jitdump/record_author.h"
+#include "jitdump/format/jitdump_format.h"
+#include "jitdump/guest/record_author.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@ JD_THREAD_DATA struct record_author jd_cached_author;
 
 /* ---- Measuring ---- */
 
-/* A source file's name and its length, which is kept from row to row: most rows name the file of the row
- * before, with the same pointer. */
+/* A source file's name and its length, which is kept from row to row: most rows name the file of
+ * the row before, with the same pointer. */
 struct row_file {
     const char *given;
     const char *text;
@@ -61,8 +61,8 @@ void jd_put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *
     sink_bytes(&room->sink, unwind->data, (size_t)unwind->unwinding_size);
 }
 
-/* Each row carries its file's name in full.  The short form for "as in the row before", the name \xff, is
- * in no specification, and perf 6.1 shows a file of that very name. */
+/* Each row carries its file's name in full.  The short form for "as in the row before", the name
+ * \xff, is in no specification, and perf 6.1 shows a file of that very name. */
 void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code, uint64_t total_size)
 {
     struct row_file file = {NULL, NULL, 0};

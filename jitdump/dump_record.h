@@ -1,16 +1,17 @@
 /* The records of a dump as bytes; their layout stands in jitdump_format.h.
  *
- * The records of one function are a group: UNWINDING_INFO, INLINE_INFO and DEBUG_INFO if there are any, then
- * LOAD, because perf gives what it knows of these to the next LOAD in the file.  It is measured first, then put into its room.
+ * The records of one function are a group: UNWINDING_INFO, INLINE_INFO and DEBUG_INFO if there are
+ * any, then LOAD, because perf gives what it knows of these to the next LOAD in the file.  It is
+ * measured first, then put into its room.
  */
 #ifndef JITDUMP_DUMP_RECORD_H
 #define JITDUMP_DUMP_RECORD_H
 
-#include "jitdump/dump_writer.h"
+#include "jitdump/dump/dump_writer.h"
+#include "jitdump/format/jitdump_format.h"
+#include "jitdump/guest/record_author.h"
 #include "jitdump/inline_info.h"
 #include "jitdump/jitdump.h"
-#include "jitdump/jitdump_format.h"
-#include "jitdump/record_author.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,10 +55,11 @@ void jd_put_unwinding_info(struct dump_room *room, const struct jitdump_unwind *
 void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code,
                        uint64_t total_size);
 
-/* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and they
- * must be there even if nobody could read them: as zeros.
+/* perf takes the last code_size bytes of the record for the code, so nothing may follow them, and
+ * they must be there even if nobody could read them: as zeros.
  *
- * The fixed part is put together here first: into an array of constant size the compiler does that in ten instructions. */
+ * The fixed part is put together here first: into an array of constant size the compiler does that
+ * in ten instructions. */
 static inline void jd_put_load(struct dump_room *room, const struct jitdump_code *code,
                                const struct function_sizes *sizes, struct record_author author)
 {

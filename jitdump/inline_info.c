@@ -1,6 +1,6 @@
 /* See inline_info.h; the record's layout stands in jitdump_format.h. */
 #include "jitdump/inline_info.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 /* The strings of an inline, in the order of the record. */
 enum { CALL_FILE, NAME, DECL_FILE, TEXTS_PER_INLINE };
 
-/* More inlines than a record of 4 GiB can hold need not be looked at.  (Neither need rows: that many lines
- * are too many for CODE_DEBUG_INFO as well.) */
+/* More inlines than a record of 4 GiB can hold need not be looked at.  (Neither need rows: that
+ * many lines are too many for CODE_DEBUG_INFO as well.) */
 static bool countable(const struct jitdump_code *code)
 {
     return code->inline_count <= UINT32_MAX / JR_INLINE_BYTES &&
@@ -91,9 +91,9 @@ static void merge_rows(uint32_t *to, const uint32_t *from, size_t half, size_t c
     }
 }
 
-/* The rows' numbers by address.  A merge sort: rows at one address must keep their order, and qsort's
- * comparison could not see the addresses.  ROWS has room for twice line_count, of which the first half is the
- * result. */
+/* The rows' numbers by address.  A merge sort: rows at one address must keep their order, and
+ * qsort's comparison could not see the addresses.  ROWS has room for twice line_count, of which the
+ * first half is the result. */
 static void sort_rows(uint32_t *rows, const struct jitdump_code *code)
 {
     size_t count = code->line_count;
@@ -189,8 +189,8 @@ static void collect_texts(struct inline_info *info, const struct jitdump_code *c
     }
 }
 
-/* Give equal texts one place.  Returns how many bytes the places take, and stops when no record can have
- * as many. */
+/* Give equal texts one place.  Returns how many bytes the places take, and stops when no record can
+ * have as many. */
 static uint64_t place_texts(struct inline_info *info)
 {
     uint64_t bytes = 0, place = JIT_INLINE_NONE;

@@ -1,16 +1,16 @@
 /* The inlined calls of one function, brought into the order of a CODE_INLINE_INFO record.
  *
- * The caller gives a tree and says for each row of the line table, in any order, whose it is.  The record
- * wants spans that ascend, and each string once.  Both are sorted, so that a function with a hundred thousand
- * rows or inlines takes n log n steps whatever its names are.
+ * The caller gives a tree and says for each row of the line table, in any order, whose it is.  The
+ * record wants spans that ascend, and each string once.  Both are sorted, so that a function with a
+ * hundred thousand rows or inlines takes n log n steps whatever its names are.
  *
- *     jd_inline_info_check  ─▶  jd_inline_info_make  ─▶  jd_put_inline_info  ─▶  jd_inline_info_free
+ *     jd_inline_info_check  ─▶  jd_inline_info_make  ─▶  jd_put_inline_info  ─▶ jd_inline_info_free
  */
 #ifndef JITDUMP_INLINE_INFO_H
 #define JITDUMP_INLINE_INFO_H
 
-#include "jitdump/byte_sink.h"
-#include "jitdump/first_error.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/guest/first_error.h"
 #include "jitdump/jitdump.h"
 
 #include <stddef.h>
@@ -33,12 +33,12 @@ struct inline_info {
     uint32_t *rows;      /* the line table's rows by address; NULL: as they stand */
 };
 
-/* Whether the inlines of CODE are a tree and its rows belong to them.  Returns 0, or -EINVAL with the cause in
- * ERROR. */
+/* Whether the inlines of CODE are a tree and its rows belong to them.  Returns 0, or -EINVAL with
+ * the cause in ERROR. */
 int jd_inline_info_check(const struct jitdump_code *code, struct first_error *error);
 
-/* Sort and measure what jd_inline_info_check let pass.  Takes no memory when there are no inlines.  Returns 0
- * or -ENOMEM.  Release with jd_inline_info_free in either case. */
+/* Sort and measure what jd_inline_info_check let pass.  Takes no memory when there are no inlines.
+ * Returns 0 or -ENOMEM.  Release with jd_inline_info_free in either case. */
 int jd_inline_info_make(struct inline_info *info, const struct jitdump_code *code);
 
 /* Put the fields behind the prefix. */

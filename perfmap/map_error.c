@@ -1,7 +1,8 @@
 /* See map_error.h.
  *
- * Not by printf, which takes kilobytes of the stack, nor by strerror, which translates, and takes libc's locks for that: the first
- * error may come in a signal handler, on a small stack, or while other threads are stopped. */
+ * Not by printf, which takes kilobytes of the stack, nor by strerror, which translates, and takes
+ * libc's locks for that: the first error may come in a signal handler, on a small stack, or while
+ * other threads are stopped. */
 #include "perfmap/map_error.h"
 
 #include <errno.h>

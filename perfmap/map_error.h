@@ -1,4 +1,5 @@
-/* The first error that a handle met, in words: any thread may report, one text is kept and never changed. */
+/* The first error that a handle met, in words: any thread may report, one text is kept and never
+ * changed. */
 #ifndef PERFMAP_MAP_ERROR_H
 #define PERFMAP_MAP_ERROR_H
 
@@ -15,8 +16,9 @@ struct map_error {
     char text[MAP_ERROR_BYTES];
 };
 
-/* Keep CODE, a negative errno, and its text, if it is the first.  FORMAT may have %s, %ju, and %m, the text of errno at the call.
- * A signal handler may call this.  Returns CODE, so that callers can return this call. */
+/* Keep CODE, a negative errno, and its text, if it is the first.  FORMAT may have %s, %ju, and %m,
+ * the text of errno at the call. A signal handler may call this.  Returns CODE, so that callers can
+ * return this call. */
 __attribute__((format(printf, 3, 4))) int pm_error_keep(struct map_error *error, int code,
                                                         const char *format, ...);
 

@@ -28,8 +28,8 @@ enum {
 
 /* ---- Life ---- */
 
-/* A page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  NULL where it does not: qemu-user up to 7 returns 0 for
- * any advice and follows none, so -1 is tried first. */
+/* A page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  NULL where it does not:
+ * qemu-user up to 7 returns 0 for any advice and follows none, so -1 is tried first. */
 static volatile uint32_t *new_mark(void)
 {
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -103,8 +103,8 @@ static bool is_of_a_parent(const struct map_file *file, const struct stat *statu
     return false;
 }
 
-/* The file that was closed last, as it was then, for a perfmap_open after perfmap_close: its lines are still true.  Not after exec,
- * which has brought other code. */
+/* The file that was closed last, as it was then, for a perfmap_open after perfmap_close: its lines
+ * are still true.  Not after exec, which has brought other code. */
 static _Atomic uint64_t closed_inode, closed_bytes;
 static _Atomic int64_t closed_ns;
 
@@ -127,8 +127,9 @@ static bool was_closed_here(const struct stat *status)
            atomic_load(&closed_ns) == changed_ns(status);
 }
 
-/* Look what is there.  Sets *SHARED if it may be the map of another JIT of this process; what an earlier process with our pid has
- * left is removed.  In a directory that all may write to, anything else may be a trap. */
+/* Look what is there.  Sets *SHARED if it may be the map of another JIT of this process; what an
+ * earlier process with our pid has left is removed.  In a directory that all may write to, anything
+ * else may be a trap. */
 static int make_way(struct map_file *file, bool *shared)
 {
     struct stat status;
@@ -200,7 +201,8 @@ static bool identify(struct map_file *file, int fd, bool shared)
 /* Returns a descriptor, or -1 with errno. */
 static int open_path(struct map_file *file, bool shared)
 {
-    /* To be read as well: what is at the end is looked at before it is taken back.  O_NONBLOCK: should it be a FIFO by now. */
+    /* To be read as well: what is at the end is looked at before it is taken back.  O_NONBLOCK:
+     * should it be a FIFO by now. */
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
     int fd = above_standard(
         open(file->path, flags | (shared ? O_NONBLOCK : O_CREAT | O_EXCL), S_IRUSR | S_IWUSR));
@@ -237,8 +239,8 @@ int pm_file_open(struct map_file *file)
     return error;
 }
 
-/* Wait for the thread that opens the file, as threads do that add at once in a forked child; not for long, and not a second time,
- * for it may be stopped. */
+/* Wait for the thread that opens the file, as threads do that add at once in a forked child; not
+ * for long, and not a second time, for it may be stopped. */
 RARE static bool wait_until_open(struct map_file *file)
 {
     const struct timespec pause = {0, OPEN_WAIT_NS};
@@ -254,8 +256,8 @@ RARE static bool wait_until_open(struct map_file *file)
 
 /* ---- Appending ---- */
 
-/* A program may have closed the descriptor behind our back (as daemons close all they inherited), and the number stands for something
- * else by now, that is none of our business. */
+/* A program may have closed the descriptor behind our back (as daemons close all they inherited),
+ * and the number stands for something else by now, that is none of our business. */
 static int look_at(struct map_file *file, int fd, struct stat *status)
 {
     bool failed = fstat(fd, status) != 0;
@@ -269,8 +271,9 @@ static int look_at(struct map_file *file, int fd, struct stat *status)
     return 0;
 }
 
-/* The anchor is where one of our lines ends in the file, and a digest of the bytes before that, in one word, which threads set and
- * compare without a lock.  It tells that another writer has emptied the file, however much that one has written since.
+/* The anchor is where one of our lines ends in the file, and a digest of the bytes before that, in
+ * one word, which threads set and compare without a lock.  It tells that another writer has emptied
+ * the file, however much that one has written since.
  *
  * Returns 0 if there are no END bytes, or nobody knows; then *KNOWN is false. */
 static uint64_t anchor_at(int fd, uint64_t end, bool *known)
@@ -310,8 +313,8 @@ RARE static int check_whole(struct map_file *file, int fd, const struct stat *st
     return 0;
 }
 
-/* For a write past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that never asked for it.  Looked up each time, since
- * the limit may change. */
+/* For a write past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that never asked for
+ * it.  Looked up each time, since the limit may change. */
 static uint64_t room_below_limit(const struct stat *status)
 {
     struct rlimit limit;
@@ -321,8 +324,9 @@ static uint64_t room_below_limit(const struct stat *status)
     return limit.rlim_cur > size ? limit.rlim_cur - size : 0;
 }
 
-/* Write so near to the limit that others, who write at the same time, may bring us over it: a SIGXFSZ that comes of this is taken away
- * before anybody sees it.  It is sent to the thread that writes. */
+/* Write so near to the limit that others, who write at the same time, may bring us over it: a
+ * SIGXFSZ that comes of this is taken away before anybody sees it.  It is sent to the thread that
+ * writes. */
 RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
 {
     const struct timespec at_once = {0, 0};
@@ -349,7 +353,8 @@ RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
     return written;
 }
 
-/* How many of the BYTES at LINE are, together, the last of the file, which is SIZE bytes long: all, or 0; -1 if nobody knows. */
+/* How many of the BYTES at LINE are, together, the last of the file, which is SIZE bytes long: all,
+ * or 0; -1 if nobody knows. */
 static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
 {
     char part[256];
@@ -366,8 +371,8 @@ static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
     return (ssize_t)bytes;
 }
 
-/* Take back the BYTES of LINE that did fit, lest the next line be glued to them; unless somebody has written behind them.  If that is
- * impossible, no next line is written. */
+/* Take back the BYTES of LINE that did fit, lest the next line be glued to them; unless somebody
+ * has written behind them.  If that is impossible, no next line is written. */
 RARE static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     struct stat status;
@@ -391,7 +396,8 @@ static int write_error(struct map_file *file, int error)
     return pm_error_keep(file->first_error, -error, "%s: cannot write: %m", file->path);
 }
 
-/* A write that a signal has cut short (FUSE, NFS) goes on; one for which there is no room says so when it goes on. */
+/* A write that a signal has cut short (FUSE, NFS) goes on; one for which there is no room says so
+ * when it goes on. */
 static int write_line(struct map_file *file, int fd, const char *line, size_t bytes, bool near)
 {
     for (size_t done = 0; done < bytes;) {
@@ -411,7 +417,8 @@ static int write_line(struct map_file *file, int fd, const char *line, size_t by
     return 0;
 }
 
-/* Count LINE, which is in the file, and if need be and if it is still the last one, let it be the anchor. */
+/* Count LINE, which is in the file, and if need be and if it is still the last one, let it be the
+ * anchor. */
 RARE static void note_line(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     uint64_t none = 0;
@@ -424,8 +431,9 @@ RARE static void note_line(struct map_file *file, int fd, const char *line, size
                                        anchor_at(fd, (uint64_t)status.st_size, &known));
 }
 
-/* Whether another writer stopped in the middle of a line, as stdio does where its buffer ends.  Not asked where there is none: a line of
- * another thread that goes over the end of a page is seen by halves for a moment. */
+/* Whether another writer stopped in the middle of a line, as stdio does where its buffer ends.  Not
+ * asked where there is none: a line of another thread that goes over the end of a page is seen by
+ * halves for a moment. */
 static bool ends_within_a_line(const struct map_file *file, int fd, uint64_t size)
 {
     char last;

@@ -1,7 +1,8 @@
 /* The perf map of one process: opened, appended to and left.
  *
- * A line goes into the file by one write(2) at its end, without a lock: a thread may be stopped anywhere, for as long as one likes,
- * and no other waits for it.  The kernel lets only one write at a time into a file, and does not stop in the middle of one.
+ * A line goes into the file by one write(2) at its end, without a lock: a thread may be stopped
+ * anywhere, for as long as one likes, and no other waits for it.  The kernel lets only one write at
+ * a time into a file, and does not stop in the middle of one.
  */
 #ifndef PERFMAP_MAP_FILE_H
 #define PERFMAP_MAP_FILE_H
@@ -33,7 +34,8 @@ struct map_file {
     char path[];
 };
 
-/* A file not yet open, whose errors go to FIRST_ERROR and whose lost lines are counted in LOST.  NULL if there is no memory. */
+/* A file not yet open, whose errors go to FIRST_ERROR and whose lost lines are counted in LOST.
+ * NULL if there is no memory. */
 struct map_file *pm_file_new(const char *dir, struct map_file *parent,
                              struct map_error *first_error, _Atomic uint64_t *lost);
 

@@ -51,7 +51,8 @@ bool pm_is_written_here(const struct stat *status)
     return false;
 }
 
-/* The program may close OTHER any moment, and the number stand for another file: not so that of a copy. */
+/* The program may close OTHER any moment, and the number stand for another file: not so that of a
+ * copy. */
 static void let_append(int other, const struct stat *status)
 {
     int flags, copy = fcntl(other, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -73,8 +73,8 @@ static bool take_number(const char **at, uint64_t *number)
     return true;
 }
 
-/* All that follows the blank behind the size is the name, as for perf; it may begin with a space.
- */
+/* All that follows the blank behind the size is the name, as for perf; it may begin with a
+ * space. */
 static bool parse_line(const char *text, struct perfmap_entry *entry)
 {
     if (!take_number(&text, &entry->addr) || !take_number(&text, &entry->size_bytes))
@@ -116,8 +116,8 @@ static bool take_lines(struct perfmap_table *table, struct pm_entries *lines, si
     return true;
 }
 
-/* Make a table of TEXT, which has room for a NUL at its end and belongs to the table from now on.
- */
+/* Make a table of TEXT, which has room for a NUL at its end and belongs to the table from now
+ * on. */
 static int table_new(struct perfmap_table **table, char *text, size_t text_bytes)
 {
     struct pm_entries lines = {0};
@@ -181,8 +181,8 @@ __attribute__((format(printf, 3, 4))) static int fail(struct error_text *to, int
     return error;
 }
 
-/* O_NONBLOCK: opening a FIFO would otherwise wait for a writer.  A socket can't be opened at all.
- */
+/* O_NONBLOCK: opening a FIFO would otherwise wait for a writer.  A socket can't be opened at
+ * all. */
 static int open_regular(const char *path, struct stat *status, struct error_text *text)
 {
     int error = 0;

@@ -1,10 +1,11 @@
-/* The writer of /tmp/perf-<pid>.map: arguments, the text of a line, and which process's file is meant.
+/* The writer of /tmp/perf-<pid>.map: arguments, the text of a line, and which process's file is
+ * meant.
  *
  *     7f00aa001000 40 fib            address and size in hex, then the name up to the line's end
  *     7f00aa001040 1c main loop
  *
- * Each process writes to a struct map_file of its own (map_file.h).  A child finds that the handle's file is its parent's, and puts
- * one of its own in its place.
+ * Each process writes to a struct map_file of its own (map_file.h).  A child finds that the
+ * handle's file is its parent's, and puts one of its own in its place.
  */
 #include "perfmap/map_file.h"
 #include "perfmap/perfmap.h"
@@ -58,7 +59,8 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* NUMBER in hex and a blank.  Not by printf, which takes a kilobyte of the stack.  Returns where the next byte goes. */
+/* NUMBER in hex and a blank.  Not by printf, which takes a kilobyte of the stack.  Returns where
+ * the next byte goes. */
 static char *put_number(char *to, uint64_t number)
 {
     int shift = 60;
@@ -70,7 +72,8 @@ static char *put_number(char *to, uint64_t number)
     return to;
 }
 
-/* Put the line, with LENGTH bytes of NAME, behind a newline.  Returns its size without that one; it has no NUL at its end. */
+/* Put the line, with LENGTH bytes of NAME, behind a newline.  Returns its size without that one; it
+ * has no NUL at its end. */
 static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const char *name,
                           size_t length)
 {
@@ -84,8 +87,8 @@ static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const 
 
 /* ---- The handle ---- */
 
-/* This process's file, or NULL for want of memory.  The threads of a child may arrive together: the first one's file stands, and
- * that one opens it. */
+/* This process's file, or NULL for want of memory.  The threads of a child may arrive together: the
+ * first one's file stands, and that one opens it. */
 static struct map_file *own_file(struct perfmap *map)
 {
     struct map_file *file = atomic_load(&map->file);

@@ -3,7 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/output_file.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "injector/claim/dump_probe.h"
 
 #include "injector/files/regular_file.h"
-#include "jitdump/byte_cursor.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <inttypes.h>
 #include <search.h>

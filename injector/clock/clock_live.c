@@ -2,7 +2,7 @@
 #include "injector/clock/clock_live.h"
 
 #include "injector/clock/perf_clock.h"
-#include "jitdump/dump_clock.h"
+#include "jitdump/format/dump_clock.h"
 
 #include <time.h>
 

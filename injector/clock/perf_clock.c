@@ -1,7 +1,7 @@
 /* See perf_clock.h. */
 #include "injector/clock/perf_clock.h"
 
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <linux/perf_event.h>
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #include "injector/clock/stamp_range.h"
 #include "injector/code/line_block.h"
 #include "injector/findings/findings.h"
-#include "jitdump/eh_frame.h"
+#include "jitdump/format/eh_frame.h"
 
 struct jit_function {
     uint64_t addr;
@@ -126,7 +126,7 @@ int code_log_sort(struct code_log *log, struct findings *findings);
 
 /* Once they are sorted, drop the events that another dump of the process has as well: of a process
  * that was killed between two instructions libjitdump's stage still has what the body has got
- * already (jitdump/dump_writer.h). */
+ * already (jitdump/dump/dump_writer.h). */
 void code_log_drop_repeated(struct code_log *log);
 
 void code_log_free(struct code_log *log);

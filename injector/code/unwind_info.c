@@ -1,4 +1,4 @@
-/* See unwind_info.h; the format of the tables stands in jitdump/eh_frame.h. */
+/* See unwind_info.h; the format of the tables stands in jitdump/format/eh_frame.h. */
 #include "injector/code/unwind_info.h"
 
 #include "injector/arrays/array.h"

@@ -14,7 +14,7 @@
 #include "injector/commands/recording.h"
 #include "injector/files/interruption.h"
 #include "injector/text/printable_text.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Where the newest records of a dump are that its process did not close: in libjitdump's stage
- * beside it (jitdump/dump_place.h). */
+ * beside it (jitdump/dump/dump_place.h). */
 #ifndef PERFJIT_NEWEST_RECORDS_H
 #define PERFJIT_NEWEST_RECORDS_H
 

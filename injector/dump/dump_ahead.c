@@ -2,7 +2,7 @@
 #include "injector/dump/dump_ahead.h"
 
 #include "injector/files/interruption.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <unistd.h>
 

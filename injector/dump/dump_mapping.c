@@ -2,7 +2,7 @@
 #include "injector/dump/dump_mapping.h"
 
 #include "injector/files/file_bytes.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -35,7 +35,7 @@ static struct prefix prefix_at(const uint8_t *data, size_t offset)
 }
 
 /* What can't be larger than this is a stage, or a body that is small enough to be copied whole
- * (jitdump/dump_stage.h). */
+ * (jitdump/dump/dump_stage.h). */
 enum { SMALL_BYTES = 2 << 20 };
 
 /* The record that reaches to the end, or beyond it; SIZE if there is none, as where zeros

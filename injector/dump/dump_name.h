@@ -15,7 +15,7 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid);
 bool jit_dump_same_name(const char *path, const char *other);
 
 /* Whether STAGE is where libjitdump has what is to be added to the dump BODY: the file of its name
- * in the directory "stage" beside it (jitdump/dump_place.h). */
+ * in the directory "stage" beside it (jitdump/dump/dump_place.h). */
 bool jit_dump_name_is_stage_of(const char *stage, const char *body);
 
 /* Whether PATH may be such a stage. */

@@ -21,7 +21,7 @@
 #ifndef PERFJIT_JIT_DEBUG_INFO2_H
 #define PERFJIT_JIT_DEBUG_INFO2_H
 
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* See jit_dump.h; the format stands in jitdump/jitdump_format.h. */
+/* See jit_dump.h; the format stands in jitdump/format/jitdump_format.h. */
 #include "injector/dump/jit_dump.h"
 
 #include "injector/dump/dump_mapping.h"
@@ -7,7 +7,7 @@
 #include "injector/files/regular_file.h"
 #include "injector/findings/quirk.h"
 #include "injector/perf_data/machine.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* A jitdump file, opened for reading.
  *
  * The file is mapped; names, code and tables are views into the mapping and live until
- * jit_dump_close. The format, byte by byte, stands in jitdump/jitdump_format.h; what producers make
- * of it, in quirk.c.  The quirks that a header or a record was read in spite of are noted in it.
+ * jit_dump_close. The format, byte by byte, stands in jitdump/format/jitdump_format.h; what
+ * producers make of it, in quirk.c.  The quirks that a header or a record was read in spite of are
+ * noted in it.
  */
 #ifndef PERFJIT_JIT_DUMP_H
 #define PERFJIT_JIT_DUMP_H

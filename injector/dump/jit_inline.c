@@ -1,7 +1,7 @@
 /* See jit_inline.h. */
 #include "injector/dump/jit_inline.h"
 
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 static struct byte_cursor element(const struct jit_inline_info *info, const uint8_t *elements,
                                   uint32_t index, size_t element_bytes)

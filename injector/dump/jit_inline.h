@@ -1,10 +1,10 @@
 /* The record INLINE_INFO: which calls the compiler inlined in a function.  Its fields and their
- * rules stand in jitdump/jitdump_format.h.
+ * rules stand in jitdump/format/jitdump_format.h.
  */
 #ifndef PERFJIT_JIT_INLINE_H
 #define PERFJIT_JIT_INLINE_H
 
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
 /* One record of a jitdump file: its fields, checked, as views into the file.
  *
- * The format, byte by byte, stands in jitdump/jitdump_format.h; what producers make of it, in
- * quirk.c.
+ * The format, byte by byte, stands in jitdump/format/jitdump_format.h; what producers make of it,
+ * in quirk.c.
  */
 #ifndef PERFJIT_JIT_RECORD_H
 #define PERFJIT_JIT_RECORD_H
 
 #include "injector/dump/jit_debug_info2.h"
 #include "injector/dump/jit_inline.h"
-#include "jitdump/byte_cursor.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_DEBUG_ABBREV_H
 #define PERFJIT_DEBUG_ABBREV_H
 
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 enum {
     ABBREV_UNIT = 1,

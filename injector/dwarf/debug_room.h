@@ -5,7 +5,7 @@
 #ifndef PERFJIT_DEBUG_ROOM_H
 #define PERFJIT_DEBUG_ROOM_H
 
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #ifndef PERFJIT_DEBUG_STRINGS_H
 #define PERFJIT_DEBUG_STRINGS_H
 
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 struct debug_string {
     uint64_t hash;

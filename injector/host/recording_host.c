@@ -3,7 +3,7 @@
 
 #include "injector/perf_data/machine.h"
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "injector/image/unwind_table.h"
 
 #include "injector/plan/table_space.h"
-#include "jitdump/eh_frame.h"
+#include "jitdump/format/eh_frame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

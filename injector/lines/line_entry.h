@@ -16,7 +16,7 @@
 
 #include "injector/dump/jit_dump.h"
 #include "injector/lines/line_text.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 enum { OVERWRITTEN_BYTES = 16 };
 

@@ -5,7 +5,7 @@
 #include "injector/plan/image_plan.h"
 #include "injector/recording/thread_list.h"
 #include "injector/timeline/timeline.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 /* Beyond the kinds of change. */
 enum {

@@ -2,7 +2,7 @@
 #include "injector/merge/perf_rewrite.h"
 
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 #include "injector/files/output_file.h"
 #include "injector/perf_data/perf_record.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 /* Where the records to add come from, by time. */
 struct record_source {

@@ -3,7 +3,7 @@
 
 #include "injector/files/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -53,8 +53,8 @@
 #ifndef PERFJIT_PERF_FORMAT_H
 #define PERFJIT_PERF_FORMAT_H
 
-#include "jitdump/byte_cursor.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <stdint.h>
 

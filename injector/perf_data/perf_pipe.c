@@ -7,8 +7,8 @@
 #include "injector/arrays/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_plain.h"
-#include "jitdump/byte_cursor.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <errno.h>
 #include <inttypes.h>

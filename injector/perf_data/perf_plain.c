@@ -2,7 +2,7 @@
 #include "injector/perf_data/perf_plain.h"
 
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "injector/perf_data/perf_record.h"
 
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

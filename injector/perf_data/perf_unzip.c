@@ -3,8 +3,8 @@
 
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_record.h"
-#include "jitdump/byte_cursor.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <inttypes.h>
 #include <string.h>

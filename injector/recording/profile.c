@@ -5,7 +5,7 @@
 #include "injector/arrays/run_sort.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_time.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <stdlib.h>
 #include <string.h>

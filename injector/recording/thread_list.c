@@ -4,7 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/recording/thread_sightings.h"
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* See tracepoints.h. */
 #include "injector/recording/tracepoints.h"
 
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 
 #include <string.h>
 

@@ -109,7 +109,7 @@ record_orders() {
     mkdir "$BATS_FILE_TMPDIR/orders" && cd "$BATS_FILE_TMPDIR/orders" || return
     sed '/^struct napi_env__/,$d' ../addon.c >orders.c
     cat >>orders.c <<'END'
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * The first byte: bit 0 the byte order, bit 1 the address size, bits 2 to 4 how far off the section
  * is taken to be. */
-#include "jitdump/eh_frame.h"
+#include "jitdump/format/eh_frame.h"
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -3,7 +3,7 @@
  *
  * The first byte: the byte order of the dump. */
 #include "injector/dump/jit_dump.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <elf.h>

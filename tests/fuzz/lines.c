@@ -11,7 +11,7 @@
 #include "injector/check/dump_survey.h"
 #include "injector/code/log_reader.h"
 #include "injector/dwarf/debug_image.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <elf.h>

@@ -18,8 +18,8 @@
  *     prefixes     a damaged record, in which N DEBUG_INFO2 seem to begin, each up to the file's end
  */
 #include "injector/perf_data/perf_format.h"
-#include "jitdump/byte_sink.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <err.h>

@@ -17,8 +17,8 @@
  * innermost first; line 0: there is none, FILE and COLUMN are - then.  The dump is written by hand, because libjitdump would not write most of
  * these.
  */
-#include "jitdump/byte_sink.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <fcntl.h>

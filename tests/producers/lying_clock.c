@@ -8,8 +8,8 @@
  * It runs functions spin_0 to spin_3 for MS (default 300) milliseconds: 0 and 1 at addresses of their own, 2 and 3 one after
  * the other at the same.  Each is logged right before it first runs.
  */
-#include "jitdump/byte_sink.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <fcntl.h>

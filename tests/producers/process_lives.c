@@ -24,9 +24,9 @@
  * ARENA: anon (default), memfd, or the path of a file, which is deleted at once if it is not in /dev/shm.  Or one that is executable
  * only from the first flip on: data, which is the program's own .data, or kept:PATH, a file that stays.
  */
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "jitdump/jitdump.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
  * 100000 bytes.  delta is never logged, but for header-again, where a log of an earlier run in the same
  * file says that it was old_delta.
  */
-#include "jitdump/byte_sink.h"
-#include "jitdump/eh_frame.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/format/eh_frame.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <fcntl.h>

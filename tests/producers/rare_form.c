@@ -11,8 +11,8 @@
  *
  * perf itself is the judge of these: perf script --itrace=b prints the branches only if the index is right.
  */
-#include "jitdump/byte_cursor.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef PERFJIT_TORTURE_JUDGE_H
 #define PERFJIT_TORTURE_JUDGE_H
 
-#include "jitdump/byte_cursor.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/jitdump_format.h"
 #include "tests/producers/torture_ops.h"
 
 #include <fcntl.h>

@@ -19,9 +19,9 @@
  *     garbage          frame-first, but middle's table is noise
  *     garbage-length   frame-first, but middle's CIE claims to be longer than the record
  */
-#include "jitdump/byte_sink.h"
-#include "jitdump/eh_frame.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/byte_sink.h"
+#include "jitdump/format/eh_frame.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #define PERFJIT_TEST_AARCH64_FAULTS_H
 
 #include "injector/dump/jit_dump.h"
-#include "jitdump/cfi_arch.h"
+#include "jitdump/cfi/cfi_arch.h"
 #include "tests/unit/scratch.h"
 
 enum { FAULT_FUNCTIONS_MAX = 1024, FAULT_SLOT = 1, FAULT_REGISTER = 4, FAULT_BYTES = 16 };

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "tests/unit/cfi_cases.h"
 #include "tests/unit/cfi_rows.h"
 

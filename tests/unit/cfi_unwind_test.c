@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 
 #ifdef __x86_64__
 

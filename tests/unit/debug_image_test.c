@@ -21,7 +21,7 @@ enum {
     MAX_FUNCTIONS = 1200,
 };
 
-/* Of dwarf.h, which has no place beside jitdump/eh_frame.h. */
+/* Of dwarf.h, which has no place beside jitdump/format/eh_frame.h. */
 enum {
     DW_TAG_inlined_subroutine = 0x1d,
     DW_TAG_subprogram = 0x2e,

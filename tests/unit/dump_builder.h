@@ -3,7 +3,7 @@
 #define PERFJIT_TEST_DUMP_BUILDER_H
 
 #include "injector/dump/jit_dump.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>

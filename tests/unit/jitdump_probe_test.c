@@ -1,7 +1,7 @@
 /* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault.
  */
-#include "jitdump/code_probe.h"
-#include "jitdump/dump_clock.h"
+#include "jitdump/guest/code_probe.h"
+#include "jitdump/format/dump_clock.h"
 #include "tests/unit/child.h"
 #include "tests/unit/jitdump_test.h"
 

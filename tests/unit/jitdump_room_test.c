@@ -2,7 +2,7 @@
  * ahead. */
 #include "tests/unit/jitdump_inventory.h"
 
-#include "jitdump/dump_writer.h"
+#include "jitdump/dump/dump_writer.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

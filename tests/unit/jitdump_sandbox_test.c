@@ -1,6 +1,6 @@
 /* libjitdump in sandboxes that refuse one of its system calls, in a world without /proc, and
  * without memory: nothing is raised, nothing ends, and what is not recorded is counted. */
-#include "jitdump/record_author.h"
+#include "jitdump/guest/record_author.h"
 #include "tests/unit/call_numbers.h"
 #include "tests/unit/jitdump_inventory.h"
 

@@ -2,7 +2,7 @@
  * it. */
 #include "tests/unit/jitdump_inventory.h"
 
-#include "jitdump/dump_writer.h"
+#include "jitdump/dump/dump_writer.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -2,9 +2,9 @@
 #ifndef JITDUMP_TEST_H
 #define JITDUMP_TEST_H
 
-#include "jitdump/byte_cursor.h"
+#include "jitdump/format/byte_cursor.h"
 #include "jitdump/jitdump.h"
-#include "jitdump/jitdump_format.h"
+#include "jitdump/format/jitdump_format.h"
 
 #define LIBRARY_HANDLE    struct jitdump
 #define LIBRARY_FILE(pid) "jitdump-%d/jit-%d.dump", pid, pid

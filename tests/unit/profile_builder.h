@@ -4,7 +4,7 @@
 
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_record.h"
-#include "jitdump/byte_sink.h"
+#include "jitdump/format/byte_sink.h"
 #include "tests/unit/scratch.h"
 
 #include <time.h>

@@ -6,7 +6,7 @@
 #include "tests/unit/single_step_tables.h"
 #include "tests/unit/single_step_trace.h"
 
-/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/eh_frame.h don't go together. */
+/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together. */
 enum {
     OP_PLUS_UCONST = 0x23,
     OP_BREG0 = 0x70,

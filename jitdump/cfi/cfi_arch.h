@@ -1,0 +1,99 @@
+/* What the builder of unwind tables has to know about an architecture: one table each.
+ *
+ * The functions describe by the public directives of cfi.h, at code offset AT, and return the
+ * offset behind the instructions that they describe.  With a NULL builder the directives do
+ * nothing, which leaves the lengths.  FRAME has passed `check`, and is no leaf but in `prologue`.
+ */
+#ifndef CFI_ARCH_H
+#define CFI_ARCH_H
+
+#include "jitdump/cfi.h"
+#include "jitdump/format/eh_frame.h"
+
+/* DWARF 5, table 7.29. */
+enum {
+    CFA_advance_loc = 0x40, /* the three with an operand in their low six bits */
+    CFA_offset = 0x80,
+    CFA_restore = 0xc0,
+    CFA_advance_loc1 = 0x02,
+    CFA_advance_loc2 = 0x03,
+    CFA_advance_loc4 = 0x04,
+    CFA_offset_extended = 0x05,
+    CFA_restore_extended = 0x06,
+    CFA_undefined = 0x07,
+    CFA_same_value = 0x08,
+    CFA_register = 0x09,
+    CFA_remember_state = 0x0a,
+    CFA_restore_state = 0x0b,
+    CFA_def_cfa = 0x0c,
+    CFA_def_cfa_register = 0x0d,
+    CFA_def_cfa_offset = 0x0e,
+    CFA_offset_extended_sf = 0x11,
+    CFA_def_cfa_sf = 0x12,
+    CFA_def_cfa_offset_sf = 0x13,
+    CFA_val_offset = 0x14,
+    CFA_val_offset_sf = 0x15,
+    LOW_SIX_BITS = 0x3f,
+};
+
+struct cfi_arch {
+    struct eh_cie cie;  /* the rules at a function's first instruction */
+    int64_t cfa_offset; /* of those rules */
+
+    /* By how much an instruction behind a ret lies behind it, at least. */
+    uint64_t leave_bytes;
+
+    /* What is wrong with FRAME, or NULL. */
+    const char *(*check)(const struct jitdump_frame *frame);
+
+    uint64_t (*prologue)(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at);
+
+    /* All but the instruction that leaves the function. */
+    uint64_t (*epilogue)(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at);
+
+    /* The state between prologue and epilogue, for a block that begins in it. */
+    void (*entered)(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at);
+};
+
+extern const struct cfi_arch jd_cfi_x86_64;
+extern const struct cfi_arch jd_cfi_aarch64;
+
+/* NULL for a machine that isn't in the enum. */
+static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
+{
+    switch (arch) {
+    case JITDUMP_X86_64:
+        return &jd_cfi_x86_64;
+    case JITDUMP_AARCH64:
+        return &jd_cfi_aarch64;
+    }
+    return NULL;
+}
+
+/* Whether a saved register is listed twice. */
+static inline bool cfi_saved_twice(const struct jitdump_frame *frame)
+{
+    for (uint32_t i = 0; i < frame->saved_count; i++)
+        if (memchr(frame->saved, frame->saved[i], i))
+            return true;
+    return false;
+}
+
+/* What is wrong with FRAME for ARCH, or NULL. */
+static inline const char *cfi_check_frame(const struct cfi_arch *arch,
+                                          const struct jitdump_frame *frame)
+{
+    const uint32_t known = JITDUMP_FRAME_ENTERED | JITDUMP_FRAME_LANDING_PAD |
+                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32;
+    if ((unsigned)frame->kind > JITDUMP_FRAME_STACK || frame->flags & ~known)
+        return "unknown kind or flag";
+    if (frame->saved_count > JITDUMP_FRAME_SAVED_MAX)
+        return "more saved registers than it can hold";
+    if (frame->kind == JITDUMP_FRAME_LEAF && (frame->saved_count || frame->stack_bytes))
+        return "a leaf with saved registers or stack_bytes";
+    if (frame->flags & JITDUMP_FRAME_DYNAMIC && frame->kind != JITDUMP_FRAME_POINTER)
+        return "JITDUMP_FRAME_DYNAMIC without a frame pointer";
+    return cfi_saved_twice(frame) ? "a register saved twice" : arch->check(frame);
+}
+
+#endif

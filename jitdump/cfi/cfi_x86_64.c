@@ -1,0 +1,139 @@
+/* x86-64: the canonical frames of cfi.h, which lists their instructions. */
+#include "jitdump/cfi/cfi_arch.h"
+
+enum {
+    WORD = 8, /* bytes of a push */
+    ENDBR64_BYTES = 4,
+    PUSH_RBP_BYTES = 1, /* and pop */
+    MOV_RBP_RSP_BYTES = 3,
+    LEA_RSP_BYTES = 4,
+    LEAVE_BYTES = 1,
+    STACK_BYTES_MAX = 0x7ffffff0, /* what sub's operand can say */
+};
+
+/* def_cfa rsp, 8; offset return address, CFA - 8 */
+static const uint8_t entry_rules[] = {CFA_def_cfa, JITDUMP_RSP, WORD, CFA_offset | JITDUMP_RIP, 1};
+
+static bool has_pointer(const struct jitdump_frame *frame)
+{
+    return frame->kind == JITDUMP_FRAME_POINTER;
+}
+
+static const char *check(const struct jitdump_frame *frame)
+{
+    for (uint32_t i = 0; i < frame->saved_count; i++)
+        if (frame->saved[i] >= JITDUMP_RIP || frame->saved[i] == JITDUMP_RSP ||
+            (frame->saved[i] == JITDUMP_RBP && has_pointer(frame)))
+            return "a saved register that can't be one";
+    return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 31 bits" : NULL;
+}
+
+/* Of push and of pop. */
+static uint64_t push_bytes(uint8_t reg)
+{
+    return reg >= JITDUMP_R8 ? 2 : 1;
+}
+
+/* Of sub rsp and of add rsp. */
+static uint64_t sub_bytes(const struct jitdump_frame *frame)
+{
+    if (frame->stack_bytes == 0)
+        return 0;
+    return frame->stack_bytes > INT8_MAX || frame->flags & JITDUMP_FRAME_IMM32 ? 7 : 4;
+}
+
+/* From the first saved register up to the CFA. */
+static int64_t above_saved(const struct jitdump_frame *frame)
+{
+    return has_pointer(frame) ? 2 * WORD : WORD;
+}
+
+static uint64_t push_pointer(struct jitdump_cfi *cfi, uint64_t at)
+{
+    at += PUSH_RBP_BYTES;
+    jitdump_cfi_def_cfa_offset(cfi, at, 2 * WORD);
+    jitdump_cfi_offset(cfi, at, JITDUMP_RBP, -2 * WORD);
+    at += MOV_RBP_RSP_BYTES;
+    jitdump_cfi_def_cfa_register(cfi, at, JITDUMP_RBP);
+    return at;
+}
+
+static uint64_t prologue(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    int64_t cfa = above_saved(frame);
+    if (frame->flags & JITDUMP_FRAME_LANDING_PAD)
+        at += ENDBR64_BYTES;
+    if (has_pointer(frame))
+        at = push_pointer(cfi, at);
+    for (uint32_t i = 0; i < frame->saved_count; i++) {
+        at += push_bytes(frame->saved[i]);
+        cfa += WORD;
+        if (!has_pointer(frame))
+            jitdump_cfi_def_cfa_offset(cfi, at, cfa);
+        jitdump_cfi_offset(cfi, at, frame->saved[i], -cfa);
+    }
+    at += sub_bytes(frame);
+    if (!has_pointer(frame) && frame->stack_bytes)
+        jitdump_cfi_def_cfa_offset(cfi, at, cfa + frame->stack_bytes);
+    return at;
+}
+
+static uint64_t pop_saved(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    int64_t cfa = above_saved(frame) + WORD * (int64_t)frame->saved_count;
+    if (!has_pointer(frame) && frame->stack_bytes)
+        jitdump_cfi_def_cfa_offset(cfi, at, cfa);
+    for (uint32_t i = frame->saved_count; i-- > 0;) {
+        at += push_bytes(frame->saved[i]);
+        cfa -= WORD;
+        if (!has_pointer(frame))
+            jitdump_cfi_def_cfa_offset(cfi, at, cfa);
+        /* A profiler that has a copy of the stack has it from rsp upwards: what was popped is not
+         * in it. */
+        jitdump_cfi_restore(cfi, at, frame->saved[i]);
+    }
+    return at;
+}
+
+static uint64_t pop_pointer(struct jitdump_cfi *cfi, uint64_t at)
+{
+    jitdump_cfi_def_cfa(cfi, at, JITDUMP_RSP, WORD);
+    jitdump_cfi_restore(cfi, at, JITDUMP_RBP);
+    return at;
+}
+
+static uint64_t epilogue(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    bool dynamic = frame->flags & JITDUMP_FRAME_DYNAMIC;
+    if (dynamic && frame->saved_count == 0)
+        return pop_pointer(cfi, at + LEAVE_BYTES);
+    at = pop_saved(cfi, frame, at + (dynamic ? LEA_RSP_BYTES : sub_bytes(frame)));
+    return has_pointer(frame) ? pop_pointer(cfi, at + PUSH_RBP_BYTES) : at;
+}
+
+static void entered(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    int64_t cfa = above_saved(frame) + WORD * (int64_t)frame->saved_count + frame->stack_bytes;
+    if (has_pointer(frame)) {
+        jitdump_cfi_def_cfa(cfi, at, JITDUMP_RBP, 2 * WORD);
+        jitdump_cfi_offset(cfi, at, JITDUMP_RBP, -2 * WORD);
+    } else {
+        jitdump_cfi_def_cfa_offset(cfi, at, cfa);
+    }
+    for (uint32_t i = 0; i < frame->saved_count; i++)
+        jitdump_cfi_offset(cfi, at, frame->saved[i], -above_saved(frame) - WORD * (int64_t)(i + 1));
+}
+
+const struct cfi_arch jd_cfi_x86_64 = {
+    .cie = {.code_align = 1,
+            .data_align = -WORD,
+            .return_register = JITDUMP_RIP,
+            .instructions = entry_rules,
+            .instructions_bytes = sizeof entry_rules},
+    .cfa_offset = WORD,
+    .leave_bytes = 1,
+    .check = check,
+    .prologue = prologue,
+    .epilogue = epilogue,
+    .entered = entered,
+};

@@ -1,0 +1,121 @@
+/* See disk_room.h. */
+#include "jitdump/dump/disk_room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+uint64_t jd_file_size_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return INT64_MAX;
+    return limit.rlim_cur;
+}
+
+enum { ZEROS_BYTES = 4096, ZEROS_AT_ONCE = 64 };
+
+/* Large writes, because the page cache then takes its memory in large pieces. */
+static ssize_t write_zeros_once(int fd, uint64_t from, uint64_t bytes)
+{
+    static const char zeros[ZEROS_BYTES];
+    struct iovec pieces[ZEROS_AT_ONCE];
+    int count = 0;
+    for (; bytes > 0 && count < ZEROS_AT_ONCE; count++) {
+        pieces[count].iov_base = (void *)(uintptr_t)zeros; /* only read from */
+        pieces[count].iov_len = bytes < ZEROS_BYTES ? (size_t)bytes : ZEROS_BYTES;
+        bytes -= pieces[count].iov_len;
+    }
+    return pwritev(fd, pieces, count, (off_t)from);
+}
+
+static int write_zeros(int fd, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        ssize_t written = write_zeros_once(fd, from, to - from);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written > 0)
+            from += (uint64_t)written;
+    }
+    return 0;
+}
+
+static bool says_that_there_is_no_room(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
+}
+
+/* fallocate is a promise that the file system keeps; and the pages are there when they are mapped,
+ * if zeros were written.
+ *
+ * Zeros alone do where there is no fallocate (NFS 3, FUSE), where a sandbox refuses it, and where a
+ * signal broke it off: tmpfs starts again from nothing then, and would never end under a profiler
+ * that sends a signal every millisecond. */
+static int take_blocks(int fd, uint64_t from, uint64_t to)
+{
+    bool promised = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) == 0;
+    if (!promised && says_that_there_is_no_room(errno))
+        return -errno;
+    return write_zeros(fd, from, to);
+}
+
+int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to)
+{
+    if (to > jd_file_size_limit())
+        return -EFBIG;
+    int error = take_blocks(fd, from, to);
+    /* Give back what was got before the disk was full.  Zeros do no harm if that fails. */
+    if (error && ftruncate(fd, (off_t)file_end) != 0)
+        return error;
+    return error;
+}
+
+/* With 1 MiB at a time, Linux 6.18: 66 instead of 92 ns for 363 bytes on ext4, below an overlay as
+ * well, and until they are on the disk 194 instead of 220.  xfs 41 instead of 37, btrfs 344 instead
+ * of 356, tmpfs 156 instead of 139. */
+bool jd_disk_reserves_cheaply(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) == 0 &&
+           (status.f_type == EXT4_SUPER_MAGIC || status.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+void jd_disk_reserve(int fd, uint64_t from, uint64_t to)
+{
+    (void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from));
+}
+
+bool jd_disk_may_hold(int fd, uint64_t bytes)
+{
+    struct statfs status;
+    /* A tmpfs without a limit says that it has no blocks at all. */
+    return fstatfs(fd, &status) != 0 || status.f_blocks == 0 || status.f_bsize <= 0 ||
+           bytes / (uint64_t)status.f_bsize <= status.f_bfree;
+}
+
+void jd_disk_give_back(int fd, uint64_t from, uint64_t to)
+{
+    (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+                     (off_t)(to - from));
+}
+
+void jd_disk_write_in_place(int fd)
+{
+#ifdef FS_NOCOW_FL
+    int flags;
+    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0)
+        return;
+    flags |= FS_NOCOW_FL;
+    (void)!ioctl(fd, FS_IOC_SETFLAGS, &flags);
+#else
+    (void)fd;
+#endif
+}

@@ -1,0 +1,125 @@
+/* A group that is too large for the stage: it goes to the body at once, behind all that was in the
+ * stage.
+ *
+ * It is put together before any lock is taken, and gets its time and code index afterwards.  Others
+ * go on in the stage while it is written. Its calls are in dump_writer.h.
+ */
+#include "jitdump/dump/disk_room.h"
+#include "jitdump/dump/dump_writer.h"
+
+#include <sys/mman.h>
+
+/* What failed lately need not be put together, or tried, again; nor what the disk obviously has no
+ * room for. */
+static int refuse_large(struct dump_writer *writer, uint64_t bytes)
+{
+    if (jd_writer_lock(writer))
+        return -EAGAIN;
+    bool failed =
+        jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
+    int error = failed ? writer->large_failure.error : 0;
+    jd_unlock(&writer->lock);
+    if (!error && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
+        jd_fd_is_ours(&writer->body.fd))
+        error = -ENOSPC;
+    return error;
+}
+
+int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
+                          bool new_function, struct dump_room *room)
+{
+    int error = refuse_large(writer, bytes);
+    if (error)
+        return error == -EAGAIN ? error : jd_writer_cannot_grow(writer, error);
+    /* Not by malloc, whose lock a thread may have that is stopped. */
+    void *large =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (large == MAP_FAILED)
+        return jd_error_keep(writer->error, -ENOMEM,
+                             "%s: no memory to put a large function together", writer->path);
+    *room = (struct dump_room){.sink = byte_sink_over(large, (size_t)bytes),
+                               .timestamp = now,
+                               .new_function = new_function,
+                               .writer = writer,
+                               .large = large};
+    return 0;
+}
+
+/* Give ROOM's group, which is put together, its place in time and its code index. */
+static void stamp_large(struct dump_room *room)
+{
+    enum { SIZE_OFFSET = 4, TIME_OFFSET = 8 };
+    uint32_t total_size = room->first_total_size;
+    size_t last = 0;
+    jd_writer_stamp(room->writer, room->timestamp, room);
+    for (size_t at = 0; at < room->sink.size; at += total_size) {
+        if (at > 0)
+            memcpy(&total_size, room->large + at + SIZE_OFFSET, sizeof total_size);
+        memcpy(room->large + at + TIME_OFFSET, &room->timestamp, sizeof room->timestamp);
+        last = at;
+    }
+    memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
+}
+
+/* An empty stage, and what a group's place in the file says.  The body's lock is held. */
+static int prepare_large(struct dump_room *room)
+{
+    struct dump_writer *writer = room->writer;
+    int error = jd_writer_lock(writer);
+    if (error)
+        return error;
+    error = jd_writer_flush(writer);
+    if (!error) {
+        stamp_large(room);
+        jd_writer_count(room);
+        atomic_store_explicit(&writer->draining, true, memory_order_relaxed); /* nobody else can */
+    }
+    jd_unlock(&writer->lock);
+    return error;
+}
+
+/* Others go on in the stage, behind the group and later than it, while it is written. */
+static int write_large(const struct dump_room *room)
+{
+    struct dump_writer *writer = room->writer;
+    uint64_t bytes = room->sink.size;
+    jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
+    int error = jd_body_check(&writer->body);
+    if (!error)
+        error = jd_body_add(&writer->body, room->large, (size_t)bytes, false);
+    if (error)
+        jd_body_give_back(&writer->body);
+    if (jd_writer_lock(writer) == 0) {
+        jd_failure_note(&writer->large_failure, error);
+        writer->large_failure_bytes = bytes;
+        jd_unlock(&writer->lock);
+    }
+    return error;
+}
+
+static int add_large(struct dump_room *room)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    struct dump_writer *writer = room->writer;
+    int error = jd_lock(&writer->body_lock, jd_author(writer->pid).tid, JD_PATIENCE_NS);
+    if (!error) {
+        error = prepare_large(room);
+        if (!error)
+            error = write_large(room);
+        atomic_store_explicit(&writer->draining, false, memory_order_relaxed);
+        jd_unlock(&writer->body_lock);
+    }
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
+}
+
+int jd_writer_end_large(struct dump_room *room, bool whole)
+{
+    int error = whole ? add_large(room) : -EINVAL;
+    munmap(room->large, room->sink.capacity);
+    if (whole && error)
+        return error == -EAGAIN ? jd_writer_is_stopped(room->writer)
+                                : jd_writer_cannot_grow(room->writer, error);
+    return error;
+}

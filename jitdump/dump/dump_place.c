@@ -1,0 +1,253 @@
+/* See dump_place.h. */
+#include "jitdump/dump/dump_place.h"
+#include "jitdump/format/dump_clock.h"
+#include "jitdump/format/jitdump_format.h"
+#include "jitdump/guest/process_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Whose it is ---- */
+
+/* A dump is locked as long as its process has it open. */
+static bool is_locked(int fd)
+{
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) /* as perfjit asks */
+        return errno == EWOULDBLOCK;
+    flock(fd, LOCK_UN);
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* A line of /proc/self/maps: addresses, permissions, offset, device, inode, path.  The device may
+ * not be the file's (btrfs). */
+static bool line_is_of(char *line, const char *name, uint64_t inode)
+{
+    uint64_t lines_inode;
+    line[strcspn(line, "\n")] = '\0';
+    return ends_with(line, name) && sscanf(line, "%*s %*s %*s %*s %" SCNu64, &lines_inode) == 1 &&
+           lines_inode == inode;
+}
+
+/* Whether this process has mapped it, as every JIT does for perf; also if that can't be found
+ * out. */
+static bool is_mapped(const char *path, uint64_t inode)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    bool mapped = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return true;
+    while (!mapped && getline(&line, &line_bytes, maps) > 0)
+        mapped = line_is_of(line, strrchr(path, '/'), inode);
+    free(line);
+    fclose(maps);
+    return mapped;
+}
+
+static bool was_changed_since(const struct stat *status, uint64_t start)
+{
+    struct timespec today;
+    clock_gettime(CLOCK_REALTIME, &today);
+    return today.tv_sec - status->st_mtime <=
+           (time_t)((jd_clock_now(false) - start) / 1000000000 + 1);
+}
+
+/* Whether it is a dump that was begun since this process was.  An empty file may be one whose
+ * header is still in a buffer; a closed one with nothing in it can be spared. */
+static bool is_of_this_life(int fd, const struct stat *status)
+{
+    enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
+    uint64_t header[JITHEADER_BYTES / 8], start;
+    if (status->st_size == JITHEADER_BYTES + JR_CODE_CLOSE_BYTES)
+        return false;
+    ssize_t bytes = pread(fd, header, sizeof header, 0);
+    if (bytes > 0 && (bytes != sizeof header || (uint32_t)header[0] != JITDUMP_MAGIC))
+        return false; /* no dump */
+    if (!jd_process_start(&start))
+        return true;
+    if (bytes <= 0 || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
+        return was_changed_since(status, start);
+    return header[TIME] >= start && header[TIME] <= jd_clock_now(false);
+}
+
+bool jd_place_is_taken(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool taken = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                 (is_locked(fd) || is_of_this_life(fd, &status) || is_mapped(path, status.st_ino));
+    close(fd);
+    return taken;
+}
+
+/* ---- What is in the way ---- */
+
+static const char *what_is_in_the_way(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return "a symbolic link";
+    if (S_ISDIR(status->st_mode))
+        return "a directory";
+    if (S_ISFIFO(status->st_mode))
+        return "a FIFO";
+    if (!S_ISREG(status->st_mode))
+        return "a socket or device";
+    if (status->st_uid != geteuid())
+        return "another user's file";
+    return "a file that has other hard links";
+}
+
+/* Returns 0 if nothing is there any more, 1 if what is there is not to be lost, or a negative
+ * errno. */
+static int clear(const char *path, struct first_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0) {
+        if (errno == ENOENT)
+            return 0; /* the directory's absence is found when creating */
+        return jd_error_keep(error, -errno,
+                             "%s: cannot look for an old file there: %m; set "
+                             "JITDUMPDIR to a directory of yours",
+                             path);
+    }
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+        return jd_error_keep(error, -EEXIST,
+                             "%s: %s is in the way, and is not touched; remove it, "
+                             "or set JITDUMPDIR to another directory",
+                             path, what_is_in_the_way(&status));
+    if (jd_place_is_taken(path))
+        return 1;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return jd_error_keep(error, -errno, "%s: cannot remove the file of an earlier process: %m",
+                             path);
+    return 0;
+}
+
+/* ---- Places ---- */
+
+const char *jd_place_remedy(int error)
+{
+    switch (error) {
+    case EEXIST:
+        return "; somebody put it there this moment: find out who";
+    case ENOENT:
+        return "; the directory does not exist, or nothing can be made in it: create it, or set "
+               "JITDUMPDIR to another";
+    case EACCES:
+    case EROFS:
+        return "; set JITDUMPDIR to a directory that you may write to";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit (ulimit -n)";
+    case ENOSPC:
+    case EDQUOT:
+        return "; free some space, or set JITDUMPDIR to a directory on another file system";
+    default:
+        return "; set JITDUMPDIR to another directory";
+    }
+}
+
+static void folder_path(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    char number[16] = "";
+    if (place->number > 1)
+        snprintf(number, sizeof number, "-%u", place->number);
+    snprintf(path, path_bytes, "%s/jitdump-%jd%s", place->dir, (intmax_t)place->pid, number);
+}
+
+static void stage_folder_path(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    folder_path(place, path, path_bytes);
+    size_t length = strlen(path);
+    snprintf(path + length, path_bytes - length, "/stage");
+}
+
+static void append_name(const struct dump_place *place, char *path, size_t path_bytes)
+{
+    size_t length = strlen(path);
+    snprintf(path + length, path_bytes - length, "/jit-%jd.dump", (intmax_t)place->pid);
+}
+
+void jd_place_paths(const struct dump_place *place, const struct dump_paths *paths)
+{
+    folder_path(place, paths->body, paths->bytes);
+    append_name(place, paths->body, paths->bytes);
+    stage_folder_path(place, paths->stage, paths->bytes);
+    append_name(place, paths->stage, paths->bytes);
+}
+
+/* Returns 0 if the directory PATH is there and ours, made if need be; 1 if it is somebody else's,
+ * or others may write to it; or a negative errno. */
+static int make_folder(const char *path, struct first_error *error)
+{
+    struct stat status;
+    if (mkdir(path, S_IRWXU) == 0)
+        chmod(path, S_IRWXU); /* best effort: a umask may have taken the owner's rights away */
+    else if (errno != EEXIST)
+        return jd_error_keep(error, -errno, "%s: cannot create the directory: %m%s", path,
+                             jd_place_remedy(errno));
+    bool own = lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+               !(status.st_mode & (S_IWGRP | S_IWOTH));
+    return own ? 0 : 1;
+}
+
+/* As jd_place_find, at PLACE alone; 1: it can't be there. */
+static int prepare(const struct dump_place *place, const struct dump_paths *paths,
+                   struct first_error *error)
+{
+    folder_path(place, paths->body, paths->bytes);
+    int result = make_folder(paths->body, error);
+    stage_folder_path(place, paths->stage, paths->bytes);
+    if (!result)
+        result = make_folder(paths->stage, error);
+    jd_place_paths(place, paths);
+    if (!result)
+        result = clear(paths->body, error);
+    return result ? result : clear(paths->stage, error);
+}
+
+int jd_place_find(struct dump_place *place, const struct dump_paths *paths,
+                  struct first_error *error)
+{
+    for (; place->number <= PLACES_MAX; place->number++) {
+        int result = prepare(place, paths, error);
+        if (result <= 0)
+            return result;
+    }
+    return jd_error_keep(error, -EEXIST,
+                         "%s: there are as many dumps of this process as there can be; set "
+                         "JITDUMPDIR to another directory",
+                         paths->body);
+}
+
+void jd_place_leave_stage(const struct dump_place *place)
+{
+    char path[PATH_MAX];
+    stage_folder_path(place, path, sizeof path);
+    rmdir(path);
+}
+
+void jd_place_leave(const struct dump_place *place)
+{
+    char path[PATH_MAX];
+    jd_place_leave_stage(place);
+    folder_path(place, path, sizeof path);
+    rmdir(path);
+}

@@ -1,0 +1,145 @@
+/* The jitdump file format: offsets and numbers, for writer and reader alike.
+ *
+ * Integers are in the byte order of the machine that wrote the file; the magic tells which.
+ * Nothing is aligned: records follow one another byte after byte.
+ *
+ * File header, 40 bytes
+ *      0 u32 magic             "DTiJ" in a little-endian file, "JiTD" in a big-endian one
+ *      4 u32 version           1
+ *      8 u32 total_size        40; perf up to 7.0 reads no other value
+ *     12 u32 elf_mach          e_machine of the code
+ *     16 u32 pad1              0, or how close timestamp is to the marker: 0x504a in the upper
+ *                              half, and in the lower one the most that the two can be apart, in
+ *                              units of timestamp (an extension; perf and other readers ignore the
+ *                              field)
+ *     20 u32 pid
+ *     24 u64 timestamp
+ *     32 u64 flags             bit 0: timestamps are cycles of the CPU's counter, not
+ *                              CLOCK_MONOTONIC ns
+ *
+ * Record prefix, 16 bytes
+ *      0 u32 id
+ *      4 u32 total_size        of the record, prefix included
+ *      8 u64 timestamp
+ *
+ * 0 CODE_LOAD, 56 bytes and more
+ *     16 u32 pid
+ *     20 u32 tid
+ *     24 u64 vma
+ *     32 u64 code_addr
+ *     40 u64 code_size
+ *     48 u64 code_index
+ *     56     name             NUL-terminated
+ *            code             the last code_size bytes of the record
+ *
+ * 1 CODE_MOVE, 64 bytes
+ *     16 u32 pid, 20 u32 tid, 24 u64 vma
+ *     32 u64 old_code_addr
+ *     40 u64 new_code_addr
+ *     48 u64 code_size
+ *     56 u64 code_index
+ *
+ * 2 CODE_DEBUG_INFO, 32 bytes and more
+ *     16 u64 code_addr
+ *     24 u64 nr_entry
+ *     32     entries           each u64 addr, u32 line, u32 discrim, name NUL-terminated
+ *
+ * 3 CODE_CLOSE, 16 bytes
+ *
+ * 4 CODE_UNWINDING_INFO, 40 bytes and more
+ *     16 u64 unwinding_size
+ *     24 u64 eh_frame_hdr_size
+ *     32 u64 mapped_size
+ *     40     .eh_frame, then .eh_frame_hdr (the specification's text says the opposite; perf reads
+ *            this)
+ *
+ * Extensions of this project; every reader that skips unknown ids by total_size can read the file.
+ *
+ * 0x504a0001 CODE_UNLOAD, 48 bytes
+ *     16 u32 pid, 20 u32 tid
+ *     24 u64 code_addr
+ *     32 u64 code_size
+ *     40 u64 code_index
+ *
+ * 0x504a0002 FILLER, 16 bytes and more: says nothing, whatever is in it, its timestamp included.  A
+ * dump that was not closed has one behind its body, and up to three behind that
+ * (jitdump/README.md); a closed one has none.
+ *
+ * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose
+ * CODE_LOAD follows in the same group
+ *     16 u64 code_addr        of that function; a reader matches by it
+ *     24 u32 nr_inline
+ *     28 u32 nr_span
+ *     32 u32 strings_bytes
+ *     36 u32 pad1             0
+ *     40     inlines          nr_inline times 28 bytes: u32 parent, u32 call_file, u32 call_line,
+ *                             u32 call_column, u32 name, u32 decl_file, u32 decl_line
+ *            spans            nr_span times 8 bytes: u32 code_offset, u32 inline_index
+ *            strings          strings_bytes bytes, the last of them NUL
+ * parent: the index of an earlier inline, or JIT_INLINE_NONE: inlined straight into the function.
+ * call_*: where in the parent (or the function) the call stands; line and column 0: not known.
+ * name: of the callee. decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0:
+ * not known.  call_file, name and decl_file are offsets into strings, of a NUL-terminated string
+ * each; JIT_INLINE_NONE: none, but not for name. spans: strictly ascending by code_offset.  From
+ * code_offset up to the next span's, or the function's end, the instructions belong to inline
+ * inline_index, the innermost one, or with JIT_INLINE_NONE to the function itself. In front of the
+ * first span: the function itself. Valid if the sizes add up to total_size, strings end with NUL
+ * (or are none, and nr_inline is 0), each parent is smaller than its child's own index or none, the
+ * offsets lie in strings, the spans ascend, and each inline_index is smaller than nr_inline or
+ * none.  A code_offset of code_size or more contradicts the CODE_LOAD.
+ *
+ * Order in a group: [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO] CODE_LOAD.
+ *
+ * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the
+ * variable part that its counts announce.  A prefix of zeros is room that was never used: the end.
+ */
+#ifndef JITDUMP_FORMAT_H
+#define JITDUMP_FORMAT_H
+
+#include <stdint.h>
+
+enum {
+    JITDUMP_MAGIC = 0x4a695444,
+    JITDUMP_MAGIC_SWAPPED = 0x4454694a,
+    JITDUMP_FILE_VERSION = 1,
+};
+
+enum { JITDUMP_FLAG_ARCH_TIMESTAMP = 1 };
+
+enum {
+    JIT_CODE_LOAD = 0,
+    JIT_CODE_MOVE = 1,
+    JIT_CODE_DEBUG_INFO = 2,
+    JIT_CODE_CLOSE = 3,
+    JIT_CODE_UNWINDING_INFO = 4,
+    JIT_CODE_UNLOAD = 0x504a0001,
+    JIT_FILLER = 0x504a0002,
+    JIT_CODE_INLINE_INFO = 0x504a0003,
+    JIT_CODE_DEBUG_INFO2 = 0x31504d54, /* "TMP1": samply's experimental inline record */
+};
+
+/* No inline, no string. */
+#define JIT_INLINE_NONE UINT32_MAX
+
+/* Fixed sizes, in bytes. */
+enum {
+    JITHEADER_BYTES = 40,
+    JITHEADER_PAD1 = 16,
+    JITHEADER_TIMESTAMP = 24,
+    JITHEADER_PAD1_TAG = 0x504a,
+    JR_PREFIX_BYTES = 16,
+    JR_CODE_LOAD_BYTES = 56,
+    JR_CODE_LOAD_INDEX = 48,
+    JR_CODE_MOVE_BYTES = 64,
+    JR_CODE_DEBUG_INFO_BYTES = 32,
+    JR_DEBUG_ENTRY_BYTES = 16, /* and the name with its NUL */
+    JR_CODE_CLOSE_BYTES = 16,
+    JR_CODE_UNWINDING_INFO_BYTES = 40,
+    JR_CODE_UNLOAD_BYTES = 48,
+    JR_CODE_DEBUG_INFO2_BYTES = 48,
+    JR_CODE_INLINE_INFO_BYTES = 40,
+    JR_INLINE_BYTES = 28,
+    JR_INLINE_SPAN_BYTES = 8,
+};
+
+#endif

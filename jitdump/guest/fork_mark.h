@@ -1,0 +1,28 @@
+/* Whether what this process holds was made by it, or inherited through fork: without a system call.
+ *
+ * The mark is a word in a page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).
+ * Where there is no such thing, the process's pid is asked for each time.
+ */
+#ifndef JITDUMP_FORK_MARK_H
+#define JITDUMP_FORK_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>
+
+struct fork_mark {
+    const volatile uint32_t *word; /* 0: inherited.  NULL: compare the pids */
+    pid_t pid;                     /* of the process that set the mark */
+};
+
+void jd_fork_mark_set(struct fork_mark *mark);
+
+/* Only when no thread can ask any more. */
+void jd_fork_mark_free(struct fork_mark *mark);
+
+static inline bool jd_fork_mark_is_inherited(const struct fork_mark *mark)
+{
+    return mark->word ? *mark->word == 0 : getpid() != mark->pid;
+}
+
+#endif

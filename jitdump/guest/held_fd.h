@@ -1,0 +1,73 @@
+/* A file descriptor that the program may close behind our back.
+ *
+ * Daemons close every descriptor they inherited.  The number may stand for another file by then,
+ * and whoever grows or cuts "his" file through it destroys that one; so whoever uses it asks first.
+ */
+#ifndef JITDUMP_HELD_FD_H
+#define JITDUMP_HELD_FD_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct held_fd {
+    int number; /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+
+/* Returns false, with errno, if FD can't be looked at. */
+static inline bool jd_fd_hold(struct held_fd *held, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    held->number = fd;
+    held->device = status.st_dev;
+    held->inode = status.st_ino;
+    return true;
+}
+
+static inline bool jd_fd_is_ours(const struct held_fd *held)
+{
+    struct stat status;
+    return held->number >= 0 && fstat(held->number, &status) == 0 &&
+           status.st_dev == held->device && status.st_ino == held->inode;
+}
+
+/* Let go of the file's lock, which children share that inherited the descriptor: else it would last
+ * as long as they live. */
+static inline void jd_fd_unlock(const struct held_fd *held)
+{
+    if (jd_fd_is_ours(held))
+        flock(held->number, LOCK_UN);
+}
+
+/* Returns 0 or the negative errno of close(2), which is a cancellation point in libc.  Does nothing
+ * the second time. */
+static inline int jd_fd_close(struct held_fd *held)
+{
+    int error = jd_fd_is_ours(held) && syscall(SYS_close, held->number) != 0 ? -errno : 0;
+    held->number = -1;
+    return error;
+}
+
+/* In a forked child: close what was inherited from process OWNER, unless it has not been: with
+ * clone(CLONE_FILES) both use one table of descriptors, and what one closes the other has lost.
+ * Where the kernel does not say, they have two, as after fork. */
+static inline void jd_fd_close_inherited(struct held_fd *held, pid_t owner)
+{
+    enum { KCMP_FILES = 2 }; /* linux/kcmp.h */
+#ifdef SYS_kcmp
+    if (syscall(SYS_kcmp, getpid(), owner, KCMP_FILES, 0, 0) == 0) {
+        held->number = -1;
+        return;
+    }
+#endif
+    jd_fd_close(held);
+}
+
+#endif

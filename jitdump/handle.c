@@ -1,0 +1,480 @@
+/* The calls of jitdump.h: arguments, environment, the handle, and which process's file is meant. */
+#include "jitdump/dump/dump_file.h"
+#include "jitdump/dump_record.h"
+#include "jitdump/format/dump_clock.h"
+#include "jitdump/format/jitdump_format.h"
+#include "jitdump/guest/code_probe.h"
+#include "jitdump/guest/thread_data.h"
+#include "jitdump/jitdump.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct jitdump {
+    _Atomic(struct dump_file *) file; /* the newest process's; NULL: jitdump_open failed */
+    int open_error;                   /* why */
+    struct dump_kind kind;
+    _Atomic uint64_t lost;
+    _Atomic uint64_t unreadable;
+    struct first_error error;
+    char *dir; /* absolute, so that a child finds it wherever its current directory is */
+};
+
+/* ---- Structs that grow ---- */
+
+/* No struct of any version is as large: a size above was never set, and what lies there is not
+ * looked at. */
+enum { STRUCT_MAX_BYTES = 4096 };
+
+/* Copy what a caller built with another version's header gave.  Members that his struct ends before
+ * are 0; those that this version does not know would be ignored, so they must not be set. */
+static int read_struct(void *known, size_t known_bytes, const void *given, size_t given_bytes,
+                       size_t least_bytes)
+{
+    const unsigned char *bytes = given;
+    if (given_bytes < least_bytes || given_bytes > STRUCT_MAX_BYTES)
+        return -EINVAL;
+    for (size_t i = known_bytes; i < given_bytes; i++)
+        if (bytes[i])
+            return -E2BIG;
+    memset(known, 0, known_bytes);
+    memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
+    return 0;
+}
+
+static int bad_struct(struct jitdump *dump, int error, const char *name, const char *invalid)
+{
+    return jd_error_keep(&dump->error, error, "struct %s: %s", name,
+                         error == -E2BIG
+                             ? "members that this version of libjitdump does not know are set"
+                             : invalid);
+}
+
+static int read_options(struct jitdump_options *options, const struct jitdump_options *given)
+{
+    *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
+    if (!given)
+        return 0;
+    int error = read_struct(options, sizeof *options, given, given->size, sizeof given->size);
+    if (error)
+        *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
+    else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED))
+        error = -EINVAL;
+    else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
+        error = -EINVAL;
+    return error;
+}
+
+static const char *what_is_missing(const struct jitdump_code *code)
+{
+    const struct jitdump_unwind *unwind = code->unwind;
+    if (code->line_count && !code->lines)
+        return "line_count is set, and lines is NULL";
+    if (unwind && unwind->unwinding_size && !unwind->data)
+        return "unwinding_size is set, and data is NULL";
+    if (unwind && unwind->eh_frame_hdr_size > unwind->unwinding_size)
+        return "eh_frame_hdr_size is more than unwinding_size, which includes it";
+    return NULL;
+}
+
+/* Check *CODE.  As a rule it is used where it is: copying what was stored this moment, in larger
+ * pieces, would have to wait until it has reached the cache.  One of another size is copied to COPY
+ * first. */
+static int read_code(struct jitdump *dump, const struct jitdump_code **code,
+                     struct jitdump_code *copy)
+{
+    const struct jitdump_code *given = *code;
+    size_t least = offsetof(struct jitdump_code, code_size) + sizeof given->code_size;
+    if (!given)
+        return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
+    if (given->size != sizeof *given) {
+        int error = read_struct(copy, sizeof *copy, given, given->size, least);
+        if (error)
+            return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
+        *code = copy;
+    }
+    const char *missing = what_is_missing(*code);
+    return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : 0;
+}
+
+/* ---- Opening ---- */
+
+/* Whether WORD is one of those in PERFJIT. */
+static bool environment_has(const char *wanted)
+{
+    const char *word = secure_getenv("PERFJIT");
+    while (word) {
+        size_t length = strcspn(word, ",");
+        if (length == strlen(wanted) && memcmp(word, wanted, length) == 0)
+            return true;
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    return false;
+}
+
+static uint32_t this_programs_elf_mach(void)
+{
+#if defined(__x86_64__)
+    return EM_X86_64;
+#elif defined(__i386__)
+    return EM_386;
+#elif defined(__aarch64__)
+    return EM_AARCH64;
+#elif defined(__arm__)
+    return EM_ARM;
+#elif defined(__riscv)
+    return EM_RISCV;
+#elif defined(__powerpc64__)
+    return EM_PPC64;
+#elif defined(__s390x__)
+    return EM_S390;
+#elif defined(__loongarch__)
+    return 258; /* EM_LOONGARCH, which elf.h has since glibc 2.36 */
+#elif defined(__mips__)
+    return EM_MIPS;
+#else
+    return EM_NONE;
+#endif
+}
+
+/* DIR, or where the environment says, from the root; to be freed.  Returns NULL with errno. */
+static char *absolute_dir(const char *dir)
+{
+    char *absolute;
+    if (!dir || !*dir)
+        dir = secure_getenv("JITDUMPDIR");
+    if (dir && *dir == '/')
+        return strdup(dir);
+    char *current = getcwd(NULL, 0);
+    if (!current || !dir || !*dir)
+        return current;
+    if (asprintf(&absolute, "%s/%s", current, dir) < 0)
+        absolute = NULL;
+    free(current);
+    return absolute;
+}
+
+static struct jitdump *dump_new(void)
+{
+    struct jitdump *dump = calloc(1, sizeof *dump);
+    if (!dump)
+        return NULL;
+    atomic_init(&dump->file, NULL);
+    atomic_init(&dump->lost, 0);
+    atomic_init(&dump->unreadable, 0);
+    jd_error_init(&dump->error);
+    return dump;
+}
+
+static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
+{
+    dump->kind.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
+    dump->kind.counter = options->flags & JITDUMP_TSC;
+    dump->kind.unmapped = options->flags & JITDUMP_UNMAPPED || environment_has("unmapped");
+    dump->kind.max_bytes = options->max_bytes;
+    if (dump->kind.counter && !jd_clock_has_counter())
+        return jd_error_keep(&dump->error, -EOPNOTSUPP,
+                             "JITDUMP_TSC: this machine has no such counter; leave it out, and "
+                             "record with perf record -k mono");
+    dump->dir = absolute_dir(options->dir);
+    if (!dump->dir)
+        return jd_error_keep(&dump->error, -errno,
+                             "the current directory can't be found: %m; set JITDUMPDIR to the "
+                             "absolute path of a directory");
+    struct dump_file *file = jd_file_new(dump->dir, NULL, &dump->error);
+    if (!file)
+        return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump");
+    int error = jd_file_open(file, &dump->kind);
+    if (error)
+        jd_file_free(file);
+    else
+        atomic_store(&dump->file, file);
+    return error;
+}
+
+static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
+{
+    struct jitdump_options options;
+    int error = read_options(&options, given);
+    if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_has("dump"))
+        return 0;
+    *dump = dump_new();
+    if (!*dump)
+        return -ENOMEM;
+    if (error)
+        bad_struct(*dump, error, "jitdump_options",
+                   options.max_bytes
+                       ? "max_bytes is less than 512 KiB, or an unknown flag is set"
+                       : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
+    else
+        error = open_first_file(*dump, &options);
+    (*dump)->open_error = error;
+    return error;
+}
+
+int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
+{
+    int callers_errno = errno;
+    *dump = NULL;
+    int error = open_dump(dump, given);
+    errno = callers_errno;
+    return error;
+}
+
+int jitdump_close(struct jitdump *dump)
+{
+    if (!dump)
+        return 0;
+    int error = jd_error_code(&dump->error), callers_errno = errno;
+    struct dump_file *file = atomic_load(&dump->file);
+    while (file) {
+        struct dump_file *parent = file->parent;
+        int close_error = jd_file_close(file);
+        error = error ? error : close_error;
+        jd_file_free(file);
+        file = parent;
+    }
+    free(dump->dir);
+    free(dump);
+    errno = callers_errno;
+    return error;
+}
+
+/* ---- What became of it ---- */
+
+const char *jitdump_error(const struct jitdump *dump)
+{
+    return dump ? jd_error_text(&dump->error) : "";
+}
+
+const char *jitdump_path(const struct jitdump *dump)
+{
+    const struct dump_file *file = dump ? atomic_load(&dump->file) : NULL;
+    while (file && !atomic_load(&file->open))
+        file = file->parent;
+    return file ? file->path : "";
+}
+
+uint64_t jitdump_lost(const struct jitdump *dump)
+{
+    return dump ? atomic_load_explicit(&dump->lost, memory_order_relaxed) : 0;
+}
+
+uint64_t jitdump_unreadable(const struct jitdump *dump)
+{
+    return dump ? atomic_load_explicit(&dump->unreadable, memory_order_relaxed) : 0;
+}
+
+/* ---- Whose file, and who writes ---- */
+
+/* A child's own file, not open yet, in the place of INHERITED.  The threads of a child may
+ * arrive together: the first one's file stands.  INHERITED stays, since they may still be
+ * looking at it. */
+static struct dump_file *adopt_file(struct jitdump *dump, struct dump_file *inherited)
+{
+    struct dump_file *fresh = jd_file_new(dump->dir, inherited, &dump->error);
+    if (!fresh)
+        return NULL;
+    struct dump_file *file = inherited;
+    if (!atomic_compare_exchange_strong(&dump->file, &file, fresh)) {
+        jd_file_free(fresh);
+        return file;
+    }
+    jd_file_disown(inherited);
+    return fresh;
+}
+
+/* This process's file, open. */
+static int own_file(struct jitdump *dump, struct dump_file **file)
+{
+    *file = atomic_load_explicit(&dump->file, memory_order_acquire);
+    if (jd_fork_mark_is_inherited(&(*file)->fork_mark))
+        *file = adopt_file(dump, *file);
+    if (!*file)
+        return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
+    return jd_file_open(*file, &dump->kind);
+}
+
+/* ---- Records ---- */
+
+/* Begin a function's group of BYTES, stamped NOW or later, in this process's file. */
+static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, struct dump_room *room,
+                 struct record_author *author)
+{
+    struct dump_file *file;
+    int error = own_file(dump, &file);
+    if (error)
+        return error;
+    *author = jd_author((uint32_t)file->pid);
+    error = jd_writer_begin(&file->writer, now, bytes, true, JD_PATIENCE_NS, room);
+    return error == -EAGAIN ? jd_writer_is_stopped(&file->writer) : error;
+}
+
+/* Begin a record of BYTES about a function that is there, in the file, or in LATE if a stopped
+ * thread is in the way. */
+static int begin_small(struct jitdump *dump, uint64_t bytes, uint8_t late[LATE_RECORD_BYTES],
+                       struct dump_room *room, struct record_author *author)
+{
+    struct dump_file *file;
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    int error = own_file(dump, &file);
+    if (error)
+        return error;
+    *author = jd_author((uint32_t)file->pid);
+    error = jd_writer_begin(&file->writer, now, bytes, false, JD_LITTLE_PATIENCE_NS, room);
+    if (error == -EAGAIN)
+        jd_writer_begin_late(&file->writer, now, late, bytes, room);
+    return error == -EAGAIN ? 0 : error;
+}
+
+/* A function whose code can't be read is recorded without it, as WITHOUT_BYTES. */
+static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t now,
+                                                const struct jitdump_code *code,
+                                                struct jitdump_code *without_bytes)
+{
+    if (!code->bytes ||
+        jd_code_is_readable(code->bytes, (size_t)code->code_size, dump->kind.counter ? 0 : now))
+        return code;
+    atomic_fetch_add_explicit(&dump->unreadable, 1, memory_order_relaxed);
+    *without_bytes = *code;
+    without_bytes->bytes = NULL;
+    return without_bytes;
+}
+
+/* Write the group of CODE, which is checked and brought in order. */
+static int put_code(struct jitdump *dump, const struct jitdump_code *code,
+                    const struct inline_info *inlining, uint64_t *code_index)
+{
+    uint64_t now = jd_clock_now(dump->kind.counter);
+    struct jitdump_code without_bytes;
+    struct function_sizes sizes;
+    struct record_author author;
+    struct dump_room room;
+    uint64_t bytes = jd_function_measure(code, inlining, &sizes);
+    if (bytes > JD_GROUP_MAX_BYTES)
+        return jd_error_keep(
+            &dump->error, -EFBIG,
+            "%s: a function's name, code, lines, inlined calls and unwind tables are "
+            "over 4 GiB together, which is more than a record can have",
+            jitdump_path(dump));
+    code = readable_part(dump, now, code, &without_bytes);
+    int error = begin(dump, now, bytes, &room, &author);
+    if (error)
+        return error;
+    jd_put_function(&room, code, inlining, &sizes, author);
+    error = jd_writer_end(&room);
+    if (error)
+        return jd_error_keep(&dump->error, error,
+                             "%s: a function's name or a source file's "
+                             "name changed while it was copied",
+                             jitdump_path(dump));
+    *code_index = room.code_index;
+    return 0;
+}
+
+static int put_code_with_inlines(struct jitdump *dump, const struct jitdump_code *code,
+                                 uint64_t *code_index)
+{
+    struct inline_info inlining;
+    int error = jd_inline_info_check(code, &dump->error);
+    if (error)
+        return error;
+    error = jd_inline_info_make(&inlining, code);
+    if (error)
+        jd_error_keep(&dump->error, error,
+                      "%s: no memory to bring a function's inlined calls in order",
+                      jitdump_path(dump));
+    else
+        error = put_code(dump, code, &inlining, code_index);
+    jd_inline_info_free(&inlining);
+    return error;
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    static const struct inline_info nothing_inlined;
+    struct jitdump_code copy;
+    int error = read_code(dump, &code, &copy);
+    if (error)
+        return error;
+    if (code->inline_count || code->line_inlines)
+        return put_code_with_inlines(dump, code, code_index);
+    return put_code(dump, code, &nothing_inlined, code_index);
+}
+
+static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                     uint64_t new_code_addr, uint64_t code_size)
+{
+    struct record_author author;
+    struct dump_room room;
+    uint8_t late[LATE_RECORD_BYTES];
+    int error = begin_small(dump, JR_CODE_MOVE_BYTES, late, &room, &author);
+    if (error)
+        return error;
+    jd_put_move(&room, author, code_index, old_code_addr, new_code_addr, code_size);
+    return jd_writer_end(&room);
+}
+
+static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                       uint64_t code_size)
+{
+    struct record_author author;
+    struct dump_room room;
+    uint8_t late[LATE_RECORD_BYTES];
+    int error = begin_small(dump, JR_CODE_UNLOAD_BYTES, late, &room, &author);
+    if (error)
+        return error;
+    jd_put_unload(&room, author, code_index, code_addr, code_size);
+    return jd_writer_end(&room);
+}
+
+/* Count what could not be recorded. */
+static int counted(struct jitdump *dump, int error)
+{
+    if (error)
+        atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
+    return error;
+}
+
+/* ---- What runtimes call; their errno is left as it was ---- */
+
+int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    uint64_t index = JITDUMP_NO_CODE;
+    int error = dump ? dump->open_error : 0, callers_errno = errno;
+    if (dump && !error)
+        error = add_code(dump, code, &index);
+    if (code_index)
+        *code_index = index;
+    errno = callers_errno;
+    return error ? counted(dump, error) : 0;
+}
+
+int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                         uint64_t new_code_addr, uint64_t code_size)
+{
+    if (!dump || code_index == JITDUMP_NO_CODE)
+        return 0;
+    int error = dump->open_error, callers_errno = errno;
+    if (!error)
+        error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
+    errno = callers_errno;
+    return counted(dump, error);
+}
+
+int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                           uint64_t code_size)
+{
+    if (!dump || code_index == JITDUMP_NO_CODE)
+        return 0;
+    int error = dump->open_error, callers_errno = errno;
+    if (!error)
+        error = unload_code(dump, code_index, code_addr, code_size);
+    errno = callers_errno;
+    return counted(dump, error);
+}
