@@ -323,7 +323,7 @@ int sample_census_take(struct sample_census *census, const struct census_questio
         qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
     free(taker.process_of);
     free(taker.samples);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 void sample_census_free(struct sample_census *census)

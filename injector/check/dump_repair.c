@@ -101,7 +101,7 @@ static int remember(struct repairer *repairer, const struct jit_record *record)
     struct residence *residences = array_room(repairer->residences, repairer->residence_count,
                                               &repairer->residence_capacity, sizeof *residences);
     if (!residences)
-        return failure(repairer->findings, "out of memory");
+        return report_failure(repairer->findings, "out of memory");
     repairer->residences = residences;
     residences[repairer->residence_count++] =
         record->id == JIT_CODE_LOAD ? (struct residence){load->pid, load->tid, load->code_addr,
@@ -165,7 +165,7 @@ static int add_to_group(struct repairer *repairer, const struct jit_record *reco
     struct jit_record *group = array_room(repairer->group, repairer->group_count,
                                           &repairer->group_capacity, sizeof *group);
     if (!group)
-        return failure(repairer->findings, "out of memory");
+        return report_failure(repairer->findings, "out of memory");
     repairer->group = group;
     group[repairer->group_count++] = *record;
     return 0;
@@ -284,9 +284,9 @@ static int reserve(const char *path, struct findings *findings)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return failure(findings, "%s: %s", path,
-                       errno == EEXIST ? "is there already; name a file that is not"
-                                       : strerror(errno));
+        return report_failure(findings, "%s: %s", path,
+                              errno == EEXIST ? "is there already; name a file that is not"
+                                              : strerror(errno));
     close(fd);
     return 0;
 }

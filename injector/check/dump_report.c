@@ -22,8 +22,8 @@ static void report_quirks(struct report *report, const struct findings *findings
     report_close_array(report);
 }
 
-static void report_finding(struct report *report, const struct findings *findings,
-                           enum finding_kind kind)
+static void report_kind(struct report *report, const struct findings *findings,
+                        enum finding_kind kind)
 {
     const char *first = findings->first[kind] ? findings->first[kind] : "";
     bool lost = finding_is_lost(kind);
@@ -45,7 +45,7 @@ void report_findings(struct report *report, const struct findings *findings)
     report_open_array(report, "findings", NULL);
     for (int kind = 0; kind < FINDING_KINDS; kind++)
         if (findings->count[kind])
-            report_finding(report, findings, (enum finding_kind)kind);
+            report_kind(report, findings, (enum finding_kind)kind);
     report_close_array(report);
 }
 

@@ -260,7 +260,7 @@ int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump)
     *survey = (struct dump_survey){.findings.quiet = true};
     walk_records(survey, dump);
     if (read_log(survey, dump))
-        return failure(&survey->findings, "out of memory");
+        return report_failure(&survey->findings, "out of memory");
     judge_times(survey, dump);
     return 0;
 }

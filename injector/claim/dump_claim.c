@@ -102,7 +102,7 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
         failed = claim == SIZE_MAX || add_marker(claims, map->record.offset, claim);
     }
     dump_probe_free(&probe);
-    return failed ? failure(findings, "out of memory") : 0;
+    return failed ? report_failure(findings, "out of memory") : 0;
 }
 
 static const struct process_life *life_of(const struct dump_claims *claims,
@@ -188,7 +188,8 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
                        enum finding_kind kind, const char *why, struct findings *findings)
 {
     const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
-    finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid, why);
+    report_finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid,
+                   why);
     refuse(claim, kind);
 }
 
@@ -291,8 +292,9 @@ static void refuse_owner(struct dump_claim *claim, struct findings *findings)
     const char *other = claim->place.identity == FILE_OTHER
                             ? "is not the file that the process mapped"
                             : "nothing proves that it is the file that the process mapped";
-    finding(findings, FINDING_DUMP_OWNER, "%s: belongs to the user with id %" PRIu32 ", and %s",
-            claim->place.path, claim->dump.owner_uid, other);
+    report_finding(findings, FINDING_DUMP_OWNER,
+                   "%s: belongs to the user with id %" PRIu32 ", and %s", claim->place.path,
+                   claim->dump.owner_uid, other);
     refuse(claim, FINDING_DUMP_OWNER);
 }
 
@@ -309,8 +311,9 @@ static void judge_copy(const struct dump_claims *claims, struct dump_claim *clai
     } else if (trust != DUMP_TRUSTED) {
         refuse_owner(claim, findings);
     } else {
-        noted(findings, "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
-              claim->place.path, life_of(claims, claim)->pid);
+        report_note(findings,
+                    "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
+                    claim->place.path, life_of(claims, claim)->pid);
     }
 }
 
@@ -328,7 +331,7 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
     int result =
         code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->told);
     findings->progress = claim->told.progress;
-    return result ? failure(findings, "%s", claim->told.failure) : 0;
+    return result ? report_failure(findings, "%s", claim->told.failure) : 0;
 }
 
 static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
@@ -354,8 +357,8 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
 {
     char text[512];
     if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
-        finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
-                claim->map->map.filename, life_of(claims, claim)->pid);
+        report_finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
+                       claim->map->map.filename, life_of(claims, claim)->pid);
         refuse(claim, FINDING_DUMP_NOT_OURS);
         return;
     }
@@ -379,7 +382,7 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
     } else if (trust != DUMP_TRUSTED && (why || why_no_copy(claims, claim))) {
         refuse_owner(claim, findings);
     } else if (why) {
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
+        report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
         refuse(claim, FINDING_CLOCK_USELESS);
     }
 }
@@ -389,10 +392,11 @@ static void report_missing(const struct dump_place_question *question, struct du
 {
     char text[DUMP_PLACE_TEXT_BYTES];
     dump_place_missing(text, question);
-    finding(findings, FINDING_DUMP_MISSING, "%s: %s%s", claim->map->map.filename, text,
-            is_stage(claim) ? "; the newest that its process recorded was in it, since that did "
-                              "not close its dump"
-                            : "");
+    report_finding(findings, FINDING_DUMP_MISSING, "%s: %s%s", claim->map->map.filename, text,
+                   is_stage(claim)
+                       ? "; the newest that its process recorded was in it, since that did "
+                         "not close its dump"
+                       : "");
     refuse(claim, FINDING_DUMP_MISSING);
 }
 
@@ -434,7 +438,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
         return 0;
     }
     if (dump_place_find(&claim->place, &question, &result))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     claim->dump = claim->place.dump;
     claim->closed = result == DUMP_PLACE_FOUND && jit_dump_is_closed(&claim->dump);
     claim->place.dump = (struct jit_dump){0};
@@ -456,7 +460,8 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
                           "the file there is not the one that it mapped", findings);
         break;
     case DUMP_PLACE_UNUSABLE:
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, claim->place.cause);
+        report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path,
+                       claim->place.cause);
         refuse(claim, FINDING_DUMP_UNUSABLE);
         break;
     }
@@ -526,7 +531,7 @@ static void judge_rivals(struct dump_claims *claims, struct findings *findings)
                               "could be its dump, and that of another process too", findings);
     }
     if (!verdicts)
-        failure(findings, "out of memory");
+        report_failure(findings, "out of memory");
     free(verdicts);
 }
 

@@ -96,8 +96,8 @@ void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile
     if (dump->elf_mach != machine->elf_mach && !ran_here(dump, profile))
         return;
     if (dump->elf_mach != machine->elf_mach)
-        repaired(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %s",
-                 dump->path, dump->elf_mach, machine->arch);
+        report_quirk(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %s",
+                     dump->path, dump->elf_mach, machine->arch);
     dump->elf_mach = machine->elf_mach;
     /* QUIRK_ELF_CLASS may have found more than the number tells. */
     if (!(dump->quirks & quirk_bit(QUIRK_ELF_CLASS)))

@@ -18,14 +18,14 @@ static int open_one(struct given_dump *given, const char *path, struct findings 
     uint32_t number;
     given->path = strdup(path);
     if (!given->path)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     given->life = NO_LIFE;
     given->usable = jit_dump_open(&given->dump, given->path, cause, sizeof cause) == 0;
     if (given->usable)
         return 0;
     if (!jit_dump_name_pid(path, &number))
-        return failure(findings, "%s: %s", path, cause);
-    finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, cause);
+        return report_failure(findings, "%s: %s", path, cause);
+    report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", path, cause);
     return 0;
 }
 
@@ -54,7 +54,7 @@ static int add_stage(struct given_dumps *given, const char *path, struct finding
     struct stat status;
     char *stage = jit_dump_name_stage(path);
     if (!stage)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     int result =
         stat(stage, &status) == 0 && S_ISREG(status.st_mode) ? add(given, stage, findings) : 0;
     free(stage);
@@ -70,7 +70,7 @@ int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count
     given->count = 0;
     given->items = calloc(2 * count + 1, sizeof *given->items);
     if (!given->items)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; i < count; i++)
         if (add_stage(given, paths[i], findings) || add(given, paths[i], findings))
             return -1;
@@ -197,8 +197,8 @@ static struct pair *best_pair(const struct pairs *pairs, const struct process_li
 
 static void leave_out(struct given_dump *given, const char *why, struct findings *findings)
 {
-    finding(findings, FINDING_DUMP_UNPLACED, "%s: its header's pid is %" PRIu32 "; %s", given->path,
-            given->dump.pid, why);
+    report_finding(findings, FINDING_DUMP_UNPLACED, "%s: its header's pid is %" PRIu32 "; %s",
+                   given->path, given->dump.pid, why);
     given->usable = false;
 }
 
@@ -276,7 +276,7 @@ static int choose_claims(struct given_dumps *given, struct dump_claims *claims,
     }
     place_rest(&pairs, claims->lives, findings);
     free(pairs.items);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 /* Nobody mapped a dump of its name, or of its header's pid.  Of several lives, the one in which
@@ -297,8 +297,8 @@ static int choose_by_pid(struct given_dump *given, const struct dump_claims *cla
         most = fit;
     }
     if (given->life == NO_LIFE)
-        return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
-                       claims->profile->file->path, number, given->path);
+        return report_failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
+                              claims->profile->file->path, number, given->path);
     return 0;
 }
 
@@ -347,10 +347,11 @@ static void note(const struct given_dump *given, const struct dump_claims *claim
 {
     uint32_t pid = claims->lives->items[given->life].pid;
     if (given->match)
-        noted(findings, "%s: given by hand, read as what process %" PRIu32 " mapped as %s",
-              given->path, pid, given->match->map->map.filename);
+        report_note(findings, "%s: given by hand, read as what process %" PRIu32 " mapped as %s",
+                    given->path, pid, given->match->map->map.filename);
     else
-        noted(findings, "%s: given by hand, read as a dump of process %" PRIu32, given->path, pid);
+        report_note(findings, "%s: given by hand, read as a dump of process %" PRIu32, given->path,
+                    pid);
 }
 
 static int add_life(struct process_lives *lives, const struct profile *profile, uint32_t pid,
@@ -431,7 +432,7 @@ static void choose_clock(struct given_dump *given, struct dump_claims *claims,
     const char *why = clock_choose(&given->clock, &question, text, findings);
     given->usable = why == NULL;
     if (why)
-        finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", given->path, why);
+        report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", given->path, why);
 }
 
 int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,

@@ -196,21 +196,22 @@ static void tell_ns(const struct chooser *chooser, const struct clock_candidate 
     uint64_t first = chooser->facts.evidence.stamps.first;
     uint64_t profile = jit_clock_to_perf(&candidate->clock, first);
     bool behind = first <= profile;
-    finding(findings, kind, "%s: %s: its clock is %s ns (± %s) %s the profile's, %s",
-            chooser->question->dump->path, recorded(chooser->facts.profile_kind),
-            grouped(offset_text, behind ? profile - first : first - profile),
-            grouped(error_text, candidate->error_ns), behind ? "behind" : "ahead of",
-            by(candidate->source));
+    report_finding(findings, kind, "%s: %s: its clock is %s ns (± %s) %s the profile's, %s",
+                   chooser->question->dump->path, recorded(chooser->facts.profile_kind),
+                   grouped(offset_text, behind ? profile - first : first - profile),
+                   grouped(error_text, candidate->error_ns), behind ? "behind" : "ahead of",
+                   by(candidate->source));
 }
 
 static void tell_cycles(const struct chooser *chooser, const struct clock_candidate *candidate,
                         enum finding_kind kind, struct findings *findings)
 {
     char error_text[32];
-    finding(findings, kind, "%s: %s, and it is stamped in CPU cycles: converted %s%s (± %s ns)",
-            chooser->question->dump->path, recorded(chooser->facts.profile_kind),
-            candidate->clock.cycles ? "by perf's TIME_CONV, and " : "", by(candidate->source),
-            grouped(error_text, candidate->error_ns));
+    report_finding(findings, kind,
+                   "%s: %s, and it is stamped in CPU cycles: converted %s%s (± %s ns)",
+                   chooser->question->dump->path, recorded(chooser->facts.profile_kind),
+                   candidate->clock.cycles ? "by perf's TIME_CONV, and " : "",
+                   by(candidate->source), grouped(error_text, candidate->error_ns));
 }
 
 static void tell_conversion(const struct chooser *chooser, const struct clock_candidate *candidate,
@@ -231,11 +232,12 @@ static void tell_lie(const struct chooser *chooser, const struct clock_candidate
 {
     if (candidate->kind == chooser->claimed)
         return;
-    finding(findings, FINDING_CLOCK_FLAG,
-            "%s: its header's flags say that its times are %s; they are %s%s",
-            chooser->question->dump->path, clock_kind_name(chooser->claimed),
-            candidate->kind == CLOCK_KIND_MONOTONIC && !candidate->proven ? "nanoseconds, of " : "",
-            clock_kind_name(candidate->kind));
+    report_finding(
+        findings, FINDING_CLOCK_FLAG,
+        "%s: its header's flags say that its times are %s; they are %s%s",
+        chooser->question->dump->path, clock_kind_name(chooser->claimed),
+        candidate->kind == CLOCK_KIND_MONOTONIC && !candidate->proven ? "nanoseconds, of " : "",
+        clock_kind_name(candidate->kind));
 }
 
 /* ---- No clock ---- */
@@ -248,8 +250,8 @@ static void freeze(struct jit_clock *clock, const struct chooser *chooser, const
     const struct clock_evidence *evidence = &chooser->facts.evidence;
     uint64_t start_ns = evidence->marker_ns ? evidence->marker_ns : evidence->start_ns;
     *clock = (struct jit_clock){.frozen = true, .to_ref = start_ns};
-    finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu records are %s",
-            chooser->question->dump->path, evidence->stamps.count, how);
+    report_finding(findings, FINDING_CLOCK_USELESS, "%s: the times of its %zu records are %s",
+                   chooser->question->dump->path, evidence->stamps.count, how);
 }
 
 /* Why stamps can't be times, if that is plain; else NULL. */

@@ -115,7 +115,7 @@ int code_log_sort(struct code_log *log, struct findings *findings)
         return 0;
     struct code_event *room = malloc(log->event_count * sizeof *room);
     if (!room)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     run_sort(log->events, room, log->event_count, sizeof *room); /* by time_ns */
     free(room);
     return 0;

@@ -29,8 +29,8 @@ struct assigner {
 static void tell(const struct assigner *assigner, const struct line_record *kept,
                  enum finding_kind kind, const char *text)
 {
-    finding(assigner->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
-            assigner->dump->path, kept->record.number, kept->record.offset, text);
+    report_finding(assigner->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
+                   assigner->dump->path, kept->record.number, kept->record.offset, text);
 }
 
 static uint64_t code_addr_of(const struct jit_record *record)
@@ -276,9 +276,9 @@ static int give_entries(struct assigner *assigner, const struct line_record *kep
     lines->low = assigner->log->functions[function].addr;
     lines->high = lines->low + assigner->log->functions[function].size + LINE_BIAS + 1;
     if (overwritten)
-        repaired(assigner->findings, QUIRK_FILES_OVERWRITTEN,
-                 "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", assigner->dump->path,
-                 kept->record.number, kept->record.offset, lines->name);
+        report_quirk(assigner->findings, QUIRK_FILES_OVERWRITTEN,
+                     "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", assigner->dump->path,
+                     kept->record.number, kept->record.offset, lines->name);
     return 0;
 }
 
@@ -325,8 +325,8 @@ static void repair_bias(struct assigner *assigner)
         if (!lines->entries)
             continue;
         lines->origin += bias;
-        repaired(assigner->findings, QUIRK_LINES_BIASED, "%s: %s", assigner->dump->path,
-                 lines->name);
+        report_quirk(assigner->findings, QUIRK_LINES_BIASED, "%s: %s", assigner->dump->path,
+                     lines->name);
     }
 }
 
@@ -372,11 +372,11 @@ static void tell_outside(const struct assigner *assigner)
             &assigner->log->functions[assigner->loads[i].function];
         struct line_overhang over = overhang_of(function);
         if (over.all || (over.behind && !habit))
-            finding(assigner->findings, FINDING_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
-                    function->name);
+            report_finding(assigner->findings, FINDING_LINES_OUTSIDE, "%s: %s",
+                           assigner->dump->path, function->name);
         else if (over.in_front || over.behind)
-            repaired(assigner->findings, QUIRK_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
-                     function->name);
+            report_quirk(assigner->findings, QUIRK_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
+                         function->name);
     }
 }
 

@@ -33,8 +33,8 @@ struct log_reader {
 static void tell_repaired(const struct log_reader *reader, const struct jit_record *record,
                           enum quirk quirk)
 {
-    repaired(reader->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, reader->dump->path,
-             record->number, record->offset);
+    report_quirk(reader->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64,
+                 reader->dump->path, record->number, record->offset);
 }
 
 static int add_event(struct log_reader *reader, const struct jit_record *record,
@@ -137,15 +137,15 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
     function->pid = load->pid;
     function->code = load->code;
     if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
-        finding(reader->findings, FINDING_DUMP_TORN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
-                " bytes; its name, %s, is kept",
-                reader->dump->path, record->number, record->offset, record->extent,
-                record->total_size, function->name);
+        report_finding(reader->findings, FINDING_DUMP_TORN,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64
+                       " of its %" PRIu32 " bytes; its name, %s, is kept",
+                       reader->dump->path, record->number, record->offset, record->extent,
+                       record->total_size, function->name);
     else if (!load->code)
-        finding(reader->findings, FINDING_BYTES_ABSENT,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path, record->number,
-                record->offset, function->name);
+        report_finding(reader->findings, FINDING_BYTES_ABSENT,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path,
+                       record->number, record->offset, function->name);
     look_at_ids(reader, record);
     return add_event(reader, record, CODE_EVENT_LOAD, reader->log->function_count - 1);
 }
@@ -224,8 +224,8 @@ static int look_at_indices(struct log_reader *reader)
     qsort(indices, count, sizeof *indices, compare_indices);
     for (size_t i = 1; i < count; i++)
         if (indices[i] == indices[i - 1])
-            repaired(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
-                     reader->dump->path, indices[i]);
+            report_quirk(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,
+                         reader->dump->path, indices[i]);
     free(indices);
     return 0;
 }
@@ -241,13 +241,13 @@ static int take_header(struct log_reader *reader, const struct jit_record *recor
     reader->closed = false;
     reader->last_time = 0;
     if (reader->foreign) {
-        finding(reader->findings, FINDING_DUMP_FOREIGN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": a header of process %" PRIu32
-                " after one of process %" PRIu32 "%s",
-                dump->path, record->number, record->offset, header->pid, dump->pid,
-                !same_clock                              ? ", with another clock"
-                : header->big_endian != dump->big_endian ? ", of the other byte order"
-                                                         : "");
+        report_finding(reader->findings, FINDING_DUMP_FOREIGN,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": a header of process %" PRIu32
+                       " after one of process %" PRIu32 "%s",
+                       dump->path, record->number, record->offset, header->pid, dump->pid,
+                       !same_clock                              ? ", with another clock"
+                       : header->big_endian != dump->big_endian ? ", of the other byte order"
+                                                                : "");
         return 0;
     }
     tell_repaired(reader, record, QUIRK_HEADER_AGAIN);
@@ -295,10 +295,10 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
                    : 0;
     default:
         if (!jit_record_name(record->id))
-            finding(reader->findings, FINDING_RECORD_UNKNOWN,
-                    "%s: record %" PRIu64 " at 0x%" PRIx64 ": id %" PRIu32 ", %" PRIu32 " bytes",
-                    reader->dump->path, record->number, record->offset, record->id,
-                    record->total_size);
+            report_finding(
+                reader->findings, FINDING_RECORD_UNKNOWN,
+                "%s: record %" PRIu64 " at 0x%" PRIx64 ": id %" PRIu32 ", %" PRIu32 " bytes",
+                reader->dump->path, record->number, record->offset, record->id, record->total_size);
         return 0;
     }
 }
@@ -311,8 +311,9 @@ static int add_record(struct log_reader *reader, const struct jit_record *record
         return 0;
     if (!record->broken)
         return add_sound_record(reader, record);
-    finding(reader->findings, FINDING_RECORD_BROKEN, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
-            reader->dump->path, record->number, record->offset, record->broken);
+    report_finding(reader->findings, FINDING_RECORD_BROKEN,
+                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path,
+                   record->number, record->offset, record->broken);
     return 0;
 }
 
@@ -321,17 +322,17 @@ static void tell_end(const struct log_reader *reader, const struct jit_record *r
 {
     const struct jit_dump *dump = reader->dump;
     if (end == JIT_DUMP_CUT)
-        finding(reader->findings, FINDING_DUMP_TRUNCATED,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
-                " bytes long by its prefix, %" PRIu64 " are left",
-                dump->path, record->number, record->offset, record->total_size,
-                (uint64_t)dump->size - record->offset);
+        report_finding(reader->findings, FINDING_DUMP_TRUNCATED,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu32
+                       " bytes long by its prefix, %" PRIu64 " are left",
+                       dump->path, record->number, record->offset, record->total_size,
+                       (uint64_t)dump->size - record->offset);
     else if (end == JIT_DUMP_TORN)
-        finding(reader->findings, FINDING_DUMP_TORN,
-                "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
-                " bytes skipped, up to the next sound record at 0x%" PRIx64,
-                dump->path, record->number, record->offset, record->extent,
-                record->offset + record->extent);
+        report_finding(reader->findings, FINDING_DUMP_TORN,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
+                       " bytes skipped, up to the next sound record at 0x%" PRIx64,
+                       dump->path, record->number, record->offset, record->extent,
+                       record->offset + record->extent);
 }
 
 static void tell_header(const struct log_reader *reader)
@@ -339,10 +340,11 @@ static void tell_header(const struct log_reader *reader)
     const struct jit_dump *dump = reader->dump;
     for (int quirk = 0; dump->quirks && quirk < QUIRKS; quirk++)
         if (dump->quirks & quirk_bit((enum quirk)quirk))
-            repaired(reader->findings, (enum quirk)quirk,
-                     "%s: version %" PRIu32 ", flags 0x%" PRIx64 ", elf_mach %" PRIu32
-                     ", records from %" PRIu32 " on",
-                     dump->path, dump->version, dump->flags, dump->elf_mach, dump->header_bytes);
+            report_quirk(reader->findings, (enum quirk)quirk,
+                         "%s: version %" PRIu32 ", flags 0x%" PRIx64 ", elf_mach %" PRIu32
+                         ", records from %" PRIu32 " on",
+                         dump->path, dump->version, dump->flags, dump->elf_mach,
+                         dump->header_bytes);
 }
 
 enum {
@@ -416,5 +418,5 @@ int code_log_read(struct code_log *log, const struct jit_dump *dump, uint32_t du
         result = assign(&reader);
     free(reader.blobs.items);
     free(reader.line_records.items);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }

@@ -291,8 +291,8 @@ static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
 static void tell(const struct group *group, const struct unwind_blob *blob, enum finding_kind kind,
                  const char *what)
 {
-    finding(group->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", group->dump->path,
-            blob->record_number, blob->record_offset, what);
+    report_finding(group->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
+                   group->dump->path, blob->record_number, blob->record_offset, what);
 }
 
 /* ---- What of it perf could not have read ---- */
@@ -312,8 +312,8 @@ static bool has_table(const struct tables *tables, const struct jit_dump *dump)
 static void tell_repaired(const struct group *group, const struct unwind_blob *blob,
                           enum quirk quirk)
 {
-    repaired(group->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, group->dump->path,
-             blob->record_number, blob->record_offset);
+    report_quirk(group->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, group->dump->path,
+                 blob->record_number, blob->record_offset);
 }
 
 static void look_at_form(const struct group *group, const struct tables *tables)

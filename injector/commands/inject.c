@@ -184,12 +184,12 @@ static int complete_options(struct inject_options *options, struct findings *fin
 {
     if (!options->output && default_output(options)) {
         options->output = NULL;
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     }
     const char *name = strcmp(options->output, "-") ? options->output : "perf.jit.data";
     if (!options->dso_dir && asprintf(&options->dso_dir, "%s.dso", name) < 0) {
         options->dso_dir = NULL;
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     }
     return 0;
 }
@@ -200,8 +200,9 @@ static int check_output(const struct inject_options *options, struct findings *f
     struct stat input, output;
     if (stat(options->input, &input) == 0 && stat(options->output, &output) == 0 &&
         input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-        return failure(findings, "%s: is the input as well; name another output with -o FILE",
-                       options->output);
+        return report_failure(findings,
+                              "%s: is the input as well; name another output with -o FILE",
+                              options->output);
     return 0;
 }
 
@@ -397,7 +398,7 @@ int inject_command(int argc, char **argv)
     int status = EXIT_FAILED;
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options))
-        failure(&findings, "out of memory");
+        report_failure(&findings, "out of memory");
     findings.verbose = options.verbose;
     findings.quiet = options.quiet;
     if (!findings.failure[0] && !complete_options(&options, &findings))

@@ -51,7 +51,7 @@ static int check_root(const char *root, struct findings *findings)
     struct stat status;
     if (!root || (stat(root, &status) == 0 && S_ISDIR(status.st_mode)))
         return 0;
-    return failure(findings, "--root %s: not a directory that can be looked into", root);
+    return report_failure(findings, "--root %s: not a directory that can be looked into", root);
 }
 
 int recording_open(struct recording *recording, const char *path,
@@ -73,7 +73,7 @@ int recording_play(struct recording *recording, struct findings *findings)
     const struct jit_processes *processes = &recording->processes;
     recording->timelines = calloc(processes->count + 1, sizeof *recording->timelines);
     if (!recording->timelines)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; !processes->none && i < processes->count; i++)
         if (timeline_play(&recording->timelines[i], &processes->items[i],
                           recording->profile.sample_times_ns, recording->profile.sample_count,

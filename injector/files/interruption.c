@@ -51,11 +51,12 @@ void interruption_hold_signals(void)
 int interruption_check(struct findings *findings)
 {
     if (signal_that_came)
-        return failure(findings, "interrupted (%s); nothing was written",
-                       strsignal(signal_that_came));
+        return report_failure(findings, "interrupted (%s); nothing was written",
+                              strsignal(signal_that_came));
     if (file_shrank)
-        return failure(findings, "a file became shorter while it was read; does its process still "
-                                 "run?  Try again when it has ended");
+        return report_failure(findings,
+                              "a file became shorter while it was read; does its process still "
+                              "run?  Try again when it has ended");
     return 0;
 }
 

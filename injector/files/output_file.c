@@ -19,7 +19,7 @@ static int cannot_write(const struct output_file *file, struct findings *finding
     int error = errno;
     if (interruption_check(findings))
         return -1;
-    return failure(findings, "%s: can't write it: %s", file->path, strerror(error));
+    return report_failure(findings, "%s: can't write it: %s", file->path, strerror(error));
 }
 
 /* The output replaces what is there, which must be a file: root would replace /dev/null as well.  A
@@ -47,11 +47,11 @@ int output_file_open(struct output_file *file, const char *path, struct findings
     }
     const char *wrong = what_is_in_the_way(path);
     if (wrong)
-        return failure(findings, "%s: is %s; name a file with -o FILE, or - for standard output",
-                       path, wrong);
+        return report_failure(
+            findings, "%s: is %s; name a file with -o FILE, or - for standard output", path, wrong);
     if (!file->buffer || asprintf(&file->temporary, "%s.XXXXXX", path) < 0) {
         file->temporary = NULL;
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     }
     file->fd = mkostemp(file->temporary, O_CLOEXEC);
     if (file->fd >= 0)

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
+void report_finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
 {
     if (findings->count[kind]++ && !findings->verbose)
         return;
@@ -28,7 +28,7 @@ void finding(struct findings *findings, enum finding_kind kind, const char *form
         findings->first[kind] = text;
 }
 
-void repaired(struct findings *findings, enum quirk quirk, const char *format, ...)
+void report_quirk(struct findings *findings, enum quirk quirk, const char *format, ...)
 {
     if (findings->repaired[quirk]++)
         return;
@@ -39,7 +39,7 @@ void repaired(struct findings *findings, enum quirk quirk, const char *format, .
     va_end(arguments);
 }
 
-void noted(struct findings *findings, const char *format, ...)
+void report_note(struct findings *findings, const char *format, ...)
 {
     char *text = NULL;
     va_list arguments;
@@ -55,7 +55,7 @@ void noted(struct findings *findings, const char *format, ...)
     free(text);
 }
 
-int failure(struct findings *findings, const char *format, ...)
+int report_failure(struct findings *findings, const char *format, ...)
 {
     if (findings->failure[0])
         return -1;

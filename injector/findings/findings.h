@@ -30,19 +30,19 @@ struct findings {
 };
 
 /* Count one case of KIND; the text says where and what. */
-void finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
+void report_finding(struct findings *findings, enum finding_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Count one case of QUIRK, which has been repaired; the text says where. */
-void repaired(struct findings *findings, enum quirk quirk, const char *format, ...)
+void report_quirk(struct findings *findings, enum quirk quirk, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Say what cost nothing, and is of use to who looks into a run: with -v only. */
-void noted(struct findings *findings, const char *format, ...)
+void report_note(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Set the failure text, if none is set yet, and return -1. */
-int failure(struct findings *findings, const char *format, ...)
+int report_failure(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The cases of the kinds that lose something, together: exit status 3 if not 0. */

@@ -41,21 +41,23 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
     *dir = (struct dso_dir){.fd = -1, .place_fd = -1, .own = own};
     dir->path = absolute(path);
     if (!dir->path)
-        return failure(findings, "%s: can't use it for the ELF files: %s", path, strerror(errno));
+        return report_failure(findings, "%s: can't use it for the ELF files: %s", path,
+                              strerror(errno));
     struct stat status;
     if (lstat(dir->path, &status) == 0 && !S_ISDIR(status.st_mode))
-        return failure(findings, "%s: is in the way of the directory for the ELF files", path);
+        return report_failure(findings, "%s: is in the way of the directory for the ELF files",
+                              path);
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", dir->path) < 0)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     if (!mkdtemp(temporary)) {
-        failure(findings, "%s: can't make it: %s", path, strerror(errno));
+        report_failure(findings, "%s: can't make it: %s", path, strerror(errno));
         free(temporary);
         return -1;
     }
     dir->temporary = temporary;
     dir->fd = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir->fd < 0 ? failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
+    return dir->fd < 0 ? report_failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
 }
 
 int dso_dir_create(int dir_fd, const char *name)
@@ -160,7 +162,8 @@ static int put_in_place(struct dso_dir *dir)
 int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
 {
     if (put_in_place(dir)) {
-        failure(findings, "%s: can't put the ELF files there: %s", dir->path, strerror(errno));
+        report_failure(findings, "%s: can't put the ELF files there: %s", dir->path,
+                       strerror(errno));
         dso_dir_undo(dir);
         return -1;
     }

@@ -444,7 +444,7 @@ void image_file_name(const struct jit_image *image, const struct jit_process *pr
 static int fill(struct elf_writer *writer, struct findings *findings)
 {
     if (fill_build_id(writer))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     fill_note(writer);
     return 0;
 }
@@ -454,8 +454,8 @@ static int cannot_write(const char *name, struct findings *findings)
     int error = errno;
     if (interruption_check(findings))
         return -1;
-    return failure(findings, "%s: can't write it: %s", name,
-                   error ? strerror(error) : elf_errmsg(-1));
+    return report_failure(findings, "%s: can't write it: %s", name,
+                          error ? strerror(error) : elf_errmsg(-1));
 }
 
 static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
@@ -465,13 +465,13 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
     char name[IMAGE_FILE_NAME_BYTES];
     symbol_table_fill(&writer->symbols, writer->image, writer->process, SECTION_TEXT);
     if (image_text_write(writer->image, writer->process, -1, &silent, &writer->code))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     if (fill(writer, findings))
         return -1;
     image_file_name(writer->image, writer->process, index, name);
     int fd = dso_dir_create(dir_fd, name);
     if (fd < 0)
-        return failure(findings, "%s: can't make it: %s", name, strerror(errno));
+        return report_failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
     int result =
         write_elf(writer, fd) ||
@@ -524,7 +524,7 @@ int elf_image_write(struct jit_image *image, const struct jit_process *process, 
     if (symbol_table_make(&writer.symbols, image, writer.class) || make_unwind_tables(&writer) ||
         debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
                          writer.dump->big_endian))
-        result = failure(findings, "out of memory");
+        result = report_failure(findings, "out of memory");
     else
         result = image_text_is_large(image) ? write_large(&writer, index, dir_fd, draft, findings)
                                             : write_small(&writer, index, dir_fd, findings);

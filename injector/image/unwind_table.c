@@ -89,9 +89,9 @@ static void place(struct jit_image *image, const struct jit_process *process,
     if (nowhere.size < TABLE_REACH_BYTES / 2)
         addr = table_space_take(space, from, from + TABLE_REACH_BYTES, hdr_bytes + nowhere.size);
     if (!addr) {
-        finding(findings, FINDING_UNWIND_NO_ROOM,
-                "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
-                image->function_count, image->base + image->text_start);
+        report_finding(findings, FINDING_UNWIND_NO_ROOM,
+                       "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
+                       image->function_count, image->base + image->text_start);
         return;
     }
     image->tables_start = addr - image->base;
@@ -111,7 +111,7 @@ int unwind_tables_place(struct image_plan *plan, const struct jit_process *proce
     for (size_t i = planned->first_image; !result && i < planned->end_image; i++)
         place(&plan->images[i], process, &space, findings);
     table_space_free(&space);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 int unwind_table_fill(const struct jit_image *image, const struct jit_process *process,

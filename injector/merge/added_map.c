@@ -215,7 +215,7 @@ int added_maps_add(struct added_records *added, struct timeline *timeline,
     int result = add_all(&maker, threads, timeline);
     thread_sweep_end(&maker.threads);
     free(maker.has_tables);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 /* ---- From a map to its record ---- */

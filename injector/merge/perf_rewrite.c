@@ -34,9 +34,9 @@ static int write_added(struct rewriter *rewriter)
 {
     struct byte_sink sink = byte_sink_over(rewriter->record, sizeof rewriter->record);
     if (rewriter->added->put(rewriter->added->context, rewriter->next_added++, &sink))
-        return failure(rewriter->findings,
-                       "%s: the path of the directory for the ELF files is too long",
-                       rewriter->output->path);
+        return report_failure(rewriter->findings,
+                              "%s: the path of the directory for the ELF files is too long",
+                              rewriter->output->path);
     return output_file_write(rewriter->output, sink.data, sink.size, rewriter->findings);
 }
 
@@ -60,7 +60,7 @@ static uint64_t shift(const struct rewriter *rewriter)
 static int note_trace(struct rewriter *rewriter, const struct perf_record *record)
 {
     return perf_trace_index_add(&rewriter->traces, record->offset + shift(rewriter), record->size)
-               ? failure(rewriter->findings, "out of memory")
+               ? report_failure(rewriter->findings, "out of memory")
                : 0;
 }
 
@@ -112,7 +112,7 @@ static int write_features(struct rewriter *rewriter, const struct perf_features 
     struct memory_file tail = {0};
     int result = 0;
     if (perf_features_add(&tail, features, rewriter->output->size))
-        result = failure(rewriter->findings, "out of memory");
+        result = report_failure(rewriter->findings, "out of memory");
     else if (tail.size)
         result = output_file_write(rewriter->output, tail.data, tail.size, rewriter->findings);
     memory_file_free(&tail);
@@ -146,7 +146,7 @@ int perf_rewrite(struct output_file *output, const struct perf_file *file, const
 {
     struct rewriter *rewriter = calloc(1, sizeof *rewriter);
     if (!rewriter)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     rewriter->output = output;
     rewriter->file = file;
     rewriter->added = added;

@@ -22,7 +22,7 @@ static int collect_dropped(struct profile_merge *merge, const struct jit_process
         count += timelines[i].dropped_count;
     merge->dropped = malloc((count + 1) * sizeof *merge->dropped);
     if (!merge->dropped)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; i < processes->marker_count; i++)
         merge->dropped[merge->dropped_count++] = processes->marker_offsets[i];
     for (size_t i = 0; i < processes->count; i++)
@@ -41,7 +41,7 @@ int profile_merge_plan(struct profile_merge *merge, const struct profile *profil
     merge->source =
         (struct added_record_source){profile, processes->items, plan, dso_dir, &merge->threads};
     if (thread_list_read(&merge->threads, profile->file))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
             added_maps_add(&merge->added, &timelines[i], &processes->items[i], (uint32_t)i, plan,

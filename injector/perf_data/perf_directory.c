@@ -41,10 +41,10 @@ static int read_piece(struct memory_file *bytes, const char *path, struct findin
     struct stat status;
     int fd = regular_file_open(path, 0, &status), result = 0;
     if (fd < 0)
-        return failure(findings, "%s: %s%s", path,
-                       errno == ENXIO ? "" : "can't open it: ", regular_file_error(errno));
+        return report_failure(findings, "%s: %s%s", path,
+                              errno == ENXIO ? "" : "can't open it: ", regular_file_error(errno));
     if (memory_file_read(bytes, fd))
-        result = failure(findings, "%s: can't read it: %s", path, strerror(errno));
+        result = report_failure(findings, "%s: can't read it: %s", path, strerror(errno));
     close(fd);
     return result;
 }
@@ -66,7 +66,7 @@ static void tell_kcore(const char *path, struct findings *findings)
 {
     char *kcore = join(path, "kcore_dir");
     if (kcore && perf_directory_is(kcore))
-        finding(findings, FINDING_KCORE_LEFT, "%s", kcore);
+        report_finding(findings, FINDING_KCORE_LEFT, "%s", kcore);
     free(kcore);
 }
 
@@ -75,11 +75,12 @@ int perf_directory_add(struct perf_plain *plain, const char *path, struct findin
     struct dirent **entries;
     int count = scandir(path, &entries, is_piece, versionsort), result = 0;
     if (count < 0)
-        return failure(findings, "%s: can't read it: %s", path, strerror(errno));
+        return report_failure(findings, "%s: can't read it: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
         char *piece = result ? NULL : join(path, entries[i]->d_name);
         if (!result)
-            result = piece ? add_piece(plain, piece, findings) : failure(findings, "out of memory");
+            result = piece ? add_piece(plain, piece, findings)
+                           : report_failure(findings, "out of memory");
         free(piece);
         free(entries[i]);
     }

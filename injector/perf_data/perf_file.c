@@ -31,19 +31,20 @@ static int map_file(struct perf_file *file, int fd, struct findings *findings)
 {
     struct stat status;
     if (fstat(fd, &status))
-        return failure(findings, "%s: %s", file->path, strerror(errno));
+        return report_failure(findings, "%s: %s", file->path, strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return failure(findings, "%s: is a directory", file->path);
+        return report_failure(findings, "%s: is a directory", file->path);
     if (!S_ISREG(status.st_mode))
-        return failure(findings, "%s: not a regular file", file->path);
+        return report_failure(findings, "%s: not a regular file", file->path);
     if (status.st_size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings,
-                       "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
-                       file->path, (long long)status.st_size);
+        return report_failure(
+            findings, "%s: not a perf.data file: only %lld bytes long; was perf record killed?",
+            file->path, (long long)status.st_size);
     file->size = (size_t)status.st_size;
     file->data = file_bytes(fd, &status);
     if (!file->data)
-        return failure(findings, "%s: can't read it: %s", file->path, file_bytes_error(errno));
+        return report_failure(findings, "%s: can't read it: %s", file->path,
+                              file_bytes_error(errno));
     file->mapped = true;
     return 0;
 }
@@ -52,7 +53,7 @@ static int open_and_map(struct perf_file *file, struct findings *findings)
 {
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return failure(
+        return report_failure(
             findings, "%s: can't open it: %s%s", file->path, strerror(errno),
             errno == ENOENT ? "; name another: perfjit inject -i FILE, perfjit check FILE" : "");
     int result = map_file(file, fd, findings);
@@ -105,8 +106,9 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
         event->ids.offset =
             0; /* it is nowhere: another offset could lie behind the end of what is written */
     if (!section_inside(file, &event->ids) || event->ids.size % 8)
-        return failure(findings, "%s: damaged: the event ids at 0x%" PRIx64 " lie outside the file",
-                       file->path, event->ids.offset);
+        return report_failure(findings,
+                              "%s: damaged: the event ids at 0x%" PRIx64 " lie outside the file",
+                              file->path, event->ids.offset);
     return 0;
 }
 
@@ -115,14 +117,14 @@ static int read_events(struct perf_file *file, const struct perf_section *attrs,
 {
     if (entry_bytes < PERF_ATTR_MIN_BYTES + PERF_SECTION_BYTES || !section_inside(file, attrs) ||
         attrs->size < entry_bytes || attrs->size % entry_bytes)
-        return failure(findings,
-                       "%s: damaged: %" PRIu64 " bytes of event attributes at 0x%" PRIx64
-                       ", %" PRIu64 " each",
-                       file->path, attrs->size, attrs->offset, entry_bytes);
+        return report_failure(findings,
+                              "%s: damaged: %" PRIu64 " bytes of event attributes at 0x%" PRIx64
+                              ", %" PRIu64 " each",
+                              file->path, attrs->size, attrs->offset, entry_bytes);
     file->event_count = (size_t)(attrs->size / entry_bytes);
     file->events = calloc(file->event_count, sizeof *file->events);
     if (!file->events)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; i < file->event_count; i++)
         if (read_event(file, &file->events[i], attrs->offset + i * entry_bytes,
                        (size_t)entry_bytes - PERF_SECTION_BYTES, findings))
@@ -149,7 +151,7 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
         count += (size_t)(file->events[i].ids.size / 8);
     file->ids = calloc(count ? count : 1, sizeof *file->ids);
     if (!file->ids)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     for (size_t i = 0; i < file->event_count; i++) {
         const struct perf_section *ids = &file->events[i].ids;
         struct byte_cursor cursor =
@@ -174,18 +176,20 @@ static int choose_layout(struct perf_file *file, struct findings *findings)
         if (!same_layout(layout, &file->events[0].layout))
             file->one_layout = false;
         if (!layout->sample_time_off || !layout->sample_id_all)
-            return failure(findings,
-                           "%s: its records have no timestamps; record with perf record -k mono -T "
-                           "(-T is needed with --per-thread)",
-                           file->path);
+            return report_failure(
+                findings,
+                "%s: its records have no timestamps; record with perf record -k mono -T "
+                "(-T is needed with --per-thread)",
+                file->path);
     }
     if (file->one_layout)
         return 0;
     if (!all_identify)
-        return failure(findings,
-                       "%s: its events lay out their records differently and do not say which is "
-                       "whose (sample_type lacks IDENTIFIER)",
-                       file->path);
+        return report_failure(
+            findings,
+            "%s: its events lay out their records differently and do not say which is "
+            "whose (sample_type lacks IDENTIFIER)",
+            file->path);
     return collect_ids(file, findings);
 }
 
@@ -195,17 +199,19 @@ static int check_header(struct perf_file *file, struct findings *findings)
     uint64_t magic = cursor_u64(&cursor);
     uint64_t header_bytes = cursor_u64(&cursor);
     if (magic == __builtin_bswap64(PERF_MAGIC))
-        return failure(findings, "%s: recorded on a machine of the other byte order", file->path);
+        return report_failure(findings, "%s: recorded on a machine of the other byte order",
+                              file->path);
     if (magic != PERF_MAGIC)
-        return failure(findings, "%s: not a perf.data file: it does not begin with PERFILE2",
-                       file->path);
+        return report_failure(findings, "%s: not a perf.data file: it does not begin with PERFILE2",
+                              file->path);
     if (header_bytes == PERF_PIPE_HEADER_BYTES)
-        return failure(findings,
-                       "%s: was recorded into a pipe; record into a file with perf record -o FILE",
-                       file->path);
+        return report_failure(
+            findings, "%s: was recorded into a pipe; record into a file with perf record -o FILE",
+            file->path);
     if (header_bytes != PERF_FILE_HEADER_BYTES || file->size < PERF_FILE_HEADER_BYTES)
-        return failure(findings, "%s: damaged: a header of %" PRIu64 " bytes in a file of %zu",
-                       file->path, header_bytes, file->size);
+        return report_failure(findings,
+                              "%s: damaged: a header of %" PRIu64 " bytes in a file of %zu",
+                              file->path, header_bytes, file->size);
     return 0;
 }
 
@@ -214,16 +220,17 @@ static int check_header(struct perf_file *file, struct findings *findings)
 static int check_records(struct perf_file *file, struct findings *findings)
 {
     if (file->records.size == 0)
-        return failure(findings, "%s: has no records: perf record was killed, or is still running",
-                       file->path);
+        return report_failure(findings,
+                              "%s: has no records: perf record was killed, or is still running",
+                              file->path);
     if (file->records.offset > file->size)
-        return failure(findings, "%s: damaged: its data lie at 0x%" PRIx64 ", past its end",
-                       file->path, file->records.offset);
+        return report_failure(findings, "%s: damaged: its data lie at 0x%" PRIx64 ", past its end",
+                              file->path, file->records.offset);
     if (section_inside(file, &file->records))
         return 0;
-    finding(findings, FINDING_PROFILE_TRUNCATED,
-            "%s: data section of %" PRIu64 " bytes at 0x%" PRIx64 " in a file of %zu bytes",
-            file->path, file->records.size, file->records.offset, file->size);
+    report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                   "%s: data section of %" PRIu64 " bytes at 0x%" PRIx64 " in a file of %zu bytes",
+                   file->path, file->records.size, file->records.offset, file->size);
     file->records.size = file->size - file->records.offset;
     file->cut = true;
     return 0;
@@ -296,15 +303,15 @@ static void read_features(struct perf_file *file, const uint64_t *bits, struct f
     size_t count;
     if (!section_inside(file, &table)) {
         if (!file->cut)
-            finding(findings, FINDING_FEATURE_BROKEN,
-                    "%s: the table of %" PRIu64 " feature sections at 0x%" PRIx64
-                    " reaches past the end",
-                    file->path, table.size / PERF_SECTION_BYTES, table.offset);
+            report_finding(findings, FINDING_FEATURE_BROKEN,
+                           "%s: the table of %" PRIu64 " feature sections at 0x%" PRIx64
+                           " reaches past the end",
+                           file->path, table.size / PERF_SECTION_BYTES, table.offset);
     } else if ((count = take_features(file, bits, &table, &bit, &broken)) != 0) {
-        finding(findings, FINDING_FEATURE_BROKEN,
-                "%s: %zu feature sections, the first of them feature %u: %" PRIu64
-                " bytes at 0x%" PRIx64 " lie past the end, or over other parts of the file",
-                file->path, count, bit, broken.size, broken.offset);
+        report_finding(findings, FINDING_FEATURE_BROKEN,
+                       "%s: %zu feature sections, the first of them feature %u: %" PRIu64
+                       " bytes at 0x%" PRIx64 " lie past the end, or over other parts of the file",
+                       file->path, count, bit, broken.size, broken.offset);
     }
 }
 
@@ -358,9 +365,9 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 {
     *file = (struct perf_file){.path = path, .data = data, .size = size};
     if (size < PERF_PIPE_HEADER_BYTES)
-        return failure(findings,
-                       "%s: not a perf.data file: only %zu bytes long; was perf record killed?",
-                       path, size);
+        return report_failure(
+            findings, "%s: not a perf.data file: only %zu bytes long; was perf record killed?",
+            path, size);
     return read_header(file, findings);
 }
 

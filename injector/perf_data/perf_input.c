@@ -53,7 +53,7 @@ static int read_stream(struct perf_input *input, const char *path, int fd,
     if (read_start(&stream, fd) ||
         (may_be_recording(stream.data, stream.size) && memory_file_read(&stream, fd))) {
         memory_file_free(&stream);
-        return failure(findings, "%s: can't read it: %s", path, strerror(errno));
+        return report_failure(findings, "%s: can't read it: %s", path, strerror(errno));
     }
     if (!perf_pipe_is(stream.data, stream.size)) /* a file, through a pipe */
         return replace(input, &stream, path, findings);
@@ -70,9 +70,9 @@ static int open_directory(struct perf_input *input, const char *path, struct fin
 {
     input->directory_data = perf_directory_data(path);
     if (!input->directory_data)
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     if (access(input->directory_data, F_OK))
-        return failure(
+        return report_failure(
             findings,
             "%s: is a directory, but not a recording of perf record --threads or --kcore: "
             "there is no file 'data' in it; name the recording with -i FILE",
@@ -131,11 +131,11 @@ static int make_plain(struct perf_input *input, struct perf_plain *plain, const 
     perf_features_remove(&features, PERF_FEATURE_DIR_FORMAT);
     plain->without_rounds = input->directory_data != NULL;
     if (perf_plain_begin_like(plain, &input->file))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     if (perf_unzip(plain, &input->file, findings) ||
         (input->directory_data && perf_directory_add(plain, path, findings)))
         return -1;
-    return perf_plain_end(plain, &features) ? failure(findings, "out of memory") : 0;
+    return perf_plain_end(plain, &features) ? report_failure(findings, "out of memory") : 0;
 }
 
 /* Put a plain file in the place of what has been opened, if it is none. */

@@ -78,12 +78,13 @@ static int take_attr(struct piped *piped, const struct piped_record *record)
     cursor_skip(&cursor, ATTR_SIZE_AT);
     uint32_t attr_size = cursor_u32(&cursor);
     if (attr_size < PERF_ATTR_MIN_BYTES || attr_size > record->size - PERF_RECORD_HEADER_BYTES)
-        return failure(piped->findings, "%s: damaged: an event attribute of %" PRIu32 " bytes",
-                       piped->name, attr_size);
+        return report_failure(piped->findings,
+                              "%s: damaged: an event attribute of %" PRIu32 " bytes", piped->name,
+                              attr_size);
     struct perf_attr *attrs =
         array_room(piped->attrs, piped->attr_count, &piped->attr_capacity, sizeof *attrs);
     if (!attrs)
-        return failure(piped->findings, "out of memory");
+        return report_failure(piped->findings, "out of memory");
     piped->attrs = attrs;
     const uint8_t *attr = record->bytes + PERF_RECORD_HEADER_BYTES;
     size_t ids_bytes = (record->size - PERF_RECORD_HEADER_BYTES - attr_size) / 8 * 8;
@@ -117,12 +118,12 @@ static int take_sections(struct piped *piped)
                               record.bytes + record.size, record.payload);
     }
     if (piped->attr_count == 0)
-        return failure(piped->findings,
-                       "%s: the stream has no event attributes: perf record wrote nothing",
-                       piped->name);
+        return report_failure(piped->findings,
+                              "%s: the stream has no event attributes: perf record wrote nothing",
+                              piped->name);
     if (at < stream->size)
-        finding(piped->findings, FINDING_PROFILE_TRUNCATED,
-                "%s: the stream ends inside the record at 0x%zx", piped->name, at);
+        report_finding(piped->findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: the stream ends inside the record at 0x%zx", piped->name, at);
     return 0;
 }
 
@@ -145,7 +146,7 @@ int perf_pipe_to_file(struct memory_file *file, const struct memory_file *stream
     int result = take_sections(&piped);
     if (!result && (perf_plain_begin(&plain, piped.attrs, piped.attr_count) ||
                     add_records(&plain, stream) || perf_plain_end(&plain, &piped.features)))
-        result = failure(findings, "out of memory");
+        result = report_failure(findings, "out of memory");
     *file = plain.file;
     plain.file = (struct memory_file){0};
     perf_plain_free(&plain);
@@ -168,7 +169,8 @@ static int write_bytes(const struct pipe_writer *writer, const uint8_t *bytes, s
     int error = errno;
     if (interruption_check(writer->findings))
         return -1;
-    return failure(writer->findings, "%s: can't write it: %s", writer->name, strerror(error));
+    return report_failure(writer->findings, "%s: can't write it: %s", writer->name,
+                          strerror(error));
 }
 
 /* A record of TYPE whose fields are the two given pieces. */
@@ -179,7 +181,7 @@ static int write_record(const struct pipe_writer *writer, uint32_t type, const u
     struct byte_sink sink = byte_sink_over(header, sizeof header);
     size_t size = sizeof header + first_bytes + second_bytes;
     if (size > UINT16_MAX)
-        return failure(
+        return report_failure(
             writer->findings,
             "%s: %zu bytes about an event do not fit into a stream; write a file with -o "
             "FILE",
@@ -262,9 +264,10 @@ static int write_feature(const struct pipe_writer *writer, const struct perf_fea
     if (feature->bit == PERF_FEATURE_AUXTRACE || feature->size == 0)
         return 0; /* an index of file offsets */
     if (feature->size > UINT16_MAX - PERF_RECORD_HEADER_BYTES - sizeof number) {
-        finding(writer->findings, FINDING_FEATURE_BROKEN,
-                "%s: feature %u: its %zu bytes do not fit into a stream; a file (-o FILE) has it",
-                writer->name, feature->bit, feature->size);
+        report_finding(
+            writer->findings, FINDING_FEATURE_BROKEN,
+            "%s: feature %u: its %zu bytes do not fit into a stream; a file (-o FILE) has it",
+            writer->name, feature->bit, feature->size);
         return 0;
     }
     return write_record(writer, PERF_RECORD_HEADER_FEATURE, number, sizeof number, feature->bytes,

@@ -18,9 +18,10 @@ static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findin
 {
     if (walk->file->cut)
         return false;
-    finding(findings, FINDING_PROFILE_TRUNCATED,
-            "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " bytes are left, too few for it",
-            walk->file->path, walk->number, walk->offset, left);
+    report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
+                   " bytes are left, too few for it",
+                   walk->file->path, walk->number, walk->offset, left);
     return false;
 }
 

@@ -25,14 +25,14 @@ struct unzipper {
 
 static int out_of_memory(struct findings *findings)
 {
-    return failure(findings, "out of memory");
+    return report_failure(findings, "out of memory");
 }
 
 static int damaged(struct unzipper *unzipper, const struct perf_record *record, const char *how)
 {
-    finding(unzipper->findings, FINDING_PROFILE_TRUNCATED,
-            "%s: record %" PRIu64 " at 0x%" PRIx64 ": can't be unpacked: %s", unzipper->file->path,
-            record->number, record->offset, how);
+    report_finding(unzipper->findings, FINDING_PROFILE_TRUNCATED,
+                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": can't be unpacked: %s",
+                   unzipper->file->path, record->number, record->offset, how);
     return 1;
 }
 
@@ -61,12 +61,13 @@ static int move_whole_records(struct unzipper *unzipper)
 /* More than any recording unpacks to. */
 static int refuse_bomb(struct unzipper *unzipper, const struct perf_record *record)
 {
-    return failure(unzipper->findings,
-                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
-                   " MiB, over %d times what it is packed in, which no recording does: it is "
-                   "damaged, or was made to fill the memory; record without -z",
-                   unzipper->file->path, record->number, record->offset,
-                   unzipper->plain->unpacked_bytes / MIB, MAX_RATIO);
+    return report_failure(
+        unzipper->findings,
+        "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
+        " MiB, over %d times what it is packed in, which no recording does: it is "
+        "damaged, or was made to fill the memory; record without -z",
+        unzipper->file->path, record->number, record->offset, unzipper->plain->unpacked_bytes / MIB,
+        MAX_RATIO);
 }
 
 /* Note that IN bytes more came to OUT bytes.  Returns false if that is too much. */
@@ -133,8 +134,8 @@ static int unzip_records(struct unzipper *unzipper)
     if (result < 0)
         return -1;
     if (result == 0 && unzipper->pending.size)
-        finding(unzipper->findings, FINDING_PROFILE_TRUNCATED,
-                "%s: the compressed records end inside a record", unzipper->file->path);
+        report_finding(unzipper->findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: the compressed records end inside a record", unzipper->file->path);
     return 0;
 }
 

@@ -121,8 +121,9 @@ static void report_lines(const struct perfmap_table *table, const char *path,
     size_t good;
     perfmap_entries(table, &good);
     if (perfmap_bad_lines(table))
-        finding(findings, FINDING_MAP_LINES, "%s: %zu lines can't be read; %zu functions are left",
-                path, perfmap_bad_lines(table), good);
+        report_finding(findings, FINDING_MAP_LINES,
+                       "%s: %zu lines can't be read; %zu functions are left", path,
+                       perfmap_bad_lines(table), good);
 }
 
 int perf_map_file_read(struct perfmap_table **table, const char *path, struct findings *findings)
@@ -135,7 +136,7 @@ int perf_map_file_read(struct perfmap_table **table, const char *path, struct fi
     if (fd >= 0)
         close(fd);
     if (result)
-        return failure(findings, "%s: %s", path, cause);
+        return report_failure(findings, "%s: %s", path, cause);
     report_lines(*table, path, findings);
     return 0;
 }
@@ -194,15 +195,15 @@ static int take(struct perfmap_table **table, const char *path,
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (fd < 0) {
-        finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
+        report_finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
         return 1;
     }
     if (is_stale(search, &status, live, began_ns, cause))
-        finding(findings, FINDING_MAP_STALE, "%s: %s", path, cause);
+        report_finding(findings, FINDING_MAP_STALE, "%s: %s", path, cause);
     else if (is_foreign(search, &status, live, cause))
-        finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
+        report_finding(findings, FINDING_MAP_NOT_OURS, "%s: %s", path, cause);
     else if (parse(table, fd, &status, cause))
-        finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
+        report_finding(findings, FINDING_MAP_UNUSABLE, "%s: %s", path, cause);
     else
         report_lines(*table, path, findings);
     close(fd);
@@ -248,7 +249,7 @@ int perf_map_file_find(struct perfmap_table **table, char **path,
         if (!applies)
             continue;
         if (!candidate)
-            return failure(findings, "out of memory");
+            return report_failure(findings, "out of memory");
         bool there = take(table, candidate, search, live, began_ns, findings);
         if (*table)
             *path = candidate;

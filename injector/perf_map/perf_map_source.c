@@ -340,15 +340,16 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
     struct jit_dump dump = stand_in(process, &search->host, path);
     int result = add_functions(process, around, table);
     if (!result && counts->entries && counts->outside == counts->entries)
-        finding(findings, FINDING_MAP_ELSEWHERE,
-                "%s: none of its %zu functions lies in executable memory of process %" PRIu32, path,
-                counts->entries, process->pid);
+        report_finding(
+            findings, FINDING_MAP_ELSEWHERE,
+            "%s: none of its %zu functions lies in executable memory of process %" PRIu32, path,
+            counts->entries, process->pid);
     if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
         process->perf_map = table;
         allow_frame_pointers(process, search->profile->file);
         return 0;
     }
-    result = result || counts->functions ? failure(findings, "out of memory") : 0;
+    result = result || counts->functions ? report_failure(findings, "out of memory") : 0;
     perfmap_free(table);
     free(path);
     return result;
@@ -383,7 +384,7 @@ static int take(struct jit_processes *processes, const struct perf_map_search *s
     } else {
         perfmap_free(table);
         free(path);
-        failure(findings, "out of memory");
+        report_failure(findings, "out of memory");
     }
     free_surroundings(around);
     return result;
@@ -410,11 +411,12 @@ static int parse_given(const char *text, uint32_t *pid, const char **path,
         *pid = (uint32_t)number;
         *path = end + 1;
         if (!**path)
-            return failure(findings, "--perf-map %s names no file: --perf-map PID:FILE", text);
+            return report_failure(findings, "--perf-map %s names no file: --perf-map PID:FILE",
+                                  text);
     } else if (!perf_map_name_pid(text, pid)) {
-        return failure(findings,
-                       "%s: not named perf-<pid>.map; say whose it is with --perf-map PID:FILE",
-                       text);
+        return report_failure(
+            findings, "%s: not named perf-<pid>.map; say whose it is with --perf-map PID:FILE",
+            text);
     }
     return 0;
 }
@@ -429,14 +431,14 @@ static int take_given(struct jit_processes *processes, const struct perf_map_sea
     struct surroundings around =
         surroundings_of(&processes->lives, search->profile, pid, life, &since_ns);
     if (around.map_count == 0)
-        return failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
-                       search->profile->file->path, pid, path);
+        return report_failure(findings, "%s: process %" PRIu32 " of %s is not in this recording",
+                              search->profile->file->path, pid, path);
     if (perf_map_file_read(&table, path, findings))
         return -1;
     char *copy = strdup(path);
     if (!copy) {
         perfmap_free(table);
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     }
     return take(processes, search, life, &around, table, copy, findings);
 }
@@ -451,8 +453,8 @@ static int take_all_given(struct jit_processes *processes, const struct perf_map
         if (parse_given(options->given[i], &pids[i], &path, findings))
             return -1;
         if (was_given(pids, i, pids[i]))
-            return failure(findings, "%s: process %" PRIu32 " has another map given", path,
-                           pids[i]);
+            return report_failure(findings, "%s: process %" PRIu32 " has another map given", path,
+                                  pids[i]);
         if (take_given(processes, search, pids[i], path, findings))
             return -1;
     }
@@ -495,7 +497,7 @@ int perf_maps_read(struct jit_processes *processes, const struct profile *profil
 {
     struct perf_map_search search;
     uint32_t *given = calloc(options->given_count + 1, sizeof *given);
-    int result = given ? 0 : failure(findings, "out of memory");
+    int result = given ? 0 : report_failure(findings, "out of memory");
     struct mapped_files mapped_files = {.root = options->root};
     perf_map_search_begin(&search, profile, options->root);
     search.mapped_files = &mapped_files;

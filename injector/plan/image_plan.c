@@ -310,7 +310,7 @@ int image_plan_add(struct image_plan *plan, const struct jit_process *process,
         planned->end_image = plan->image_count;
     }
     free(placed);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 void image_plan_free(struct image_plan *plan)

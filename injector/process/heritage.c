@@ -414,7 +414,7 @@ int heritage_find(struct jit_processes *processes, const struct profile *profile
     if (!result)
         result = find(&tree);
     close_tree(&tree);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 /* ---- What each child needs to know ---- */
@@ -496,7 +496,7 @@ int heritage_limit(struct jit_processes *processes, struct findings *findings)
             continue;
         if (want_own(process, limit) ||
             (process->parent->parent && want(process->parent, &process->heritage, limit)))
-            return failure(findings, "out of memory");
+            return report_failure(findings, "out of memory");
     }
     return 0;
 }

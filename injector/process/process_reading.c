@@ -38,7 +38,7 @@ static int take_dump(struct jit_processes *processes, uint32_t life, struct dump
         (!is_read && code_log_read(&process->log, dump, (uint32_t)process->dump_count, clock,
                                    !processes->no_lines, findings)) ||
         jit_process_add_dump(process, dump, *path))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     dump->data = NULL;
     *path = NULL;
     return 0;
@@ -80,7 +80,7 @@ static int take_markers(struct jit_processes *processes, const struct dump_claim
         uint64_t *offsets = array_room(processes->marker_offsets, processes->marker_count,
                                        &processes->marker_capacity, sizeof *offsets);
         if (!offsets)
-            return failure(findings, "out of memory");
+            return report_failure(findings, "out of memory");
         processes->marker_offsets = offsets;
         offsets[processes->marker_count++] = marker->offset;
     }
@@ -98,7 +98,7 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
         struct refused_dump *refused = array_room(processes->refused, processes->refused_count,
                                                   &processes->refused_capacity, sizeof *refused);
         if (!refused)
-            return failure(findings, "out of memory");
+            return report_failure(findings, "out of memory");
         processes->refused = refused;
         refused[processes->refused_count++] = (struct refused_dump){claim->life, claim->refusal};
     }
@@ -152,21 +152,23 @@ static int no_dump(const struct profile *profile, struct findings *findings)
     for (size_t i = 0; i < FINDING_ALONE_KINDS; i++) {
         const struct finding_alone *alone = &finding_alone[i];
         if (findings->count[alone->kind])
-            return failure(findings, "%s%s", findings->first[alone->kind], alone->remedy);
+            return report_failure(findings, "%s%s", findings->first[alone->kind], alone->remedy);
     }
     const char *image = injected_image(profile);
     if (image)
-        return failure(findings,
-                       "%s: has been injected already: it names %s; give perfjit the recording as "
-                       "perf record wrote it",
-                       profile->file->path, image);
-    return failure(findings,
-                   "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
-                   "none that has executable memory left a perf map that names code there "
-                   "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
-                   "--perf-prof, ...)?  If it opened the dump before this recording began (perf "
-                   "record -p, --switch-output), name the dump with --jitdump FILE",
-                   profile->file->path);
+        return report_failure(
+            findings,
+            "%s: has been injected already: it names %s; give perfjit the recording as "
+            "perf record wrote it",
+            profile->file->path, image);
+    return report_failure(
+        findings,
+        "%s: no jitdump found: no process in it mapped one (jit-<pid>.dump), and "
+        "none that has executable memory left a perf map that names code there "
+        "(/tmp/perf-<pid>.map); was the runtime told to write one (PERFJIT=dump, node "
+        "--perf-prof, ...)?  If it opened the dump before this recording began (perf "
+        "record -p, --switch-output), name the dump with --jitdump FILE",
+        profile->file->path);
 }
 
 static int read_dumps(struct jit_processes *processes, const struct profile *profile,

@@ -185,13 +185,13 @@ int process_lives_read(struct process_lives *lives, const struct profile *profil
     if (!result)
         find_parents(lives, &signs);
     free(signs.items);
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 int process_lives_add(struct process_lives *lives, uint32_t pid, struct findings *findings)
 {
     if (add_life(lives, pid, (struct life_moment){0, 0}))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     size_t at = lives->count - 1;
     struct process_life added = lives->items[at];
     for (; at > 0 && lives->items[at - 1].pid > pid; at--)

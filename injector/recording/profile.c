@@ -310,12 +310,12 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
     struct perf_record record;
     while (perf_walk_next(&walk, &record, findings)) {
         if (read_record(profile, &record))
-            return failure(findings, "out of memory");
+            return report_failure(findings, "out of memory");
     }
     if (order_tasks(profile))
-        return failure(findings, "out of memory");
+        return report_failure(findings, "out of memory");
     order_maps(profile);
-    return sort_times(profile) ? failure(findings, "out of memory") : 0;
+    return sort_times(profile) ? report_failure(findings, "out of memory") : 0;
 }
 
 uint64_t profile_last_sample_ns(const struct profile *profile)

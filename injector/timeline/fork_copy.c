@@ -123,10 +123,11 @@ int player_hand_over(struct player *player, struct jit_process *heir)
             return -1;
     forget_copies(&over);
     if (over.left_out)
-        finding(player->findings, FINDING_HERITAGE_LEFT,
-                "process %" PRIu32 ": %zu functions that it was forked with, and that it has at "
-                "addresses which it touches",
-                heir->pid, over.left_out);
+        report_finding(player->findings, FINDING_HERITAGE_LEFT,
+                       "process %" PRIu32
+                       ": %zu functions that it was forked with, and that it has at "
+                       "addresses which it touches",
+                       heir->pid, over.left_out);
     return 0;
 }
 

@@ -219,9 +219,10 @@ static int move(struct player *player, const struct code_move *code_move)
     struct jit_function *function = &functions[code_move->function];
     uint32_t owner = owner_at(player, code_move->old_addr);
     if (!owns_index(player, owner, function->dump, function->code_index)) {
-        finding(player->findings, FINDING_CODE_LOST,
-                "%s: move of code_index %" PRIu64 " from 0x%" PRIx64 ", where no such function is",
-                dump_path(player, function->dump), function->code_index, code_move->old_addr);
+        report_finding(
+            player->findings, FINDING_CODE_LOST,
+            "%s: move of code_index %" PRIu64 " from 0x%" PRIx64 ", where no such function is",
+            dump_path(player, function->dump), function->code_index, code_move->old_addr);
         return 0;
     }
     function->name = functions[owner].name;
@@ -257,9 +258,10 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     range = address_map_find(&player->shown, code_unload->addr, &place);
     if (told && owner == NO_FUNCTION && code_unload->size &&
         (!range || range->start > code_unload->addr))
-        finding(player->findings, FINDING_CODE_LOST,
-                "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
-                dump_path(player, code_unload->dump), code_unload->code_index, code_unload->addr);
+        report_finding(
+            player->findings, FINDING_CODE_LOST,
+            "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
+            dump_path(player, code_unload->dump), code_unload->code_index, code_unload->addr);
     return 0;
 }
 
@@ -476,7 +478,7 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
     free_player(&player);
     if (interruption_check(findings))
         return -1;
-    return result ? failure(findings, "out of memory") : 0;
+    return result ? report_failure(findings, "out of memory") : 0;
 }
 
 void timeline_free(struct timeline *timeline)

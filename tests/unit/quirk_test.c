@@ -35,9 +35,9 @@ static void test_repaired_quirks_lose_nothing(void **state)
     char said[4096] = "";
     struct findings findings = {0};
     (void)state;
-    repaired(&findings, QUIRK_HDR_FIRST, "record %d", 7);
-    repaired(&findings, QUIRK_HDR_FIRST, "record %d", 8);
-    repaired(&findings, QUIRK_NAME_EMPTY, "record %d", 9);
+    report_quirk(&findings, QUIRK_HDR_FIRST, "record %d", 7);
+    report_quirk(&findings, QUIRK_HDR_FIRST, "record %d", 8);
+    report_quirk(&findings, QUIRK_NAME_EMPTY, "record %d", 9);
     assert_int_equal(findings_lost(&findings), 0);
     FILE *stream = fmemopen(said, sizeof said, "w");
     findings_print(&findings, stream);
