@@ -32,6 +32,11 @@ pid() {
     awk -v who="$2" '$1 == who { print $2 }' "$1.says"
 }
 
+# dump WHERE WHO
+dump() {
+    echo "$1/jitdump-$(pid "$1" "$2")/jit-$(pid "$1" "$2").dump"
+}
+
 # All of a dump but machine, process, times, and what depends on the order of the threads.
 timeless() {
     perfjit dump --json "$1" | jq -c 'del(.elf_mach, .pid, .tid, .timestamp, .offset, .record, .code_index)' | LC_ALL=C sort
@@ -41,7 +46,7 @@ timeless() {
     tours
     for who in main child grandchild; do
         for where in here there; do
-            timeless "$where/jit-$(pid $where $who).dump" >$where.$who
+            timeless "$(dump $where $who)" >$where.$who
         done
         same there.$who here.$who
     done
@@ -55,7 +60,7 @@ timeless() {
     tours
     local main
     main=$(pid there main)
-    perfjit dump --json "there/jit-$main.dump" >json
+    perfjit dump --json "$(dump there main)" >json
     jq -s -e --argjson pid "$main" '.[0] | .header and .elf_mach == 183 and .pid == $pid and .flags == 0' json
     jq -s -e --argjson pid "$main" '[.[] | select(.type == "CODE_LOAD") | .pid] | unique == [$pid]' json
     [ "$(jq -r 'select(.type == "CODE_LOAD") | select(.name | startswith("thread")) | .tid' json | sort -u | wc -l)" -eq 4 ]
@@ -65,13 +70,13 @@ timeless() {
 @test "times grow, by the clock and by the CPU's counter" {
     tours tsc
     local dump
-    dump=there/jit-$(pid there main).dump
+    dump=$(dump there main)
     perfjit dump --json "$dump" >json
     jq -s -e '.[0].flags == 1' json
     jq -s -e '[.[] | select(.record != null).timestamp] | .[0] > 0 and . == sort' json
     rm -r here there
     tours
-    perfjit dump --json "there/jit-$(pid there main).dump" | jq -s -e '[.[] | select(.record != null).timestamp] | . == sort'
+    perfjit dump --json "$(dump there main)" | jq -s -e '[.[] | select(.record != null).timestamp] | . == sort'
 }
 
 @test "unwind tables for both machines are the same bytes, made here or there" {
@@ -95,9 +100,9 @@ timeless() {
 
 @test "a JIT that runs its code writes each kind of record" {
     PERFJIT=dump JITDUMPDIR=$PWD aarch64 every_record 0
-    mv jit-*.dump there.dump
+    mv jitdump-*/jit-*.dump there.dump && rm -r jitdump-*
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/producers/every_record" 0
-    mv jit-*.dump here.dump
+    mv jitdump-*/jit-*.dump here.dump && rm -r jitdump-*
     for where in here there; do
         run --separate-stderr perfjit dump --json $where.dump
         exits 0
@@ -110,7 +115,7 @@ timeless() {
 @test "perfjit inject makes an ELF file for aarch64 that readelf and elfutils read without a word" {
     require_perf
     record qemu.data qemu-aarch64 -cpu cortex-a57 "$BUILD/aarch64/aarch64_frames" "$PWD" >says
-    run --separate-stderr perfjit inject -i qemu.data --jitdump jit-*.dump
+    run --separate-stderr perfjit inject -i qemu.data --jitdump jitdump-*/jit-*.dump
     exits 0
     says "108 functions in 1 images" " 0 parts of the input skipped"
     elf=$(ls qemu.jit.data.dso/*.so)

@@ -109,7 +109,7 @@ by_overwriting() {
 
 # At once: of two dumps it may have lost one's name.
 name_dumps() {
-    inject_options=(--jitdump jit-*.dump --jitdump second/jit-*.dump)
+    inject_options=(--jitdump jitdump-*/jit-*.dump --jitdump second/jitdump-*/jit-*.dump)
 }
 
 # perf sleeps, and the kernel throws away what its buffers can't hold.
@@ -163,7 +163,7 @@ by_containers() {
     export lives
     record_with record "$@" -- bash -c \
         'container red life red load 5 run 60 & container blue life blue load 9 run 60 & wait'
-    inject_options=(--jitdump red/mnt/jit-1.dump --jitdump blue/mnt/jit-1.dump)
+    inject_options=(--jitdump red/mnt/jitdump-1/jit-1.dump --jitdump blue/mnt/jitdump-1/jit-1.dump)
 }
 
 # ---- Reading ----

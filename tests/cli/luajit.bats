@@ -32,7 +32,7 @@ setup() {
 }
 
 @test "perfjit.lua: what jit.flush throws away is unloaded" {
-    perfjit dump dumps/jit-*.dump >records
+    perfjit dump dumps/jitdump-*/jit-*.dump >records
     [ "$(grep -c CODE_UNLOAD records)" -gt 0 ]
 }
 

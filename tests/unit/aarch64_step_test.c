@@ -140,7 +140,8 @@ static void test_the_program_ran(void **state)
     require_aarch64();
     find_program(program);
     trace_run(&trace, program);
-    snprintf(dump_name, sizeof dump_name, "jit-%d.dump", (int)trace.stub.pid);
+    snprintf(dump_name, sizeof dump_name, "jitdump-%d/jit-%d.dump", (int)trace.stub.pid,
+             (int)trace.stub.pid);
     assert_int_equal(trace.status, 0);
     assert_true(trace.deepest >= 10);
     has_run = true;
