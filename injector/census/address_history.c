@@ -2,7 +2,7 @@
 #include "injector/census/address_history.h"
 
 #include "injector/arrays/array.h"
-#include "injector/process/heritage.h"
+#include "injector/dump/dump_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +25,6 @@ static int copy_dropped(struct history_part *part)
     return 0;
 }
 
-/* An arena may be a file in /dev/shm, or one that has been deleted. */
-static bool is_named_like_arena(const struct perf_map *map)
-{
-    return strncmp(map->filename, "/dev/shm/", 9) == 0 || strstr(map->filename, " (deleted)");
-}
-
 static int find_code(struct history_part *part)
 {
     const struct code_log *log = &part->process->log;
@@ -47,7 +41,7 @@ int history_part_begin(struct history_part *part)
     if (!part->process)
         return 0;
     for (size_t i = 0; i < part->map_count && !matters; i++)
-        matters = is_named_like_arena(&part->maps[i].map);
+        matters = perf_map_is_shared_memory(&part->maps[i].map);
     return (matters && find_code(part)) || copy_dropped(part) ? -1 : 0;
 }
 
@@ -72,7 +66,7 @@ static bool may_be_arena(const struct history_part *part, const struct perf_map 
 {
     struct address_place place;
     const struct address_range *range = address_map_find(&part->code, map->start, &place);
-    return is_named_like_arena(map) && range && range->start < map->start + map->len;
+    return perf_map_is_shared_memory(map) && range && range->start < map->start + map->len;
 }
 
 /* The first of the addresses that is not below ADDR. */
@@ -124,7 +118,7 @@ static void show(struct address_history *history, uint64_t start, uint64_t end,
 static void show_map(struct address_history *history, const struct history_part *part,
                      const struct profile_map *map)
 {
-    if (is_dropped(part, map) || heritage_is_marker(map))
+    if (is_dropped(part, map) || jit_dump_has_name(map->map.filename))
         return;
     bool memory = perf_map_is_memory(&map->map) || may_be_arena(part, &map->map);
     show(history, map->map.start, map->map.start + map->map.len,

@@ -52,6 +52,12 @@ bool jit_dump_same_name(const char *path, const char *other)
            strncmp(a, b, perf_map_name_length(a)) == 0;
 }
 
+bool jit_dump_has_name(const char *path)
+{
+    uint32_t pid;
+    return jit_dump_name_pid(path, &pid);
+}
+
 static const char folder[] = "stage/";
 
 enum { FOLDER_LENGTH = sizeof folder - 1 };

@@ -206,3 +206,10 @@ bool perf_map_is_memory(const struct perf_map *map)
             return true;
     return map->flags & MAP_HUGETLB;
 }
+
+bool perf_map_is_shared_memory(const struct perf_map *map)
+{
+    static const char shared[] = "/dev/shm/";
+    return strncmp(map->filename, shared, sizeof shared - 1) == 0 ||
+           map->filename[perf_map_name_length(map->filename)] != '\0';
+}

@@ -74,4 +74,8 @@ size_t perf_map_name_length(const char *filename);
  * its own: such as a JIT may have made its arena of. */
 bool perf_map_is_memory(const struct perf_map *map);
 
+/* Whether MAP, of a file, may be such an arena by its name: one in /dev/shm, or one that is gone.
+ */
+bool perf_map_is_shared_memory(const struct perf_map *map);
+
 #endif

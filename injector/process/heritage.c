@@ -31,12 +31,6 @@ struct footprint {
     bool known;
 };
 
-bool heritage_is_marker(const struct profile_map *map)
-{
-    uint32_t number;
-    return jit_dump_name_pid(map->map.filename, &number);
-}
-
 static int compare_spans(const void *left, const void *right)
 {
     const struct address_span *a = left, *b = right;
@@ -284,7 +278,7 @@ static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
         process_life_maps(tree->profile, born->pid, born->begin, born->next, &count);
     int result = 0;
     for (size_t i = 0; i < count && !result; i++)
-        if (!heritage_is_marker(&maps[i]))
+        if (!jit_dump_has_name(maps[i].map.filename))
             result = covers_code(tree, index, &maps[i]);
     return result;
 }
@@ -429,7 +423,7 @@ static size_t collect_wanted(const struct jit_process *process, struct address_s
     const struct code_log *log = &process->log;
     size_t count = 0;
     for (size_t i = 0; i < process->map_count; i++)
-        if (!heritage_is_marker(&process->maps[i]))
+        if (!jit_dump_has_name(process->maps[i].map.filename))
             spans[count++] = (struct address_span){
                 process->maps[i].map.start, process->maps[i].map.start + process->maps[i].map.len};
     for (size_t i = 0; i < log->function_count; i++)

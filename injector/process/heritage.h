@@ -26,7 +26,4 @@ int heritage_find(struct jit_processes *processes, const struct profile *profile
 /* Once the maps of all are known: find out at which addresses something happens in each child. */
 int heritage_limit(struct jit_processes *processes, struct findings *findings);
 
-/* Whether the map is a piece of a dump and not of the program. */
-bool heritage_is_marker(const struct profile_map *map);
-
 #endif

@@ -15,23 +15,13 @@
  *                             are the arena.
  *   any other file            the end of the code.
  */
-#include "injector/process/heritage.h"
+#include "injector/dump/dump_name.h"
 #include "injector/timeline/player.h"
 
 #include "injector/arrays/array.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool is_deleted(const struct perf_map *map)
-{
-    return map->filename[perf_map_name_length(map->filename)] != '\0';
-}
 
 /* The same bytes at the same addresses. */
 static bool is_same_file(const struct perf_map *a, const struct perf_map *b)
@@ -52,7 +42,7 @@ static bool is_arena(const struct perf_map *map, const struct profile_map *befor
     if (perf_map_is_memory(map))
         return true;
     if (!before)
-        return starts_with(map->filename, "/dev/shm/") || is_deleted(map);
+        return perf_map_is_shared_memory(map);
     return is_same_file(map, &before->map);
 }
 
@@ -242,7 +232,7 @@ int player_play_map(struct player *player, uint32_t index)
 {
     const struct profile_map *map = &player->process->maps[index];
     uint64_t start = map->map.start, end = map->map.start + map->map.len;
-    if (heritage_is_marker(map) || start == end)
+    if (jit_dump_has_name(map->map.filename) || start == end)
         return 0;
     if (end_strangers(player, &map->map))
         return -1;
