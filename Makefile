@@ -20,7 +20,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
          javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb valgrind:valgrind \
-         luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs
+         luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \

@@ -120,6 +120,17 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
     done
 }
 
+# Quotas of btrfs bind root too, and not every kernel has others.
+@test "quota: what is missing is counted" {
+    local limit
+    for limit in 32k 400k 1m 2m; do
+        rm -rf dir/*
+        on "truncate -s 128m disk && mkfs.btrfs -q -f disk && mount -o loop disk base && btrfs quota enable base &&
+            btrfs subvolume create base/small && btrfs qgroup limit $limit base/small && mount --bind base/small mnt"
+        [ "$((failed + map_failed))" -gt 0 ] || complain "$limit was enough: $(cat told)"
+    done
+}
+
 @test "read-only: nothing is recorded, all is counted" {
     on 'mount -t tmpfs -o ro none mnt'
     [ "$dump_open $map_open $failed $map_failed" = "-30 -30 1800 1800" ] || complain "$(cat told)"
