@@ -14,6 +14,7 @@
 
 /* What a process's mappings, and its dumps, say of its addresses. */
 struct surroundings {
+    bool given;                     /* its map, by the user */
     const struct profile_map *maps; /* by time */
     size_t map_count;
     struct address_map memory; /* executable memory: the index of the map that first covered it; the
@@ -340,8 +341,10 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
     struct jit_dump dump = stand_in(process, &search->host, path);
     int result = add_functions(process, around, table);
     if (!result && counts->entries && counts->outside == counts->entries)
+        /* By chance of the pid: a process with a dump need not have a map. */
         report_finding(
-            findings, FINDING_MAP_ELSEWHERE,
+            findings,
+            process->dump_count && !around->given ? FINDING_MAP_STALE : FINDING_MAP_ELSEWHERE,
             "%s: none of its %zu functions lies in executable memory of process %" PRIu32, path,
             counts->entries, process->pid);
     if (!result && counts->functions && !jit_process_add_dump(process, &dump, path)) {
@@ -440,6 +443,7 @@ static int take_given(struct jit_processes *processes, const struct perf_map_sea
         perfmap_free(table);
         return report_failure(findings, "out of memory");
     }
+    around.given = true;
     return take(processes, search, life, &around, table, copy, findings);
 }
 

@@ -37,6 +37,10 @@ void jd_disk_give_back(int fd, uint64_t from, uint64_t to);
  * not. */
 void jd_disk_write_in_place(int fd);
 
+/* Whether a page of the file FD that has its block can always be stored to again: not on a btrfs
+ * with quotas, whether this one is used up or not. */
+bool jd_disk_keeps_room(int fd);
+
 /* The most that a file may have by its process's limit (RLIMIT_FSIZE), which may change at any
  * time. */
 uint64_t jd_file_size_limit(void);

@@ -1,5 +1,5 @@
-/* A group that is too large for the stage: it goes to the body at once, behind all that was in the
- * stage.
+/* A group that is too large for the stage, or any if there is no mapped one: it goes to the body at
+ * once, behind all that was in the stage.
  *
  * It is put together before any lock is taken, and gets its time and code index afterwards.  Others
  * go on in the stage while it is written. Its calls are in dump_writer.h.
@@ -11,9 +11,9 @@
 
 /* What failed lately need not be put together, or tried, again; nor what the disk obviously has no
  * room for. */
-static int refuse_large(struct dump_writer *writer, uint64_t bytes)
+static int refuse_large(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns)
 {
-    if (jd_writer_lock(writer))
+    if (jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
         return -EAGAIN;
     bool failed =
         jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
@@ -26,9 +26,9 @@ static int refuse_large(struct dump_writer *writer, uint64_t bytes)
 }
 
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                          bool new_function, struct dump_room *room)
+                          bool new_function, uint64_t patience_ns, struct dump_room *room)
 {
-    int error = refuse_large(writer, bytes);
+    int error = refuse_large(writer, bytes, patience_ns);
     if (error)
         return error == -EAGAIN ? error : jd_writer_cannot_grow(writer, error);
     /* Not by malloc, whose lock a thread may have that is stopped. */
@@ -41,7 +41,8 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
                                .timestamp = now,
                                .new_function = new_function,
                                .writer = writer,
-                               .large = large};
+                               .large = large,
+                               .patience_ns = patience_ns};
     return 0;
 }
 
@@ -58,7 +59,8 @@ static void stamp_large(struct dump_room *room)
         memcpy(room->large + at + TIME_OFFSET, &room->timestamp, sizeof room->timestamp);
         last = at;
     }
-    memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
+    if (room->new_function)
+        memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
 }
 
 /* An empty stage, and what a group's place in the file says.  The body's lock is held. */
@@ -102,7 +104,7 @@ static int add_large(struct dump_room *room)
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     struct dump_writer *writer = room->writer;
-    int error = jd_lock(&writer->body_lock, jd_author(writer->pid).tid, JD_PATIENCE_NS);
+    int error = jd_lock(&writer->body_lock, jd_author(writer->pid).tid, room->patience_ns);
     if (!error) {
         error = prepare_large(room);
         if (!error)
@@ -114,9 +116,19 @@ static int add_large(struct dump_room *room)
     return error;
 }
 
+/* A move or unload is not lost because a thread is stopped. */
+static int put_aside(struct dump_room *room)
+{
+    jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
+    return jd_late_put(&room->writer->late, room->timestamp, room->large,
+                       (uint32_t)room->sink.size);
+}
+
 int jd_writer_end_large(struct dump_room *room, bool whole)
 {
     int error = whole ? add_large(room) : -EINVAL;
+    if (error == -EAGAIN && !room->new_function && put_aside(room) == 0)
+        error = 0;
     munmap(room->large, room->sink.capacity);
     if (whole && error)
         return error == -EAGAIN ? jd_writer_is_stopped(room->writer)

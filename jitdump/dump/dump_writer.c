@@ -22,6 +22,7 @@ void jd_writer_init(struct dump_writer *writer, const char *path, struct first_e
     writer->stage_fd.number = -1;
     writer->path = path;
     writer->error = error;
+    writer->group_max_bytes = STAGE_GROUP_MAX_BYTES;
 }
 
 void jd_writer_destroy(struct dump_writer *writer)
@@ -97,10 +98,11 @@ static uint32_t largest_stage(const struct dump_writer *writer)
     return large ? STAGE_LATER_BYTES : STAGE_FIRST_BYTES;
 }
 
-/* Groups wait in memory until they are written, each before its call returns. */
+/* The stage is in memory, and for late records alone. */
 static int start_unmapped(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES])
 {
     writer->unmapped = true;
+    writer->group_max_bytes = 0;
     writer->stage_bytes = STAGE_FIRST_BYTES;
     return jd_stage_map(&writer->stage, -1, STAGE_FIRST_BYTES, STAGE_FIRST_BYTES, header);
 }
@@ -108,7 +110,7 @@ static int start_unmapped(struct dump_writer *writer, const uint8_t header[JITHE
 static int start_stage(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES])
 {
     int fd = writer->stage_fd.number;
-    if (fd < 0)
+    if (fd < 0 || !jd_disk_keeps_room(fd))
         return start_unmapped(writer, header);
     jd_disk_write_in_place(fd);
     int error = jd_disk_room(fd, 0, 0, STAGE_SMALL_BYTES);

@@ -58,6 +58,7 @@ struct dump_writer {
     struct failure large_failure; /* of the last large group */
     uint64_t large_failure_bytes; /* which had so many */
     uint64_t max_bytes;           /* of both files; 0: any */
+    uint32_t group_max_bytes;     /* that goes into the stage: none without a mapped one */
     bool counter;                 /* stamp records with the CPU's counter */
     uint32_t pid;
     struct late_records late;
@@ -77,6 +78,7 @@ struct dump_room {
     uint8_t *large; /* where a group is put together that does not go straight into the stage; else
                        NULL */
     bool late;      /* it is a late record */
+    uint64_t patience_ns; /* of one that is large */
 };
 
 /* The largest group, and the smallest file that a bound can allow. */
@@ -143,7 +145,7 @@ void jd_writer_begin_late(struct dump_writer *writer, uint64_t now, void *at, ui
 /* As jd_writer_begin and jd_writer_end, of a group that goes to the body at once.  It is put
  * together before any lock is taken, and gets its time and code index afterwards. */
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                          bool new_function, struct dump_room *room);
+                          bool new_function, uint64_t patience_ns, struct dump_room *room);
 int jd_writer_end_aside(struct dump_room *room, bool whole); /* or a late record */
 
 /* Unlock the stage.  If it is unmapped, write what is in it; if it spills empty main, unless
@@ -159,8 +161,8 @@ static inline int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint
                                   bool new_function, uint64_t patience_ns, struct dump_room *room)
 {
     int error = 0;
-    if (bytes > STAGE_GROUP_MAX_BYTES)
-        return jd_writer_begin_large(writer, now, bytes, new_function, room);
+    if (bytes > writer->group_max_bytes)
+        return jd_writer_begin_large(writer, now, bytes, new_function, patience_ns, room);
     room->large = NULL;
     if (jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
         return -EAGAIN;

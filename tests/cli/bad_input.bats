@@ -126,7 +126,7 @@ all=$(seq 0 19 | xargs)
     PERFJIT=dump JITDUMPDIR=$PWD unshare --uts sh -c 'hostname elsewhere && exec perf record -q --no-bpf-event -k mono -e cpu-clock -F 2000 -o far.data "$0" -n 20 -s 0.2' \
         "$BUILD/producers/many_functions"
     mkdir -p box"$PWD"
-    mv jit-*.dump box"$PWD"
+    mv jitdump-* box"$PWD"
     refused 1 ".dump: No such file or directory: it was recorded on elsewhere; --root DIR says where that machine's files are" -- \
         inject -i far.data -o out.data
     injected 0 -- -i far.data --root box

@@ -32,6 +32,8 @@ as_told() {
     [ "$failed $map_failed" = "$lost $map_lost" ] || complain "$1: not all is counted: $(cat told)"
     records >records
     [ "$(number_of LOAD) $(number_of MOVE) $(number_of UNLOAD)" = "$loads $moves $unloads" ] ||
+        { [ -n "${close_tells:-}" ] && [ "$dump_close" -lt 0 ] && [ "$(number_of LOAD)" = "$loads" ] &&
+            [ "$(number_of MOVE)" -le "$moves" ] && [ "$(number_of UNLOAD)" -le "$unloads" ]; } ||
         complain "$1: the dump has $(number_of LOAD), $(number_of MOVE), $(number_of UNLOAD): $(cat told)"
     [ -z "$(grep ^LOAD records | sort | uniq -d)" ] || complain "$1: twice: $(grep ^LOAD records | sort | uniq -d | head -3)"
     find dir -name "perf-$pid.map" -exec cat {} + >map
@@ -120,10 +122,11 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
     done
 }
 
-# Quotas of btrfs bind root too, and not every kernel has others.
+# Quotas of btrfs bind root too, and not every kernel has others.  There the writer stores into no mapping.
+# A move that would have had to wait for another thread's write is kept until the close, which says that there was no room.
 @test "quota: what is missing is counted" {
-    local limit
-    for limit in 32k 400k 1m 2m; do
+    local limit close_tells=yes
+    for limit in 32k 400k 1m; do
         rm -rf dir/*
         on "truncate -s 128m disk && mkfs.btrfs -q -f disk && mount -o loop disk base && btrfs quota enable base &&
             btrfs subvolume create base/small && btrfs qgroup limit $limit base/small && mount --bind base/small mnt"

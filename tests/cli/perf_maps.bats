@@ -32,7 +32,7 @@ setup_file() {
 # The maps that were found, by perfjit's own word, and that of `both`, of which nothing was left to use.
 maps_read() {
     grep -ohE '/tmp/perf-[0-9]+\.map$' ./*.err | sort -u
-    dumps_of both.data | sed -E 's|/jitdump-[0-9]+/jit-([0-9]+)\.dump$|/perf-\1.map|'
+    dumps_of both.data | sed -E 's|(/jitdump-[0-9]+)?/jit-([0-9]+)\.dump$|/perf-\2.map|'
 }
 
 # Runtimes write to /tmp, whatever they are told.

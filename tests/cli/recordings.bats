@@ -292,7 +292,7 @@ branches() {
     run --separate-stderr perfjit inject -i second.data -o out.data
     exits 1
     says "no jitdump found" "--switch-output" "--jitdump FILE"
-    perfjit inject -q -i second.data -o out.data --jitdump jit-*.dump
+    perfjit inject -q -i second.data -o out.data --jitdump jitdump-*/jit-*.dump
     score=$(samples out.data | "$BUILD/producers/truth_check" truth)
     read -r _ samples _ right _ <<<"$score"
     [ "$samples" -ge 500 ] && [ "$right" -eq "$samples" ] || complain "$score"

@@ -53,7 +53,7 @@ unsure() {
 record_surely() {
     local try ns
     for try in 1 2 3; do
-        rm -f jit-*.dump
+        rm -rf jitdump-*
         record_churn "$@" || return
         ns=$(unsure perf.data)
         [ "${ns:-0}" -gt 50000 ] || break

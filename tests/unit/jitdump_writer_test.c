@@ -380,18 +380,20 @@ static void test_too_large(void **state)
 static void test_unfinished_group_is_not_there(void **state)
 {
     static const uint8_t header[JITHEADER_BYTES];
-    static const struct held_fd no_stage = {.number = -1};
-    char file_path[128];
+    struct held_fd stage;
+    char file_path[128], stage_path[128];
     struct first_error error;
     struct dump_writer writer;
     struct dump_room room;
     struct held_fd fd;
     (void)state;
     snprintf(file_path, sizeof file_path, "%s/writer", dir);
+    snprintf(stage_path, sizeof stage_path, "%s/writer-stage", dir);
     jd_error_init(&error);
     jd_writer_init(&writer, file_path, &error);
     assert_true(jd_fd_hold(&fd, open(file_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
-    assert_int_equal(jd_writer_start(&writer, &fd, &no_stage, header), 0);
+    assert_true(jd_fd_hold(&stage, open(stage_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+    assert_int_equal(jd_writer_start(&writer, &fd, &stage, header), 0);
     for (size_t bytes = 23; bytes <= 25; bytes++) {
         assert_int_equal(jd_writer_begin(&writer, 1, 40, true, JD_PATIENCE_NS, &room), 0);
         assert_int_equal(room.code_index, bytes == 25);
