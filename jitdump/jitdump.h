@@ -31,23 +31,23 @@
  * threads at once on one handle.
  *
  * Suspension: a thread that a signal stopped inside a call does not block the others.
- *   - A move or unload returns 0 at once.  It is kept in memory, and a later call on the handle, or
- *     jitdump_close, writes it with its own time; if the process is killed before that it is lost.
- *   - An add waits for a stopped thread that holds one of the handle's two locks, 20 ms for each;
- *     or 1 s, if that thread spins in its handler, and so can't be told from one that works.  Then
- *     it returns -EAGAIN and is counted in jitdump_lost(); the next adds of the thread that waited
- *     last fail at once, until the stopped one goes on.  Other threads wait again.
- *   - An add with inlined calls uses malloc.  A thread may be stopped inside malloc: so give no
- *     inlined calls for code that is added while threads are stopped.
+ * - A move or unload returns 0 at once.  It is kept in memory, and a later call on the handle, or
+ *   jitdump_close, writes it with its own time; if the process is killed before that it is lost.
+ * - An add waits for a stopped thread that holds one of the handle's two locks, 20 ms for each;
+ *   or 1 s, if that thread spins in its handler, and so can't be told from one that works.  Then
+ *   it returns -EAGAIN and is counted in jitdump_lost(); the next adds of the thread that waited
+ *   last fail at once, until the stopped one goes on.  Other threads wait again.
+ * - An add with inlined calls uses malloc.  A thread may be stopped inside malloc: so give no
+ *   inlined calls for code that is added while threads are stopped.
  *
  * Leaving a call: a thread that is cancelled asynchronously, or leaves by a longjmp out of a signal
  * handler, loses what it was recording and nothing else.  After a longjmp other threads' adds may
  * return -EAGAIN until that thread's next call.
  *
- * Fork: a child that adds, moves or unloads code gets a dump of its own, jitdump-<child
- * pid>/jit-<child pid>.dump in the same directory, in which code indices go on where the parent's
- * were at the fork; the parent's is left alone. Not in a child that shares its parent's memory
- * (vfork).  Exec: the dump stays as a killed process's does.
+ * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
+ * jitdump-PID/jit-PID.dump with its own pid, in which code indices go on where the parent's were at
+ * the fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).
+ * Exec: the dump stays as a killed process's does.
  *
  * Signals: not safe in a signal handler.  Descriptors: two for each dump, above 2, closed on exec.
  *

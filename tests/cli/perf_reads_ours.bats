@@ -38,7 +38,7 @@ setup() {
     PERFJIT=dump JITDUMPDIR=$PWD record ours.data "$BUILD/producers/every_record" 0.3
     run --separate-stderr perf inject --jit -i ours.data -o oracle.data
     exits 0
-    for so in jitted-*.so; do
+    for so in jitdump-*/jitted-*.so; do
         ! readelf -sW "$so" 2>/dev/null | grep -q ' with_inlines$' || break
     done
     readelf --debug-dump=decodedline "$so" 2>/dev/null | awk '$3 ~ /^0x/ && $2 != "-" { print $1, $2, $3 }' >lines
