@@ -71,7 +71,7 @@ streams() {
     echo "${JOBS:-$((processors < 4 ? processors : 4))}"
 }
 
-if ! replays | grep -q . || tests/fuzz/seeds.sh "$BUILD" "$RESULTS/seeds"; then
+if [ -z "$(replays)" ] || tests/fuzz/seeds.sh "$BUILD" "$RESULTS/seeds"; then
     { bats_files; replays; units; } >"$RESULTS/names"
     xargs -a "$RESULTS/names" -P "$(streams)" -n 1 tests/run_one.sh
 fi
