@@ -49,6 +49,8 @@
  * the fork; the parent's is left alone.  Not in a child that shares its parent's memory (vfork).
  * Exec: the dump stays as a killed process's does.
  *
+ * Stack: a call takes less than 4 KiB, and less than 1.5 KiB where the file need not be written to.
+ *
  * Signals: not safe in a signal handler.  Descriptors: two for each dump, above 2, closed on exec.
  *
  * The file's format is that of the kernel's tools/perf/Documentation/jitdump-specification.txt,

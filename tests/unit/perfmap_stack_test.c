@@ -7,27 +7,17 @@
  * function.
  */
 #include "tests/unit/perfmap_test.h"
+#include "tests/unit/stack_use.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <ucontext.h>
 
 enum {
-    STACK_BYTES = 256 << 10,
-    PAINT = 0xa5,
     OPEN_BYTES = 4096, /* the promises */
     LINE_BYTES = 1536,
     LONG_LINE_BYTES = 5632,
     CHILDS_FIRST_BYTES = 2048 /* more */
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool is_sanitized = true;
-#else
-static const bool is_sanitized = false;
-#endif
-
-static ucontext_t here, there;
 static struct perfmap *called_map;
 static const char *called_name;
 static int result;
@@ -49,39 +39,6 @@ static void add_at_size_limit(void)
 static void open_here(void)
 {
     result = try_open(&called_map);
-}
-
-static void do_nothing(void)
-{
-}
-
-/* How many bytes below its beginning CALL has written. */
-static size_t stack_of(void (*call)(void))
-{
-    unsigned char *stack =
-        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    size_t untouched = 0;
-    CHECK(stack != MAP_FAILED);
-    memset(stack, PAINT, STACK_BYTES);
-    CHECK(getcontext(&there) == 0);
-    there.uc_stack.ss_sp = stack;
-    there.uc_stack.ss_size = STACK_BYTES;
-    there.uc_link = &here;
-    makecontext(&there, call, 0);
-    CHECK(swapcontext(&here, &there) == 0);
-    while (stack[untouched] == PAINT)
-        untouched++;
-    munmap(stack, STACK_BYTES);
-    return STACK_BYTES - untouched;
-}
-
-/* CALL takes less than LIMIT bytes; what the test itself takes there is not counted. */
-static void check_stack(void (*call)(void), size_t limit, const char *what)
-{
-    size_t bytes = stack_of(call) - stack_of(do_nothing);
-    printf("# %s: %zu bytes of stack\n", what, bytes);
-    fflush(NULL);
-    CHECK(bytes < limit);
 }
 
 static void add_in_each_way(const char *who, size_t first_bytes)
