@@ -225,6 +225,12 @@ check_timehist() { # IN OUT: what it printed of them is in before.txt and after.
 
 # What else must be the same to the letter: $also has a perf command in each element.  perf trace writes to stderr, and
 # call chains, in lines that begin far to the right; these are check_lines' affair.  perf report ends with a tip, any.
+# What perf lock contention counts, by the caller alone.  It makes a row for each call chain, and chains in which JIT frames
+# have come to be unwound are no longer one: two of a caller's waits that were in one row are in two then.
+by_caller() {
+    awk '$1 ~ /^[0-9]+$/ { waits[$(NF - 1) " " $NF] += $1 } END { for (caller in waits) print caller, waits[caller] }' | sort
+}
+
 check_also() { # IN OUT
     local command tool rest bad=0
     for command in "${also[@]}"; do
@@ -237,6 +243,7 @@ check_also() { # IN OUT
         [ -s before.txt ] || complain "perf $command says nothing of $1" || bad=1
         case $rest in
         timehist*) check_timehist "$1" "$2" || bad=1 ;;
+        contention*) diff <(by_caller <before.txt) <(by_caller <after.txt) >differences.txt || bad=1 ;;
         *) diff before.txt after.txt >differences.txt || bad=1 ;;
         esac
         [ ! -s differences.txt ] || complain "perf $command: $(grep -c '^[<>]' differences.txt) lines differ: $(head -10 differences.txt)"
