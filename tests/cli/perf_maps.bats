@@ -361,6 +361,17 @@ refused() {
     refused "$map: none of its" "lies in executable memory of process $pid"
 }
 
+@test "for other addresses, of a process that has a dump: left out, and nothing is lost, unless it was given" {
+    map=$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
+    echo '110000000 10 elsewhere' >"$map"
+    run --separate-stderr perfjit inject -i both.data -o "$out"
+    exits 0
+    says "1 x perf map of an earlier process with the same pid" "$map: none of its 1 functions lies in executable memory"
+    run --separate-stderr perfjit inject -i both.data -o "$out" --perf-map "$map"
+    exits 3
+    says "1 x perf map for other addresses"
+}
+
 @test "a FIFO, a directory, a symbolic link, a file of 1 TiB: refused at once" {
     mkfifo "$map"
     refused "$map: not a regular file"
