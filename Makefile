@@ -82,7 +82,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
+                                      $(UNIT_SRC) tests/unit/overlaps.c $(PRODUCER_SRC) $(FUZZ_SRC)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
 
@@ -150,6 +150,10 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(PRODUCT)
 $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
+# What growth.bats counts the instructions of, beside the command.
+$(BUILD)/overlaps: $(BUILD)/tests/unit/overlaps.o $(PRODUCT)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
@@ -165,7 +169,7 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
-tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds
+tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds $(BUILD)/overlaps
 fuzzers: $(FUZZERS)
 ifneq ($(AARCH64_CC),)
 ifndef SANITIZE

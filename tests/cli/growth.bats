@@ -13,12 +13,17 @@ instructions() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
 }
 
-# cost COMMAND KIND N: how many perfjit COMMAND takes for an input of costly.
+# cost COMMAND KIND N: how many perfjit COMMAND takes for an input of costly, or a reader for ranges of overlaps.
 cost() {
-    mkdir -p "$2.$3"
-    "$BUILD/producers/costly" "$2" "$3" "$2.$3"
+    case $1 in
+        inject | check)
+            mkdir -p "$2.$3"
+            "$BUILD/producers/costly" "$2" "$3" "$2.$3"
+            ;;
+    esac
     case $1 in
         inject) instructions "$BUILD/perfjit" inject -q -i "$2.$3/perf.data" --jitdump "$2.$3/jit-4711.dump" -o out.data ;;
+        perf-map | timeline | sampled-timeline) instructions "$BUILD/overlaps" "$1" "$2" "$3" ;;
         check) instructions "$BUILD/perfjit" check "$2.$3/perf.data" "$2.$3/jit-4711.dump" ;;
     esac
 }
@@ -28,7 +33,7 @@ grows() {
     local small large
     small=$(cost "$1" "$2" "$3")
     large=$(cost "$1" "$2" $((4 * $3)))
-    echo "$1 $2: $small for $3, $large for $((4 * $3))"
+    echo "$1 $2: $small instructions for $3, $large for $((4 * $3))"
     [ "$small" -gt 1000000 ]
     [ "$large" -lt $((6 * small)) ]
 }
@@ -82,4 +87,13 @@ grows() {
 @test "functions one after the other at the same addresses, with lines and unwind tables" {
     grows inject lined 300
     grows check lined 300
+}
+
+@test "ranges that overlap each other in every way: a perf map, and a timeline" {
+    local reader shape
+    for reader in perf-map timeline sampled-timeline; do
+        for shape in random inward outward stairs stairs-down same tiles tiles-again; do
+            grows $reader $shape 1000
+        done
+    done
 }

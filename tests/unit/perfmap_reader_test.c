@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -351,93 +350,6 @@ static void test_parse_copies_its_text(void **state)
     perfmap_free(table);
 }
 
-/* ---- Speed ---- */
-
-static double seconds_to_parse(const char *text, size_t text_bytes)
-{
-    struct timespec start, end;
-    struct perfmap_table *table;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    assert_int_equal(perfmap_parse(&table, text, text_bytes), 0);
-    perfmap_free(table);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    return (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-}
-
-/* The best of three, of LINES lines whose ranges SHAPE makes. */
-static double seconds_for(size_t lines, void (*shape)(size_t, size_t, uint64_t *, uint64_t *))
-{
-    char *text = malloc(lines * 40);
-    size_t length = 0;
-    double best = 1e9;
-    for (size_t i = 0; i < lines; i++) {
-        uint64_t addr, size;
-        shape(i, lines, &addr, &size);
-        length +=
-            (size_t)snprintf(text + length, 40, "%jx %jx f\n", (uintmax_t)addr, (uintmax_t)size);
-    }
-    for (int run = 0; run < 3; run++) {
-        double seconds = seconds_to_parse(text, length);
-        best = seconds < best ? seconds : best;
-    }
-    free(text);
-    return best;
-}
-
-static void shape_random(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    (void)i;
-    *addr = (uint64_t)rand() % (lines * 16);
-    *size = (uint64_t)rand() % 1024;
-}
-
-static void shape_nested(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    *addr = i;
-    *size = 2 * (lines - i);
-}
-
-static void shape_outward(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    *addr = lines - i;
-    *size = 2 * i + 1;
-}
-
-static void shape_stairs(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    *addr = i;
-    *size = lines;
-}
-
-static void shape_stairs_down(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    *addr = lines - i;
-    *size = lines;
-}
-
-static void shape_same(size_t i, size_t lines, uint64_t *addr, uint64_t *size)
-{
-    (void)i;
-    (void)lines;
-    *addr = 0x1000;
-    *size = 0x40;
-}
-
-/* Ten times the lines must not take a hundred times as long, however they overlap. */
-static void test_time_grows_like_n_log_n(void **state)
-{
-    void (*const shapes[])(size_t, size_t, uint64_t *, uint64_t *) = {
-        shape_random, shape_nested, shape_outward, shape_stairs, shape_stairs_down, shape_same};
-    (void)state;
-    srand(2);
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        double small = seconds_for(100000, shapes[i]), big = seconds_for(1000000, shapes[i]);
-        print_message("shape %zu: 1e5 lines %.3f s, 1e6 lines %.3f s\n", i, small, big);
-        /* 20, and room for a clock or a machine that stumbles over a few milliseconds. */
-        assert_true(big < 20 * small + 0.2);
-    }
-}
-
 /* ---- Files ---- */
 
 static char scratch[] = "/tmp/perfmap_reader_test.XXXXXX";
@@ -592,7 +504,6 @@ int main(void)
         cmocka_unit_test(test_empty_and_null),
         cmocka_unit_test(test_over_a_gib_is_efbig),
         cmocka_unit_test(test_parse_copies_its_text),
-        cmocka_unit_test(test_time_grows_like_n_log_n),
         cmocka_unit_test_teardown(test_reads_a_file, remove_file),
         cmocka_unit_test(test_error_text_is_optional_and_bounded),
         cmocka_unit_test(test_missing_file),
