@@ -2,6 +2,7 @@
 #include "injector/arrays/address_map.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 
 #include <string.h>
 
@@ -13,40 +14,29 @@ static const struct address_range *range_at(const struct address_map *map,
     return &map->leaves[place->leaf]->ranges[place->slot];
 }
 
+static uint64_t end_of(const struct address_leaf *leaf)
+{
+    return leaf->ranges[leaf->count - 1].end;
+}
+
 static size_t find_leaf(const struct address_map *map, uint64_t addr)
 {
-    size_t first = 0, end = map->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        const struct address_leaf *leaf = map->leaves[middle];
-        if (leaf->ranges[leaf->count - 1].end <= addr)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, map->count, end_of(map->leaves[first]) <= addr);
     return first;
 }
 
 static size_t find_slot(const struct address_leaf *leaf, uint64_t addr)
 {
-    size_t first = 0, end = leaf->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (leaf->ranges[middle].end <= addr)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, leaf->count, leaf->ranges[first].end <= addr);
     return first;
 }
 
 /* Allocators mostly go upwards. */
 static bool lies_behind_all(const struct address_map *map, uint64_t addr)
 {
-    if (map->count == 0)
-        return true;
-    const struct address_leaf *last = map->leaves[map->count - 1];
-    return last->ranges[last->count - 1].end <= addr;
+    return map->count == 0 || end_of(map->leaves[map->count - 1]) <= addr;
 }
 
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
@@ -64,12 +54,8 @@ const struct address_range *address_map_find(const struct address_map *map, uint
 /* Whether the first range that ends behind ADDR stands in leaf number AT. */
 static bool is_leaf_of(const struct address_map *map, size_t at, uint64_t addr)
 {
-    if (at >= map->count)
-        return false;
-    const struct address_leaf *leaf = map->leaves[at];
-    if (leaf->ranges[leaf->count - 1].end <= addr)
-        return false;
-    return at == 0 || map->leaves[at - 1]->ranges[map->leaves[at - 1]->count - 1].end <= addr;
+    return at < map->count && end_of(map->leaves[at]) > addr &&
+           (at == 0 || end_of(map->leaves[at - 1]) <= addr);
 }
 
 static size_t find_slot_near(const struct address_leaf *leaf, size_t slot, uint64_t addr)
@@ -210,8 +196,7 @@ int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
 static bool append(struct address_map *map, struct address_range range)
 {
     struct address_leaf *last = map->count ? map->leaves[map->count - 1] : NULL;
-    if (!last || last->count == ADDRESS_LEAF_RANGES ||
-        last->ranges[last->count - 1].end > range.start)
+    if (!last || last->count == ADDRESS_LEAF_RANGES || end_of(last) > range.start)
         return false;
     last->ranges[last->count++] = range;
     return true;

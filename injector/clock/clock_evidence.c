@@ -1,6 +1,7 @@
 /* See clock_evidence.h. */
 #include "injector/clock/clock_evidence.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
 
 #include "injector/arrays/array.h"
@@ -190,14 +191,8 @@ void clock_evidence_read(struct clock_evidence *evidence, const struct profile *
 
 static void hit(struct residences *residences, uint64_t ip, uint64_t time_ns)
 {
-    size_t first = 0, end = residences->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (residences->items[middle].end <= ip)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, residences->count, residences->items[first].end <= ip);
     if (first == residences->count || residences->items[first].start > ip)
         return;
     if (time_ns < residences->items[first].first_ns)

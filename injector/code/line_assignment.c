@@ -1,6 +1,7 @@
 /* See line_assignment.h. */
 #include "injector/code/line_assignment.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/lines/line_bias.h"
 #include "injector/lines/line_entry.h"
 #include "injector/lines/line_positions.h"
@@ -80,18 +81,12 @@ static struct candidates find_candidates(const struct assigner *assigner,
 {
     const struct loaded wanted = {code_addr_of(&kept->record), kept->next_function};
     struct candidates found = {NO_FUNCTION, NO_FUNCTION};
-    size_t low = 0, high = assigner->load_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_loaded(&assigner->loads[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < assigner->load_count && assigner->loads[low].addr == wanted.addr)
-        found.next = assigner->loads[low].function;
-    if (low > 0 && assigner->loads[low - 1].addr == wanted.addr)
-        found.before = assigner->loads[low - 1].function;
+    size_t first;
+    array_bisect(first, assigner->load_count, compare_loaded(&assigner->loads[first], &wanted) < 0);
+    if (first < assigner->load_count && assigner->loads[first].addr == wanted.addr)
+        found.next = assigner->loads[first].function;
+    if (first > 0 && assigner->loads[first - 1].addr == wanted.addr)
+        found.before = assigner->loads[first - 1].function;
     return found;
 }
 

@@ -2,6 +2,7 @@
 #include "injector/code/unwind_info.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -124,14 +125,8 @@ static size_t open_place(const struct group *group, size_t place)
 /* The function of the group that contains PC, or NO_FUNCTION. */
 static uint32_t find_function(const struct group *group, uint64_t pc)
 {
-    size_t first = 0, end = group->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (function_at(group, group->by_address[middle])->addr <= pc)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, group->count, function_at(group, group->by_address[first])->addr <= pc);
     if (first == 0)
         return NO_FUNCTION;
     const struct jit_function *function = function_at(group, group->by_address[first - 1]);

@@ -2,6 +2,7 @@
 #include "injector/lines/named_files.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/lines/line_entry.h"
 
 enum { MAX_SPACES = 8 }; /* in a function's name: each could be the one in front of the file */
@@ -80,17 +81,12 @@ static struct line_text own_file(struct line_text name, const char *own)
 
 static struct line_text only_file(const struct named_files *files, struct line_text name)
 {
-    size_t low = 0, high = files->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_ends(&files->items[middle], &name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < files->count && !compare_ends(&files->items[low], &name);
-    bool several = found && low + 1 < files->count && !compare_ends(&files->items[low + 1], &name);
-    return found && !several ? files->items[low] : (struct line_text){NULL, 0};
+    size_t first;
+    array_bisect(first, files->count, compare_ends(&files->items[first], &name) < 0);
+    bool found = first < files->count && !compare_ends(&files->items[first], &name);
+    bool several =
+        found && first + 1 < files->count && !compare_ends(&files->items[first + 1], &name);
+    return found && !several ? files->items[first] : (struct line_text){NULL, 0};
 }
 
 struct line_text named_files_restore(const struct named_files *files, struct line_text name,

@@ -2,6 +2,7 @@
 #include "injector/perf_map/mapped_file.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/files/regular_file.h"
 
 #include <gelf.h>
@@ -243,16 +244,10 @@ int mapped_file_symbols(const struct mapped_files *files, struct mapped_file *fi
     if (!file->was_read && read_file(files, file))
         return -1;
     file->was_read = true;
-    size_t low = 0, high = file->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (file->ranges[middle].end <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *range =
-        low < file->range_count ? file->ranges[low] : (struct symbol_range){UINT64_MAX, UINT64_MAX};
+    size_t first;
+    array_bisect(first, file->range_count, file->ranges[first].end <= offset);
+    *range = first < file->range_count ? file->ranges[first]
+                                       : (struct symbol_range){UINT64_MAX, UINT64_MAX};
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "injector/recording/process_life.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 
 #include <stdlib.h>
 
@@ -203,24 +204,12 @@ int process_lives_add(struct process_lives *lives, uint32_t pid, struct findings
     return 0;
 }
 
-/* Where the lives of PID, or of the next pid that has any, begin. */
-static size_t first_of(const struct process_lives *lives, uint64_t pid)
-{
-    size_t first = 0, end = lives->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (lives->items[middle].pid < pid)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
-}
-
 uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_t *count)
 {
-    size_t first = first_of(lives, pid);
-    *count = first_of(lives, UINT64_C(1) + pid) - first;
+    size_t first, end;
+    array_bisect(first, lives->count, lives->items[first].pid < pid);
+    array_bisect(end, lives->count, lives->items[end].pid <= pid);
+    *count = end - first;
     return *count ? (uint32_t)first : NO_LIFE;
 }
 
@@ -230,29 +219,21 @@ uint32_t process_life_at(const struct process_lives *lives, uint32_t pid, struct
     uint32_t first = process_lives_of(lives, pid, &count);
     if (first == NO_LIFE)
         return NO_LIFE;
-    size_t low = 0, high = count; /* the last that has begun lies before low */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (life_moment_before(moment, lives->items[first + middle].begin))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return first + (uint32_t)(low ? low - 1 : 0);
+    size_t next;
+    array_bisect(next, count, !life_moment_before(moment, lives->items[first + next].begin));
+    return first + (uint32_t)(next ? next - 1 : 0);
+}
+
+static struct life_moment moment_of(const struct profile_map *map)
+{
+    return (struct life_moment){map->time_ns, map->record.number};
 }
 
 /* How many of the COUNT maps at MAPS, by time, come before MOMENT. */
 static size_t maps_before(const struct profile_map *maps, size_t count, struct life_moment moment)
 {
-    size_t first = 0, end = count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        struct life_moment at = {maps[middle].time_ns, maps[middle].record.number};
-        if (life_moment_before(at, moment))
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, count, life_moment_before(moment_of(&maps[first]), moment));
     return first;
 }
 

@@ -2,13 +2,13 @@
 #include "injector/recording/profile.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_time.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int add_map(struct profile *profile, const struct perf_record *record)
 {
@@ -151,19 +151,18 @@ bool profile_any_trailer(const struct profile *profile, struct perf_record *reco
     return found;
 }
 
+static bool is_up_to(const struct profile_task *task, uint32_t pid, uint64_t time_ns)
+{
+    return task->pid < pid || (task->pid == pid && task->time_ns <= time_ns);
+}
+
 const struct perf_record *profile_comm_of(const struct profile *profile, uint32_t pid,
                                           uint64_t since_ns, uint64_t time_ns)
 {
-    size_t first = 0, end = profile->name_count; /* the last one up to time_ns lies before first */
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        const struct profile_task *task = &profile->tasks[profile->names[middle]];
-        if (task->pid < pid || (task->pid == pid && task->time_ns <= time_ns))
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    const struct profile_task *last = first ? &profile->tasks[profile->names[first - 1]] : NULL;
+    size_t next;
+    array_bisect(next, profile->name_count,
+                 is_up_to(&profile->tasks[profile->names[next]], pid, time_ns));
+    const struct profile_task *last = next ? &profile->tasks[profile->names[next - 1]] : NULL;
     return last && last->pid == pid && last->time_ns >= since_ns ? &last->record : NULL;
 }
 
@@ -326,41 +325,24 @@ uint64_t profile_last_sample_ns(const struct profile *profile)
     return count ? profile->sample_times_ns[count - 1] : 0;
 }
 
-/* Where in ITEMS, COUNT of ITEM_BYTES, which stand by pid (PID_OFFSET bytes into each), those of
- * PID begin; *OWN is set to their number. */
-static size_t find_pid(const void *items, size_t count, size_t item_bytes, size_t pid_offset,
-                       uint32_t pid, size_t *own)
-{
-    size_t bounds[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        size_t first = 0, end = count;
-        while (first < end) {
-            size_t middle = first + (end - first) / 2;
-            uint32_t other;
-            memcpy(&other, (const char *)items + middle * item_bytes + pid_offset, sizeof other);
-            if (other < (uint64_t)pid + i)
-                first = middle + 1;
-            else
-                end = middle;
-        }
-        bounds[i] = first;
-    }
-    *own = bounds[1] - bounds[0];
-    return bounds[0];
-}
-
 const struct profile_map *profile_maps_of(const struct profile *profile, uint32_t pid,
                                           size_t *count)
 {
-    return profile->maps + find_pid(profile->maps, profile->map_count, sizeof *profile->maps,
-                                    offsetof(struct profile_map, map.pid), pid, count);
+    size_t first, end;
+    array_bisect(first, profile->map_count, profile->maps[first].map.pid < pid);
+    array_bisect(end, profile->map_count, profile->maps[end].map.pid <= pid);
+    *count = end - first;
+    return profile->maps + first;
 }
 
 const struct profile_task *profile_tasks_of(const struct profile *profile, uint32_t pid,
                                             size_t *count)
 {
-    return profile->tasks + find_pid(profile->tasks, profile->task_count, sizeof *profile->tasks,
-                                     offsetof(struct profile_task, pid), pid, count);
+    size_t first, end;
+    array_bisect(first, profile->task_count, profile->tasks[first].pid < pid);
+    array_bisect(end, profile->task_count, profile->tasks[end].pid <= pid);
+    *count = end - first;
+    return profile->tasks + first;
 }
 
 void profile_free(struct profile *profile)

@@ -2,6 +2,7 @@
 #include "injector/recording/thread_list.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/recording/thread_sightings.h"
 #include "jitdump/format/byte_cursor.h"
@@ -141,16 +142,9 @@ void thread_list_free(struct thread_list *list)
 
 struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t pid)
 {
-    size_t first = 0, end = list->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (list->events[middle].pid < pid)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    for (end = first; end < list->count && list->events[end].pid == pid;)
-        end++;
+    size_t first, end;
+    array_bisect(first, list->count, list->events[first].pid < pid);
+    array_bisect(end, list->count, list->events[end].pid <= pid);
     return (struct thread_sweep){.list = list, .pid = pid, .next = first, .end = end};
 }
 
