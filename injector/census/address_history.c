@@ -2,6 +2,7 @@
 #include "injector/census/address_history.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
 
 #include <stdlib.h>
@@ -72,14 +73,8 @@ static bool may_be_arena(const struct history_part *part, const struct perf_map 
 /* The first of the addresses that is not below ADDR. */
 static size_t first_from(const struct address_history *history, uint64_t addr)
 {
-    size_t first = 0, end = history->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (history->asked[middle] < addr)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, history->count, history->asked[first] < addr);
     return first;
 }
 

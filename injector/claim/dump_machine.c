@@ -2,6 +2,7 @@
 #include "injector/claim/dump_machine.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/perf_data/machine.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_record.h"
@@ -53,14 +54,8 @@ static struct code_range *collect_ranges(const struct jit_dump *dump, size_t *co
 
 static bool is_hit(const struct code_range *ranges, size_t count, uint64_t ip)
 {
-    size_t first = 0, end = count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (ranges[middle].end <= ip)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, count, ranges[first].end <= ip);
     return first < count && ranges[first].start <= ip;
 }
 

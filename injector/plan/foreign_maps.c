@@ -2,6 +2,7 @@
 #include "injector/plan/foreign_maps.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 
 static int compare_maps(const void *left, const void *right)
 {
@@ -44,14 +45,8 @@ int foreign_maps_open(struct foreign_maps *maps, const struct jit_process *proce
 /* How many start in front of ADDR. */
 static size_t count_before(const struct foreign_maps *maps, uint64_t addr)
 {
-    size_t first = 0, end = maps->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (maps->items[middle].start < addr)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, maps->count, maps->items[first].start < addr);
     return first;
 }
 

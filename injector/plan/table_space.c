@@ -2,6 +2,7 @@
 #include "injector/plan/table_space.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,14 +140,8 @@ int table_space_open(struct table_space *space, const struct jit_process *proces
 /* The first gap that ends behind ADDR. */
 static size_t find_gap(const struct table_gaps *gaps, uint64_t addr)
 {
-    size_t first = 0, end = gaps->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (gaps->items[middle].end <= addr)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first;
+    array_bisect(first, gaps->count, gaps->items[first].end <= addr);
     return first;
 }
 

@@ -1,6 +1,7 @@
 /* See heritage.h. */
 #include "injector/process/heritage.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
 
 #include "injector/arrays/array.h"
@@ -243,14 +244,8 @@ static int measure_footprint(struct footprint *footprint, const struct code_log 
 
 static bool overlaps(const struct footprint *footprint, uint64_t start, uint64_t end)
 {
-    size_t first = 0, last = footprint->count;
-    while (first < last) {
-        size_t middle = first + (last - first) / 2;
-        if (footprint->spans[middle].end <= start)
-            first = middle + 1;
-        else
-            last = middle;
-    }
+    size_t first;
+    array_bisect(first, footprint->count, footprint->spans[first].end <= start);
     return first < footprint->count && footprint->spans[first].start < end;
 }
 

@@ -2,6 +2,7 @@
 #include "injector/timeline/timeline.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/files/interruption.h"
 #include "injector/timeline/player.h"
 
@@ -95,16 +96,10 @@ static bool was_sampled(const struct player *player, uint64_t since_ns, uint64_t
                         uint64_t *sample_ns)
 {
     const uint64_t *samples = player->sample_times_ns;
-    size_t first = 0, end = player->samples_passed;
-    if (since_ns >= time_ns || end == 0 || samples[end - 1] < since_ns)
+    size_t first, count = player->samples_passed;
+    if (since_ns >= time_ns || count == 0 || samples[count - 1] < since_ns)
         return false;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (samples[middle] < since_ns)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    array_bisect(first, count, samples[first] < since_ns);
     *sample_ns = samples[first];
     return true;
 }
