@@ -1,8 +1,8 @@
 /* See dump_machine.h. */
 #include "injector/claim/dump_machine.h"
 
+#include "injector/arrays/address_span.h"
 #include "injector/arrays/array.h"
-#include "injector/arrays/bisect.h"
 #include "injector/perf_data/machine.h"
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_data/perf_record.h"
@@ -10,53 +10,33 @@
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct code_range {
-    uint64_t start, end;
-};
-
-static int compare_ranges(const void *left, const void *right)
-{
-    const struct code_range *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
 
 /* The addresses of DUMP's functions, sorted and joined.  NULL without memory. */
-static struct code_range *collect_ranges(const struct jit_dump *dump, size_t *count)
+static struct address_span *collect_ranges(const struct jit_dump *dump, size_t *count)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
     struct jit_record record;
-    struct code_range *ranges = NULL;
-    size_t capacity = 0, joined = 0;
+    struct address_span *ranges = NULL;
+    size_t capacity = 0;
     enum jit_dump_end end;
     *count = 0;
     while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
-        struct code_range *room = array_room(ranges, *count, &capacity, sizeof *ranges);
+        struct address_span *room = array_room(ranges, *count, &capacity, sizeof *ranges);
         if (!room)
             break;
         ranges = room;
         if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken)
-            ranges[(*count)++] = (struct code_range){record.load.code_addr,
-                                                     record.load.code_addr + record.load.code_size};
+            ranges[(*count)++] = (struct address_span){
+                record.load.code_addr, record.load.code_addr + record.load.code_size};
     }
-    if (*count)
-        qsort(ranges, *count, sizeof *ranges, compare_ranges);
-    for (size_t i = 1; i < *count; i++) {
-        if (ranges[i].start > ranges[joined].end)
-            ranges[++joined] = ranges[i];
-        else if (ranges[i].end > ranges[joined].end)
-            ranges[joined].end = ranges[i].end;
-    }
-    *count = *count ? joined + 1 : 0;
+    *count = address_spans_join(ranges, *count);
     return ranges;
 }
 
-static bool is_hit(const struct code_range *ranges, size_t count, uint64_t ip)
+static bool is_hit(const struct address_span *ranges, size_t count, uint64_t ip)
 {
-    size_t first;
-    array_bisect(first, count, ranges[first].end <= ip);
-    return first < count && ranges[first].start <= ip;
+    const struct address_span *range = address_spans_find(ranges, count, ip);
+    return range && range->start <= ip;
 }
 
 /* Whether a sample hit DUMP's code, which then is this machine's.  An emulator's guest (qemu-user)
@@ -67,7 +47,7 @@ static bool ran_here(const struct jit_dump *dump, const struct perf_file *profil
     struct perf_walk walk = perf_walk_begin(profile);
     struct perf_record record;
     size_t count;
-    struct code_range *ranges = collect_ranges(dump, &count);
+    struct address_span *ranges = collect_ranges(dump, &count);
     bool hit = false;
     uint32_t pid;
     uint64_t ip;

@@ -7,6 +7,7 @@
 #ifndef PERFJIT_JIT_PROCESS_H
 #define PERFJIT_JIT_PROCESS_H
 
+#include "injector/arrays/address_span.h"
 #include "injector/code/code_log.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/findings/findings.h"
@@ -19,10 +20,6 @@ struct jit_process;
 struct jit_fork {
     struct life_moment at;
     struct jit_process *heir; /* what it needs to know of the parent's code; NULL: nothing */
-};
-
-struct address_span {
-    uint64_t start, end;
 };
 
 /* What a process had of its parent's when it was forked; filled in by the parent's timeline. */

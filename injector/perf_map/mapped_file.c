@@ -2,7 +2,7 @@
 #include "injector/perf_map/mapped_file.h"
 
 #include "injector/arrays/array.h"
-#include "injector/arrays/bisect.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/files/regular_file.h"
 
 #include <gelf.h>
@@ -87,7 +87,7 @@ static int open_file(const struct mapped_files *files, const struct perf_map *ma
  * checks. */
 struct reader {
     Elf *elf;
-    struct symbol_range *ranges; /* virtual addresses at first; end 0: up to the next */
+    struct address_span *ranges; /* virtual addresses at first; end 0: up to the next */
     size_t count, capacity;
 };
 
@@ -106,12 +106,12 @@ static int add_symbol(struct reader *reader, const GElf_Sym *symbol)
     uint64_t start = symbol->st_value, end = symbol->st_size ? start + symbol->st_size : 0;
     if (end && end < start)
         return 0;
-    struct symbol_range *ranges =
+    struct address_span *ranges =
         array_room(reader->ranges, reader->count, &reader->capacity, sizeof *ranges);
     if (!ranges)
         return -1;
     reader->ranges = ranges;
-    ranges[reader->count++] = (struct symbol_range){start, end};
+    ranges[reader->count++] = (struct address_span){start, end};
     return 0;
 }
 
@@ -137,19 +137,13 @@ static int read_table_of(struct reader *reader, uint32_t type)
     return 0;
 }
 
-static int compare_ranges(const void *left, const void *right)
-{
-    const struct symbol_range *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 /* Give symbols without a size the end that perf gives them: the next one's start, or the last one's
  * page. */
 static void close_ranges(struct reader *reader)
 {
     uint64_t next = UINT64_MAX;
     for (size_t i = reader->count; i-- > 0;) {
-        struct symbol_range *range = &reader->ranges[i];
+        struct address_span *range = &reader->ranges[i];
         if (range->end == 0)
             range->end = next == UINT64_MAX ? (range->start | (PAGE_BYTES - 1)) + 1 : next;
         if (i > 0 && reader->ranges[i - 1].start != range->start)
@@ -177,7 +171,7 @@ static void move_to_offsets(struct reader *reader)
     const GElf_Phdr *segment = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < reader->count; i++) {
-        struct symbol_range range = reader->ranges[i];
+        struct address_span range = reader->ranges[i];
         if (!segment || range.start < segment->p_vaddr ||
             range.start - segment->p_vaddr >= segment->p_filesz)
             segment = segment_of(reader, range.start, &header);
@@ -187,21 +181,7 @@ static void move_to_offsets(struct reader *reader)
         uint64_t bytes = range.end - range.start;
         range.start = range.start - segment->p_vaddr + segment->p_offset;
         range.end = range.start + (bytes < left ? bytes : left);
-        reader->ranges[kept++] = range;
-    }
-    reader->count = kept;
-}
-
-/* Join what overlaps or touches. */
-static void join_ranges(struct reader *reader)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < reader->count; i++) {
-        struct symbol_range range = reader->ranges[i];
-        struct symbol_range *last = kept ? &reader->ranges[kept - 1] : NULL;
-        if (last && range.start <= last->end)
-            last->end = range.end > last->end ? range.end : last->end;
-        else if (range.start < range.end)
+        if (range.start < range.end) /* else the segment's offset is none */
             reader->ranges[kept++] = range;
     }
     reader->count = kept;
@@ -209,13 +189,10 @@ static void join_ranges(struct reader *reader)
 
 static void sort_ranges(struct reader *reader)
 {
-    if (reader->count == 0)
-        return;
-    qsort(reader->ranges, reader->count, sizeof *reader->ranges, compare_ranges);
+    number_sort(reader->ranges, reader->count, sizeof *reader->ranges); /* by start */
     close_ranges(reader);
     move_to_offsets(reader);
-    qsort(reader->ranges, reader->count, sizeof *reader->ranges, compare_ranges);
-    join_ranges(reader);
+    reader->count = address_spans_join(reader->ranges, reader->count);
 }
 
 static int read_file(const struct mapped_files *files, struct mapped_file *file)
@@ -239,15 +216,13 @@ static int read_file(const struct mapped_files *files, struct mapped_file *file)
 }
 
 int mapped_file_symbols(const struct mapped_files *files, struct mapped_file *file, uint64_t offset,
-                        struct symbol_range *range)
+                        struct address_span *range)
 {
     if (!file->was_read && read_file(files, file))
         return -1;
     file->was_read = true;
-    size_t first;
-    array_bisect(first, file->range_count, file->ranges[first].end <= offset);
-    *range = first < file->range_count ? file->ranges[first]
-                                       : (struct symbol_range){UINT64_MAX, UINT64_MAX};
+    const struct address_span *found = address_spans_find(file->ranges, file->range_count, offset);
+    *range = found ? *found : (struct address_span){UINT64_MAX, UINT64_MAX};
     return 0;
 }
 

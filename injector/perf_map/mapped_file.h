@@ -12,17 +12,14 @@
 #ifndef PERFJIT_MAPPED_FILE_H
 #define PERFJIT_MAPPED_FILE_H
 
+#include "injector/arrays/address_span.h"
 #include "injector/perf_data/perf_record.h"
 
 #include <stddef.h>
 
-struct symbol_range {
-    uint64_t start, end; /* offsets in the file */
-};
-
 struct mapped_file {
     const struct perf_map *map;  /* one that names it */
-    struct symbol_range *ranges; /* ascending, apart; once it was read */
+    struct address_span *ranges; /* offsets in the file, joined; set once it was read */
     size_t range_count;
     bool was_read;
     const struct perf_map *seen; /* the user's: how the process of the last map mapped it first */
@@ -40,7 +37,7 @@ struct mapped_file *mapped_files_get(struct mapped_files *files, const struct pe
 /* Find the first symbols of FILE that end behind OFFSET; without any, *RANGE is empty at
  * UINT64_MAX.  Returns 0, or -1 without memory. */
 int mapped_file_symbols(const struct mapped_files *files, struct mapped_file *file, uint64_t offset,
-                        struct symbol_range *range);
+                        struct address_span *range);
 
 void mapped_files_free(struct mapped_files *files);
 

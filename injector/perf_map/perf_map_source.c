@@ -167,7 +167,7 @@ static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t
     const struct profile_map *map = &around->maps[index];
     uint64_t to_offset = map->map.pgoff - map->map.start;
     while (start < end) {
-        struct symbol_range symbols;
+        struct address_span symbols;
         if (mapped_file_symbols(around->known_files, around->mapped[index], start + to_offset,
                                 &symbols))
             return -1;

@@ -1,7 +1,6 @@
 /* See heritage.h. */
 #include "injector/process/heritage.h"
 
-#include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
 
 #include "injector/arrays/array.h"
@@ -31,29 +30,6 @@ struct footprint {
     size_t count;
     bool known;
 };
-
-static int compare_spans(const void *left, const void *right)
-{
-    const struct address_span *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
-/* Sort SPANS and join what touches.  Returns how many are left. */
-static size_t join_spans(struct address_span *spans, size_t count)
-{
-    size_t joined = 0;
-    if (count)
-        qsort(spans, count, sizeof *spans, compare_spans);
-    for (size_t i = 0; i < count; i++) {
-        if (joined && spans[i].start <= spans[joined - 1].end) {
-            if (spans[i].end > spans[joined - 1].end)
-                spans[joined - 1].end = spans[i].end;
-        } else {
-            spans[joined++] = spans[i];
-        }
-    }
-    return joined;
-}
 
 /* ---- The tree of processes ---- */
 
@@ -238,15 +214,14 @@ static int measure_footprint(struct footprint *footprint, const struct code_log 
     for (size_t i = 0; i < log->function_count; i++)
         footprint->spans[i] = (struct address_span){
             log->functions[i].addr, log->functions[i].addr + log->functions[i].size};
-    footprint->count = join_spans(footprint->spans, log->function_count);
+    footprint->count = address_spans_join(footprint->spans, log->function_count);
     return 0;
 }
 
 static bool overlaps(const struct footprint *footprint, uint64_t start, uint64_t end)
 {
-    size_t first;
-    array_bisect(first, footprint->count, footprint->spans[first].end <= start);
-    return first < footprint->count && footprint->spans[first].start < end;
+    const struct address_span *span = address_spans_find(footprint->spans, footprint->count, start);
+    return span && span->start < end;
 }
 
 /* Whether MAP covers code that process INDEX or one it inherited from ever had.  -1 without
@@ -457,7 +432,7 @@ static int want(struct jit_process *process, const struct jit_heritage *inherite
         memcpy(spans + heritage->wanted_count, inherited->wanted,
                inherited->wanted_count * sizeof *spans);
     heritage->wanted = spans;
-    heritage->wanted_count = widen_spans(spans, join_spans(spans, most), limit);
+    heritage->wanted_count = widen_spans(spans, address_spans_join(spans, most), limit);
     return 0;
 }
 
@@ -468,7 +443,7 @@ static int want_own(struct jit_process *process, size_t limit)
     struct jit_heritage own = {.wanted = malloc((most + 1) * sizeof *own.wanted)};
     int result = -1;
     if (own.wanted) {
-        own.wanted_count = join_spans(own.wanted, collect_wanted(process, own.wanted));
+        own.wanted_count = address_spans_join(own.wanted, collect_wanted(process, own.wanted));
         result = want(process, &own, limit);
     }
     free(own.wanted);

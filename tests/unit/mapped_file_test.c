@@ -42,7 +42,7 @@ static void write_file(const struct file_symbol *symbols, size_t count, uint32_t
 static void assert_symbols(const struct perf_map *map, uint64_t offset, uint64_t start,
                            uint64_t end_offset)
 {
-    struct symbol_range range;
+    struct address_span range;
     struct mapped_file *file = mapped_files_get(&files, map);
     assert_non_null(file);
     assert_int_equal(mapped_file_symbols(&files, file, CODE(offset), &range), 0);
@@ -52,7 +52,7 @@ static void assert_symbols(const struct perf_map *map, uint64_t offset, uint64_t
 
 static void assert_none(const struct perf_map *map, uint64_t offset)
 {
-    struct symbol_range range;
+    struct address_span range;
     struct mapped_file *file = mapped_files_get(&files, map);
     assert_non_null(file);
     assert_int_equal(mapped_file_symbols(&files, file, CODE(offset), &range), 0);
@@ -176,7 +176,7 @@ static void test_damaged_files_do_no_harm(void **state)
     for (long at = 0; at < status.st_size; at++) {
         if (at == 0x80)
             at = SYMBOL_FILE_CODE_AT + CODE_BYTES;
-        struct symbol_range range;
+        struct address_span range;
         write_file(symbols, SYMBOLS, SHT_SYMTAB);
         FILE *file = fopen(path, "r+");
         assert_non_null(file);
