@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/run_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/timeline/player.h"
 
@@ -400,16 +401,6 @@ static int compare_changes(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static void take_early(struct player *player)
-{
-    struct timeline *timeline = player->timeline;
-    free(timeline->changes);
-    timeline->changes = player->early;
-    timeline->change_count = player->early_count;
-    timeline->change_capacity = player->early_capacity;
-    player->early = NULL;
-}
-
 /* Put the early changes among the others; of the same time they are the later ones. */
 static int merge_early(struct player *player)
 {
@@ -419,23 +410,18 @@ static int merge_early(struct player *player)
         return 0;
     if (!array_in_order(player->early, player->early_count, sizeof *player->early, compare_changes))
         qsort(player->early, player->early_count, sizeof *player->early, compare_changes);
-    if (timeline->change_count == 0) {
-        take_early(player);
-        return 0;
+    struct change *room = malloc(count * sizeof *room);
+    struct change *changes = realloc(timeline->changes, count * sizeof *changes);
+    if (changes)
+        timeline->changes = changes;
+    if (changes && room) {
+        memcpy(changes + timeline->change_count, player->early,
+               player->early_count * sizeof *changes);
+        run_sort(changes, room, count, sizeof *changes); /* by time_ns */
+        timeline->change_count = timeline->change_capacity = count;
     }
-    struct change *merged = malloc(count * sizeof *merged);
-    if (!merged)
-        return -1;
-    for (size_t i = 0, late = 0, early = 0; i < count; i++) {
-        bool take_late = early == player->early_count ||
-                         (late < timeline->change_count &&
-                          timeline->changes[late].time_ns <= player->early[early].time_ns);
-        merged[i] = take_late ? timeline->changes[late++] : player->early[early++];
-    }
-    free(timeline->changes);
-    timeline->changes = merged;
-    timeline->change_count = timeline->change_capacity = count;
-    return 0;
+    free(room);
+    return changes && room ? 0 : -1;
 }
 
 static void free_player(struct player *player)
