@@ -3,16 +3,11 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/dump/dump_name.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int compare_offsets(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
 
 static int copy_dropped(struct history_part *part)
 {
@@ -22,7 +17,7 @@ static int copy_dropped(struct history_part *part)
         return -1;
     if (count)
         memcpy(part->dropped, part->timeline->dropped, count * sizeof *part->dropped);
-    qsort(part->dropped, count, sizeof *part->dropped, compare_offsets);
+    number_sort(part->dropped, count, sizeof *part->dropped);
     return 0;
 }
 
@@ -57,9 +52,9 @@ void history_part_end(struct history_part *part)
 
 static bool is_dropped(const struct history_part *part, const struct profile_map *map)
 {
-    return part->process &&
-           bsearch(&map->record.offset, part->dropped, part->timeline->dropped_count,
-                   sizeof *part->dropped, compare_offsets);
+    size_t at, count = part->process ? part->timeline->dropped_count : 0;
+    array_bisect(at, count, part->dropped[at] < map->record.offset);
+    return at < count && part->dropped[at] == map->record.offset;
 }
 
 /* If there is a function in it. */

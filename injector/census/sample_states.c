@@ -2,6 +2,7 @@
 #include "injector/census/sample_states.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_sort.h"
 
 #include <string.h>
 
@@ -130,12 +131,6 @@ static int number_sample(struct asked_addresses *asked, struct number_table *tab
     return 0;
 }
 
-static int compare_addresses(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
 static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
 {
     struct asked_addresses *asked = &player->asked;
@@ -148,10 +143,9 @@ static int find_addresses(struct player *player, struct census_sample *samples, 
     asked->places = malloc((asked->count + 1) * sizeof *asked->places);
     if (result || !asked->sorted || !asked->places)
         return -1;
-    if (asked->count) {
+    if (asked->count)
         memcpy(asked->sorted, asked->items, asked->count * sizeof *asked->sorted);
-        qsort(asked->sorted, asked->count, sizeof *asked->sorted, compare_addresses);
-    }
+    number_sort(asked->sorted, asked->count, sizeof *asked->sorted);
     if (address_history_begin(&player->history, asked->sorted, asked->count))
         return -1;
     for (size_t i = 0; i < asked->count; i++)

@@ -2,6 +2,7 @@
 #include "injector/clock/clock_evidence.h"
 
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/dump/dump_name.h"
 
 #include "injector/arrays/array.h"
@@ -40,20 +41,13 @@ static int add_residence(struct residences *residences, uint64_t start, uint64_t
     return 0;
 }
 
-static int compare_starts(const void *left, const void *right)
-{
-    const struct residence *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 /* Sort them, and find those that share addresses: with one that starts before and reaches in, or
  * starts inside. */
 static void find_shared(struct residences *residences)
 {
     struct residence *items = residences->items;
     size_t furthest = 0;
-    if (residences->count)
-        qsort(items, residences->count, sizeof *items, compare_starts);
+    number_sort(items, residences->count, sizeof *items); /* by start */
     for (size_t i = 1; i < residences->count; i++) {
         if (items[i].start < items[furthest].end)
             items[i].shared = items[furthest].shared = true;

@@ -2,6 +2,7 @@
 #include "injector/code/log_reader.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/code/line_assignment.h"
 #include "injector/code/unwind_info.h"
 #include "injector/dump/dump_ahead.h"
@@ -199,12 +200,6 @@ static int add_blob(struct log_reader *reader, const struct jit_record *record)
     return 0;
 }
 
-static int compare_indices(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* QUIRK_INDEX_REUSED: count the loads of this part of the dump whose code_index an earlier one has,
  * too. */
 static int look_at_indices(struct log_reader *reader)
@@ -221,7 +216,7 @@ static int look_at_indices(struct log_reader *reader)
     for (size_t i = first; i < log->function_count; i++)
         if (log->functions[i].name) /* else it is the target of a move */
             indices[count++] = log->functions[i].code_index;
-    qsort(indices, count, sizeof *indices, compare_indices);
+    number_sort(indices, count, sizeof *indices);
     for (size_t i = 1; i < count; i++)
         if (indices[i] == indices[i - 1])
             report_quirk(reader->findings, QUIRK_INDEX_REUSED, "%s: code_index %" PRIu64,

@@ -2,6 +2,7 @@
 #include "injector/image/image_draft.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
@@ -14,12 +15,6 @@
 #include <unistd.h>
 
 /* ---- What is in it ---- */
-
-static int compare_code(const void *left, const void *right)
-{
-    const struct drafted_code *a = left, *b = right;
-    return a->addr < b->addr ? -1 : a->addr > b->addr;
-}
 
 /* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they
  * have of code, or 0 if one of them shares addresses with another, or with those in front of them,
@@ -98,8 +93,7 @@ static int write_code(struct image_draft *draft)
 static void *write_draft(void *context)
 {
     struct image_draft *draft = context;
-    if (!array_in_order(draft->code, draft->code_count, sizeof *draft->code, compare_code))
-        qsort(draft->code, draft->code_count, sizeof *draft->code, compare_code);
+    number_sort(draft->code, draft->code_count, sizeof *draft->code); /* by address */
     if (choose(draft) || write_code(draft))
         atomic_store_explicit(&draft->failed, true, memory_order_release);
     return NULL;

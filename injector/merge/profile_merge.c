@@ -1,17 +1,12 @@
 /* See profile_merge.h. */
 #include "injector/merge/profile_merge.h"
 
+#include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/merge/added_map.h"
 #include "injector/merge/perf_rewrite.h"
 
 #include <stdlib.h>
-
-static int compare_offsets(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
 
 /* The records to leave out: the markers, and the mappings that would hide JIT code. */
 static int collect_dropped(struct profile_merge *merge, const struct jit_processes *processes,
@@ -28,7 +23,7 @@ static int collect_dropped(struct profile_merge *merge, const struct jit_process
     for (size_t i = 0; i < processes->count; i++)
         for (size_t d = 0; d < timelines[i].dropped_count; d++)
             merge->dropped[merge->dropped_count++] = timelines[i].dropped[d];
-    qsort(merge->dropped, merge->dropped_count, sizeof *merge->dropped, compare_offsets);
+    number_sort(merge->dropped, merge->dropped_count, sizeof *merge->dropped);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* See perf_file.h; the format stands in perf_format.h. */
 #include "injector/perf_data/perf_file.h"
 
+#include "injector/arrays/number_sort.h"
 #include "injector/files/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/format/byte_cursor.h"
@@ -138,12 +139,6 @@ static bool same_layout(const struct sample_layout *a, const struct sample_layou
            a->trailer_tid_off == b->trailer_tid_off && a->trailer_time_off == b->trailer_time_off;
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-    const struct perf_id *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
-
 static int collect_ids(struct perf_file *file, struct findings *findings)
 {
     size_t count = 0, next = 0;
@@ -160,7 +155,7 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
             file->ids[next++] = (struct perf_id){cursor_u64(&cursor), (uint32_t)i};
     }
     file->id_count = next;
-    qsort(file->ids, next, sizeof *file->ids, compare_ids);
+    number_sort(file->ids, next, sizeof *file->ids);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* See perf_record.h; the format stands in perf_format.h. */
 #include "injector/perf_data/perf_record.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -55,13 +56,6 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
     return true;
 }
 
-static int compare_id(const void *key, const void *entry)
-{
-    uint64_t id = *(const uint64_t *)key;
-    uint64_t other = ((const struct perf_id *)entry)->id;
-    return id < other ? -1 : id > other;
-}
-
 /* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts
  * differ. */
 static const struct sample_layout *layout_of(const struct perf_file *file,
@@ -74,10 +68,11 @@ static const struct sample_layout *layout_of(const struct perf_file *file,
     bool sample = record->type == PERF_RECORD_SAMPLE;
     uint64_t id =
         perf_get_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
-    const struct perf_id *found =
-        bsearch(&id, file->ids, file->id_count, sizeof *file->ids, compare_id);
+    size_t at;
+    array_bisect(at, file->id_count, file->ids[at].id < id);
+    bool found = at < file->id_count && file->ids[at].id == id;
     /* perf writes the maps of running processes with id 0 where the first event is meant. */
-    return &file->events[found ? found->event : 0].layout;
+    return &file->events[found ? file->ids[at].event : 0].layout;
 }
 
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,

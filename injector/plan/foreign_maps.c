@@ -3,12 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-
-static int compare_maps(const void *left, const void *right)
-{
-    const struct foreign_map *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
+#include "injector/arrays/number_sort.h"
 
 static int add_process(struct foreign_maps *maps, const struct jit_process *process)
 {
@@ -32,8 +27,7 @@ int foreign_maps_open(struct foreign_maps *maps, const struct jit_process *proce
     for (; process; process = process->parent)
         if (add_process(maps, process))
             return -1;
-    if (maps->count)
-        qsort(maps->items, maps->count, sizeof *maps->items, compare_maps);
+    number_sort(maps->items, maps->count, sizeof *maps->items); /* by start */
     uint64_t reach = 0;
     for (size_t i = 0; i < maps->count; i++) {
         reach = maps->items[i].end > reach ? maps->items[i].end : reach;

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/number_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,6 @@ enum { TABLE_ALIGN_BYTES = 16 };
 struct used {
     uint64_t start, end;
 };
-
-static int compare_used(const void *left, const void *right)
-{
-    const struct used *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
 
 struct used_list {
     struct used *items;
@@ -105,8 +100,7 @@ static int collect_gaps(struct table_gaps *gaps, struct used_list *list)
     gaps->items = malloc((list->count + 1) * sizeof *gaps->items);
     if (!gaps->items)
         return -1;
-    if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, compare_used);
+    number_sort(list->items, list->count, sizeof *list->items); /* by start */
     uint64_t reach = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (i > 0)
