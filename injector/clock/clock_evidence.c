@@ -193,23 +193,21 @@ static void hit(struct residences *residences, uint64_t ip, uint64_t time_ns)
         residences->items[first].first_ns = time_ns;
 }
 
-/* EXIT: u32 pid, ppid, tid, ptid behind the header.  A process has ended with its first thread and
- * when no other ends later. */
-static void read_exit(struct clock_evidence *evidence, uint64_t *exit_ns,
-                      const struct profile *profile, const struct perf_record *record, uint32_t pid)
+/* A process has ended with its first thread and when no other ends later.  Returns when, 0: no
+ * thread of it has ended. */
+static uint64_t read_exits(struct clock_evidence *evidence, const struct profile *profile,
+                           uint32_t pid)
 {
-    uint64_t time_ns;
-    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
-    uint32_t exited = cursor_u32(&cursor);
-    cursor_skip(&cursor, 4);
-    uint32_t thread = cursor_u32(&cursor);
-    if (cursor.failed || exited != pid || !perf_record_time(profile->file, record, &time_ns) ||
-        time_ns < evidence->marker_ns)
-        return;
-    evidence->ended = evidence->ended || thread == pid;
-    if (time_ns > *exit_ns)
-        *exit_ns = time_ns;
+    size_t count;
+    const struct profile_task *tasks = profile_tasks_of(profile, pid, &count);
+    uint64_t exit_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (tasks[i].kind != TASK_EXIT || tasks[i].time_ns < evidence->marker_ns)
+            continue;
+        evidence->ended = evidence->ended || tasks[i].tid == pid;
+        exit_ns = tasks[i].time_ns; /* they are in order */
+    }
+    return exit_ns;
 }
 
 static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
@@ -218,17 +216,15 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
     struct findings told_before = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record record;
-    uint64_t exit_ns = 0;
     bool end_known = evidence->ended;
     while (perf_walk_next(&walk, &record, &told_before)) {
         uint32_t whose;
         uint64_t ip, time_ns;
-        if (record.type == PERF_RECORD_EXIT)
-            read_exit(evidence, &exit_ns, profile, &record, pid);
-        else if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
-                 perf_record_time(profile->file, &record, &time_ns) && is_in(life, time_ns))
+        if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
+            perf_record_time(profile->file, &record, &time_ns) && is_in(life, time_ns))
             hit(alone, ip, time_ns);
     }
+    uint64_t exit_ns = read_exits(evidence, profile, pid);
     if (evidence->ended && !end_known)
         evidence->end_ns = exit_ns;
     findings_free(&told_before);

@@ -184,6 +184,23 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
     return !cursor.failed && map->len <= UINT64_MAX - map->start;
 }
 
+bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
+                      struct perf_task *task)
+{
+    bool has_parent = record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT;
+    if (!has_parent && record->type != PERF_RECORD_COMM)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    task->pid = cursor_u32(&cursor);
+    task->parent_pid = has_parent ? cursor_u32(&cursor) : 0;
+    task->tid = cursor_u32(&cursor);
+    task->parent_tid = has_parent ? cursor_u32(&cursor) : 0;
+    task->time_ns = has_parent ? cursor_u64(&cursor) : 0;
+    perf_record_time(file, record, &task->time_ns);
+    return !cursor.failed;
+}
+
 size_t perf_map_name_length(const char *filename)
 {
     static const char deleted[] = " (deleted)";

@@ -39,6 +39,13 @@ struct perf_map {
     uint32_t flags; /* of mmap(2); 0 in an MMAP */
 };
 
+/* The fields of a COMM, FORK or EXIT record; those that a COMM does not have are 0. */
+struct perf_task {
+    uint32_t pid, tid;
+    uint32_t parent_pid, parent_tid;
+    uint64_t time_ns; /* the sample_id's; without one, FORK's and EXIT's own; else 0 */
+};
+
 struct perf_walk perf_walk_begin(const struct perf_file *file);
 
 /* The next record into *RECORD.  Returns false at the end, and at damage, which is reported
@@ -65,6 +72,10 @@ const uint8_t *perf_record_trailer(const struct perf_file *file, const struct pe
 /* Read an MMAP or MMAP2 record.  Returns false if RECORD is neither, or broken. */
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map);
+
+/* Read a COMM, FORK or EXIT record.  Returns false if RECORD is none of them, or too short. */
+bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
+                      struct perf_task *task);
 
 /* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps has behind the names of
  * files that are gone. */

@@ -29,46 +29,34 @@ static int add_map(struct profile *profile, const struct perf_record *record)
     return 0;
 }
 
-static int add_task(struct profile *profile, struct profile_task task)
+static enum task_kind kind_of(const struct perf_record *record)
 {
+    if (record->type == PERF_RECORD_COMM)
+        return record->misc & PERF_MISC_COMM_EXEC ? TASK_EXEC : TASK_RENAME;
+    return record->type == PERF_RECORD_FORK ? TASK_FORK : TASK_EXIT;
+}
+
+static int add_task(struct profile *profile, const struct perf_record *record)
+{
+    struct perf_task task;
+    if (!perf_record_task(profile->file, record, &task) ||
+        (record->type == PERF_RECORD_COMM && task.pid != task.tid))
+        return 0;
     struct profile_task *tasks =
         array_room(profile->tasks, profile->task_count, &profile->task_capacity, sizeof *tasks);
     if (!tasks)
         return -1;
     profile->tasks = tasks;
-    tasks[profile->task_count++] = task;
+    tasks[profile->task_count++] = (struct profile_task){
+        .time_ns = task.time_ns,
+        .kind = kind_of(record),
+        .pid = task.pid,
+        .tid = task.tid,
+        .parent = task.parent_pid,
+        .fresh = record->type == PERF_RECORD_FORK && (record->misc & PERF_MISC_FORK_EXEC),
+        .record = *record,
+    };
     return 0;
-}
-
-static int add_comm(struct profile *profile, const struct perf_record *record)
-{
-    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
-    uint32_t pid = cursor_u32(&cursor), tid = cursor_u32(&cursor);
-    if (cursor.failed)
-        return 0;
-    struct profile_task task = {.pid = pid, .tid = tid, .record = *record, .kind = TASK_RENAME};
-    if (record->misc & PERF_MISC_COMM_EXEC)
-        task.kind = TASK_EXEC;
-    perf_record_time(profile->file, record, &task.time_ns);
-    return pid == tid ? add_task(profile, task) : 0;
-}
-
-/* A FORK or EXIT; its trailer's time, if it has one, is that of the fields. */
-static int add_fork_or_exit(struct profile *profile, const struct perf_record *record)
-{
-    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    struct profile_task task = {.record = *record};
-    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
-    task.pid = cursor_u32(&cursor);
-    task.parent = cursor_u32(&cursor);
-    task.tid = cursor_u32(&cursor);
-    cursor_u32(&cursor); /* ptid */
-    task.time_ns = cursor_u64(&cursor);
-    task.kind = record->type == PERF_RECORD_FORK ? TASK_FORK : TASK_EXIT;
-    task.fresh = task.kind == TASK_FORK && (record->misc & PERF_MISC_FORK_EXEC);
-    perf_record_time(profile->file, record, &task.time_ns);
-    return cursor.failed ? 0 : add_task(profile, task);
 }
 
 static int add_namespaces(struct profile *profile, const struct perf_record *record)
@@ -228,10 +216,9 @@ static int read_record(struct profile *profile, const struct perf_record *record
     case PERF_RECORD_MMAP2:
         return add_map(profile, record);
     case PERF_RECORD_COMM:
-        return add_comm(profile, record);
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
-        return add_fork_or_exit(profile, record);
+        return add_task(profile, record);
     case PERF_RECORD_NAMESPACES:
         return add_namespaces(profile, record);
     case PERF_RECORD_SAMPLE:

@@ -22,30 +22,37 @@ size_t thread_namespaces_bytes(const struct perf_record *record)
     return cursor.failed ? 0 : 8 + links * PERF_NAMESPACE_BYTES;
 }
 
-/* What RECORD says of a thread of its own process.  Returns false if it says nothing of that
- * kind. */
-static bool read_event(struct thread_event *event, const struct perf_record *record)
+/* What a COMM, FORK or EXIT says of a thread of its own process.  Returns false if it says nothing
+ * of that kind. */
+static bool read_task(struct thread_event *event, const struct perf_file *file,
+                      const struct perf_record *record)
+{
+    struct perf_task task;
+    if (!perf_record_task(file, record, &task))
+        return false;
+    event->kind = record->type == PERF_RECORD_COMM   ? THREAD_NAMED
+                  : record->type == PERF_RECORD_EXIT ? THREAD_ENDED
+                  : task.parent_pid == task.pid      ? THREAD_BORN
+                                                     : THREAD_FORKED;
+    event->exec = event->kind == THREAD_NAMED && (record->misc & PERF_MISC_COMM_EXEC);
+    event->time_ns = task.time_ns;
+    event->pid = task.pid;
+    event->tid = task.tid;
+    event->creator = task.parent_tid;
+    return event->kind != THREAD_FORKED || event->tid == event->pid;
+}
+
+/* The thread that a MMAP, MMAP2 or NAMESPACES is of.  Returns false if it is damaged. */
+static bool read_thread(struct thread_event *event, const struct perf_file *file,
+                        const struct perf_record *record)
 {
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
-    *event = (struct thread_event){.record = *record, .pid = cursor_u32(&cursor)};
-    if (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT) {
-        event->kind = record->type == PERF_RECORD_COMM         ? THREAD_NAMED
-                      : record->type == PERF_RECORD_NAMESPACES ? THREAD_NAMESPACES
-                                                               : THREAD_MAPPED;
-        event->exec = event->kind == THREAD_NAMED && (record->misc & PERF_MISC_COMM_EXEC);
-        event->tid = cursor_u32(&cursor);
-        return !cursor.failed &&
-               (event->kind != THREAD_NAMESPACES || thread_namespaces_bytes(record));
-    }
-    uint32_t parent = cursor_u32(&cursor);
-    event->kind = record->type == PERF_RECORD_EXIT ? THREAD_ENDED
-                  : parent == event->pid           ? THREAD_BORN
-                                                   : THREAD_FORKED;
+    event->kind = record->type == PERF_RECORD_NAMESPACES ? THREAD_NAMESPACES : THREAD_MAPPED;
+    event->pid = cursor_u32(&cursor);
     event->tid = cursor_u32(&cursor);
-    event->creator = cursor_u32(&cursor);
-    event->time_ns = cursor_u64(&cursor);
-    return !cursor.failed && (event->kind != THREAD_FORKED || event->tid == event->pid);
+    perf_record_time(file, record, &event->time_ns);
+    return !cursor.failed && (event->kind == THREAD_MAPPED || thread_namespaces_bytes(record));
 }
 
 static int add_event(struct thread_list *list, const struct thread_event *event)
@@ -62,7 +69,7 @@ static int add_event(struct thread_list *list, const struct thread_event *event)
 static int read_record(struct thread_list *list, struct thread_sightings *sightings,
                        const struct perf_file *file, const struct perf_record *record)
 {
-    struct thread_event event;
+    struct thread_event event = {.record = *record};
     uint64_t time_ns = 0;
     uint32_t pid, tid;
     switch (record->type) {
@@ -75,13 +82,11 @@ static int read_record(struct thread_list *list, struct thread_sightings *sighti
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
+        return read_task(&event, file, record) ? add_event(list, &event) : 0;
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
     case PERF_RECORD_NAMESPACES:
-        if (!read_event(&event, record))
-            return 0;
-        perf_record_time(file, record, &event.time_ns);
-        return add_event(list, &event);
+        return read_thread(&event, file, record) ? add_event(list, &event) : 0;
     default:
         return 0;
     }
