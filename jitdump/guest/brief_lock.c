@@ -8,6 +8,7 @@
 enum { LOOKS = 12, PAUSES_MIN = 64, PAUSES_MAX = 128, SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 100000 };
 
 #define STOPPED_FOR_NS UINT64_C(20000000)
+#define LOOK_MAX_NS    UINT64_C(1000000)
 
 static void pause_briefly(void)
 {
@@ -18,10 +19,10 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Not too eager: when the lock changes hands, what it guards goes from one processor's cache to the
- * other's, which takes longer than a record.  Who holds it has it again ten times before the one
- * who waits looks.  (Two threads on two processors: 180 ns a record, and 270 with one pause between
- * the first looks.) */
+/* Not too eagerly: when the lock changes hands, the data it guards moves from one processor's cache
+ * to the other's, which takes longer than a record.  The holder takes it again ten times before the
+ * waiting thread looks.  (Two threads on two processors: 180 ns a record, and 270 with one pause
+ * between the first looks.) */
 static bool becomes_free(const struct brief_lock *lock)
 {
     for (int look = 0, pauses = PAUSES_MIN; look < LOOKS; look++) {
@@ -40,10 +41,11 @@ static bool take_from(struct brief_lock *lock, uint32_t holder, uint32_t thread)
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-/* Someone who waits, and for whom. */
+/* A thread that waits, and for which holder. */
 struct wait {
     uint32_t holder;
-    uint64_t since_ns; /* it has held the lock whenever that was looked at */
+    uint64_t waited_ns; /* while that one held the lock */
+    uint64_t looked_ns;
     uint64_t sleep_ns;
     uint64_t patience_ns;
 };
@@ -62,15 +64,40 @@ static uint64_t time_for(const struct wait *wait, enum holder_state state)
     }
 }
 
-/* Whether it has had all the time that it gets. */
+/* Whether HOLDER has had all the time it gets.  A look counts for LOOK_MAX_NS at most: a collector
+ * that stops the holder stops the waiting thread as well, and while that could not look, the holder
+ * could not continue either. */
 static bool is_over(struct wait *wait, uint32_t holder, enum holder_state state)
 {
-    uint64_t now_ns = jd_clock_now(false);
-    if (wait->holder != holder) {
-        wait->holder = holder;
-        wait->since_ns = now_ns;
-    }
-    return now_ns - wait->since_ns >= time_for(wait, state);
+    uint64_t now_ns = jd_clock_now(false), passed_ns = now_ns - wait->looked_ns;
+    if (wait->holder == holder)
+        wait->waited_ns += passed_ns < LOOK_MAX_NS ? passed_ns : LOOK_MAX_NS;
+    else
+        wait->waited_ns = 0;
+    wait->holder = holder;
+    wait->looked_ns = now_ns;
+    return wait->waited_ns >= time_for(wait, state);
+}
+
+/* Whether THREAD has waited for HOLDER in vain, and HOLDER has not continued since.  One that
+ * seemed to run all the time counts as stopped until it unlocks.  What can be postponed does not
+ * ask. */
+static bool is_given_up(const struct brief_lock *lock, uint32_t holder, uint32_t thread,
+                        uint64_t patience_ns)
+{
+    if (atomic_load_explicit(&lock->given_up_by, memory_order_relaxed) != thread)
+        return false;
+    if (patience_ns != JD_PATIENCE_NS ||
+        atomic_load_explicit(&lock->seemed_to_run, memory_order_relaxed))
+        return true;
+    enum holder_state state = jd_holder_state(holder);
+    return state == HOLDER_STOPPED || state == HOLDER_UNKNOWN;
+}
+
+static void give_up(struct brief_lock *lock, uint32_t thread, enum holder_state state)
+{
+    atomic_store_explicit(&lock->seemed_to_run, state == HOLDER_RUNS, memory_order_relaxed);
+    atomic_store_explicit(&lock->given_up_by, thread, memory_order_relaxed);
 }
 
 static void sleep_longer(struct wait *wait)
@@ -87,7 +114,7 @@ int jd_lock_wait(struct brief_lock *lock, uint32_t thread, uint64_t patience_ns)
         uint32_t holder = atomic_load_explicit(&lock->holder, memory_order_relaxed);
         if (holder == thread) /* left behind by a longjmp */
             return 0;
-        if (holder != 0 && atomic_load_explicit(&lock->given_up_by, memory_order_relaxed) == thread)
+        if (holder != 0 && is_given_up(lock, holder, thread, patience_ns))
             return -EAGAIN;
         if (holder == 0 || becomes_free(lock)) {
             if (take_from(lock, 0, thread))
@@ -100,7 +127,7 @@ int jd_lock_wait(struct brief_lock *lock, uint32_t thread, uint64_t patience_ns)
         if (is_over(&wait, holder, state) &&
             atomic_load_explicit(&lock->holder, memory_order_relaxed) == holder) {
             if (patience_ns == JD_PATIENCE_NS)
-                atomic_store_explicit(&lock->given_up_by, thread, memory_order_relaxed);
+                give_up(lock, thread, state);
             return -EAGAIN;
         }
         sleep_longer(&wait);

@@ -1,19 +1,20 @@
-/* A lock for what takes less time than falling asleep, that does not wait for a thread that is
- * stopped.
+/* A lock for critical sections shorter than falling asleep takes, which does not wait for a stopped
+ * thread.
  *
- * To unlock is a plain store, which does not wait until all that was written under the lock has
- * reached the cache; the atomic exchange of a mutex does, and that is an eighth of what a record
- * costs.  Nobody is woken, then: who has waited in vain for some time sleeps, in longer and longer
- * pieces up to SLEEP_MAX_NS, and looks again.
+ * Unlocking is a plain store, which does not wait until everything written under the lock has
+ * reached the cache; a mutex's atomic exchange does, and that is an eighth of the cost of a record.
+ * So nobody is woken: a thread that has spun in vain sleeps, in longer and longer pieces up to
+ * SLEEP_MAX_NS, and looks again.
  *
- * The lock is its holder's thread id.  Collectors stop threads by a signal, wherever they are, and
- * then call this library; so who waits asks what the holder does.  If it runs, or is in a system
- * call that this library makes with a lock held, it will let go.  If it is gone, as by asynchronous
- * cancellation, or the asking thread itself, which left a call by a longjmp, the lock is taken
- * over.  If it is in any other system call somebody has stopped it, or it has left a call: what can
- * be put off is told -EAGAIN at once; else the thread waits 20 ms, since after a pause the one that
- * holds the lock may be the last to go on, and then is told so at once until the holder has let go.
- * The same holds where nobody says what the holder does, and where it seems to run for a second.
+ * The lock word is its holder's thread id.  Collectors stop threads by a signal, wherever they are,
+ * and then call this library, so a waiting thread asks what the holder is doing.  If the holder
+ * runs, or is in a system call that this library makes with a lock held, it will unlock.  If it is
+ * gone, as after asynchronous cancellation, or is the asking thread itself, which left a call by
+ * longjmp, the lock is taken over.  If it is in any other system call, it has been stopped or has
+ * left a call.  Then an operation that can be postponed gets -EAGAIN at once; any other waits 20
+ * ms, since after a pause the holder may be the last thread to continue, then gets -EAGAIN, and
+ * from then on gets it at once while the holder is still stopped.  The same holds if the holder's
+ * state is unknown, or if it seems to run for a second: then until it unlocks.
  */
 #ifndef JITDUMP_BRIEF_LOCK_H
 #define JITDUMP_BRIEF_LOCK_H
@@ -24,14 +25,16 @@
 
 struct brief_lock {
     _Atomic uint32_t holder;      /* 0: nobody */
-    _Atomic uint32_t given_up_by; /* a thread that does not wait for the holder any more; 0: none */
+    _Atomic uint32_t given_up_by; /* a thread that no longer waits for the holder; 0: none */
+    atomic_bool seemed_to_run;    /* the holder did, when that thread gave up */
 };
 
-/* How long a holder may seem to run: for what would be lost else, and for what can be put off. */
+/* How long a holder may seem to run: for what would be lost otherwise, and for what can be
+ * postponed. */
 #define JD_PATIENCE_NS        UINT64_C(1000000000)
 #define JD_LITTLE_PATIENCE_NS UINT64_C(100000000)
 
-/* The slow way: it is held. */
+/* The slow path: the lock is held. */
 int jd_lock_wait(struct brief_lock *lock, uint32_t thread, uint64_t patience_ns);
 
 /* Take LOCK for THREAD, this one's id.  Returns 0, or -EAGAIN if its holder is stopped. */
@@ -44,7 +47,7 @@ static inline int jd_lock(struct brief_lock *lock, uint32_t thread, uint64_t pat
     return jd_lock_wait(lock, thread, patience_ns);
 }
 
-/* Take it whoever has it. */
+/* Take it, whoever holds it. */
 static inline void jd_lock_seize(struct brief_lock *lock, uint32_t thread)
 {
     atomic_exchange_explicit(&lock->holder, thread, memory_order_acquire);
