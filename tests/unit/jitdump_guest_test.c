@@ -90,6 +90,41 @@ static void test_descriptors_above_the_standard_streams(void **state)
     assert_int_equal(run_in_child(child_may_have_three_descriptors, NULL), 0);
 }
 
+/* How many descriptors this process has; those above 2 without FD_CLOEXEC end the test. */
+static unsigned descriptors_from(int first)
+{
+    unsigned count = 0;
+    for (int fd = first; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        count += flags != -1;
+        CHECK(flags == -1 || flags & FD_CLOEXEC);
+    }
+    return count;
+}
+
+static void child_counts_descriptors(struct jitdump *dump)
+{
+    struct jitdump_options options = options_in_dir();
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    CHECK(jitdump_open(&dump, &options) == 0);
+    add_first(dump, 0, 5000);
+    CHECK(descriptors_from(3) == 2);
+    CHECK(jitdump_close(dump) == 0);
+    options.flags |= JITDUMP_UNMAPPED;
+    CHECK(jitdump_open(&dump, &options) == 0);
+    add_first(dump, 0, 5000);
+    CHECK(descriptors_from(3) == 1);
+    CHECK(jitdump_close(dump) == 0);
+    CHECK(descriptors_from(3) == 0);
+}
+
+static void test_two_descriptors_or_one(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_child(child_counts_descriptors, NULL), 0);
+}
+
 /* ---- Children that know nothing of it ---- */
 
 /* One that lives on, with a copy of every descriptor. */
@@ -175,6 +210,51 @@ static void test_cancellation_in_a_fresh_child(void **state)
     (void)state;
     assert_int_equal(run_in_child(child_is_cancelled, dump), 0);
     assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* How many functions: the stage grows, and is emptied some times. */
+enum { CANCELLED_ADDS = 20000 };
+
+/* Cancelled before its first call, the thread goes through all of them.  Returns its argument. */
+static void *make_each_call_cancelled(void *argument)
+{
+    static const uint8_t large[100000];
+    struct jitdump_options options = options_in_dir();
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    struct jitdump *dump;
+    uint64_t index;
+    options.flags |= *(const uint32_t *)argument;
+    CHECK(pthread_cancel(pthread_self()) == 0); /* takes effect at the next cancellation point */
+    CHECK(jitdump_open(&dump, &options) == 0);
+    add_first(dump, 0, CANCELLED_ADDS);
+    code.code_size = sizeof large;
+    code.bytes = large;
+    CHECK(jitdump_add_code(dump, &code, &index) == 0);
+    CHECK(jitdump_move_code(dump, index, 0, 0x100000, sizeof large) == 0);
+    CHECK(jitdump_unload_code(dump, index, 0x100000, sizeof large) == 0);
+    CHECK(jitdump_lost(dump) == 0 && jitdump_unreadable(dump) == 0);
+    CHECK(*jitdump_path(dump) && !*jitdump_error(dump));
+    CHECK(jitdump_close(dump) == 0);
+    options.dir = "/nonexistent";
+    CHECK(jitdump_open(&dump, &options) == -ENOENT);
+    CHECK(jitdump_close(dump) == -ENOENT);
+    return argument;
+}
+
+static void test_no_call_is_a_cancellation_point(void **state)
+{
+    uint32_t modes[] = {0, JITDUMP_UNMAPPED};
+    (void)state;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        pthread_t thread;
+        void *result;
+        assert_int_equal(pthread_create(&thread, NULL, make_each_call_cancelled, &modes[i]), 0);
+        assert_int_equal(pthread_join(thread, &result), 0);
+        assert_ptr_equal(result, &modes[i]);
+        assert_int_equal(count_records(path, JIT_CODE_LOAD), CANCELLED_ADDS + 1);
+        assert_int_equal(count_records(path, JIT_CODE_CLOSE), 1);
+        remove_dump(path);
+    }
 }
 
 /* ---- What others do to the file ---- */
@@ -276,8 +356,8 @@ enum { NO_FILE = -1, ANY = -2 };
 static const struct deed {
     void (*do_it)(void);
     int error;
-    off_t
-        size; /* that the file at the path has then; NO_FILE, or ANY: what was being written at that moment comes after it */
+    off_t size; /* that the file at the path has then; NO_FILE, or ANY: what was being written at
+                   that moment comes after it */
 } deeds[] = {
     {empty_it, -ESTALE, ANY}, {remove_it, -ENOENT, NO_FILE},  {replace_it, -ENOENT, 8},
     {take_it, -ESTALE, ANY},  {remove_all, -ENOENT, NO_FILE},
@@ -319,7 +399,8 @@ static void child_whose_dump_is_harmed(struct jitdump *dump)
     CHECK(deed->size == ANY || size == deed->size);
 }
 
-/* No signal, no byte in a file that has come to the place, and what can't be recorded is counted. */
+/* No signal, no byte in a file that has come to the place, and what can't be recorded is counted.
+ */
 static void test_harm_while_threads_add(void **state)
 {
     (void)state;
@@ -401,9 +482,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_errno),
         TEST(test_descriptors_above_the_standard_streams),
+        TEST(test_two_descriptors_or_one),
         TEST(test_child_that_outlives_the_dump),
         TEST(test_child_that_shares_descriptors),
         TEST(test_cancellation_in_a_fresh_child),
+        TEST(test_no_call_is_a_cancellation_point),
         TEST(test_removed_meanwhile),
         TEST(test_cut_meanwhile),
         TEST(test_taken_by_another_jit),

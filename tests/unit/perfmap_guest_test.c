@@ -99,6 +99,37 @@ static void test_another_jit_is_in_the_middle_of_a_line(void **state)
     close(other);
 }
 
+/* As node does it, through a descriptor with NUMBER: the file says EXPECTED in the end. */
+static void assert_with_descriptor(int number, const char *expected)
+{
+    struct perfmap *map = open_map();
+    int other = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
+    assert_int_equal(dup2(other, number), number);
+    close(other);
+    assert_int_equal(write(number, "1000 10 theirs\n", 15), 15);
+    assert_int_equal(perfmap_add(map, 1, 2, "ours"), 0);
+    assert_int_equal(write(number, "2000 10 theirs\n", 15), 15);
+    assert_file(expected);
+    close(number);
+    perfmap_close(map);
+    unlink(path);
+}
+
+static void test_descriptors_up_to_1023_are_made_to_append(void **state)
+{
+    struct rlimit limit, higher;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    higher = limit;
+    if (higher.rlim_cur < 2048)
+        higher.rlim_cur = 2048;
+    if (setrlimit(RLIMIT_NOFILE, &higher) != 0)
+        skip_or_fail("a process may have no more than 1024 descriptors");
+    assert_with_descriptor(1023, "1000 10 theirs\n1 2 ours\n2000 10 theirs\n");
+    assert_with_descriptor(1024, "1000 10 theirs\n2000 10 theirs\n");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 /* As Java does when jcmd asks for its map. */
 static void test_a_closed_map_of_this_life(void **state)
 {
@@ -419,6 +450,7 @@ int main(void)
         TEST(test_another_jit_is_in_the_middle_of_a_line),
         TEST(test_a_closed_map_of_this_life),
         TEST(test_only_writers_of_the_map_are_made_to_append),
+        TEST(test_descriptors_up_to_1023_are_made_to_append),
         TEST(test_never_a_signal_at_the_size_limit),
         TEST(test_never_a_standard_descriptor),
         TEST(test_errno_is_kept),
