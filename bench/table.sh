@@ -116,17 +116,17 @@ cat <<END
 
 Nanoseconds a call (CPU time in brackets), opening and closing the file included; medians of nine processes, since what stdio takes depends on the
 process: its best (CPU time) stands beside it. stdio: a buffer of 2 MiB under a lock, lost when the process is
-killed. What survives a kill: libjitdump; stdio flushed after each record; three write calls a record.
-The floor writes the same bytes with calls of 64 KiB.
+killed. What survives a kill: libjitdump, mapped as usual and with JITDUMP_UNMAPPED; stdio flushed after each record; three
+write calls a record. The floor writes the same bytes with calls of 64 KiB.
 
-| code bytes | threads | libjitdump | stdio 2 MiB | flush per record | three writes | floor | switched off |
-|---|---|---|---|---|---|---|---|
+| code bytes | threads | libjitdump | unmapped | stdio 2 MiB | flush per record | three writes | floor | switched off |
+|---|---|---|---|---|---|---|---|---|
 END
 awk '{ key = $2 " | " $3; if (!(key in seen)) { order[++n] = key; seen[key] } cell[key, $1] = sprintf("%.0f (%.0f)", $4, $5)
        if ($1 == "stdio") cell[key, $1] = sprintf("%.0f (%.0f, at best %.0f)", $4, $5, $6)
        if ($1 == "off") cell[key, $1] = sprintf("%.1f (%.1f)", $4, $5) }
     END { for (i = 1; i <= n; i++) { k = order[i]
-        printf "| %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
+        printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "unmapped"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
 cat <<END
 
 ## What was promised, and what holds

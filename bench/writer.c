@@ -1,20 +1,22 @@
-/* writer: what it costs to log a function, with libjitdump and in the other ways that runtimes do it.
+/* writer: what it costs to log a function, with libjitdump and in the other ways that runtimes do
+ * it.
  *
  *     writer DIR [-q]
  *
- * Prints a line for each way, code size and number of threads: "WAY BYTES THREADS WALL_NS CPU_NS BEST_CPU_NS", the nanoseconds of a
- * call, medians and the least of some rounds in which all ways take turns.  Each round is a process of its own: what stdio takes
- * depends on the process, up to threefold, and stays the same in it.  The ways:
+ * Prints a line for each way, code size and number of threads: "WAY BYTES THREADS WALL_NS CPU_NS
+ * BEST_CPU_NS", the nanoseconds of a call, medians and the least of some rounds in which all ways
+ * take turns.  Each round is a process of its own: what stdio takes depends on the process, up to
+ * threefold, and stays the same in it.  The ways:
  *
  *     jitdump   jitdump_add_code
- *     stdio     fwrite into a buffer of 2 MiB under a lock: loses up to 2 MiB when the process is killed
- *     flush     fwrite of one record, and fflush after each: loses nothing
- *     writes    three write calls a record under a lock, as several runtimes do
- *     floor     write calls of 64 KiB for the same number of bytes
- *     off       jitdump_add_code on a dump that is switched off
+ *     unmapped  the same with JITDUMP_UNMAPPED: each record is written at once
+ *     stdio     fwrite into a buffer of 2 MiB under a lock: loses up to 2 MiB when the process is
+ * killed flush     fwrite of one record, and fflush after each: loses nothing writes    three write
+ * calls a record under a lock, as several runtimes do floor     write calls of 64 KiB for the same
+ * number of bytes off       jitdump_add_code on a dump that is switched off
  */
-#include "jitdump/jitdump.h"
 #include "jitdump/format/jitdump_format.h"
+#include "jitdump/jitdump.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -76,14 +78,24 @@ static _Noreturn void fail(const char *what)
 
 /* ---- libjitdump ---- */
 
-static void open_jitdump(struct sink *sink)
+static void open_with(struct sink *sink, uint32_t flags)
 {
     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
     options.dir = sink->dir;
-    options.flags = JITDUMP_ALWAYS;
+    options.flags = JITDUMP_ALWAYS | flags;
     if (jitdump_open(&sink->dump, &options))
         fail(jitdump_error(sink->dump));
     snprintf(sink->path, sizeof sink->path, "%s", jitdump_path(sink->dump));
+}
+
+static void open_jitdump(struct sink *sink)
+{
+    open_with(sink, 0);
+}
+
+static void open_unmapped(struct sink *sink)
+{
+    open_with(sink, JITDUMP_UNMAPPED);
 }
 
 static void open_nothing(struct sink *sink)
@@ -210,6 +222,7 @@ static void put_floor(struct sink *sink, size_t code_bytes, size_t calls)
 }
 
 static const struct way ways[] = {{"jitdump", open_jitdump, put_jitdump, close_jitdump},
+                                  {"unmapped", open_unmapped, put_jitdump, close_jitdump},
                                   {"stdio", open_stdio, put_stdio, close_stdio},
                                   {"flush", open_stdio, put_flushed, close_stdio},
                                   {"writes", open_fd, put_writes, close_fd},
