@@ -266,6 +266,35 @@ END
     run ! compgen -G 'jit*-*'
 }
 
+# An ordinary user must not make root's program write where he says.
+@test "a set-user-ID program sees neither PERFJIT nor JITDUMPDIR" {
+    [ "$(id -u)" = 0 ] || skip "only root can make a program of root's"
+    chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.."
+    cat >where.c <<'END'
+#include <jitdump.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct jitdump *dump;
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    (void)argv;
+    options.flags = argc > 1 ? JITDUMP_ALWAYS : 0;
+    int error = jitdump_open(&dump, &options);
+    printf("%s\n", jitdump_path(dump));
+    return error || jitdump_close(dump);
+}
+END
+    # shellcheck disable=SC2046
+    cc -Wall -Wextra -Werror -static -o where where.c $(flags --static --cflags --libs libjitdump)
+    mkdir -m 0777 here there
+    as_user() { (cd here && PERFJIT=dump JITDUMPDIR=$PWD/../there setpriv --reuid 12345 --regid 12345 --clear-groups ../where "$@"); }
+    [[ $(as_user) == */there/jitdump-* ]]
+    chmod 4755 where
+    [ "$(as_user)" = "" ]
+    [[ $(as_user always) == */here/jitdump-* ]]
+}
+
 @test "both libraries whole in one program" {
     sed 's/main(void)/jitdump_main(void)/' hello_jitdump.c >first.c
     cc -I"$root/usr/include" -pthread -o hello first.c hello_perfmap.c -Wl,--whole-archive "$root/usr/lib/libjitdump.a" \

@@ -149,6 +149,30 @@ static void test_empty_sessions(void **state)
     check_inventory(path, 7, 1);
 }
 
+/* All but the last place are taken by dumps of this process's life. */
+static void test_no_more_than_999_dumps(void **state)
+{
+    struct jitdump *last, *one_more;
+    char folder[128], file_path[192];
+    (void)state;
+    make_place();
+    close(make_foreign_dump(path, now_ns()));
+    for (int number = 2; number <= 999; number++) {
+        snprintf(folder, sizeof folder, "%s/jitdump-%d-%d", dir, (int)getpid(), number);
+        snprintf(file_path, sizeof file_path, "%s/jit-%d.dump", folder, (int)getpid());
+        if (number < 999) {
+            assert_int_equal(mkdir(folder, 0700), 0);
+            close(make_foreign_dump(file_path, now_ns()));
+        }
+    }
+    last = open_at(file_path, 3);
+    assert_int_equal(try_open(&one_more), -EEXIST);
+    assert_non_null(strstr(jitdump_error(one_more), "999"));
+    jitdump_close(one_more);
+    assert_int_equal(jitdump_close(last), 0);
+    check_inventory(file_path, 3, 1);
+}
+
 static void *open_one(void *to)
 {
     struct jitdump **dump = to;
@@ -313,6 +337,7 @@ int main(void)
         TEST(test_two_handles),
         TEST(test_two_sessions),
         TEST(test_empty_sessions),
+        TEST(test_no_more_than_999_dumps),
         TEST(test_handles_at_the_same_time),
         TEST(test_exec_of_itself),
         TEST(test_namesake),

@@ -223,6 +223,8 @@ static void test_who_gave_up_waits_for_a_thread_that_goes_on(void **state)
 /* ---- The other lock: a thread that is stopped while it writes to the body ---- */
 
 static atomic_bool stop_at_write;
+static bool disk_is_full;
+static unsigned writes;
 
 ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
 {
@@ -230,6 +232,11 @@ ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
         stopped_thread = (uint32_t)syscall(SYS_gettid);
         sem_post(&is_stopped);
         sleep_here();
+    }
+    writes++;
+    if (disk_is_full) {
+        errno = ENOSPC;
+        return -1;
     }
     return syscall(SYS_pwritev, fd, pieces, count, offset, offset >> 32);
 }
@@ -264,6 +271,39 @@ static void test_a_thread_stopped_in_a_write_is_waited_for_20_ms(void **state)
     sem_post(&may_go_on);
     pthread_join(thread, NULL);
     assert_int_equal(jitdump_close(dump), -EAGAIN);
+}
+
+/* ---- A write that failed ---- */
+
+enum { RETRY_LOOKS = 100, LOOKS_AROUND = 8 };
+
+/* How often the clock is looked at until the disk is written to again. */
+static unsigned looks_until_write(struct jitdump *dump, unsigned sequence, int result)
+{
+    unsigned before = writes, from = atomic_load(&looks);
+    int error;
+    do
+        error = add_function(dump, 0, sequence, NULL);
+    while (writes == before && error == -ENOSPC);
+    assert_int_equal(error, result);
+    return atomic_load(&looks) - from;
+}
+
+static void test_a_failed_write_is_tried_again_after_100_ms(void **state)
+{
+    struct jitdump *dump = open_dump();
+    (void)state;
+    disk_is_full = true;
+    count_looks();
+    unsigned added = add_until(dump, 0, -ENOSPC);
+    looks_until_write(dump, added, -ENOSPC);
+    for (int i = 0; i < 3; i++)
+        assert_in_range(looks_until_write(dump, added, -ENOSPC), RETRY_LOOKS,
+                        RETRY_LOOKS + LOOKS_AROUND);
+    disk_is_full = false;
+    assert_in_range(looks_until_write(dump, added, 0), RETRY_LOOKS, RETRY_LOOKS + LOOKS_AROUND);
+    clock_ns = 0;
+    assert_int_equal(jitdump_close(dump), -ENOSPC);
 }
 
 /* ---- What is kept in memory meanwhile ---- */
@@ -406,6 +446,7 @@ int main(void)
         TEST(test_time_in_which_the_waiting_thread_is_stopped_does_not_count),
         TEST(test_who_gave_up_waits_for_a_thread_that_goes_on),
         TEST(test_a_thread_stopped_in_a_write_is_waited_for_20_ms),
+        TEST(test_a_failed_write_is_tried_again_after_100_ms),
         TEST(test_a_kill_loses_what_is_kept_meanwhile),
 #if CAN_COUNT_MALLOC
         TEST(test_only_inlined_calls_take_memory_from_malloc),
