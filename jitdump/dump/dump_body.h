@@ -1,19 +1,18 @@
-/* The body of a dump: the groups that are there to stay, and behind them one FILLER up to the
- * file's end.
+/* The body of a dump: the groups that stay there, followed by one FILLER up to the end of the file.
  *
  *      header | group | group | ... | group | FILLER .......................... |
  *                                           end                                 filler_end
  *
  * Groups are added with pwrite, into the FILLER behind its first eight bytes, together with the
- * prefix of the FILLER that is to follow them; and then become visible by these eight bytes, the
- * first record's id and size, written in one go.  So a process killed at any moment has added all
- * of them or none.  The file is made longer first if need be, and is never mapped to be written to:
- * whatever others do to it, no call raises a signal, not even SIGXFSZ, or touches a file that has
+ * prefix of the FILLER that is to follow them; they become visible when these eight bytes, the
+ * first record's id and size, are written in one call.  So a process killed at any moment has added
+ * all of them or none.  The file is extended first if necessary, and is never mapped writable:
+ * whatever others do to it, no call raises a signal, not even SIGXFSZ, or touches another file that
  * got the descriptor's number.
  *
  * The kernel copies page by page and may stop in between when the process is killed, so these eight
- * bytes must be in one page.  Where the next ones would be in two (one group of pages in 585), a
- * FILLER of 16 bytes stands in front of them.
+ * bytes must be in one page.  If the next ones would straddle two (one group of pages in 585), a
+ * FILLER of 16 bytes precedes them.
  */
 #ifndef JITDUMP_DUMP_BODY_H
 #define JITDUMP_DUMP_BODY_H
@@ -29,30 +28,30 @@ struct dump_body {
     struct held_fd fd;
     uint64_t end;        /* of the groups */
     uint64_t filler_end; /* and of the file */
-    uint64_t max_bytes;  /* that the file may have; 0: any number */
+    uint64_t max_bytes;  /* limit on the file; 0: none */
     bool reserves;       /* blocks for large writes (jd_disk_reserves_cheaply) */
     bool has_header;
-    uint8_t header[JITHEADER_BYTES]; /* what the file begins with, as long as it is ours */
+    uint8_t header[JITHEADER_BYTES]; /* the file begins with it as long as it is ours */
 };
 
 /* Begin with HEADER in the empty file of FD and MAX_BYTES.  Returns 0 or a negative errno. */
 int jd_body_start(struct dump_body *body, const struct held_fd *fd, uint64_t max_bytes,
                   const uint8_t header[JITHEADER_BYTES]);
 
-/* The header is as it is to be: keep it, to know the file by. */
+/* The header is final: remember it, to recognise the file. */
 void jd_body_keep_header(struct dump_body *body);
 
-/* Whether the file is as it was left.  Returns 0, -EBADF for a descriptor that is not ours any
- * more, -ENOENT if nobody will find the file since it was removed, or -ESTALE if it was cut, or
- * another JIT has taken it for its own: then nothing is to be written into it. */
+/* Whether the file is as it was left.  Returns 0, -EBADF if the descriptor is no longer ours,
+ * -ENOENT if the file was removed, or -ESTALE if it was truncated or another JIT uses it: then
+ * nothing must be written to it. */
 int jd_body_check(const struct dump_body *body);
 
-/* Write BYTES at OFFSET.  Returns 0 or a negative errno: -EBADF for a descriptor that is not ours
- * any more. */
+/* Write BYTES at OFFSET.  Returns 0 or a negative errno: -EBADF if the descriptor is no longer
+ * ours. */
 int jd_body_write(const struct dump_body *body, const void *bytes, size_t count, uint64_t offset);
 
-/* Add COUNT bytes of whole groups, the file's LAST or not.  Returns 0 or a negative errno; then
- * none of them is visible. */
+/* Add COUNT bytes of whole groups; LAST: nothing will follow them.  Returns 0 or a negative errno;
+ * then none of them is visible. */
 int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool last);
 
 /* Give back the blocks that a failed jd_body_add took. */

@@ -1,5 +1,5 @@
-/* The dump of one process: its place, its creation, the marker that shows it to perf, and its
- * end. */
+/* The dump of one process: its place, its creation, the mapping by which perf finds it (its
+ * marker), and its end. */
 #ifndef JITDUMP_DUMP_FILE_H
 #define JITDUMP_DUMP_FILE_H
 
@@ -24,15 +24,15 @@ struct dump_file {
     struct fork_mark fork_mark;
     pid_t pid;
     atomic_bool open;
-    struct failure open_failure; /* of the last try to open it; under the body's lock */
+    struct failure open_failure; /* of the last attempt to open it; under the body's lock */
     struct dump_marker marker, stage_marker;
     struct dump_writer writer;
     struct dump_place place;
-    struct dump_paths paths; /* what is in them stays as it is once the file is open */
-    char path[];             /* the body's, and behind it the stage's */
+    struct dump_paths paths; /* unchanged once the file is open */
+    char path[];             /* the body's, followed by the stage's */
 };
 
-/* What the dumps of a process and its children have in common. */
+/* What the dumps of a process and its children share. */
 struct dump_kind {
     uint32_t elf_mach;
     bool counter;       /* records are stamped with the CPU's counter */
@@ -41,24 +41,24 @@ struct dump_kind {
 };
 
 /* This process's file in DIR, which must outlive it, or beside other dumps there (dump_place.h),
- * not open yet.  A child's takes over where PARENT's code indices are. Returns NULL for want of
- * memory.  ERROR must outlive it, and takes the texts. */
+ * not open yet.  A child's code indices continue from PARENT's.  Returns NULL if there is no
+ * memory. ERROR must outlive it, and receives the texts. */
 struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct first_error *error);
 
 /* Create the file with its header and marker, unless that is done already.  Threads: any number at
- * once. Returns 0 or a negative errno, and leaves nothing in the directory then; what failed is not
- * tried again at once. */
+ * once.  Returns 0 or a negative errno, and then leaves nothing in the directory; after a failure
+ * it is not retried immediately. */
 int jd_file_create(struct dump_file *file, const struct dump_kind *kind);
 
-/* The same, for each record: mostly it is there. */
+/* The same, for each record: usually it is open already. */
 static inline int jd_file_open(struct dump_file *file, const struct dump_kind *kind)
 {
     bool open = atomic_load_explicit(&file->open, memory_order_acquire);
     return open ? 0 : jd_file_create(file, kind);
 }
 
-/* In a forked child: let go of what came with the fork.  The parent's file is left alone.  Does
- * nothing the second time. */
+/* In a forked child: release what was inherited.  The parent's file is left alone.  Does nothing
+ * the second time. */
 void jd_file_disown(struct dump_file *file);
 
 /* Write the closing record and close an open file; disown an inherited one.  Returns 0 or a

@@ -1,12 +1,12 @@
 /* Where this process's dump goes: DIR/jitdump-PID/jit-PID.dump, and its stage to
- * DIR/jitdump-PID/stage/jit-PID.dump; if a dump is there that is not to be lost, to
- * DIR/jitdump-PID-2, or -3, ...  Readers look at the last part of the name only; and a JIT that
- * opens DIR/jit-PID.dump, whatever is there and however it opens it, is in nobody's way.
+ * DIR/jitdump-PID/stage/jit-PID.dump; if there is a dump already that must be kept, to
+ * DIR/jitdump-PID-2, or -3, ...  Readers look only at the last part of the path, and a JIT that
+ * opens DIR/jit-PID.dump, in whatever way, does not interfere.
  *
- * Not to be lost is what is locked, or mapped by this process, or was begun since this process was:
- * by another JIT in it, by an earlier handle, by the program that was here before an exec, by a
- * process with our pid in another container.  All else of this user with our name is of an earlier
- * process that had our pid, and is removed.
+ * A dump must be kept if it is locked, or mapped by this process, or was begun after this process
+ * started: by another JIT in it, by an earlier handle, by the program that ran before an exec, by a
+ * process with our pid in another container.  Any other file of this user with our name is from an
+ * earlier process with our pid, and is removed.
  */
 #ifndef JITDUMP_DUMP_PLACE_H
 #define JITDUMP_DUMP_PLACE_H
@@ -29,7 +29,7 @@ struct dump_place {
     unsigned number; /* from 1 */
 };
 
-/* What is at a place. */
+/* The files of a place. */
 struct dump_paths {
     char *body, *stage; /* of bytes each */
     size_t bytes;
@@ -39,21 +39,21 @@ struct dump_paths {
 void jd_place_paths(const struct dump_place *place, const struct dump_paths *paths);
 
 /* Find a place where both files can be created, from *PLACE on, make its directories, and put its
- * paths into PATHS.  Returns 0 or a negative errno: only what is stale was removed; in a directory
- * that all may write to, anything else may be a trap. */
+ * paths into PATHS.  Returns 0 or a negative errno.  Only stale files are removed; in a directory
+ * that everyone may write to, anything else may be a trap. */
 int jd_place_find(struct dump_place *place, const struct dump_paths *paths,
                   struct first_error *error);
 
-/* Whether a dump is there by now that is not to be lost. */
+/* Whether there is a dump by now that must be kept. */
 bool jd_place_is_taken(const char *path);
 
-/* What to do when nothing can be created there, behind the text of ERROR. */
+/* The remedy if nothing can be created there, to follow the text of ERROR. */
 const char *jd_place_remedy(int error);
 
-/* There is to be no stage: leave no directory for it. */
+/* There is no stage: remove its directory. */
 void jd_place_leave_stage(const struct dump_place *place);
 
-/* No file was made: leave no directory either. */
+/* No file was created: remove the directories. */
 void jd_place_leave(const struct dump_place *place);
 
 #endif

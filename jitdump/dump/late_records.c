@@ -33,16 +33,16 @@ void jd_late_free(struct late_records *late)
     jd_late_init(late);
 }
 
-/* ---- Records that are not in use ---- */
+/* ---- Unused records ---- */
 
-/* The count in the upper half keeps a thread that has slept from taking a list's head of long ago
- * for today's. */
+/* The count in the upper half prevents the ABA problem: a thread that has slept can't take an old
+ * head of the list for the current one. */
 static uint64_t head(uint64_t before, int32_t index)
 {
     return ((before >> 32) + 1) << 32 | (uint32_t)index;
 }
 
-/* Put the chain FROM...TO in front of what is not in use. */
+/* Put the chain FROM...TO at the head of the unused records. */
 static void give_back(struct late_records *late, int32_t from, int32_t to)
 {
     uint64_t before = atomic_load_explicit(&late->unused, memory_order_relaxed);
@@ -67,7 +67,7 @@ static int32_t take_unused(struct late_records *late)
     return index;
 }
 
-/* A new chunk's first record; the others are to be used later. */
+/* The first record of a new chunk; the others become unused ones. */
 static int32_t take_of_new_chunk(struct late_records *late)
 {
     uint32_t number = atomic_load_explicit(&late->chunk_count, memory_order_relaxed);
@@ -88,7 +88,7 @@ static int32_t take_of_new_chunk(struct late_records *late)
     return start;
 }
 
-/* ---- Putting and taking ---- */
+/* ---- Adding and taking ---- */
 
 int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint32_t bytes)
 {
@@ -109,7 +109,7 @@ int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint
     return 0;
 }
 
-/* What is waiting, behind what was taken already. */
+/* Append what is waiting to what was taken already. */
 static void take_all(struct late_records *late)
 {
     int32_t index = atomic_exchange_explicit(&late->newest, LATE_NONE, memory_order_acquire);

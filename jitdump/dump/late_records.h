@@ -1,9 +1,9 @@
-/* Moves and unloads that came while the stage's lock was held by a thread that is stopped: who next
- * holds the lock writes them.
+/* Moves and unloads that came while a stopped thread held the stage's lock; the next thread to hold
+ * the lock writes them.
  *
- * Any number of threads may put at once, and any of them may be stopped for ever in the middle:
- * nobody waits for it.  Nothing is allocated by malloc, whose lock a stopped thread may hold.  A
- * record that is put is in no file: a kill before the next call loses it.
+ * Any number of threads may add records at once, and any of them may be stopped for ever in the
+ * middle: nobody waits for it.  Nothing is allocated with malloc, whose lock a stopped thread may
+ * hold.  A record kept here is in no file yet: a kill before the next call loses it.
  */
 #ifndef JITDUMP_LATE_RECORDS_H
 #define JITDUMP_LATE_RECORDS_H
@@ -22,26 +22,24 @@ struct late_record {
 };
 
 struct late_records {
-    _Atomic int32_t
-        newest; /* of those that are waiting, each followed by the one before; LATE_NONE: none */
-    _Atomic uint64_t unused; /* the first one, and in the upper half how often that changed */
+    _Atomic int32_t newest;  /* of those waiting, each linked to the one before; LATE_NONE: none */
+    _Atomic uint64_t unused; /* the first, and in the upper half how often that has changed */
     _Atomic uint32_t chunk_count;
     _Atomic(struct late_record *) chunks[LATE_CHUNKS];
-    int32_t first,
-        last; /* of those that were taken, in their order; of who holds the stage's lock */
+    int32_t first, last; /* of those taken, in their order; guarded by the stage's lock */
 };
 
 void jd_late_init(struct late_records *late);
 
-/* When no thread can put any more; in a forked child as well. */
+/* When no thread can add any more; in a forked child as well. */
 void jd_late_free(struct late_records *late);
 
 /* Returns 0, or -ENOMEM: there are half a million already, or there is no memory. */
 int jd_late_put(struct late_records *late, uint64_t time, const void *data, uint32_t bytes);
 
-/* ---- For who holds the stage's lock ---- */
+/* ---- With the stage's lock held ---- */
 
-/* Some that have not been taken. */
+/* Whether there are some that have not been taken. */
 static inline bool jd_late_are_waiting(const struct late_records *late)
 {
     return atomic_load_explicit(&late->newest, memory_order_relaxed) != LATE_NONE;
@@ -52,10 +50,10 @@ static inline bool jd_late_any(const struct late_records *late)
     return jd_late_are_waiting(late) || late->first != LATE_NONE;
 }
 
-/* The one that was put first; NULL: none. */
+/* The oldest; NULL: none. */
 const struct late_record *jd_late_first(struct late_records *late);
 
-/* It is written. */
+/* The oldest has been written. */
 void jd_late_drop_first(struct late_records *late);
 
 #endif

@@ -1,24 +1,23 @@
 /* Whether memory can be read, without a fault and without a signal handler.
  *
  * The kernel is asked, once for each page: a futex operation compares a word there with a number,
- * and then wakes and moves nobody, whatever comes of it; -EFAULT says that the word can't be read.
- * It is allowed wherever threads are, and valgrind and other kernels know it.  Should it be
- * refused, rt_sigprocmask with an operation that does not exist is asked, which copies 8 bytes from
- * there first.  Who gets no answer from either must not read.  (Linux 6.18, a virtual machine with
- * slow system calls: futex 430 ns, rt_sigprocmask 275, which valgrind prints a line about,
- * epoll_ctl 340, which gVisor does not read for, a write to a pipe and its reading 1280,
- * process_vm_readv 2600.)
+ * and whatever the outcome wakes and requeues nobody; -EFAULT means that the word can't be read.
+ * It is allowed wherever there are threads, and valgrind and other kernels implement it.  If it is
+ * refused, rt_sigprocmask with an invalid operation is used, which copies 8 bytes from there first.
+ * If neither answers, the memory must not be read.  (Linux 6.18, a virtual machine with slow system
+ * calls: futex 430 ns; rt_sigprocmask 275, about which valgrind prints a line; epoll_ctl 340, for
+ * which gVisor does not read; a write to a pipe and reading it back 1280; process_vm_readv 2600.)
  *
- * That is more than the rest of a record.  So a thread does not ask again for a page that it has
- * just asked for, if less time passed between the answer, or the beginning of the last call, and
- * this call than two questions take, 600 ns at most: in that time it can't have unmapped or
- * protected it itself, which takes as long as four questions and more (there 940 and 1940 ns, and
- * the shortest question was 230).  Both times are taken with the same clock: one that stands, or
- * goes on in steps that are longer than a question, gives questions that take no time or more than
- * 600 ns, so that every call asks. Another thread could have; but to do that to code that is being
- * recorded is an error that no question prevents, since the copy follows the answer.  A protection
- * key can be changed without a system call: who takes away its own right to read and records the
- * same page within that time is ended by a fault.
+ * That is more than the rest of a record.  So a thread does not ask again about a page that it has
+ * just asked about, if the time between the answer, or the start of the last call, and this call is
+ * less than two questions take, at most 600 ns: in that time it can't have unmapped or protected
+ * the page itself, which takes as long as four questions or more (there 940 and 1940 ns, and the
+ * shortest question was 230).  Both times are taken with the same clock: with one that stands
+ * still, or advances in steps longer than a question, a question takes no time or more than 600 ns,
+ * so that every call asks.  Another thread could have unmapped it; but doing that to code that is
+ * being recorded is an error that no question prevents, since the copy follows the answer.  A
+ * protection key can be changed without a system call: a thread that takes away its own right to
+ * read and records the same page within that time is killed by a fault.
  */
 #ifndef JITDUMP_CODE_PROBE_H
 #define JITDUMP_CODE_PROBE_H
@@ -29,23 +28,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What this thread was told last. */
+/* The last answer this thread got. */
 struct code_answer {
     uintptr_t start, end; /* readable pages */
     uint64_t asked_ns;
-    uint64_t used_ns;  /* when it last was of use */
-    uint64_t lasts_ns; /* so long it is good if it is not used */
+    uint64_t used_ns;  /* when it was last used */
+    uint64_t lasts_ns; /* how long it stays valid without being used */
 };
 
 enum {
-    ASK_AGAIN_NS = 10000,    /* so long an answer lasts, however close the calls are */
+    ASK_AGAIN_NS = 10000,    /* how long an answer lasts, however close the calls are */
     LEAST_PAGE_BYTES = 4096, /* of any machine */
 };
 
 extern JD_THREAD_DATA struct code_answer jd_code_answer;
 
-/* An answer of several pages is kept only for those that are asked for again: otherwise a hit on
- * the first one would keep it for the last. */
+/* An answer about several pages is kept only for those asked about again: otherwise a hit on the
+ * first would keep it valid for the last. */
 static inline bool jd_code_is_known(uintptr_t start, uintptr_t end, uint64_t now_ns)
 {
     struct code_answer *answer = &jd_code_answer;
@@ -60,11 +59,11 @@ static inline bool jd_code_is_known(uintptr_t start, uintptr_t end, uint64_t now
     return true;
 }
 
-/* As jd_code_is_readable, of the kernel. */
+/* As jd_code_is_readable, always asking the kernel. */
 bool jd_code_ask(const void *bytes, size_t size, uint64_t now_ns);
 
 /* Whether SIZE bytes at BYTES can be read.  NOW_NS is the time at which this call of the library
- * began; 0: not known, and then the kernel is asked in any case. */
+ * began; 0: unknown, and then the kernel is always asked. */
 static inline bool jd_code_is_readable(const void *bytes, size_t size, uint64_t now_ns)
 {
     uintptr_t start = (uintptr_t)bytes;

@@ -1,4 +1,4 @@
-/* An error that is not to be met again at once: what failed is tried again after RETRY_NS. */
+/* An error that is not to be retried immediately: what failed is tried again after RETRY_NS. */
 #ifndef JITDUMP_FAILURE_H
 #define JITDUMP_FAILURE_H
 

@@ -8,8 +8,8 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* qemu-user up to 7 returns 0 for any advice and follows none; so does whatever takes -1 for
- * one. */
+/* qemu-user up to 7 returns 0 for any advice and ignores it; so an environment that accepts -1 does
+ * as well. */
 static bool advice_is_ignored(void *page)
 {
     return madvise(page, page_bytes(), -1) == 0;

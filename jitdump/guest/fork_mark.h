@@ -1,7 +1,7 @@
-/* Whether what this process holds was made by it, or inherited through fork: without a system call.
+/* Whether an object was made by this process or inherited through fork, without a system call.
  *
  * The mark is a word in a page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).
- * Where there is no such thing, the process's pid is asked for each time.
+ * Where that is not supported, getpid is called each time.
  */
 #ifndef JITDUMP_FORK_MARK_H
 #define JITDUMP_FORK_MARK_H
@@ -17,7 +17,7 @@ struct fork_mark {
 
 void jd_fork_mark_set(struct fork_mark *mark);
 
-/* Only when no thread can ask any more. */
+/* Only when no thread can use it any more. */
 void jd_fork_mark_free(struct fork_mark *mark);
 
 static inline bool jd_fork_mark_is_inherited(const struct fork_mark *mark)

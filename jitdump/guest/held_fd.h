@@ -1,7 +1,7 @@
-/* A file descriptor that the program may close behind our back.
+/* A file descriptor that the program may close without our knowledge.
  *
- * Daemons close every descriptor they inherited.  The number may stand for another file by then,
- * and whoever grows or cuts "his" file through it destroys that one; so whoever uses it asks first.
+ * Daemons close every descriptor they inherited.  The number may then refer to another file, which
+ * growing or truncating would destroy; so every use checks first.
  */
 #ifndef JITDUMP_HELD_FD_H
 #define JITDUMP_HELD_FD_H
@@ -19,7 +19,7 @@ struct held_fd {
     ino_t inode;
 };
 
-/* Returns false, with errno, if FD can't be looked at. */
+/* Returns false, with errno, if fstat fails on FD. */
 static inline bool jd_fd_hold(struct held_fd *held, int fd)
 {
     struct stat status;
@@ -38,8 +38,8 @@ static inline bool jd_fd_is_ours(const struct held_fd *held)
            status.st_dev == held->device && status.st_ino == held->inode;
 }
 
-/* Let go of the file's lock, which children share that inherited the descriptor: else it would last
- * as long as they live. */
+/* Release the file's lock: children that inherited the descriptor share it and would keep it as
+ * long as they live. */
 static inline void jd_fd_unlock(const struct held_fd *held)
 {
     if (jd_fd_is_ours(held))
@@ -55,9 +55,9 @@ static inline int jd_fd_close(struct held_fd *held)
     return error;
 }
 
-/* In a forked child: close what was inherited from process OWNER, unless it has not been: with
- * clone(CLONE_FILES) both use one table of descriptors, and what one closes the other has lost.
- * Where the kernel does not say, they have two, as after fork. */
+/* In a forked child: close the descriptor inherited from process OWNER, unless the two share one
+ * descriptor table (clone(CLONE_FILES)), where closing it would close the owner's.  If the kernel
+ * does not say, they have separate tables, as after fork. */
 static inline void jd_fd_close_inherited(struct held_fd *held, pid_t owner)
 {
     enum { KCMP_FILES = 2 }; /* linux/kcmp.h */

@@ -19,7 +19,7 @@ enum { SLEEP_CALL = SYS_pselect6_time64 };
 typedef int64_t sleep_number;
 #endif
 
-/* What is called with a lock held and may take its time. */
+/* System calls made with a lock held that may take long. */
 static const long slow_calls[] = {
     SLEEP_CALL,     SYS_pwritev, SYS_fallocate, SYS_ftruncate, SYS_mmap,  SYS_munmap,
     SYS_madvise,    SYS_openat,  SYS_flock,     SYS_fsync,     SYS_close,
@@ -40,7 +40,7 @@ void jd_holder_sleep(uint64_t ns)
     syscall(SLEEP_CALL, 0, NULL, NULL, NULL, &time, NULL);
 }
 
-/* Read what /proc says of THREAD, without a cancellation point. */
+/* Read THREAD's state from /proc, without a cancellation point. */
 static bool read_call(uint32_t thread, char *text, size_t text_bytes)
 {
     char path[64];

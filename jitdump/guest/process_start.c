@@ -14,8 +14,7 @@ static uint64_t now_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Field 22, in ticks since the machine's start; the second one, in parentheses, may have anything
- * in it. */
+/* Field 22, in ticks since boot; the second one, in parentheses, may contain anything. */
 static bool read_start(uint64_t *ticks)
 {
     char line[1024];
@@ -35,7 +34,7 @@ bool jd_process_start(uint64_t *monotonic_ns)
     uint64_t ticks, tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
     if (!read_start(&ticks))
         return false;
-    /* The one clock stands while the machine sleeps, the other does not. */
+    /* CLOCK_MONOTONIC stops while the machine is suspended, CLOCK_BOOTTIME does not. */
     uint64_t awake_ns = now_ns(CLOCK_MONOTONIC), asleep_ns = now_ns(CLOCK_BOOTTIME) - awake_ns;
     uint64_t start_ns = ticks * tick_ns;
     *monotonic_ns = start_ns > asleep_ns ? start_ns - asleep_ns : 0;

@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A lock is its holder's id, so two threads with one would both hold it.  As a pid_t a substitute
- * is negative: no system call takes it for a thread that is gone. */
+/* A lock word is its holder's id, so two threads with the same id would both hold it.  As a pid_t a
+ * substitute is negative, so that no system call mistakes it for a thread that is gone. */
 #define SUBSTITUTE_BIT UINT32_C(0x80000000)
 
 uint32_t jd_thread_id(void)

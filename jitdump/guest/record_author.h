@@ -1,4 +1,4 @@
-/* Who writes a record, and holds a lock: this thread. */
+/* The pid and tid of this thread, for records and locks. */
 #ifndef JITDUMP_RECORD_AUTHOR_H
 #define JITDUMP_RECORD_AUTHOR_H
 
@@ -13,10 +13,10 @@ struct record_author {
 
 extern JD_THREAD_DATA struct record_author jd_cached_author;
 
-/* This thread's id; where a sandbox doesn't tell it, a number that no other thread has. */
+/* This thread's id, or, if a sandbox refuses it, a number that no other thread has. */
 uint32_t jd_thread_id(void);
 
-/* In process PID, this one.  The kernel is asked once for each thread and process. */
+/* PID is this process's.  The kernel is asked once per thread and process. */
 static inline struct record_author jd_author(uint32_t pid)
 {
     if (jd_cached_author.pid != pid) {

@@ -1,9 +1,9 @@
-/* What each thread has for itself.
+/* Thread-local data.
  *
- * It lies in the block that a thread is born with.  The usual kind of thread-local data in a shared
- * library that was loaded late is allocated when a thread first touches it, by code that ends the
- * process if there is no memory.  The room for late libraries in that block is small (glibc: 512
- * bytes and more for all of them): so no more than some words.
+ * It is in the static TLS block, which exists from the start of a thread.  The usual kind of
+ * thread-local data in a library loaded with dlopen is allocated when a thread first accesses it,
+ * by code that ends the process if there is no memory.  The space for such libraries in the static
+ * block is small (glibc: 512 bytes or more for all of them), so use no more than a few words.
  */
 #ifndef JITDUMP_THREAD_DATA_H
 #define JITDUMP_THREAD_DATA_H
