@@ -1,4 +1,5 @@
-/* The calls of jitdump.h: arguments, environment, the handle, and which process's file is meant. */
+/* The functions of jitdump.h: arguments, environment, the handle, and which process's file to use.
+ */
 #include "jitdump/dump/dump_file.h"
 #include "jitdump/dump_record.h"
 #include "jitdump/format/dump_clock.h"
@@ -27,12 +28,12 @@ struct jitdump {
 
 /* ---- Structs that grow ---- */
 
-/* No struct of any version is as large: a size above was never set, and what lies there is not
- * looked at. */
+/* No version's struct is this large: a size above means that it was never set, and the memory there
+ * is not read. */
 enum { STRUCT_MAX_BYTES = 4096 };
 
-/* Copy what a caller built with another version's header gave.  Members that his struct ends before
- * are 0; those that this version does not know would be ignored, so they must not be set. */
+/* Copy a struct from a caller built with another version's header.  Members beyond its end are 0;
+ * those that this version does not know would be ignored, so they must not be set. */
 static int read_struct(void *known, size_t known_bytes, const void *given, size_t given_bytes,
                        size_t least_bytes)
 {
@@ -82,8 +83,8 @@ static const char *what_is_missing(const struct jitdump_code *code)
     return NULL;
 }
 
-/* Check *CODE.  As a rule it is used where it is: copying what was stored this moment, in larger
- * pieces, would have to wait until it has reached the cache.  One of another size is copied to COPY
+/* Check *CODE.  Usually it is used in place: copying, in larger pieces, what has just been stored
+ * would stall until the stores have reached the cache.  One of another size is copied to COPY
  * first. */
 static int read_code(struct jitdump *dump, const struct jitdump_code **code,
                      struct jitdump_code *copy)
@@ -245,7 +246,7 @@ int jitdump_close(struct jitdump *dump)
     return error;
 }
 
-/* ---- What became of it ---- */
+/* ---- Errors, path and counts ---- */
 
 const char *jitdump_error(const struct jitdump *dump)
 {
@@ -270,11 +271,10 @@ uint64_t jitdump_unreadable(const struct jitdump *dump)
     return dump ? atomic_load_explicit(&dump->unreadable, memory_order_relaxed) : 0;
 }
 
-/* ---- Whose file, and who writes ---- */
+/* ---- This process's file ---- */
 
-/* A child's own file, not open yet, in the place of INHERITED.  The threads of a child may
- * arrive together: the first one's file stands.  INHERITED stays, since they may still be
- * looking at it. */
+/* Replace INHERITED by the child's own file, not open yet.  Several threads of a child may do so at
+ * once: the first one's file is used.  INHERITED is kept, since others may still be reading it. */
 static struct dump_file *adopt_file(struct jitdump *dump, struct dump_file *inherited)
 {
     struct dump_file *fresh = jd_file_new(dump->dir, inherited, &dump->error);
@@ -315,8 +315,8 @@ static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, struct dump
     return error == -EAGAIN ? jd_writer_is_stopped(&file->writer) : error;
 }
 
-/* Begin a record of BYTES about a function that is there, in the file, or in LATE if a stopped
- * thread is in the way. */
+/* Begin a record of BYTES about an existing function, in the file, or in LATE if a stopped thread
+ * is in the way. */
 static int begin_small(struct jitdump *dump, uint64_t bytes, uint8_t late[LATE_RECORD_BYTES],
                        struct dump_room *room, struct record_author *author)
 {
@@ -346,7 +346,7 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
     return without_bytes;
 }
 
-/* Write the group of CODE, which is checked and brought in order. */
+/* Write the group of CODE, which has been checked and sorted. */
 static int put_code(struct jitdump *dump, const struct jitdump_code *code,
                     const struct inline_info *inlining, uint64_t *code_index)
 {
@@ -441,7 +441,7 @@ static int counted(struct jitdump *dump, int error)
     return error;
 }
 
-/* ---- What runtimes call; their errno is left as it was ---- */
+/* ---- What runtimes call; errno is preserved ---- */
 
 int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {

@@ -54,8 +54,7 @@ static bool says_that_there_is_no_room(int error)
     return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
 }
 
-/* fallocate is a promise that the file system keeps; and the pages are there when they are mapped,
- * if zeros were written.
+/* fallocate guarantees the blocks; and if zeros were written, the pages are present when mapped.
  *
  * Zeros alone do where there is no fallocate (NFS 3, FUSE), where a sandbox refuses it, and where a
  * signal broke it off: tmpfs starts again from nothing then, and would never end under a profiler
@@ -73,7 +72,8 @@ int jd_disk_room(int fd, uint64_t file_end, uint64_t from, uint64_t to)
     if (to > jd_file_size_limit())
         return -EFBIG;
     int error = take_blocks(fd, from, to);
-    /* Give back what was got before the disk was full.  Zeros do no harm if that fails. */
+    /* Give back what was allocated before the disk was full.  If that fails, the zeros do no harm.
+     */
     if (error && ftruncate(fd, (off_t)file_end) != 0)
         return error;
     return error;
@@ -97,7 +97,7 @@ void jd_disk_reserve(int fd, uint64_t from, uint64_t to)
 bool jd_disk_may_hold(int fd, uint64_t bytes)
 {
     struct statfs status;
-    /* A tmpfs without a limit says that it has no blocks at all. */
+    /* A tmpfs without a limit reports no blocks at all. */
     return fstatfs(fd, &status) != 0 || status.f_blocks == 0 || status.f_bsize <= 0 ||
            bytes / (uint64_t)status.f_bsize <= status.f_bfree;
 }

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Whose it is ---- */
+/* ---- Whether it must be kept ---- */
 
 /* A dump is locked as long as its process has it open. */
 static bool is_locked(int fd)
@@ -42,8 +42,8 @@ static bool line_is_of(char *line, const char *name, uint64_t inode)
            lines_inode == inode;
 }
 
-/* Whether this process has mapped it, as every JIT does for perf; also if that can't be found
- * out. */
+/* Whether this process has mapped it, as every JIT does for perf; true if that can't be determined.
+ */
 static bool is_mapped(const char *path, uint64_t inode)
 {
     char *line = NULL;
@@ -67,8 +67,8 @@ static bool was_changed_since(const struct stat *status, uint64_t start)
            (time_t)((jd_clock_now(false) - start) / 1000000000 + 1);
 }
 
-/* Whether it is a dump that was begun since this process was.  An empty file may be one whose
- * header is still in a buffer; a closed one with nothing in it can be spared. */
+/* Whether it is a dump that was begun after this process started.  An empty file may be one whose
+ * header is still in a buffer; a closed one without records need not be kept. */
 static bool is_of_this_life(int fd, const struct stat *status)
 {
     enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
@@ -77,7 +77,7 @@ static bool is_of_this_life(int fd, const struct stat *status)
         return false;
     ssize_t bytes = pread(fd, header, sizeof header, 0);
     if (bytes > 0 && (bytes != sizeof header || (uint32_t)header[0] != JITDUMP_MAGIC))
-        return false; /* no dump */
+        return false; /* not a dump */
     if (!jd_process_start(&start))
         return true;
     if (bytes <= 0 || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
@@ -114,8 +114,7 @@ static const char *what_is_in_the_way(const struct stat *status)
     return "a file that has other hard links";
 }
 
-/* Returns 0 if nothing is there any more, 1 if what is there is not to be lost, or a negative
- * errno. */
+/* Returns 0 if there is nothing any more, 1 if what is there must be kept, or a negative errno. */
 static int clear(const char *path, struct first_error *error)
 {
     struct stat status;
@@ -193,8 +192,8 @@ void jd_place_paths(const struct dump_place *place, const struct dump_paths *pat
     append_name(place, paths->stage, paths->bytes);
 }
 
-/* Returns 0 if the directory PATH is there and ours, made if need be; 1 if it is somebody else's,
- * or others may write to it; or a negative errno. */
+/* Returns 0 if the directory PATH exists, created if necessary, and is ours; 1 if it is somebody
+ * else's, or others may write to it; or a negative errno. */
 static int make_folder(const char *path, struct first_error *error)
 {
     struct stat status;
@@ -208,7 +207,7 @@ static int make_folder(const char *path, struct first_error *error)
     return own ? 0 : 1;
 }
 
-/* As jd_place_find, at PLACE alone; 1: it can't be there. */
+/* As jd_place_find, for PLACE only; 1: the dump can't go there. */
 static int prepare(const struct dump_place *place, const struct dump_paths *paths,
                    struct first_error *error)
 {

@@ -1,26 +1,26 @@
-/* The stage: a small file beside the dump's body, mapped, into which groups of records go first.
+/* The stage: a small mapped file beside the dump's body, into which groups of records go first.
  *
  *               main                                spill
- *      header | group | group | FILLER ................................... |    as a rule
+ *      header | group | group | FILLER ................................... |    usually
  *
  *      header | group | group | group | FILLER .. | group | FILLER ....... | while main is copied
  *      to the body
  *
- *      header | FILLER .......................... | group | FILLER ....... |    when it is there
+ *      header | FILLER .......................... | group | FILLER ....... |    after that
  *               STAGE_START             full_end    |       end            |
  *                                                   main_bytes    bytes: the file's end
  *
  * It is a dump of its own, with a marker of its own, in a directory where no other JIT looks
- * (dump_place.h): a store into a mapped page that somebody has cut off is a signal, so nothing else
- * is ever mapped to be written to.
+ * (dump_place.h): a store to a mapped page that has been truncated away raises a signal, so nothing
+ * else is ever mapped writable.
  *
- * The mapping is shared, so what is stored there is in the file, also when the process is killed
- * the next moment; and it is small and used again and again, so that its pages are there and in the
- * cache: a page that a store meets for the first time costs more than all the rest of a record.
+ * The mapping is shared, so what is stored there is in the file even if the process is killed the
+ * next moment; and it is small and reused, so that its pages are present and in the cache: the
+ * first store to a page costs more than all the rest of a record.
  *
- * What follows the last group is one FILLER, at any moment.  Each step ends with a single store, of
- * id and size of one record, that makes visible what was written into the FILLER before it, or
- * hides what was visible: to append, to begin the spill, to hide main, to show in main what is in
+ * The last group is always followed by one FILLER.  Each step ends with a single store, of the id
+ * and size of one record, that makes visible what was written into the FILLER before it, or hides
+ * what was visible: to append, to begin the spill, to hide main, to show in main what is in
  * the spill, and with that to hide the spill.
  */
 #ifndef JITDUMP_DUMP_STAGE_H
@@ -35,13 +35,12 @@
 
 enum {
     STAGE_START = JITHEADER_BYTES, /* a multiple of 8 */
-    STAGE_SMALL_BYTES =
-        12 << 10, /* what it begins with, since many a process logs next to nothing */
+    STAGE_SMALL_BYTES = 12 << 10,  /* its first size, since many processes log next to nothing */
     STAGE_FIRST_BYTES =
-        320 << 10, /* and grows to: a short program's dump takes little of the disk */
+        320 << 10, /* which it grows to: a short program's dump takes little disk space */
     STAGE_LATER_BYTES = 1280 << 10,
     STAGE_SPILL_DIVISOR = 5, /* the spill is a fifth of a stage; main takes over what is in it */
-    /* Half of the smallest spill: a larger group has no business here. */
+    /* Half of the smallest spill: larger groups go to the body directly. */
     STAGE_GROUP_MAX_BYTES = STAGE_FIRST_BYTES / STAGE_SPILL_DIVISOR / 2,
 };
 
@@ -56,27 +55,28 @@ struct dump_stage {
     uint32_t full_end;     /* if spilling: where main's groups end */
 };
 
-/* Id and size of a record in one store: there is no moment at which a killed process has written
- * the one and not the other.  Records are not aligned; volatile keeps the compiler from splitting
- * the store, and the machines that this runs on do it in one instruction at any address. */
+/* Store id and size of a record at once, so that a killed process has never written only one of
+ * them.  Records are not aligned; volatile keeps the compiler from splitting the store, and the
+ * machines that this runs on do it in one instruction at any address. */
 static inline void jd_store_id_and_size(uint8_t *at, uint32_t id, uint32_t total_size)
 {
     typedef uint64_t __attribute__((may_alias, aligned(1))) u64_anywhere;
     const uint32_t halves[2] = {id, total_size};
     uint64_t word;
     memcpy(&word, halves, sizeof word);
-    /* A kill finds the stores of a thread in their order; a reader on another CPU needs a fence. */
+    /* After a kill a thread's stores are there in program order; a reader on another CPU needs a
+     * fence. */
     atomic_thread_fence(memory_order_release);
     *(volatile u64_anywhere *)at = word;
 }
 
-/* The first BYTES of the file FD, whose blocks must be there, as an empty stage that can grow to
- * MAPPED_BYTES; or as much memory that is in no file if FD is -1.  HEADER is what the file is to
- * begin with.  Returns 0 or a negative errno. */
+/* Map the first BYTES of the file FD, whose blocks must be allocated, as an empty stage that can
+ * grow to MAPPED_BYTES; or anonymous memory of that size if FD is -1.  The file will begin with
+ * HEADER.  Returns 0 or a negative errno. */
 int jd_stage_map(struct dump_stage *stage, int fd, uint32_t bytes, uint32_t mapped_bytes,
                  const uint8_t header[JITHEADER_BYTES]);
 
-/* From now on it has BYTES, whose blocks must be there. */
+/* Extend it to BYTES, whose blocks must be allocated. */
 void jd_stage_grow(struct dump_stage *stage, uint32_t bytes);
 
 void jd_stage_unmap(struct dump_stage *stage);
@@ -86,8 +86,7 @@ static inline bool jd_stage_is_empty(const struct dump_stage *stage)
     return !stage->spilling && stage->end == STAGE_START;
 }
 
-/* Whether a group of BYTES can be appended: behind it there must be room for the prefix of a
- * FILLER. */
+/* Whether a group of BYTES can be appended: the prefix of a FILLER must fit behind it. */
 static inline bool jd_stage_holds(const struct dump_stage *stage, uint64_t bytes)
 {
     return bytes + JR_PREFIX_BYTES <= stage->stop - stage->end;
@@ -100,7 +99,7 @@ static inline void jd_stage_put_filler(struct dump_stage *stage, uint32_t from, 
     jd_store_id_and_size(stage->data + from, JIT_FILLER, to - from);
 }
 
-/* Append the group of BYTES that was written at end, but for the first record's ID and
+/* Append the group of BYTES that was written at end, except for the first record's ID and
  * TOTAL_SIZE. */
 static inline void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uint32_t id,
                                    uint32_t total_size)
@@ -113,7 +112,7 @@ static inline void jd_stage_append(struct dump_stage *stage, uint32_t bytes, uin
 /* From now on groups go into the spill, and nothing in main changes. */
 void jd_stage_spill(struct dump_stage *stage);
 
-/* While it spills: main's groups are in the body, and are hidden here. */
+/* While it spills: main's groups are in the body now; hide them here. */
 void jd_stage_empty_main(struct dump_stage *stage);
 
 static inline bool jd_stage_main_is_empty(const struct dump_stage *stage)
@@ -121,7 +120,7 @@ static inline bool jd_stage_main_is_empty(const struct dump_stage *stage)
     return stage->full_end == STAGE_START;
 }
 
-/* Main is empty, and takes the place of the spill, with what is in that. */
+/* Main is empty: move the spill's groups there. */
 void jd_stage_gather(struct dump_stage *stage);
 
 #endif

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-/* A stage of STAGE_LATER_BYTES is for those who log more than this, and may have this on the
- * disk. */
+/* The stage grows to STAGE_LATER_BYTES when more than the first has been logged, and if max_bytes
+ * is more than the second. */
 #define LATER_STAGE_FROM_BYTES (UINT64_C(1) << 20)
 #define LATER_STAGE_MAX_BYTES  (UINT64_C(17) << 20)
 
@@ -98,7 +98,7 @@ static uint32_t largest_stage(const struct dump_writer *writer)
     return large ? STAGE_LATER_BYTES : STAGE_FIRST_BYTES;
 }
 
-/* The stage is in memory, and for late records alone. */
+/* The stage is anonymous memory, and only for late records. */
 static int start_unmapped(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES])
 {
     writer->unmapped = true;
@@ -122,7 +122,7 @@ static int start_stage(struct dump_writer *writer, const uint8_t header[JITHEADE
         error = jd_stage_map(&writer->stage, fd, STAGE_SMALL_BYTES, STAGE_FIRST_BYTES, header);
     if (error == -ENOMEM || error == -EAGAIN)
         return error;
-    return error ? start_unmapped(writer, header) : 0; /* its file system has no such mappings */
+    return error ? start_unmapped(writer, header) : 0; /* the file system has no shared mappings */
 }
 
 int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd,
@@ -145,8 +145,8 @@ void jd_writer_put_header(struct dump_writer *writer, const uint8_t header[JITHE
 
 /* ---- From the stage into the body ---- */
 
-/* Copy main to the body, while the stage spills, and hide it.  The body's lock is held, or both.
- * These are the dump's LAST groups, or not. */
+/* Copy main to the body while the stage spills, and hide it.  The body's lock is held, or both.
+ * LAST: these are the dump's last groups. */
 static int empty_main(struct dump_writer *writer, bool last)
 {
     struct dump_stage *stage = &writer->stage;
@@ -160,7 +160,7 @@ static int empty_main(struct dump_writer *writer, bool last)
     return error;
 }
 
-/* Main is empty: what is in the spill takes its place.  Both locks are held. */
+/* Main is empty: move the spill's groups there.  Both locks are held. */
 static void end_spill(struct dump_writer *writer)
 {
     jd_stage_gather(&writer->stage);
@@ -168,7 +168,7 @@ static void end_spill(struct dump_writer *writer)
         writer->stage_bytes = writer->stage.mapped_bytes;
 }
 
-/* Whether the stage, in which something has no room, can be made larger. */
+/* Whether the stage, which is too full for a group, can be extended. */
 static bool can_grow(const struct dump_writer *writer)
 {
     const struct dump_stage *stage = &writer->stage;
@@ -195,7 +195,7 @@ static int drain_locked(struct dump_writer *writer)
     if (error)
         return error;
     if (can_grow(writer))
-        grow_stage(writer); /* if not, main is emptied more often */
+        grow_stage(writer); /* if that fails, main is emptied more often */
     bool wanted = writer->stage.spilling;
     if (wanted && jd_failure_is_fresh(&writer->drain_failure)) {
         wanted = false;
@@ -207,7 +207,7 @@ static int drain_locked(struct dump_writer *writer)
         return error;
     error = empty_main(writer, false);
     if (jd_writer_lock(writer))
-        return error ? error : -EAGAIN; /* main is empty; who comes next ends the spill */
+        return error ? error : -EAGAIN; /* main is empty; the next thread ends the spill */
     if (!error)
         end_spill(writer);
     if (error != -EAGAIN)
@@ -216,8 +216,8 @@ static int drain_locked(struct dump_writer *writer)
     return error;
 }
 
-/* Have the stage larger, if it can be, and main empty again, if it is not: then, or when another
- * thread has done it, this returns 0. */
+/* Extend the stage if possible, and empty main if it is not empty.  Returns 0 also if another
+ * thread has done it. */
 static int drain(struct dump_writer *writer, uint64_t patience_ns)
 {
     /* pwritev is a cancellation point: a thread cancelled there would take the lock with it. */
@@ -233,8 +233,8 @@ static int drain(struct dump_writer *writer, uint64_t patience_ns)
     return error;
 }
 
-/* Have all of the stage in the body, which are the dump's LAST groups or not.  Both locks are
- * held. */
+/* Move all of the stage to the body.  LAST: these are the dump's last groups.  Both locks are held.
+ */
 static int flush(struct dump_writer *writer, bool last)
 {
     struct dump_stage *stage = &writer->stage;
@@ -256,7 +256,7 @@ int jd_writer_flush(struct dump_writer *writer)
         return writer->drain_failure.error;
     int error = flush(writer, false);
     if (!error && can_grow(writer))
-        grow_stage(writer); /* others have to do with it while a large group is written */
+        grow_stage(writer); /* others use it while a large group is written */
     return error;
 }
 
@@ -270,7 +270,7 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience
         if (can_grow(writer)) {
             error = 0;
         } else if (!stage->spilling && bytes + JR_PREFIX_BYTES > stage->main_bytes - STAGE_START) {
-            error = writer->grow_failure.error; /* it would not hold if it were empty, either */
+            error = writer->grow_failure.error; /* it would not fit if main were empty, either */
         } else if (!stage->spilling) {
             jd_stage_spill(&writer->stage);
             continue;
@@ -337,7 +337,7 @@ int jd_writer_end_aside(struct dump_room *room, bool whole)
 
 /* ---- What follows a group ---- */
 
-/* Without a mapped stage: write what is in memory. */
+/* Without a mapped stage: write its contents. */
 static void write_through(struct dump_writer *writer)
 {
     int cancel_state;
@@ -365,7 +365,7 @@ void jd_writer_unlock_and_tidy(struct dump_writer *writer)
     bool drains = writer->stage.spilling && !jd_failure_is_fresh(&writer->drain_failure) &&
                   !atomic_exchange_explicit(&writer->draining, true, memory_order_relaxed);
     jd_unlock(&writer->lock);
-    /* A failure is for whoever finds no room any more. */
+    /* A failure is reported to the thread that finds no more room. */
     if (drains && drain(writer, JD_LITTLE_PATIENCE_NS) == -EAGAIN)
         atomic_store_explicit(&writer->draining, false, memory_order_relaxed);
 }
@@ -381,7 +381,7 @@ static void make_close(const struct dump_writer *writer, uint8_t close[JR_CODE_C
     sink_u64(&sink, now > last ? now : last + 1);
 }
 
-/* CLOSE behind all that is in the stage. */
+/* Put CLOSE at the end of the stage. */
 static void put_close(struct dump_writer *writer)
 {
     struct dump_stage *stage = &writer->stage;
@@ -390,12 +390,12 @@ static void put_close(struct dump_writer *writer)
     if (!jd_stage_holds(stage, JR_CODE_CLOSE_BYTES))
         flush(writer, false);
     if (!jd_stage_holds(stage, JR_CODE_CLOSE_BYTES))
-        return; /* its end is as good a sign */
+        return; /* the end of the file shows as much */
     make_close(writer, stage->data + stage->end);
     jd_stage_append(stage, JR_CODE_CLOSE_BYTES, JIT_CODE_CLOSE, JR_CODE_CLOSE_BYTES);
 }
 
-/* All that is in the stage into the body, and CLOSE. */
+/* Move all of the stage to the body, with CLOSE. */
 static int close_body(struct dump_writer *writer)
 {
     writer->body.max_bytes = writer->max_bytes; /* the stage's share as well */
@@ -404,7 +404,7 @@ static int close_body(struct dump_writer *writer)
     if (!error)
         error = jd_body_cut(&writer->body);
     if (!error)
-        put_close(writer); /* an empty dump: perf inject reads it as well */
+        put_close(writer); /* the stage is an empty dump now, which perf inject reads as well */
     return error;
 }
 
@@ -433,7 +433,7 @@ static int cannot_close(const struct dump_writer *writer, int error)
 static int close_locked(struct dump_writer *writer)
 {
     int error = jd_body_check(&writer->body);
-    if (error == -ENOENT || error == -ESTALE) { /* it is none of our business any more */
+    if (error == -ENOENT || error == -ESTALE) { /* the file is no longer ours */
         is_gone(writer, error);
         put_close(writer);
     } else {
@@ -445,7 +445,7 @@ static int close_locked(struct dump_writer *writer)
     return error;
 }
 
-/* If there is no room for them the lock was let go. */
+/* If there is no room for them, the lock has been released. */
 static int put_last_late(struct dump_writer *writer)
 {
     int error = jd_writer_put_late(writer, JD_PATIENCE_NS);
@@ -458,7 +458,7 @@ int jd_writer_close(struct dump_writer *writer)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    /* No call is under way: what holds a lock now was left by a longjmp. */
+    /* No call is in progress: a lock that is held now was left by a longjmp. */
     jd_lock_seize(&writer->body_lock, jd_author(writer->pid).tid);
     jd_lock_seize(&writer->lock, jd_author(writer->pid).tid);
     int late_error = jd_body_check(&writer->body) == 0 ? put_last_late(writer) : 0;
@@ -477,5 +477,5 @@ void jd_writer_abandon(struct dump_writer *writer)
 
 void jd_writer_disown(struct dump_writer *writer)
 {
-    writer->stage.data = NULL; /* it is not there in a child */
+    writer->stage.data = NULL; /* it is not mapped in a child */
 }
