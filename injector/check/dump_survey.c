@@ -179,11 +179,9 @@ static int play_events(struct dump_survey *survey, const struct code_log *log)
 
 static void count_lines(struct dump_survey *survey, const struct code_lines *lines)
 {
-    survey->with_lines += lines->entries || lines->positions;
-    survey->lines += lines->positions ? lines->positions->code_offset_count
-                     : lines->entries ? lines->entries->nr_entry
-                                      : 0;
-    survey->with_inlines += lines->inlines || lines->positions;
+    survey->with_lines += lines->entries != NULL;
+    survey->lines += lines->entries ? lines->entries->nr_entry : 0;
+    survey->with_inlines += lines->inlines != NULL;
     if (!lines->inlines)
         return;
     survey->inlines += lines->inlines->nr_inline;

@@ -4,7 +4,6 @@
 #include "injector/arrays/bisect.h"
 #include "injector/lines/line_bias.h"
 #include "injector/lines/line_entry.h"
-#include "injector/lines/line_positions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,14 +35,8 @@ static void tell(const struct assigner *assigner, const struct line_record *kept
 
 static uint64_t code_addr_of(const struct jit_record *record)
 {
-    switch (record->id) {
-    case JIT_CODE_DEBUG_INFO:
-        return record->debug_info.code_addr;
-    case JIT_CODE_INLINE_INFO:
-        return record->inline_info.code_addr;
-    default:
-        return record->debug_info2.code_addr;
-    }
+    return record->id == JIT_CODE_DEBUG_INFO ? record->debug_info.code_addr
+                                             : record->inline_info.code_addr;
 }
 
 /* ---- Which load a record speaks of ---- */
@@ -222,19 +215,6 @@ static int check_inlines(struct assigner *assigner, const struct jit_inline_info
     return 0;
 }
 
-static int check_positions(struct assigner *assigner, const struct jit_debug_info2 *info,
-                           uint64_t size, const char **broken)
-{
-    bool sound;
-    if (line_positions_check(info, &assigner->scratch, &sound))
-        return -1;
-    if (!sound)
-        *broken = "DEBUG_INFO2 has callers without end, or more than 256 of one call";
-    else if (line_positions_reach(info) > size)
-        *broken = "DEBUG_INFO2 speaks of code behind the end of its function";
-    return 0;
-}
-
 /* ---- Giving ---- */
 
 static struct code_lines *lines_of(struct assigner *assigner, size_t function)
@@ -280,22 +260,17 @@ static int give_entries(struct assigner *assigner, const struct line_record *kep
 static int give_inlines(struct assigner *assigner, const struct line_record *kept, size_t function)
 {
     uint64_t size = assigner->log->functions[function].size;
-    bool ours = kept->record.id == JIT_CODE_INLINE_INFO;
     const char *broken = NULL;
-    if (ours ? check_inlines(assigner, &kept->record.inline_info, size, &broken)
-             : check_positions(assigner, &kept->record.debug_info2, size, &broken))
+    if (check_inlines(assigner, &kept->record.inline_info, size, &broken))
         return -1;
     if (broken) {
         tell(assigner, kept, FINDING_INLINES_BROKEN, broken);
         return 0;
     }
     struct code_lines *lines = lines_of(assigner, function);
-    if (ours ? lines->inlines != NULL : lines->positions != NULL)
+    if (lines->inlines)
         tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
-    if (ours)
-        lines->inlines = &kept->record.inline_info;
-    else
-        lines->positions = &kept->record.debug_info2;
+    lines->inlines = &kept->record.inline_info;
     return 0;
 }
 
@@ -336,7 +311,7 @@ static struct line_overhang overhang_of(const struct jit_function *function)
 {
     const struct code_lines *lines = function->lines;
     struct line_overhang over = {false, false, false};
-    if (!lines || !lines->entries || lines->positions)
+    if (!lines || !lines->entries)
         return over;
     int64_t bias = (int64_t)(lines->origin - function->addr);
     int64_t end = (int64_t)function->size + bias;

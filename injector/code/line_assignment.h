@@ -1,8 +1,10 @@
 /* Which record about source lines speaks of which function, and where its lines are.
  *
- *     DEBUG_INFO    lines                          belongs to the load whose address it names:
- *     INLINE_INFO   inlined calls                  the next one of that address, or if the dump
- *     DEBUG_INFO2   both, samply's way             writes its loads first, the latest before
+ *     DEBUG_INFO    lines
+ *     INLINE_INFO   inlined calls
+ *
+ * A record belongs to the load whose address it names: the next one of that address, or if the dump
+ * writes its loads first, the latest before.
  *
  * perf gives a record to the next load whatever its address; LLVM's ORC writes all DEBUG_INFOs of a
  * batch and then all loads.  A record that names an address where nothing was ever loaded goes to

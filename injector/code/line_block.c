@@ -6,14 +6,8 @@
 /* Whether RECORD says nothing at all. */
 static bool is_empty(const struct jit_record *record)
 {
-    switch (record->id) {
-    case JIT_CODE_DEBUG_INFO:
-        return record->debug_info.nr_entry == 0;
-    case JIT_CODE_INLINE_INFO:
-        return record->inline_info.nr_span == 0;
-    default:
-        return record->debug_info2.code_offset_count == 0;
-    }
+    return record->id == JIT_CODE_DEBUG_INFO ? record->debug_info.nr_entry == 0
+                                             : record->inline_info.nr_span == 0;
 }
 
 int line_records_keep(struct line_records *records, const struct jit_record *record,

@@ -25,8 +25,8 @@ struct line_block {
     struct named_files files;
 };
 
-/* Keep RECORD, a DEBUG_INFO, INLINE_INFO or DEBUG_INFO2, unless it says nothing at all.  Returns 0,
- * or -1 without memory. */
+/* Keep RECORD, a DEBUG_INFO or INLINE_INFO, unless it says nothing at all.  Returns 0, or -1
+ * without memory. */
 int line_records_keep(struct line_records *records, const struct jit_record *record,
                       size_t next_function);
 

@@ -284,7 +284,6 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         return add_blob(reader, record);
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
-    case JIT_CODE_DEBUG_INFO2:
         return reader->with_lines
                    ? line_records_keep(&reader->line_records, record, reader->log->function_count)
                    : 0;

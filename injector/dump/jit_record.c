@@ -197,8 +197,6 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
         return jit_inline_info_read(cursor, &record->inline_info);
     case JIT_CODE_UNWINDING_INFO:
         return read_unwinding_info(cursor, &record->unwinding_info);
-    case JIT_CODE_DEBUG_INFO2:
-        return jit_debug_info2_read(cursor, &record->debug_info2);
     default:
         return NULL;
     }
@@ -206,14 +204,7 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
 
 const char *jit_record_check(const struct jit_record *record)
 {
-    switch (record->id) {
-    case JIT_CODE_INLINE_INFO:
-        return jit_inline_info_check(&record->inline_info);
-    case JIT_CODE_DEBUG_INFO2:
-        return jit_debug_info2_check(&record->debug_info2);
-    default:
-        return NULL;
-    }
+    return record->id == JIT_CODE_INLINE_INFO ? jit_inline_info_check(&record->inline_info) : NULL;
 }
 
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
@@ -251,8 +242,6 @@ const char *jit_record_name(uint32_t id)
         return "FILLER";
     case JIT_CODE_INLINE_INFO:
         return "CODE_INLINE_INFO";
-    case JIT_CODE_DEBUG_INFO2:
-        return "CODE_DEBUG_INFO2";
     default:
         return NULL;
     }

@@ -6,7 +6,6 @@
 #ifndef PERFJIT_JIT_RECORD_H
 #define PERFJIT_JIT_RECORD_H
 
-#include "injector/dump/jit_debug_info2.h"
 #include "injector/dump/jit_inline.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/jitdump_format.h"
@@ -75,7 +74,6 @@ struct jit_record {
         struct jit_debug_info debug_info;
         struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
-        struct jit_debug_info2 debug_info2;
     };
 };
 

@@ -153,10 +153,9 @@ static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_AFTER_CLOSE] = {"after-close", "Records follow a CLOSE",
                            "nobody known for certain; PHP shares its file with its children",
                            "reads on", NOT_A_FINDING},
-    [QUIRK_RECORD_UNKNOWN] =
-        {"record-unknown", "A record's id is not known; perf warns of each",
-         "private extensions (samply's 827346260 is known, and skipped in silence)",
-         "skips it by its total_size", FINDING_RECORD_UNKNOWN},
+    [QUIRK_RECORD_UNKNOWN] = {"record-unknown", "A record's id is not known; perf warns of each",
+                              "private extensions, as samply's 827346260",
+                              "skips it by its total_size", FINDING_RECORD_UNKNOWN},
     [QUIRK_RECORD_TORN] =
         {"record-torn",
          "A record ends early, or others stand inside it; perf loses all that follows, in silence",

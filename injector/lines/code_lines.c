@@ -2,7 +2,6 @@
 #include "injector/lines/code_lines.h"
 
 #include "injector/lines/line_entry.h"
-#include "injector/lines/line_positions.h"
 
 /* The rows of a function's entries, cut to it. */
 struct row_cut {
@@ -95,9 +94,8 @@ static int take_inlines(struct line_table *table, const struct jit_inline_info *
 int code_lines_decode(const struct code_lines *lines, uint64_t size, struct line_table *table)
 {
     line_table_empty(table);
-    if (lines->positions ? line_positions_take(lines->positions, size, table)
-                         : (lines->entries && take_entries(table, lines, size)) ||
-                               (lines->inlines && take_inlines(table, lines->inlines, size)))
+    if ((lines->entries && take_entries(table, lines, size)) ||
+        (lines->inlines && take_inlines(table, lines->inlines, size)))
         return -1;
     return line_table_close(table);
 }

@@ -9,9 +9,8 @@
 #include "injector/lines/named_files.h"
 
 struct code_lines {
-    const struct jit_debug_info *entries;    /* or NULL */
-    const struct jit_inline_info *inlines;   /* or NULL */
-    const struct jit_debug_info2 *positions; /* or NULL; else the others are not used */
+    const struct jit_debug_info *entries;  /* or NULL */
+    const struct jit_inline_info *inlines; /* or NULL */
     uint64_t origin;           /* where the entries take the function's first byte to be */
     uint64_t low, high;        /* where the entries' addresses lie, if names were overwritten */
     struct line_extent extent; /* of the entries, from the function's first byte */

@@ -115,7 +115,6 @@ enum {
     JIT_CODE_UNLOAD = 0x504a0001,
     JIT_FILLER = 0x504a0002,
     JIT_CODE_INLINE_INFO = 0x504a0003,
-    JIT_CODE_DEBUG_INFO2 = 0x31504d54, /* "TMP1": samply's experimental inline record */
 };
 
 /* No inline, no string. */
@@ -136,7 +135,6 @@ enum {
     JR_CODE_CLOSE_BYTES = 16,
     JR_CODE_UNWINDING_INFO_BYTES = 40,
     JR_CODE_UNLOAD_BYTES = 48,
-    JR_CODE_DEBUG_INFO2_BYTES = 48,
     JR_CODE_INLINE_INFO_BYTES = 40,
     JR_INLINE_BYTES = 28,
     JR_INLINE_SPAN_BYTES = 8,

@@ -51,10 +51,6 @@ grows() {
     grows inject large-cie 300
 }
 
-@test "a damaged record with what looks like many large ones in it" {
-    grows inject prefixes 300
-}
-
 @test "children, each with a sample in what it inherited" {
     grows inject children 300
     grows check children 300

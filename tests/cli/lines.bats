@@ -4,7 +4,7 @@
 # where each instruction is from.  lli.* and node.* are of real producers.
 load helper
 
-shapes="lines-first all-before loads-first biased overwritten in-front samply urls broken"
+shapes="lines-first all-before loads-first biased overwritten in-front urls broken"
 
 setup_file() {
     require_perf || return 0
@@ -183,10 +183,6 @@ check_chains() {
     says '11 x lines-outside'
 }
 
-@test "samply's record of inlined calls: the same" {
-    check_chains samply
-}
-
 @test "files named by URLs: the same, by their paths; others without colons" {
     check_chains urls
     # Those of declarations, too, which addr2line does not tell.
@@ -316,7 +312,7 @@ check_files() {
 }
 
 @test "two runs make the same bytes" {
-    for shape in lines-first samply; do
+    for shape in lines-first biased; do
         perfjit inject -q -i $shape.data -o "$BATS_TEST_TMPDIR/$shape.jit.data"
         cmp $shape.jit.data.dso/*.so "$BATS_TEST_TMPDIR/$shape".jit.data.dso/*.so
     done

@@ -8,11 +8,11 @@ setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
     local shape
-    mkdir every samply
+    mkdir every lines
     PERFJIT=dump JITDUMPDIR=$PWD/every record every.data "$BUILD/producers/every_record" 0.2
-    record samply.data "$BUILD/producers/line_shapes" samply samply 0.2 >/dev/null
+    record lines.data "$BUILD/producers/line_shapes" lines-first lines 0.2 >/dev/null
     # The file is as large as its records may become, most of it zeros: changes are to hit records.
-    for shape in every samply; do
+    for shape in every lines; do
         find "$PWD/$shape" -name 'jit-*.dump' ! -path '*/stage/*' >"$shape.name"
         cp "$(cat "$shape.name")" "$shape.pristine"
     done
@@ -24,7 +24,7 @@ setup() {
     seed=$((RANDOM + 1))
     tries=${TORTURE:-${BRIEF:-25}}
     local shape
-    for shape in every samply; do
+    for shape in every lines; do
         cat "$BATS_FILE_TMPDIR/$shape.pristine" >"$(cat "$BATS_FILE_TMPDIR/$shape.name")"
         own "$(cat "$BATS_FILE_TMPDIR/$shape.name")" "$BATS_FILE_TMPDIR/$shape.data"
         cp "$BATS_FILE_TMPDIR/$shape.data" .
@@ -88,7 +88,7 @@ nothing_half() {
 
 @test "a dump that another user changes and cuts while it is injected" {
     local shape dump
-    for shape in every samply; do
+    for shape in every lines; do
         dump=$(cat "$BATS_FILE_TMPDIR/$shape.name")
         give_away "$dump"
         while_changing "$dump" "$seed" inject -q -i "$shape.data" -o out.data --force
@@ -113,7 +113,7 @@ nothing_half() {
 
 @test "one's own dump becomes shorter, and longer again, while it is read" {
     local shape dump
-    for shape in every samply; do
+    for shape in every lines; do
         dump=$(cat "$BATS_FILE_TMPDIR/$shape.name")
         while_changing "$dump" 0 inject -q -i "$shape.data" -o out.data
         while_changing "$dump" 0 check "$shape.data" "$dump"

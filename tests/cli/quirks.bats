@@ -116,7 +116,7 @@ machine_of_elf() {
     repaired after-close 1
 }
 
-@test "records of unknown id are told, samply's is not" {
+@test "a record of unknown id is skipped and reported" {
     check record-unknown 3 '?,alpha,beta,gamma' "1 x record of unknown type: " "id 77, 21 bytes" " 1 parts of the input skipped"
 }
 

@@ -3,7 +3,7 @@
  *
  * The input: pieces, the first byte of the input saying the byte order.  A piece is
  *
- *     0 u8  kind       0 to 2: a DEBUG_INFO, INLINE_INFO, DEBUG_INFO2; 3: a LOAD without a body
+ *     0 u8  kind       0: a DEBUG_INFO, 1: an INLINE_INFO; 2 and 3: a LOAD without a body
  *                      + 4: a LOAD of the same address follows;  + 8: the address is one step
  * further on 1 u16 bytes      of the record's body behind its address; of a LOAD: its code's size.
  * Little-endian 3     the body
@@ -23,7 +23,7 @@ enum {
     LOAD_BYTES = JR_CODE_LOAD_BYTES + 10, /* without code */
     MAX_PIECES = 64,
     MAX_CODE_BYTES = 0x200,
-    KIND_LOAD = 3,
+    KIND_LOAD = 2,
     WITH_LOAD = 4,
     NEXT_ADDR = 8
 };
@@ -83,13 +83,13 @@ static void put_body(struct composer *composer, uint32_t id, const uint8_t *body
 /* Returns how many bytes the piece at BYTES takes; 0: there is no more. */
 static size_t put_piece(struct composer *composer, const uint8_t *bytes, size_t left)
 {
-    static const uint32_t ids[] = {JIT_CODE_DEBUG_INFO, JIT_CODE_INLINE_INFO, JIT_CODE_DEBUG_INFO2};
+    static const uint32_t ids[] = {JIT_CODE_DEBUG_INFO, JIT_CODE_INLINE_INFO};
     size_t count = left < 3 ? 0 : bytes[1] | (size_t)bytes[2] << 8;
     if (left < 3)
         return 0;
     uint8_t kind = bytes[0] & 3;
     composer->addr += bytes[0] & NEXT_ADDR ? STEP_BYTES : 0;
-    if (kind == KIND_LOAD) {
+    if (kind >= KIND_LOAD) {
         put_load(composer, 1 + count % MAX_CODE_BYTES);
         return 3;
     }

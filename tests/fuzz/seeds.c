@@ -128,19 +128,6 @@ static void put_calls(uint8_t more, uint64_t addr)
     put_seed("inline_info", &order, 1, line_dump.bytes + body, line_dump.sink.size - body);
 }
 
-static void put_samply(uint8_t more, uint64_t addr)
-{
-    const char *const strings[] = {"outer", "inner", "/a.js"};
-    const struct built_position positions[] = {{UINT32_MAX, 0, 2, 1, 1, 2, 3},
-                                               {0, 1, 2, 10, 1, 11, 2},
-                                               {0, 1, 2, 10, 1, 12, 2},
-                                               {1, 0, UINT32_MAX, 1, 1, 5, 5}};
-    const struct built_span offsets[] = {{0, 0}, {4, 1}, {6, 2}, {8, 3}, {12, UINT32_MAX}};
-    size_t start = line_dump.sink.size;
-    dump_positions(&line_dump, 2, addr, offsets, 5, positions, 4, strings, 3);
-    put_piece((uint8_t)(2 | more), start);
-}
-
 static void put_pieces(void)
 {
     if (piece_sink.overflow)
@@ -153,7 +140,6 @@ static void put_line_seeds(bool big_endian)
     begin_pieces(big_endian);
     put_rows(0, LINES_ADDR, 0, "\xff");
     put_calls(PIECE_WITH_LOAD, LINES_ADDR);
-    put_samply(PIECE_WITH_LOAD | PIECE_NEXT_ADDR, LINES_ADDR + 0x100);
     put_pieces();
     begin_pieces(big_endian); /* loads first */
     put_load_piece(0, 0x20);

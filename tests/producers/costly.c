@@ -15,7 +15,6 @@
  *     unloads      N functions, and N unloads of all of them that are of none of them
  *     layers       N functions one after the other at the same addresses, each with a sample
  *     lined        the same, with a source line and unwind tables each
- *     prefixes     a damaged record, in which N DEBUG_INFO2 seem to begin, each up to the file's end
  */
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/format/byte_sink.h"
@@ -171,24 +170,6 @@ static void put_tables(uint32_t first, uint32_t count, uint32_t instructions)
     patch(&dump, sizes, dump.size - section, 4);
     patch(&dump, sizes + 16, dump.size - section, 4);
     end_record(start);
-}
-
-/* In a record that ends early, COUNT prefixes, each of a record up to the end of the file that would be sound if it had one string
- * more. */
-static void put_prefixes(uint32_t count)
-{
-    enum { STEP_BYTES = 64 };
-    size_t end = dump.size + (size_t)count * STEP_BYTES * 2;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t start = begin_record(JIT_CODE_DEBUG_INFO2);
-        patch(&dump, start + 4, end - start, 4);
-        sink_u64(&dump, ARENA);
-        sink_zeros(&dump, 16); /* no offsets, no positions */
-        sink_u64(&dump, end - start - JR_CODE_DEBUG_INFO2_BYTES);
-        sink_zeros(&dump, STEP_BYTES - (dump.size - start));
-    }
-    while (dump.size < end)
-        sink_u8(&dump, dump.size % 2);
 }
 
 /* ---- The recording ---- */
@@ -370,15 +351,6 @@ static void make_large_cie(uint32_t count)
         put_load(PID, i);
 }
 
-/* A load that ends early: what stands there looks like records. */
-static void make_prefixes(uint32_t count)
-{
-    put_load(PID, 0);
-    sink_u32(&dump, 0x7fffffff);
-    sink_u32(&dump, 3);
-    put_prefixes(count);
-}
-
 static bool make(const char *kind, uint32_t count)
 {
     if (strcmp(kind, "lives") == 0)
@@ -403,8 +375,6 @@ static bool make(const char *kind, uint32_t count)
         make_tables(count);
     else if (strcmp(kind, "large-cie") == 0)
         make_large_cie(count);
-    else if (strcmp(kind, "prefixes") == 0)
-        make_prefixes(count);
     else
         return false;
     return true;

@@ -6,7 +6,6 @@
  *     biased         lines-first, all addresses 0x40 too high, as V8 and LLVM have them
  *     overwritten    biased, the first 16 bytes of files' names overwritten, as V8 in node 20; files are named by the functions
  *     in-front       lines-first, a function's first line 0x32 bytes in front of it and an end behind the last, as Erlang has them
- *     samply         samply's DEBUG_INFO2 for functions with inlined calls, DEBUG_INFO for the others
  *     urls           lines-first, two of the three files named by file:// URLs, one by another URL, which is printed with _ for :
  *     broken         lines-first, and behind the sound functions some whose records contradict themselves
  *
@@ -172,7 +171,7 @@ enum {
 };
 
 static struct byte_sink dump;
-static bool biased, overwritten, in_front, samply, urls;
+static bool biased, overwritten, in_front, urls;
 
 /* ---- How files are named ---- */
 
@@ -366,70 +365,8 @@ static void put_inline_info(const struct function *function)
     end_record(start);
 }
 
-/* samply's: a source position for each call, in the order of the inlines, behind those the rows', each with its strings. */
-struct position {
-    int caller;
-    const char *name, *file;
-    unsigned start_line, line, column;
-};
-
-static void put_position(const struct position *position, uint32_t *string_count)
-{
-    sink_u32(&dump, (uint32_t)position->caller);
-    sink_u32(&dump, (*string_count)++);
-    sink_u32(&dump, (*string_count)++);
-    sink_u32(&dump, position->start_line);
-    sink_u32(&dump, 1);
-    sink_u32(&dump, position->line);
-    sink_u32(&dump, position->column);
-}
-
-static void put_debug_info2(const struct function *function)
-{
-    size_t start = begin_record(JIT_CODE_DEBUG_INFO2);
-    struct position positions[MAX_INLINES + MAX_ROWS];
-    int count = 0;
-    uint32_t strings = 0;
-    for (int i = 0; i < function->inline_count; i++) { /* where the call stands */
-        const struct inlined *call = &function->inlines[i];
-        const struct inlined *parent =
-            call->parent == NONE ? NULL : &function->inlines[call->parent];
-        positions[count++] =
-            (struct position){call->parent,    parent ? parent->name : function->name,
-                              call->call_file, parent ? parent->decl_line : 1,
-                              call->call_line, call->call_column};
-    }
-    for (int i = 0; i < function->row_count; i++) {
-        const struct row *row = &function->rows[i];
-        int inlined = inline_at(function, row->offset);
-        const struct inlined *call = inlined == NONE ? NULL : &function->inlines[inlined];
-        positions[count++] = (struct position){inlined,   call ? call->name : function->name,
-                                               row->file, call ? call->decl_line : 1,
-                                               row->line, row->column};
-    }
-    sink_u64(&dump, function->addr);
-    sink_u64(&dump, (uint64_t)function->row_count);
-    sink_u64(&dump, (uint64_t)count);
-    sink_u64(&dump, (uint64_t)count * 2);
-    for (int i = 0; i < function->row_count; i++) {
-        sink_u32(&dump, (uint32_t)function->rows[i].offset);
-        sink_u32(&dump, (uint32_t)(function->inline_count + i));
-    }
-    for (int i = 0; i < count; i++)
-        put_position(&positions[i], &strings);
-    for (int i = 0; i < count; i++) {
-        sink_cstr(&dump, positions[i].name);
-        sink_cstr(&dump, logged(positions[i].file));
-    }
-    end_record(start);
-}
-
 static void put_lines(const struct function *function)
 {
-    if (samply && function->inline_count) {
-        put_debug_info2(function);
-        return;
-    }
     if (function->inline_count)
         put_inline_info(function);
     put_debug_info(function);
@@ -522,7 +459,6 @@ int main(int argc, char **argv)
     overwritten = strcmp(shape, "overwritten") == 0;
     biased = overwritten || strcmp(shape, "biased") == 0;
     in_front = strcmp(shape, "in-front") == 0;
-    samply = strcmp(shape, "samply") == 0;
     urls = strcmp(shape, "urls") == 0;
     void *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

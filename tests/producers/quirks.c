@@ -416,7 +416,6 @@ static void record_unknown(void)
     put_plain_load(ALPHA);
     put_plain_record(77, ALPHA, 5);
     put_plain_load(BETA);
-    put_plain_record(JIT_CODE_DEBUG_INFO2, BETA, 32);
     put_plain_load(GAMMA);
 }
 

@@ -213,7 +213,6 @@ static void test_close_filler_and_lines_say_nothing(void **state)
     dump_plain(&built, JIT_FILLER, 4, 80);
     dump_plain(&built, JIT_CODE_CLOSE, 5, 0);
     dump_plain(&built, JIT_CODE_DEBUG_INFO, 5, 16);
-    dump_plain(&built, JIT_CODE_DEBUG_INFO2, 5, 32);
     dump_load(&built, 6, ADDR, "after the close", "code", 7);
     read_built(&fixture);
     assert_int_equal(fixture.log.event_count, 1);

@@ -227,27 +227,6 @@ static void put_inlines(struct dump_builder *built, uint64_t addr)
     dump_end_record(built, start);
 }
 
-/* samply's: every position but the last calls the one before it. */
-static void put_positions(struct dump_builder *built, uint64_t addr)
-{
-    enum { POSITIONS = 200 };
-    size_t start = dump_begin_record(built, JIT_CODE_DEBUG_INFO2, 1);
-    sink_u64(&built->sink, addr);
-    sink_u64(&built->sink, 2);
-    sink_u64(&built->sink, POSITIONS);
-    sink_u64(&built->sink, 2);
-    const uint32_t offsets[] = {0, POSITIONS - 1, 4, 5};
-    for (size_t i = 0; i < 4; i++)
-        sink_u32(&built->sink, offsets[i]);
-    for (uint32_t i = 0; i < POSITIONS; i++) {
-        sink_u32(&built->sink, i ? i - 1 : UINT32_MAX);
-        for (size_t field = 0; field < 6; field++)
-            sink_u32(&built->sink, field < 2 ? 1 : i);
-    }
-    sink_bytes(&built->sink, "a\0b", 4);
-    dump_end_record(built, start);
-}
-
 /* Every call's callers come before it, so that whoever follows them comes to an end. */
 static void assert_sound(const struct line_table *table)
 {
@@ -302,12 +281,6 @@ static void test_inlines_that_turn_to_zeros(void **state)
     assert_survives_zeros(put_inlines);
 }
 
-static void test_positions_that_turn_to_zeros(void **state)
-{
-    (void)state;
-    assert_survives_zeros(put_positions);
-}
-
 #define FILE_TEST(function) cmocka_unit_test_setup(function, make_file)
 
 int main(void)
@@ -322,7 +295,6 @@ int main(void)
         FILE_TEST(test_large_holes_are_refused),
         FILE_TEST(test_unreadable),
         cmocka_unit_test(test_inlines_that_turn_to_zeros),
-        cmocka_unit_test(test_positions_that_turn_to_zeros),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -160,7 +160,7 @@ static void test_records_shorter_than_their_fixed_part_are_broken(void **state)
                    {JIT_CODE_MOVE, JR_CODE_MOVE_BYTES},
                    {JIT_CODE_UNLOAD, JR_CODE_UNLOAD_BYTES},
                    {JIT_CODE_DEBUG_INFO, JR_CODE_DEBUG_INFO_BYTES},
-                   {JIT_CODE_DEBUG_INFO2, JR_CODE_DEBUG_INFO2_BYTES},
+                   {JIT_CODE_INLINE_INFO, JR_CODE_INLINE_INFO_BYTES},
                    {JIT_CODE_UNWINDING_INFO, JR_CODE_UNWINDING_INFO_BYTES}};
     (void)state;
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)

@@ -359,104 +359,6 @@ static void test_calls_too_deep_lose_the_calls(void **state)
     }
 }
 
-/* ---- samply's record ---- */
-
-#define NONE UINT32_MAX
-static const char *const strings[] = {"f", "outer", "inner", A, B};
-/* f calls outer at 10, in which inner is called at 110; position 4 is in that call of inner, too; 5
- * in another */
-static const struct built_position positions[] = {
-    {3, 2, 3, 200, 1, 210, 5}, {NONE, 0, 3, 1, 1, 10, 1}, {1, 1, 4, 100, 1, 101, 2},
-    {1, 1, 4, 100, 1, 110, 3}, {3, 2, 3, 200, 1, 220, 6}, {2, 2, 3, 200, 1, 230, 7}};
-static const struct built_span offsets[] = {{30, NONE}, {0, 1}, {4, 2}, {8, 0}, {12, 4}, {16, 5}};
-
-static void test_samply_positions(void **state)
-{
-    (void)state;
-    dump_line(&built, 1, ADDR, 7, A); /* is not used */
-    dump_positions(&built, 1, ADDR, offsets, 6, positions, 6, strings, 5);
-    load(2, ADDR, "f");
-    read_log();
-    assert_true(decode(0));
-    assert_int_equal(fixture.table.row_count, 6);
-    assert_row(0, 0, 10, A);
-    assert_row(1, 4, 101, B);
-    assert_row(2, 8, 210, A);
-    assert_row(3, 12, 220, A);
-    assert_row(5, 30, 0, NULL);
-    assert_int_equal(fixture.table.inline_count, 3);
-    const struct line_inline *inlines = fixture.table.inlines;
-    const struct line_span *taken = fixture.table.spans;
-    assert_int_equal(taken[0].inline_index, LINE_NOT_INLINED);
-    assert_int_equal(taken[2].inline_index, taken[3].inline_index);
-    assert_int_not_equal(taken[3].inline_index, taken[4].inline_index);
-    assert_int_equal(taken[5].inline_index, LINE_NOT_INLINED);
-    const struct line_inline *inner = &inlines[taken[2].inline_index];
-    assert_text(inner->name, "inner");
-    assert_int_equal(inner->call_line, 110);
-    assert_text(inner->call_file, B);
-    assert_int_equal(inner->decl_line, 200);
-    assert_int_equal(inner->parent, taken[1].inline_index);
-    assert_int_equal(inner->depth, 1);
-    assert_text(inlines[inner->parent].name, "outer");
-    assert_int_equal(inlines[inner->parent].call_line, 10);
-    assert_nothing_found();
-    release();
-}
-
-static void test_samply_callers_in_a_circle(void **state)
-{
-    static const struct built_position circle[] = {{1, 0, 3, 1, 1, 1, 1}, {0, 0, 3, 1, 1, 1, 1}};
-    (void)state;
-    dump_line(&built, 1, ADDR, 7, A);
-    dump_positions(&built, 1, ADDR, offsets + 1, 1, circle, 2, strings, 5);
-    load(2, ADDR, "f");
-    read_log();
-    assert_line(0, 7);
-    assert_only(FINDING_INLINES_BROKEN, 1);
-    release();
-}
-
-static void test_samply_code_behind_the_end(void **state)
-{
-    const struct built_span behind = {SIZE, 1};
-    (void)state;
-    dump_positions(&built, 1, ADDR, &behind, 1, positions, 6, strings, 5);
-    load(2, ADDR, "f");
-    read_log();
-    assert_false(decode(0));
-    assert_only(FINDING_INLINES_BROKEN, 1);
-    release();
-}
-
-static void assert_samply_broken(const struct built_span *offset,
-                                 const struct built_position *position, size_t string_count,
-                                 const char *words)
-{
-    dump_begin(&built, false, JITHEADER_BYTES);
-    dump_positions(&built, 1, ADDR, offset, 1, position, 1, strings, string_count);
-    load(2, ADDR, "f");
-    read_log();
-    assert_false(decode(0));
-    assert_only(FINDING_RECORD_BROKEN, 1);
-    assert_non_null(strstr(fixture.findings.first[FINDING_RECORD_BROKEN], words));
-    release();
-}
-
-static void test_samply_records_that_contradict_themselves(void **state)
-{
-    static const struct built_span first = {0, 0}, no_such = {0, 1};
-    static const struct built_position sound = {NONE, 0, 4, 1, 1, 1, 1},
-                                       caller = {1, 0, 4, 1, 1, 1, 1},
-                                       name = {NONE, NONE, 4, 1, 1, 1, 1},
-                                       file = {NONE, 0, 5, 1, 1, 1, 1};
-    (void)state;
-    assert_samply_broken(&no_such, &sound, 5, "a source position that it does not have");
-    assert_samply_broken(&first, &caller, 5, "a caller that it does not have");
-    assert_samply_broken(&first, &name, 5, "a string that it does not have");
-    assert_samply_broken(&first, &file, 5, "a string that it does not have");
-}
-
 /* ---- Broken records ---- */
 
 static void test_name_without_end_loses_the_lines_of_that_function_only(void **state)
@@ -486,7 +388,6 @@ static void test_no_byte_of_a_record_matters_to_others(void **state)
     load(1, FAR, "g");
     size_t start = built.sink.size;
     dump_inlines(&built, 1, ADDR, tree, 3, spans, 4);
-    dump_positions(&built, 1, ADDR, offsets, 6, positions, 6, strings, 5);
     overwritten_lines(ADDR, A, B);
     size_t end = built.sink.size;
     load(2, ADDR, "f");
@@ -525,10 +426,6 @@ int main(void)
         LINE_TEST(test_calls_behind_the_end_lose_the_calls_and_not_the_lines),
         LINE_TEST(test_a_cyclic_tree_loses_the_calls_and_not_the_lines),
         LINE_TEST(test_calls_too_deep_lose_the_calls),
-        LINE_TEST(test_samply_positions),
-        LINE_TEST(test_samply_callers_in_a_circle),
-        LINE_TEST(test_samply_code_behind_the_end),
-        LINE_TEST(test_samply_records_that_contradict_themselves),
         LINE_TEST(test_name_without_end_loses_the_lines_of_that_function_only),
         LINE_TEST(test_no_byte_of_a_record_matters_to_others),
     };

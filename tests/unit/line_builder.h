@@ -87,37 +87,4 @@ static inline void dump_inlines(struct dump_builder *dump, uint64_t time, uint64
     sink_u32(&patch, (uint32_t)strings.size);
 }
 
-/* A source position of samply's DEBUG_INFO2: numbers of positions and of strings, UINT32_MAX for none. */
-struct built_position {
-    uint32_t caller, function_name, file, start_line, start_column, line, column;
-};
-
-static inline void dump_positions(struct dump_builder *dump, uint64_t time, uint64_t code_addr,
-                                  const struct built_span *offsets, size_t offset_count,
-                                  const struct built_position *positions, size_t position_count,
-                                  const char *const *strings, size_t string_count)
-{
-    size_t start = dump_begin_record(dump, JIT_CODE_DEBUG_INFO2, time);
-    sink_u64(&dump->sink, code_addr);
-    sink_u64(&dump->sink, offset_count);
-    sink_u64(&dump->sink, position_count);
-    sink_u64(&dump->sink, string_count);
-    for (size_t i = 0; i < offset_count; i++) {
-        sink_u32(&dump->sink, offsets[i].offset);
-        sink_u32(&dump->sink, offsets[i].inline_index);
-    }
-    for (size_t i = 0; i < position_count; i++) {
-        sink_u32(&dump->sink, positions[i].caller);
-        sink_u32(&dump->sink, positions[i].function_name);
-        sink_u32(&dump->sink, positions[i].file);
-        sink_u32(&dump->sink, positions[i].start_line);
-        sink_u32(&dump->sink, positions[i].start_column);
-        sink_u32(&dump->sink, positions[i].line);
-        sink_u32(&dump->sink, positions[i].column);
-    }
-    for (size_t i = 0; i < string_count; i++)
-        sink_cstr(&dump->sink, strings[i]);
-    dump_end_record(dump, start);
-}
-
 #endif
