@@ -23,15 +23,10 @@ struct jit_function {
     uint32_t name_bytes; /* without the NUL */
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
     uint32_t pid;        /* of the record, as the runtime saw it */
-    uint32_t generation; /* how many visible functions had its addresses before it, at most */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
     bool same_memory; /* nothing between it and the next one could be sampled and named, however far
                          that is: one mapping holds both, and its map names no more */
-    bool reused;      /* another visible function had some of its addresses before */
-    bool visible;     /* a sample could have hit it */
-    bool fresh;       /* the timeline is at the moment that it was loaded in */
-    bool foretold;    /* logged, by its stamp, before the recording told what its process maps */
     /* What is known of its source, or NULL. */
     const struct code_lines *lines;
 };

@@ -221,7 +221,8 @@ static int plan_images(struct injection *run, enum image_layout wanted, struct f
     enum image_layout layout = layout_for(run, wanted);
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
-            image_plan_add(&run->plan, &processes->items[i], layout, findings) ||
+            image_plan_add(&run->plan, &processes->items[i], &run->in.timelines[i], layout,
+                           findings) ||
             unwind_tables_place(&run->plan, processes->items, (uint32_t)i, findings))
             return -1;
     return 0;

@@ -22,6 +22,7 @@ struct map_maker {
     const struct image_plan *plan;
     const struct process_plan *planned;
     struct function_place *places; /* planned->places */
+    const struct function_state *states;
     uint32_t process_index;
     struct thread_sweep threads;
     enum reset_policy policy;
@@ -112,9 +113,8 @@ static int add_moment(struct map_maker *maker, const struct change *changes, siz
 /* Whether an address has a new owner, so that perf would unwind by the dead one's table. */
 static bool needs_reset(const struct map_maker *maker, const struct change *changes, size_t count)
 {
-    const struct jit_function *functions = maker->process->log.functions;
     for (size_t i = 0; i < count; i++)
-        if (changes[i].kind == CHANGE_FUNCTION && functions[changes[i].index].reused)
+        if (changes[i].kind == CHANGE_FUNCTION && maker->states[changes[i].index].generation > 0)
             return true;
     return false;
 }
@@ -208,6 +208,7 @@ int added_maps_add(struct added_records *added, struct timeline *timeline,
                               .plan = plan,
                               .planned = planned,
                               .places = planned->places,
+                              .states = timeline->states,
                               .process_index = process_index,
                               .threads = thread_sweep_begin(threads, process->pid),
                               .policy = policy,

@@ -20,9 +20,10 @@ enum {
 struct planner {
     struct image_plan *plan;
     const struct jit_function *functions;
-    struct function_place *places; /* of the functions */
-    uint32_t process;              /* index */
-    struct foreign_maps foreign;   /* what no image may reach over; empty: anything */
+    const struct function_state *states; /* of the functions */
+    struct function_place *places;       /* likewise */
+    uint32_t process;                    /* index */
+    struct foreign_maps foreign;         /* what no image may reach over; empty: anything */
 };
 
 /* What of a function decides on its place: the functions themselves are far larger than a cache. */
@@ -43,7 +44,8 @@ static int compare_placed(const void *left, const void *right)
 }
 
 /* The visible functions of PROCESS by address, *COUNT of them.  NULL without memory. */
-static struct placed *sort_by_address(const struct jit_process *process, size_t *count)
+static struct placed *sort_by_address(const struct jit_process *process,
+                                      const struct function_state *states, size_t *count)
 {
     const struct code_log *log = &process->log;
     struct placed *placed = malloc((log->function_count + 1) * sizeof *placed);
@@ -52,10 +54,10 @@ static struct placed *sort_by_address(const struct jit_process *process, size_t 
         return NULL;
     for (size_t i = 0; i < log->function_count; i++) {
         const struct jit_function *function = &log->functions[i];
-        if (function->visible)
+        if (states[i].visible)
             placed[(*count)++] =
                 (struct placed){function->addr, function->addr + function->size, (uint32_t)i,
-                                function->generation, function->same_memory};
+                                states[i].generation, function->same_memory};
     }
     if (!array_in_order(placed, *count, sizeof *placed, compare_placed))
         qsort(placed, *count, sizeof *placed, compare_placed);
@@ -173,7 +175,7 @@ static void deal_out(const struct planner *planner, uint32_t *order, size_t coun
                      struct generation *generations, uint32_t *dealt)
 {
     for (size_t i = 0; i < count; i++) {
-        struct generation *generation = &generations[planner->functions[order[i]].generation];
+        struct generation *generation = &generations[planner->states[order[i]].generation];
         dealt[generation->next++] = order[i];
         put_into(planner, generation->image, order[i]);
     }
@@ -204,7 +206,7 @@ static int add_generations(const struct planner *planner, uint32_t *order, size_
     size_t first_image = plan->image_count;
     int result = -1;
     for (size_t i = 0; generations && i < count; i++)
-        generations[planner->functions[order[i]].generation].count++;
+        generations[planner->states[order[i]].generation].count++;
     if (generations && dealt)
         result = open_images(planner, generations, generation_count, order);
     if (!result)
@@ -290,16 +292,18 @@ static struct process_plan *add_process(struct image_plan *plan, size_t function
 }
 
 int image_plan_add(struct image_plan *plan, const struct jit_process *process,
-                   enum image_layout layout, struct findings *findings)
+                   const struct timeline *timeline, enum image_layout layout,
+                   struct findings *findings)
 {
     size_t count;
-    struct placed *placed = sort_by_address(process, &count);
+    struct placed *placed = sort_by_address(process, timeline->states, &count);
     struct process_plan *planned =
         placed ? add_process(plan, process->log.function_count, count) : NULL;
     int result = -1;
     if (planned) {
         struct planner planner = {plan,
                                   process->log.functions,
+                                  timeline->states,
                                   planned->places,
                                   (uint32_t)(plan->process_count - 1),
                                   {0}};

@@ -21,6 +21,7 @@
 #define PERFJIT_IMAGE_PLAN_H
 
 #include "injector/code/jit_process.h"
+#include "injector/timeline/change.h"
 
 enum image_layout {
     LAYOUT_IMAGE, /* as above */
@@ -88,10 +89,11 @@ enum { IMAGE_LARGE_BYTES = 2 << 20 };
  * function's page. */
 uint64_t image_plan_base(uint64_t addr);
 
-/* Add what is planned of PROCESS, whose timeline has been played, and which is the next one of the
- * processes.  Returns 0, or -1 with the failure text set. */
+/* Add what is planned of PROCESS, which is the next one of the processes, by its TIMELINE.  Returns
+ * 0, or -1 with the failure text set. */
 int image_plan_add(struct image_plan *plan, const struct jit_process *process,
-                   enum image_layout layout, struct findings *findings);
+                   const struct timeline *timeline, enum image_layout layout,
+                   struct findings *findings);
 
 void image_plan_free(struct image_plan *plan);
 

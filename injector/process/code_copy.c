@@ -36,8 +36,6 @@ int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_in
     *copy_index = (uint32_t)to->function_count;
     struct jit_function *function = &functions[to->function_count++];
     *function = copy->from->functions[index];
-    function->visible = false;
-    function->generation = 0;
     to->has_unwinding = to->has_unwinding || copy->from->has_unwinding;
     return copy_fdes(copy, function, *copy_index);
 }

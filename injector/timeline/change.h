@@ -2,6 +2,7 @@
 #ifndef PERFJIT_CHANGE_H
 #define PERFJIT_CHANGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,17 @@ struct change {
     uint32_t index;
 };
 
+/* What the timeline finds out about one function. */
+struct function_state {
+    uint32_t generation; /* how many visible functions had its addresses before it, at most */
+    bool visible;        /* a sample could have hit it */
+    bool in_moment;      /* loaded in the moment that is being played */
+    bool before_maps;    /* logged, by its stamp, before the recording told what its process maps */
+};
+
 struct timeline {
-    struct change *changes; /* by time */
+    struct function_state *states; /* by function of the process's log */
+    struct change *changes;        /* by time */
     size_t change_count, change_capacity;
     uint64_t *dropped; /* offsets of the map records to leave out of the output */
     size_t dropped_count, dropped_capacity;

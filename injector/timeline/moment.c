@@ -12,7 +12,7 @@ static uint32_t next_generation(const struct player *player, const struct jit_fu
     struct address_place place;
     const struct address_range *range = address_map_find(&player->shown, function->addr, &place);
     for (; range && range->start < end; range = address_map_next(&player->shown, &place)) {
-        uint32_t seen = player->process->log.functions[range->value].generation;
+        uint32_t seen = player->timeline->states[range->value].generation;
         generation = seen + 1 > generation ? seen + 1 : generation;
     }
     return generation;
@@ -20,9 +20,8 @@ static uint32_t next_generation(const struct player *player, const struct jit_fu
 
 int player_set_generation(struct player *player, uint32_t index)
 {
-    struct jit_function *function = &player->process->log.functions[index];
-    function->generation = next_generation(player, function);
-    function->reused = function->generation > 0;
+    const struct jit_function *function = &player->process->log.functions[index];
+    player->timeline->states[index].generation = next_generation(player, function);
     return address_map_set(&player->shown, function->addr, function->addr + function->size, index);
 }
 
@@ -39,7 +38,7 @@ static int compare_addresses(const void *left, const void *right, void *context)
  * would look at all that are inside it. */
 static int show_ranges(struct player *player, const uint32_t *by_address)
 {
-    struct jit_function *functions = player->process->log.functions;
+    const struct jit_function *functions = player->process->log.functions;
     struct address_place place = {0};
     uint64_t done = 0;
     for (size_t i = 0; i < player->moment.loaded_count; i++) {
@@ -48,9 +47,9 @@ static int show_ranges(struct player *player, const uint32_t *by_address)
         uint64_t start = function->addr > done ? function->addr : done;
         const struct address_range *range = address_map_find_near(&player->owners, start, &place);
         for (; range && range->start < end; range = address_map_next(&player->owners, &place)) {
-            struct jit_function *owner = &functions[range->value];
+            struct function_state *owner = &player->timeline->states[range->value];
             done = range->end;
-            if (!owner->fresh)
+            if (!owner->in_moment)
                 continue;
             owner->visible = true;
             if (player_add_change(player,
@@ -92,11 +91,11 @@ static int show_by_address(struct player *player)
 static int show_loaded(struct player *player)
 {
     const struct moment *moment = &player->moment;
-    struct jit_function *functions = player->process->log.functions;
+    struct function_state *states = player->timeline->states;
     int result = show_by_address(player);
     for (size_t i = 0; i < moment->loaded_count && !result; i++) {
-        functions[moment->loaded[i]].fresh = false;
-        if (functions[moment->loaded[i]].visible)
+        states[moment->loaded[i]].in_moment = false;
+        if (states[moment->loaded[i]].visible)
             result = player_set_generation(player, moment->loaded[i]);
     }
     return result;

@@ -57,9 +57,9 @@ int player_set_backed(struct player *player, uint64_t start, uint64_t end,
 int player_add_early_change(struct player *player, struct change change);
 
 /* remap.c: play mapping INDEX of the process; note whether FUNCTION, logged at TIME_NS, is
- * foretold. */
+ * from before the maps are known. */
 int player_play_map(struct player *player, uint32_t index);
-void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t function);
+void player_note_before_maps(struct player *player, uint64_t time_ns, uint32_t function);
 
 /* All has been played: put the maps that were made up late, and in which there was code, where they
  * belong. */

@@ -155,21 +155,21 @@ static uint64_t maps_known_ns(const struct player *player)
     return begin_ns || !player->sample_count ? begin_ns : player->sample_times_ns[0];
 }
 
-void player_note_foretold(struct player *player, uint64_t time_ns, uint32_t function)
+void player_note_before_maps(struct player *player, uint64_t time_ns, uint32_t function)
 {
-    player->process->log.functions[function].foretold = time_ns < maps_known_ns(player);
+    player->timeline->states[function].before_maps = time_ns < maps_known_ns(player);
 }
 
-/* The end of the code in [START, END) that is foretold: no mapping was recorded there, and one of a
- * file is now. */
-static int end_foretold(struct player *player, uint64_t start, uint64_t end)
+/* The end of the code in [START, END) from before the maps are known: none was recorded there, and
+ * one of a file is now. */
+static int end_before_maps(struct player *player, uint64_t start, uint64_t end)
 {
     struct address_place place;
     const struct address_range *range = address_map_find(&player->owners, start, &place);
     while (range && range->start < end) {
         uint64_t from = range->start > start ? range->start : start;
         uint64_t to = range->end < end ? range->end : end;
-        if (!player->process->log.functions[range->value].foretold) {
+        if (!player->timeline->states[range->value].before_maps) {
             range = address_map_next(&player->owners, &place);
             continue;
         }
@@ -192,7 +192,7 @@ static int end_strangers(struct player *player, const struct perf_map *map)
         stop = stop < end ? stop : end;
         if (covers_live_code(player, start, stop) &&
             !is_arena(map, known ? player->mappings[range->value] : NULL) &&
-            (known ? end_code(player, start, stop) : end_foretold(player, start, stop)))
+            (known ? end_code(player, start, stop) : end_before_maps(player, start, stop)))
             return -1;
         start = stop;
     }

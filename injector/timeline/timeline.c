@@ -109,9 +109,9 @@ static bool was_sampled(const struct player *player, uint64_t since_ns, uint64_t
  * sample on.  All that comes to light so between two samples has the same time, as a moment has. */
 static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
 {
-    struct jit_function *function = &player->process->log.functions[index];
+    const struct jit_function *function = &player->process->log.functions[index];
     uint64_t end = function->addr + function->size;
-    function->visible = true;
+    player->timeline->states[index].visible = true;
     if (player_add_early_change(
             player, (struct change){sample_ns, function->addr, end, CHANGE_FUNCTION, index}) ||
         player_set_generation(player, index))
@@ -128,7 +128,7 @@ static int add_loaded(struct player *player, uint32_t index)
         return -1;
     moment->loaded = loaded;
     loaded[moment->loaded_count++] = index;
-    player->process->log.functions[index].fresh = true;
+    player->timeline->states[index].in_moment = true;
     return 0;
 }
 
@@ -267,10 +267,10 @@ static int play_code_event(struct player *player, const struct code_event *event
     begin_event(player, time_ns);
     switch (event->kind) {
     case CODE_EVENT_LOAD:
-        player_note_foretold(player, event->time_ns, event->index);
+        player_note_before_maps(player, event->time_ns, event->index);
         return load(player, event->index, time_ns);
     case CODE_EVENT_MOVE:
-        player_note_foretold(player, event->time_ns, log->moves[event->index].function);
+        player_note_before_maps(player, event->time_ns, log->moves[event->index].function);
         return move(player, &log->moves[event->index]);
     case CODE_EVENT_UNLOAD:
         return unload(player, &log->unloads[event->index], true);
@@ -451,9 +451,10 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
         .sample_times_ns = sample_times_ns,
         .sample_count = sample_count,
     };
-    *timeline = (struct timeline){0};
-    int result = player_take_over(&player) || play(&player) || player_place_late(&player) ||
-                         merge_early(&player)
+    *timeline = (struct timeline){
+        .states = calloc(process->log.function_count + 1, sizeof *timeline->states)};
+    int result = !timeline->states || player_take_over(&player) || play(&player) ||
+                         player_place_late(&player) || merge_early(&player)
                      ? -1
                      : 0;
     free_player(&player);
@@ -464,6 +465,7 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
 
 void timeline_free(struct timeline *timeline)
 {
+    free(timeline->states);
     free(timeline->changes);
     free(timeline->dropped);
 }

@@ -60,7 +60,7 @@ static int plan(struct run *run)
 {
     bool stacks = perf_file_has_stacks(&run->input.file);
     for (size_t i = 0; i < run->processes.count; i++)
-        if (image_plan_add(&run->plan, &run->processes.items[i],
+        if (image_plan_add(&run->plan, &run->processes.items[i], &run->timelines[i],
                            stacks ? LAYOUT_APART : LAYOUT_IMAGE, &run->findings) ||
             unwind_tables_place(&run->plan, run->processes.items, (uint32_t)i, &run->findings))
             return -1;

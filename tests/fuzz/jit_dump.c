@@ -173,7 +173,8 @@ static void inject(struct run *run, uint32_t hash)
     if (timeline_play(&run->timeline, &run->process, run->samples_ns, run->sample_count, findings))
         return;
     check_changes(&run->timeline);
-    if (image_plan_add(&run->plan, &run->process, (enum image_layout)(hash % 3), findings))
+    if (image_plan_add(&run->plan, &run->process, &run->timeline, (enum image_layout)(hash % 3),
+                       findings))
         return;
     check_images(run);
     make_tables(run);

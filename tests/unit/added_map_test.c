@@ -42,7 +42,7 @@ static void play(enum image_layout layout)
     for (uint64_t i = 0; i < 20; i++)
         samples[i] = 10 * i + 5;
     assert_int_equal(timeline_play(&timeline, &built.process, samples, 20, &findings), 0);
-    assert_int_equal(image_plan_add(&plan, &built.process, layout, &findings), 0);
+    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, layout, &findings), 0);
     assert_int_equal(findings_lost(&findings), 0);
 }
 
@@ -304,7 +304,8 @@ static void test_processes_are_brought_into_time_order(void **state)
     build_load(&built, 20, 0x20000, 0x100);
     play(LAYOUT_IMAGE);
     for (uint32_t process = 0; process < 2; process++)
-        assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_IMAGE, &findings), 0);
+        assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_IMAGE, &findings),
+                         0);
     for (uint32_t process = 0; process < 3; process++)
         assert_int_equal(added_maps_add(&added, &timeline, &built.process, process, &plan,
                                         &no_threads, RESET_NEVER, &findings),

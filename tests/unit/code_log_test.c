@@ -108,7 +108,6 @@ static void test_load_becomes_a_function_and_an_event(void **state)
     assert_string_equal(function->name, "fib");
     assert_memory_equal(function->code, "code", 4);
     assert_int_equal(function->dump, 3);
-    assert_false(function->visible);
     assert_int_equal(fixture.log.event_count, 1);
     assert_event(&fixture.log, 0, 5, CODE_EVENT_LOAD, 0);
     assert_int_equal(findings_lost(&fixture.findings), 0);

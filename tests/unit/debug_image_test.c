@@ -174,7 +174,7 @@ static void read_dump(void)
     assert_int_equal(code_log_read(log, &dump, 0, &clock, true, &findings), 0);
     assert_int_equal(log->function_count, model_count);
     for (size_t i = 0; i < model_count; i++)
-        log->functions[i].visible = true;
+        built.states[i].visible = true;
     findings_free(&findings);
 }
 
@@ -187,7 +187,9 @@ static void write_image(struct written *written, bool compress)
     snprintf(directory, sizeof directory, "%s/%d", scratch, number++);
     assert_int_equal(mkdir(directory, 0700), 0);
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(image_plan_add(&written->plan, &built.process, LAYOUT_IMAGE, &findings), 0);
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(
+        image_plan_add(&written->plan, &built.process, &timeline, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(written->plan.image_count, 1);
     written->image = written->plan.images;
     written->image->compress_debug = compress;

@@ -282,7 +282,7 @@ static void test_large_function_that_is_alone(void **state)
     struct written written;
     (void)state;
     uint8_t *code = add_large_functions();
-    function(1)->visible = false;
+    built.states[1].visible = false;
     function(0)->size = 2 * LARGE_FUNCTION_BYTES;
     write_image(&written);
     assert_true(written.image->text_start < PAGE);
@@ -301,8 +301,9 @@ static void test_large_images_apart(void **state)
     (void)state;
     uint8_t *code = add_large_functions();
     add_visible(ADDR - 64, 32);
-    function(add_visible(ADDR - 48, 32))->generation = 1;
-    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_APART, &findings), 0);
+    built.states[add_visible(ADDR - 48, 32)].generation = 1;
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_APART, &findings), 0);
     for (size_t i = 0; i < plan.image_count; i++) {
         struct written written = {.image = &plan.images[i]};
         write_planned(&written);
@@ -323,7 +324,8 @@ static void test_large_image_that_can_not_be_written_is_a_failure(void **state)
     (void)state;
     uint8_t *code = add_large_functions();
     int dir_fd = open(scratch, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_IMAGE, &findings), 0);
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);

@@ -46,7 +46,7 @@ static uint32_t add(uint64_t addr, const uint8_t *bytes, uint64_t size)
 {
     uint32_t index = build_load(&built, 1, addr, size);
     function(index)->code = bytes;
-    function(index)->visible = true;
+    built.states[index].visible = true;
     return index;
 }
 
@@ -123,7 +123,8 @@ static void write_image(struct file *file, size_t index, int dir_fd, struct imag
 {
     struct image_plan plan = {0};
     struct findings findings = {0};
-    assert_int_equal(image_plan_add(&plan, &built.process, LAYOUT_IMAGE, &findings), 0);
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_IMAGE, &findings), 0);
     assert_true(index < plan.image_count);
     struct jit_image *image = &plan.images[index];
     if (elf_image_write(image, &built.process, index, dir_fd, draft, &findings))
@@ -191,7 +192,7 @@ static void test_holes_and_functions_without_code(void **state)
     add(ADDR + (FUNCTIONS + 100) * (uint64_t)STEP, code, 2 * FUNCTION_BYTES);
     add(ADDR + (FUNCTIONS + 200) * (uint64_t)STEP, NULL, FUNCTION_BYTES);
     uint32_t nothing = add(ADDR + (FUNCTIONS + 300) * (uint64_t)STEP, code, 0); /* in no image */
-    function(nothing)->visible = false;
+    built.states[nothing].visible = false;
     assert_drafted(true);
 }
 
@@ -246,7 +247,7 @@ static void test_function_that_no_sample_could_hit(void **state)
     (void)state;
     add_all();
     start(&draft, dir_fd);
-    function(17)->visible = false;
+    built.states[17].visible = false;
     assert_same_file(0, dir_fd, &draft, false);
 }
 
@@ -259,11 +260,11 @@ static void test_other_functions_in_the_same_place(void **state)
     const uint64_t large_bytes = FUNCTIONS * (uint64_t)FUNCTION_BYTES - 100;
     (void)state;
     for (uint64_t addr = first; addr <= next; addr += step)
-        function(add(addr, code, 64))->visible = false; /* the child's */
+        built.states[add(addr, code, 64)].visible = false; /* the child's */
     uint64_t last = first + (UINT64_C(1) << 30) - 1000;
-    function(add(last - step / 2, code, 64))->visible = false;
+    built.states[add(last - step / 2, code, 64)].visible = false;
     add(last, code + 77, 32);
-    function(add(last, code, large_bytes))->visible = false;
+    built.states[add(last, code, large_bytes)].visible = false;
     add(last + large_bytes, code, 100);
     assert_drafted(false);
 }
@@ -277,7 +278,7 @@ static void test_is_removed_as_soon_as_it_is_in_vain(void **state)
     (void)state;
     add_all();
     start(&draft, dir_fd);
-    function(17)->visible = false;
+    built.states[17].visible = false;
     write_image(&file, 0, dir_fd, &draft);
     assert_null(draft.process);
     assert_int_equal(count_files(dir_fd), 1);
@@ -293,7 +294,7 @@ static void test_function_that_was_added_later(void **state)
     (void)state;
     add_all();
     start(&draft, dir_fd);
-    function(17)->visible = false;
+    built.states[17].visible = false;
     add(ADDR + 5 * (uint64_t)STEP + FUNCTION_BYTES, code, STEP - FUNCTION_BYTES);
     assert_same_file(0, dir_fd, &draft, false);
 }
@@ -306,7 +307,7 @@ static void test_addresses_used_twice(void **state)
     (void)state;
     add_all();
     uint32_t again = add(ADDR + 4 * (uint64_t)STEP, code, FUNCTION_BYTES);
-    function(again)->generation = 1;
+    built.states[again].generation = 1;
     start(&draft, dir_fd);
     write_image(&file, 0, dir_fd, &draft);
     assert_null(draft.process);

@@ -42,15 +42,15 @@ static const struct function_place *place(uint32_t index)
 static uint32_t add_visible(uint64_t addr, uint64_t size, uint32_t generation)
 {
     uint32_t index = build_load(&built, 1, addr, size);
-    function(index)->visible = true;
-    function(index)->generation = generation;
+    built.states[index] = (struct function_state){.generation = generation, .visible = true};
     return index;
 }
 
 static void make_plan(enum image_layout layout)
 {
     struct findings findings = {0};
-    assert_int_equal(image_plan_add(&plan, &built.process, layout, &findings), 0);
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, layout, &findings), 0);
     assert_int_equal(findings_lost(&findings), 0);
 }
 
@@ -371,9 +371,9 @@ static void add_random(uint64_t *seed, uint32_t spread)
     uint64_t addr = ADDR + (uint64_t)random_below(seed, spread) * 64;
     uint32_t index = add_visible(addr, 1 + random_below(seed, 300), 0), generation = 0;
     for (uint32_t i = 0; i < index; i++)
-        if (overlap(function(i), function(index)) && function(i)->generation >= generation)
-            generation = function(i)->generation + 1;
-    function(index)->generation = generation;
+        if (overlap(function(i), function(index)) && built.states[i].generation >= generation)
+            generation = built.states[i].generation + 1;
+    built.states[index].generation = generation;
 }
 
 static void assert_sound(const struct jit_image *image, uint32_t number)

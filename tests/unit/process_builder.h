@@ -6,6 +6,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/code/jit_process.h"
+#include "injector/timeline/change.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>
@@ -19,6 +20,8 @@ struct process_builder {
     char *dump_path;
     char names[BUILT_FUNCTIONS][8];
     uint8_t code[BUILT_CODE_BYTES];
+    struct function_state
+        states[BUILT_FUNCTIONS]; /* as a timeline would have it, if none is played */
 };
 
 static inline void process_begin(struct process_builder *builder)
@@ -35,6 +38,12 @@ static inline void process_begin(struct process_builder *builder)
     builder->process.maps = builder->maps;
     for (size_t i = 0; i < sizeof builder->code; i++)
         builder->code[i] = (uint8_t)random_below(&seed, 256);
+}
+
+/* The timeline that tests of what comes behind it set by hand; nothing of it is freed. */
+static inline struct timeline built_timeline(struct process_builder *builder)
+{
+    return (struct timeline){.states = builder->states};
 }
 
 static inline void process_free(struct process_builder *builder)

@@ -71,7 +71,8 @@ static inline void tables_read(struct tables *tables)
 
 static inline void tables_plan(struct tables *tables, enum image_layout layout)
 {
-    tables_check(tables, image_plan_add(&tables->plan, &tables->process, layout, &tables->findings));
+    tables_check(tables, image_plan_add(&tables->plan, &tables->process, &tables->timeline, layout,
+                                        &tables->findings));
     assert_true(tables->process.log.has_unwinding);
     tables_check(tables,
                  unwind_tables_place(&tables->plan, &tables->process, 0, &tables->findings));

@@ -10,8 +10,8 @@ static void test_load_is_a_change(void **state)
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
     assert_plays("15", "10:1000-1100=f0", "");
-    assert_true(function(0)->visible);
-    assert_int_equal(function(0)->generation, 0);
+    assert_true(state_of(0)->visible);
+    assert_int_equal(state_of(0)->generation, 0);
 }
 
 static void test_loads_between_two_samples_are_one_moment(void **state)
@@ -38,9 +38,9 @@ static void test_what_no_sample_could_hit_does_not_appear(void **state)
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 11, 0x1000, 0x100);
     assert_plays("9 20", "10:1000-1100=f1", "");
-    assert_false(function(0)->visible);
-    assert_true(function(1)->visible);
-    assert_int_equal(function(1)->generation, 0);
+    assert_false(state_of(0)->visible);
+    assert_true(state_of(1)->visible);
+    assert_int_equal(state_of(1)->generation, 0);
 }
 
 static void test_reuse_of_an_address_is_a_new_generation(void **state)
@@ -51,7 +51,7 @@ static void test_reuse_of_an_address_is_a_new_generation(void **state)
     build_load(&built, 30, 0x1000, 0x100);
     assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=f1 30:1000-1100=f2", "");
     for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(function(i)->generation, i);
+        assert_int_equal(state_of(i)->generation, i);
 }
 
 static void test_generation_is_the_highest_of_all_parts(void **state)
@@ -63,9 +63,9 @@ static void test_generation_is_the_highest_of_all_parts(void **state)
     build_load(&built, 40, 0x1040, 0x1000);
     assert_plays("15 25 35 45", "10:1000-1100=f0 20:1000-1080=f1 30:2000-2080=f2 40:1040-2040=f3",
                  "");
-    assert_int_equal(function(1)->generation, 1);
-    assert_int_equal(function(2)->generation, 0);
-    assert_int_equal(function(3)->generation, 2);
+    assert_int_equal(state_of(1)->generation, 1);
+    assert_int_equal(state_of(2)->generation, 0);
+    assert_int_equal(state_of(3)->generation, 2);
 }
 
 static void test_generation_counts_the_unloaded_too(void **state)
@@ -75,7 +75,7 @@ static void test_generation_counts_the_unloaded_too(void **state)
     build_unload(&built, 20, 0);
     build_load(&built, 30, 0x1000, 0x100);
     assert_plays("15 25 35", "10:1000-1100=f0 20:1000-1100=gone 30:1000-1100=f1", "");
-    assert_int_equal(function(1)->generation, 1);
+    assert_int_equal(state_of(1)->generation, 1);
 }
 
 static void test_overwritten_in_part_at_either_side(void **state)
@@ -94,8 +94,8 @@ static void test_overwritten_in_the_middle_within_a_moment(void **state)
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 11, 0x1040, 0x40);
     assert_plays("15", "10:1000-1040=f0 10:1040-1080=f1 10:1080-1100=f0", "");
-    assert_int_equal(function(0)->generation, 0);
-    assert_int_equal(function(1)->generation, 1);
+    assert_int_equal(state_of(0)->generation, 0);
+    assert_int_equal(state_of(1)->generation, 1);
 }
 
 static void test_repeated_identical_load_changes_nothing(void **state)
@@ -106,7 +106,7 @@ static void test_repeated_identical_load_changes_nothing(void **state)
     built.process.log.functions[1].name = built.process.log.functions[0].name;
     built.process.log.functions[1].code = built.process.log.functions[0].code;
     assert_plays("15 25", "10:1000-1100=f0", "");
-    assert_false(function(1)->visible);
+    assert_false(state_of(1)->visible);
 }
 
 /* The runtime speaks of it by the newer number from then on. */
@@ -135,7 +135,7 @@ static void test_load_of_nothing_does_not_appear(void **state)
     (void)state;
     build_load(&built, 10, 0x1000, 0);
     assert_plays("15", "", "");
-    assert_false(function(0)->visible);
+    assert_false(state_of(0)->visible);
 }
 
 /* ---- Unloads and moves ---- */
@@ -184,7 +184,7 @@ static void test_load_and_unload_between_samples_shows_no_function(void **state)
     build_load(&built, 20, 0x1000, 0x80);
     build_unload(&built, 21, 1);
     assert_plays("15 25", "10:1000-1100=f0 20:1000-1080=gone", "");
-    assert_false(function(1)->visible);
+    assert_false(state_of(1)->visible);
 }
 
 static void test_unload_of_what_never_was_is_told(void **state)
@@ -226,7 +226,7 @@ static void test_move_to_overlapping_addresses(void **state)
     build_load(&built, 10, 0x1000, 0x100);
     build_move(&built, 20, 0, 0x1040, 0x100);
     assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:1040-1140=f1", "");
-    assert_int_equal(function(1)->generation, 1);
+    assert_int_equal(state_of(1)->generation, 1);
 }
 
 static void test_move_of_a_move(void **state)
@@ -237,7 +237,7 @@ static void test_move_of_a_move(void **state)
     build_move(&built, 30, second, 0x3000, 0x100);
     assert_plays("15 35", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=gone 20:3000-3100=f2",
                  "");
-    assert_false(function(1)->visible);
+    assert_false(state_of(1)->visible);
     assert_ptr_equal(function(2)->name, function(0)->name);
 }
 

@@ -66,6 +66,7 @@ static inline void assert_plays(const char *times, const char *changes, const ch
     for (size_t i = 0; i < timeline.dropped_count; i++)
         assert_int_equal(timeline.dropped[i], 1000 + numbers[i]);
     assert_int_equal(findings_lost(&findings), 0);
+    memcpy(built.states, timeline.states, built.process.log.function_count * sizeof *built.states);
     timeline_free(&timeline);
     findings_free(&findings);
 }
@@ -87,6 +88,12 @@ static inline void assert_loses(const char *times, const char *changes, uint64_t
     assert_int_equal(findings.count[FINDING_CODE_LOST], count);
     timeline_free(&timeline);
     findings_free(&findings);
+}
+
+/* What the last timeline found out about function INDEX. */
+static inline const struct function_state *state_of(uint32_t index)
+{
+    return &built.states[index];
 }
 
 static inline const struct jit_function *function(uint32_t index)

@@ -31,7 +31,7 @@ static inline struct jit_function *function(uint32_t index)
 static inline uint32_t add_visible(uint64_t addr, uint64_t size)
 {
     uint32_t index = build_load(&built, 1, addr, size);
-    function(index)->visible = true;
+    built.states[index].visible = true;
     return index;
 }
 
@@ -56,7 +56,9 @@ static inline void write_image(struct written *written)
 {
     struct findings findings = {0};
     *written = (struct written){0};
-    assert_int_equal(image_plan_add(&written->plan, &built.process, LAYOUT_IMAGE, &findings), 0);
+    const struct timeline timeline = built_timeline(&built);
+    assert_int_equal(
+        image_plan_add(&written->plan, &built.process, &timeline, LAYOUT_IMAGE, &findings), 0);
     assert_int_equal(written->plan.image_count, 1);
     written->image = written->plan.images;
     write_planned(written);
