@@ -9,15 +9,16 @@
  * thread may have to wait for a processor. */
 #define LOAD_SLACK_NS UINT64_C(2000000)
 
-struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
+static int index_lives(struct jit_processes *processes)
 {
-    for (size_t i = 0; i < processes->count; i++)
-        if (processes->items[i].life == life)
-            return &processes->items[i];
-    return jit_process_add(processes, life);
+    size_t count = processes->lives.count;
+    processes->by_life = malloc(count * sizeof *processes->by_life);
+    for (size_t i = 0; processes->by_life && i < count; i++)
+        processes->by_life[i] = NO_PROCESS;
+    return processes->by_life ? 0 : -1;
 }
 
-struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life)
+static struct jit_process *add_process(struct jit_processes *processes, uint32_t life)
 {
     const struct process_life *begun = &processes->lives.items[life];
     struct jit_process *items =
@@ -25,6 +26,7 @@ struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t li
     if (!items)
         return NULL;
     processes->items = items;
+    processes->by_life[life] = (uint32_t)processes->count;
     struct jit_process *process = &items[processes->count++];
     *process = (struct jit_process){.pid = begun->pid,
                                     .life = life,
@@ -33,6 +35,14 @@ struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t li
                                     .next = begun->next,
                                     .execed = begun->execed};
     return process;
+}
+
+struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life)
+{
+    if (!processes->by_life && index_lives(processes))
+        return NULL;
+    uint32_t known = processes->by_life[life];
+    return known == NO_PROCESS ? add_process(processes, life) : &processes->items[known];
 }
 
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
@@ -79,6 +89,7 @@ void jit_processes_free(struct jit_processes *processes)
         perfmap_free(process->perf_map);
     }
     free(processes->items);
+    free(processes->by_life);
     free(processes->marker_offsets);
     free(processes->refused);
     process_lives_free(&processes->lives);

@@ -84,9 +84,12 @@ struct refused_dump {
     enum finding_kind why; /* as in dump_claim.h */
 };
 
+#define NO_PROCESS UINT32_MAX
+
 struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
+    uint32_t *by_life; /* index into items, or NO_PROCESS; NULL while there are none */
     bool no_lines; /* set by the caller: leave records of source lines alone */
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
@@ -97,12 +100,9 @@ struct jit_processes {
     bool none; /* there is no dump and no map that can be used; lives and refused are valid */
 };
 
-/* The process of LIFE, made if there is none yet, which may move the others.  NULL without
- * memory. */
+/* The process of LIFE, made if there is none yet, which may move the others.  All lives must be
+ * known.  NULL without memory. */
 struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life);
-
-/* The same if it is known that there is none yet. */
-struct jit_process *jit_process_add(struct jit_processes *processes, uint32_t life);
 
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path);

@@ -8,14 +8,11 @@
 
 #include <string.h>
 
-#define NO_PROCESS UINT32_MAX
-
 /* What is known of each life, and of each process, while they are being linked: the processes still
  * move. */
 struct tree {
     struct jit_processes *processes;
     const struct profile *profile;
-    uint32_t *process;        /* by life: its own, or NO_PROCESS */
     uint32_t *carrier;        /* by life: the process whose code it has, its own or an ancestor's */
     struct life_moment *left; /* by life: when it left the carrier's line */
     bool *has_child;          /* by life */
@@ -37,8 +34,8 @@ struct footprint {
 static uint32_t process_of(struct tree *tree, uint32_t life)
 {
     struct jit_processes *processes = tree->processes;
-    if (tree->process[life] != NO_PROCESS)
-        return tree->process[life];
+    if (processes->by_life[life] != NO_PROCESS)
+        return processes->by_life[life];
     uint32_t *parents =
         array_room(tree->parent, processes->count, &tree->parent_capacity, sizeof *tree->parent);
     if (parents)
@@ -47,12 +44,12 @@ static uint32_t process_of(struct tree *tree, uint32_t life)
                                               &tree->footprint_capacity, sizeof *footprints);
     if (footprints)
         tree->footprints = footprints;
-    if (!parents || !footprints || !jit_process_add(processes, life))
+    if (!parents || !footprints || !jit_process_of_life(processes, life))
         return NO_PROCESS;
     uint32_t index = (uint32_t)(processes->count - 1);
     parents[index] = NO_PROCESS;
     footprints[index] = (struct footprint){0};
-    return tree->process[life] = index;
+    return index;
 }
 
 static int open_tree(struct tree *tree, struct jit_processes *processes,
@@ -60,25 +57,21 @@ static int open_tree(struct tree *tree, struct jit_processes *processes,
 {
     size_t lives = processes->lives.count, count = processes->count;
     *tree = (struct tree){.processes = processes, .profile = profile};
-    tree->process = malloc((lives + 1) * sizeof *tree->process);
     tree->carrier = malloc((lives + 1) * sizeof *tree->carrier);
     tree->left = calloc(lives + 1, sizeof *tree->left);
     tree->has_child = calloc(lives + 1, sizeof *tree->has_child);
     tree->parent = malloc((count + 1) * sizeof *tree->parent);
     tree->footprints = calloc(count + 1, sizeof *tree->footprints);
     tree->parent_capacity = tree->footprint_capacity = count + 1;
-    if (!tree->process || !tree->carrier || !tree->left || !tree->has_child || !tree->parent ||
-        !tree->footprints)
+    if (!tree->carrier || !tree->left || !tree->has_child || !tree->parent || !tree->footprints)
         return -1;
     for (size_t i = 0; i < lives; i++) {
-        tree->process[i] = tree->carrier[i] = NO_PROCESS;
+        tree->carrier[i] = NO_PROCESS;
         if (processes->lives.items[i].parent != NO_LIFE)
             tree->has_child[processes->lives.items[i].parent] = true;
     }
-    for (size_t i = 0; i < count; i++) {
-        tree->process[processes->items[i].life] = (uint32_t)i;
+    for (size_t i = 0; i < count; i++)
         tree->parent[i] = NO_PROCESS;
-    }
     return 0;
 }
 
@@ -87,7 +80,6 @@ static void close_tree(struct tree *tree)
     for (size_t i = 0; tree->footprints && i < tree->processes->count; i++)
         free(tree->footprints[i].spans);
     free(tree->footprints);
-    free(tree->process);
     free(tree->carrier);
     free(tree->left);
     free(tree->has_child);
@@ -258,11 +250,12 @@ static int place_life(struct tree *tree, uint32_t life)
 {
     const struct process_life *born = &tree->processes->lives.items[life];
     uint32_t from = born->parent == NO_LIFE ? NO_PROCESS : tree->carrier[born->parent];
-    tree->carrier[life] = tree->process[life];
+    tree->carrier[life] = tree->processes->by_life[life];
     if (from == NO_PROCESS)
         return 0;
-    tree->left[life] = tree->process[born->parent] == from ? born->begin : tree->left[born->parent];
-    int touched = tree->process[life] != NO_PROCESS ? 1 : is_touched(tree, life, from);
+    tree->left[life] =
+        tree->processes->by_life[born->parent] == from ? born->begin : tree->left[born->parent];
+    int touched = tree->processes->by_life[life] != NO_PROCESS ? 1 : is_touched(tree, life, from);
     if (touched <= 0) {
         tree->carrier[life] = from;
         return touched;
@@ -291,15 +284,15 @@ static int arrange(struct tree *tree, const uint32_t *order)
         return -1;
     }
     for (size_t i = 0; i < processes->lives.count; i++) {
-        uint32_t old = tree->process[order[i]];
+        uint32_t old = processes->by_life[order[i]];
         if (old == NO_PROCESS)
             continue;
         items[placed] = processes->items[old];
         /* The parent stands before it, and has its new number. */
         parents[placed] = NO_PROCESS;
         if (tree->parent[old] != NO_PROCESS)
-            parents[placed] = tree->process[processes->items[tree->parent[old]].life];
-        tree->process[order[i]] = (uint32_t)placed++;
+            parents[placed] = processes->by_life[processes->items[tree->parent[old]].life];
+        processes->by_life[order[i]] = (uint32_t)placed++;
     }
     for (size_t i = 0; i < placed; i++) {
         items[i].parent = parents[i] == NO_PROCESS ? NULL : &items[parents[i]];
@@ -339,8 +332,8 @@ static int collect_forks(struct tree *tree)
     const struct process_lives *lives = &processes->lives;
     for (size_t i = 0; i < lives->count; i++) {
         uint32_t parent = lives->items[i].parent;
-        if (parent != NO_LIFE && tree->process[parent] != NO_PROCESS &&
-            add_fork(&processes->items[tree->process[parent]], lives->items[i].begin, NULL))
+        if (parent != NO_LIFE && processes->by_life[parent] != NO_PROCESS &&
+            add_fork(&processes->items[processes->by_life[parent]], lives->items[i].begin, NULL))
             return -1;
     }
     for (size_t i = 0; i < processes->count; i++) {

@@ -43,6 +43,24 @@ grows() {
     grows check lives 1500
 }
 
+# Other costs of a process are so much larger that thousands of them would hide it: only this function is counted.
+@test "short processes with a perf map each: the process of each is found without a look at the others" {
+    local n cost=()
+    for n in 250 1000; do
+        mkdir -p $n/root/tmp
+        "$BUILD/producers/costly" lives $n $n
+        for ((i = 0; i < n; i++)); do
+            echo "40000000 40 f" >$n/root/tmp/perf-$((100000 + i)).map
+        done
+        run instructions --toggle-collect=jit_process_of_life "$BUILD/perfjit" inject -q -i $n/perf.data \
+            --root $n/root --jitdump $n/jit-4711.dump -o out.data
+        cost+=("$output")
+    done
+    echo "${cost[0]} for 250, ${cost[1]} for 1000"
+    [ "${cost[0]}" -gt 10000 ]
+    [ "${cost[1]}" -lt $((6 * cost[0])) ]
+}
+
 @test "functions of a child in its parent's dump, each with unwind tables like no other" {
     grows inject tables 300
 }
