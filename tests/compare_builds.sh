@@ -40,7 +40,7 @@ if [ "${1:-}" = inject ] && [ -z "$out" ]; then
     in=${in:-perf.data}
     case $in in *.data) out=${in%.data}.jit.data ;; *) out=$in.jit.data ;; esac
 fi
-if [ ! -t 0 ] && [ -p /dev/stdin ]; then
+if [ ! -t 0 ] && { [ -p /dev/stdin ] || [ -f /dev/stdin ]; }; then
     timeout 60 cat >"$name.stdin"
     stdin=$name.stdin
 fi
