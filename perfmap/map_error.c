@@ -1,8 +1,8 @@
 /* See map_error.h.
  *
- * Not by printf, which takes kilobytes of the stack, nor by strerror, which translates, and takes
- * libc's locks for that: the first error may come in a signal handler, on a small stack, or while
- * other threads are stopped. */
+ * Without printf, which takes kilobytes of stack, and strerror, which translates and takes libc's
+ * locks for that: the first error may happen in a signal handler, on a small stack, or while other
+ * threads are stopped. */
 #include "perfmap/map_error.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char *text_of_errno(int error)
     return text ? text : "unknown error";
 }
 
-/* Where text goes, as long as there is room. */
+/* Takes text as long as there is room. */
 struct error_sink {
     char *at, *end;
 };

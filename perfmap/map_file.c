@@ -16,20 +16,20 @@
 
 enum {
     PID_MAX_DIGITS = 20,
-    OPEN_WAIT_NS = 1000000, /* for another thread that opens the file, */
-    OPEN_WAITS = 100,       /* so many times */
+    OPEN_WAIT_NS = 1000000, /* for another thread that is opening the file, */
+    OPEN_WAITS = 100,       /* this many times */
     LIMIT_NEAR_BYTES = 1 << 20,
     ANCHOR_BYTES = 32,
     DIGEST_BITS = 24
 };
 
-/* A function whose stack the usual line need not have. */
+/* Kept out of line, so that the usual call does not need its stack. */
 #define RARE __attribute__((noinline))
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
-/* A page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  NULL where it does not:
- * qemu-user up to 7 returns 0 for any advice and follows none, so -1 is tried first. */
+/* A page that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14).  NULL if it does not:
+ * qemu-user up to 7 returns 0 for any advice and ignores it, so -1 is tried first. */
 static volatile uint32_t *new_mark(void)
 {
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +104,7 @@ static bool is_of_a_parent(const struct map_file *file, const struct stat *statu
 }
 
 /* The file that was closed last, as it was then, for a perfmap_open after perfmap_close: its lines
- * are still true.  Not after exec, which has brought other code. */
+ * are still valid.  Forgotten by exec, which replaces the code. */
 static _Atomic uint64_t closed_inode, closed_bytes;
 static _Atomic int64_t closed_ns;
 
@@ -127,9 +127,9 @@ static bool was_closed_here(const struct stat *status)
            atomic_load(&closed_ns) == changed_ns(status);
 }
 
-/* Look what is there.  Sets *SHARED if it may be the map of another JIT of this process; what an
- * earlier process with our pid has left is removed.  In a directory that all may write to, anything
- * else may be a trap. */
+/* Examine an existing file.  Sets *SHARED if it may be the map of another JIT of this process; one
+ * left by an earlier process with our pid is removed.  In a directory that everyone may write to,
+ * anything else may be a trap. */
 static int make_way(struct map_file *file, bool *shared)
 {
     struct stat status;
@@ -173,7 +173,7 @@ static const char *remedy_for_open(int error)
     }
 }
 
-/* What the program, or libc, writes to descriptors 0 to 2 must not come here. */
+/* What the program, or libc, writes to descriptors 0 to 2 must not end up in the map. */
 static int above_standard(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
@@ -185,7 +185,7 @@ static int above_standard(int fd)
     return above;
 }
 
-/* Returns false if that is not what make_way saw, or can't be looked at; then errno says so. */
+/* Returns false, with errno, if it is not the file that make_way saw, or fstat fails. */
 static bool identify(struct map_file *file, int fd, bool shared)
 {
     struct stat status;
@@ -201,8 +201,8 @@ static bool identify(struct map_file *file, int fd, bool shared)
 /* Returns a descriptor, or -1 with errno. */
 static int open_path(struct map_file *file, bool shared)
 {
-    /* To be read as well: what is at the end is looked at before it is taken back.  O_NONBLOCK:
-     * should it be a FIFO by now. */
+    /* Opened for reading as well: a partial line is compared before it is removed.  O_NONBLOCK:
+     * in case it is a FIFO by now. */
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
     int fd = above_standard(
         open(file->path, flags | (shared ? O_NONBLOCK : O_CREAT | O_EXCL), S_IRUSR | S_IWUSR));
@@ -225,7 +225,7 @@ static int open_file(struct map_file *file)
         return pm_error_keep(file->first_error, -errno, "%s: cannot %s: %m%s", file->path,
                              shared ? "open" : "create", remedy_for_open(errno));
     atomic_store(&file->has_others, shared);
-    if (!shared) /* best effort: a umask may have taken the owner's rights away */
+    if (!shared) /* best effort: a umask may have removed the owner's rights */
         (void)!fchmod(fd, S_IRUSR | S_IWUSR);
     atomic_store(&file->fd, fd);
     return 0;
@@ -239,8 +239,8 @@ int pm_file_open(struct map_file *file)
     return error;
 }
 
-/* Wait for the thread that opens the file, as threads do that add at once in a forked child; not
- * for long, and not a second time, for it may be stopped. */
+/* Wait for the thread that is opening the file, when several threads of a forked child add at once;
+ * not for long, and not a second time, since it may be stopped. */
 RARE static bool wait_until_open(struct map_file *file)
 {
     const struct timespec pause = {0, OPEN_WAIT_NS};
@@ -256,8 +256,8 @@ RARE static bool wait_until_open(struct map_file *file)
 
 /* ---- Appending ---- */
 
-/* A program may have closed the descriptor behind our back (as daemons close all they inherited),
- * and the number stands for something else by now, that is none of our business. */
+/* The program may have closed the descriptor (as daemons close all they inherited), and the number
+ * may refer to another file by now. */
 static int look_at(struct map_file *file, int fd, struct stat *status)
 {
     bool failed = fstat(fd, status) != 0;
@@ -271,11 +271,11 @@ static int look_at(struct map_file *file, int fd, struct stat *status)
     return 0;
 }
 
-/* The anchor is where one of our lines ends in the file, and a digest of the bytes before that, in
- * one word, which threads set and compare without a lock.  It tells that another writer has emptied
+/* The anchor is the offset where one of our lines ends, and a digest of the bytes before it, in one
+ * word, which threads set and compare without a lock.  It shows that another writer has truncated
  * the file, however much that one has written since.
  *
- * Returns 0 if there are no END bytes, or nobody knows; then *KNOWN is false. */
+ * Returns 0 if the file has fewer than END bytes, or if it can't be read; then *KNOWN is false. */
 static uint64_t anchor_at(int fd, uint64_t end, bool *known)
 {
     unsigned char bytes[ANCHOR_BYTES];
@@ -313,8 +313,8 @@ RARE static int check_whole(struct map_file *file, int fd, const struct stat *st
     return 0;
 }
 
-/* For a write past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that never asked for
- * it.  Looked up each time, since the limit may change. */
+/* For a write past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that does not expect
+ * it.  Queried each time, since the limit may change. */
 static uint64_t room_below_limit(const struct stat *status)
 {
     struct rlimit limit;
@@ -324,9 +324,8 @@ static uint64_t room_below_limit(const struct stat *status)
     return limit.rlim_cur > size ? limit.rlim_cur - size : 0;
 }
 
-/* Write so near to the limit that others, who write at the same time, may bring us over it: a
- * SIGXFSZ that comes of this is taken away before anybody sees it.  It is sent to the thread that
- * writes. */
+/* Write so close to the limit that other threads' writes at the same time may take us past it: a
+ * resulting SIGXFSZ, which is sent to the writing thread, is removed before it is delivered. */
 RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
 {
     const struct timespec at_once = {0, 0};
@@ -345,7 +344,7 @@ RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
         int taken;
         while ((taken = sigtimedwait(&signals, NULL, &at_once)) < 0 && errno == EINTR)
             ;
-        if (taken < 0 && errno != EAGAIN) /* a sandbox: it stays where it is, for ever */
+        if (taken < 0 && errno != EAGAIN) /* a sandbox: it stays blocked for ever */
             sigaddset(&before, SIGXFSZ);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -353,8 +352,8 @@ RARE static ssize_t write_near_limit(int fd, const char *bytes, size_t size)
     return written;
 }
 
-/* How many of the BYTES at LINE are, together, the last of the file, which is SIZE bytes long: all,
- * or 0; -1 if nobody knows. */
+/* Whether the BYTES at LINE are the last of the file, which is SIZE bytes long: BYTES if so, else
+ * 0; -1 if it can't be read. */
 static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
 {
     char part[256];
@@ -371,8 +370,8 @@ static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
     return (ssize_t)bytes;
 }
 
-/* Take back the BYTES of LINE that did fit, lest the next line be glued to them; unless somebody
- * has written behind them.  If that is impossible, no next line is written. */
+/* Remove the BYTES of LINE that did fit, so that the next line is not appended to them; unless
+ * someone has written behind them.  If that is impossible, no further line is written. */
 RARE static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     struct stat status;
@@ -396,8 +395,8 @@ static int write_error(struct map_file *file, int error)
     return pm_error_keep(file->first_error, -error, "%s: cannot write: %m", file->path);
 }
 
-/* A write that a signal has cut short (FUSE, NFS) goes on; one for which there is no room says so
- * when it goes on. */
+/* A write that a signal has cut short (FUSE, NFS) is continued; if there was no room, the
+ * continuation reports it. */
 static int write_line(struct map_file *file, int fd, const char *line, size_t bytes, bool near)
 {
     for (size_t done = 0; done < bytes;) {
@@ -417,8 +416,8 @@ static int write_line(struct map_file *file, int fd, const char *line, size_t by
     return 0;
 }
 
-/* Count LINE, which is in the file, and if need be and if it is still the last one, let it be the
- * anchor. */
+/* Count LINE, which is in the file, and make it the anchor if there is none and it is still the
+ * last line. */
 RARE static void note_line(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     uint64_t none = 0;
@@ -431,9 +430,9 @@ RARE static void note_line(struct map_file *file, int fd, const char *line, size
                                        anchor_at(fd, (uint64_t)status.st_size, &known));
 }
 
-/* Whether another writer stopped in the middle of a line, as stdio does where its buffer ends.  Not
- * asked where there is none: a line of another thread that goes over the end of a page is seen by
- * halves for a moment. */
+/* Whether another writer stopped in the middle of a line, as stdio does when its buffer is full.
+ * Not checked if there is no other writer: another thread's line that crosses a page boundary is
+ * visible in part for a moment. */
 static bool ends_within_a_line(const struct map_file *file, int fd, uint64_t size)
 {
     char last;

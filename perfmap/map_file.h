@@ -1,8 +1,8 @@
-/* The perf map of one process: opened, appended to and left.
+/* The perf map of one process: opened, appended to and closed.
  *
- * A line goes into the file by one write(2) at its end, without a lock: a thread may be stopped
- * anywhere, for as long as one likes, and no other waits for it.  The kernel lets only one write at
- * a time into a file, and does not stop in the middle of one.
+ * A line is appended with one write(2), without a lock: a thread may be stopped anywhere, for any
+ * time, and no other waits for it.  The kernel serialises writes to a file, and does not stop in
+ * the middle of one.
  */
 #ifndef PERFMAP_MAP_FILE_H
 #define PERFMAP_MAP_FILE_H
@@ -19,18 +19,18 @@ struct map_file {
     volatile uint32_t *mark; /* 1 in that process, 0 in those forked from it; NULL: go by the pid */
     struct map_error *first_error;
     _Atomic uint64_t *lost;
-    _Atomic bool is_open;       /* opening has come to an end, with the error or without */
-    _Atomic bool is_slow;       /* somebody has waited for that in vain: nobody else shall */
+    _Atomic bool is_open;       /* opening has finished, with or without an error */
+    _Atomic bool is_slow;       /* a thread has waited for that in vain: no other does */
     _Atomic int error;          /* why nothing can be written any more, or 0 */
     _Atomic int fd;             /* -1 if there is none */
-    _Atomic uint64_t lines;     /* of ours that are in the file, as far as we know */
-    _Atomic uint64_t end;       /* of the file, if nobody has written since our last line */
-    _Atomic uint64_t anchor;    /* where one of them stands (see map_file.c), or 0 */
+    _Atomic uint64_t lines;     /* of ours believed to be in the file */
+    _Atomic uint64_t end;       /* of the file, if no one has written since our last line */
+    _Atomic uint64_t anchor;    /* where one of them is (see map_file.c), or 0 */
     _Atomic bool has_others;    /* another JIT writes, or has written, to it */
-    _Atomic bool others_append; /* other writers of this process were made to */
+    _Atomic bool others_append; /* other writers of this process have been made to append */
     dev_t device;
     ino_t inode;
-    bool has_links; /* the file system counts them: 0 is a file that was removed */
+    bool has_links; /* the file system counts links: 0 means removed */
     char path[];
 };
 
@@ -45,10 +45,10 @@ bool pm_file_is_inherited(const struct map_file *file);
 /* By one thread, once.  Returns 0 or a negative errno, as the others do. */
 int pm_file_open(struct map_file *file);
 
-/* Append the BYTES at LINE, the last of which is a newline, and so is the one before the first. */
+/* Append the BYTES at LINE.  The last of them, and the byte before LINE, are newlines. */
 int pm_file_append(struct map_file *file, const char *line, size_t bytes);
 
-/* Close it, without the error of an earlier call. */
+/* Close it.  Does not return errors of earlier calls. */
 int pm_file_close(struct map_file *file);
 
 void pm_file_free(struct map_file *file);

@@ -1,6 +1,6 @@
 /* See map_owner.h.
  *
- * /proc/self is a link to the pid of who reads it, in the pid namespace of that /proc. */
+ * /proc/self is a link to the pid of the reading process, in the pid namespace of that /proc. */
 #include "perfmap/map_owner.h"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum {
-    DESCRIPTORS_MAX = 1024, /* looked at: the usual limit */
-    START_FIELD = 22,       /* of /proc/self/stat, in ticks since the machine's start */
+    DESCRIPTORS_MAX = 1024, /* that are examined: the usual limit */
+    START_FIELD = 22,       /* of /proc/self/stat, in ticks since boot */
     NS_PER_S = 1000000000
 };
 
@@ -51,8 +51,8 @@ bool pm_is_written_here(const struct stat *status)
     return false;
 }
 
-/* The program may close OTHER any moment, and the number stand for another file: not so that of a
- * copy. */
+/* The program may close OTHER at any moment and reuse its number for another file; it does not know
+ * the number of a copy. */
 static void let_append(int other, const struct stat *status)
 {
     int flags, copy = fcntl(other, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -80,14 +80,14 @@ bool pm_let_others_append(int fd)
     return others;
 }
 
-/* ---- This process's life ---- */
+/* ---- Since this process started ---- */
 
 static int64_t ns_of(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
-/* Field 22; the second one, in parentheses, may have anything in it. */
+/* Field 22; the second one, in parentheses, may contain anything. */
 static bool read_start(int64_t *ticks)
 {
     char line[1024];

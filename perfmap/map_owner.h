@@ -1,8 +1,8 @@
-/* Whose perf map it is: which process's by its name, and whether this process made it.
+/* Which process a perf map belongs to: by its name, and whether this process wrote it.
  *
- * /tmp/perf-<pid>.map is one file for all JITs of a process.  One that an earlier process with the
- * same pid left must go, or perf takes its names; one that another JIT of this process is writing
- * must stay.
+ * /tmp/perf-<pid>.map is one file for all JITs of a process.  One left by an earlier process with
+ * the same pid must be removed, or perf uses its names; one that another JIT of this process writes
+ * must be kept.
  */
 #ifndef PERFMAP_MAP_OWNER_H
 #define PERFMAP_MAP_OWNER_H
@@ -11,26 +11,26 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* The pid under which this process is known where its /proc comes from: that is where perf looks
- * for it, too.  As a rule it is getpid().  In a pid namespace that has the /proc (and the /tmp) of
- * the outer one, it is the outer pid (tried with perf 6.1). */
+/* This process's pid in the namespace of its /proc, by which perf looks for the map, too.  Usually
+ * it is getpid().  In a pid namespace with the /proc (and /tmp) of the outer one, it is the outer
+ * pid (tried with perf 6.1). */
 pid_t pm_name_pid(void);
 
-/* Whether this process has the file with STATUS open to write to it. */
+/* Whether this process has the file with STATUS open for writing. */
 bool pm_is_written_here(const struct stat *status);
 
-/* Whether the file with STATUS was written since this process was started: then another JIT of it
- * may have done that, and have closed the file, as Java does.  False where there is no /proc.  An
- * exec is no start. */
+/* Whether the file with STATUS was written since this process started: then another JIT of it may
+ * have written and closed it, as Java does.  False if there is no /proc.  Exec does not restart a
+ * process. */
 bool pm_is_of_this_life(const struct stat *status);
 
-/* Have the other descriptors for the file FD in this process, if they write, write at its end: node
- * --perf-basic-prof writes each line behind its own last one, whatever stands there.  Returns
- * whether there are any that write. */
+/* Make this process's other descriptors that write the file FD append: node --perf-basic-prof
+ * writes each line behind its own last one, over whatever is there.  Returns whether there are any.
+ */
 bool pm_let_others_append(int fd);
 
-/* Whether this process, forked from PARENT, may close what it inherited: not if the two have one
- * table of descriptors (clone(CLONE_FILES)), or nobody knows. */
+/* Whether this process, forked from PARENT, may close what it inherited: not if the two share a
+ * descriptor table (clone(CLONE_FILES)), or if that can't be determined. */
 bool pm_has_own_descriptors(pid_t parent);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lines that overlap, laid over each other in the order in which they were written.
+/* Overlapping lines, resolved in the order in which they were written.
  *
  *     line 1   |-------- outer --------|
  *     line 2             |-- inner --|
@@ -13,14 +13,14 @@
 
 #include <stdbool.h>
 
-/* A growing list of entries.  All zero is an empty one; free(items) is its end. */
+/* A growing list of entries.  All zero is empty; freed with free(items). */
 struct pm_entries {
     struct perfmap_entry *items;
     size_t count;
     size_t capacity;
 };
 
-/* False for want of memory. */
+/* Returns false if there is no memory. */
 bool pm_entries_add(struct pm_entries *entries, const struct perfmap_entry *entry);
 
 /* The last address that ENTRY contains.  Kept instead of the end, which may be 2^64. */
@@ -29,10 +29,10 @@ static inline uint64_t pm_entry_last(const struct perfmap_entry *entry)
     return entry->size_bytes ? entry->addr + entry->size_bytes - 1 : entry->addr;
 }
 
-/* Put into ENTRIES, by address, what is left of LINES, whose `line` members must differ; sorts
+/* Put what is left of LINES, whose `line` members must differ, into ENTRIES by address; sorts
  * LINES.  Takes O(n log n) time, and at most twice as many entries as there are lines.
  *
- * Returns 0, or -ENOMEM with ENTRIES half filled. */
+ * Returns 0, or -ENOMEM with ENTRIES partly filled. */
 int pm_overlay(struct pm_entries *lines, struct pm_entries *entries);
 
 #endif

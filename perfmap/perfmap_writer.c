@@ -1,11 +1,11 @@
-/* The writer of /tmp/perf-<pid>.map: arguments, the text of a line, and which process's file is
- * meant.
+/* The writer of /tmp/perf-<pid>.map: arguments, the text of a line, and which process's file to
+ * use.
  *
  *     7f00aa001000 40 fib            address and size in hex, then the name up to the line's end
  *     7f00aa001040 1c main loop
  *
  * Each process writes to a struct map_file of its own (map_file.h).  A child finds that the
- * handle's file is its parent's, and puts one of its own in its place.
+ * handle's file is its parent's, and replaces it by one of its own.
  */
 #include "perfmap/map_file.h"
 #include "perfmap/perfmap.h"
@@ -19,7 +19,7 @@ enum {
     NAME_MAX_BYTES = 4000, /* so that a line fits into a page */
     USUAL_NAME_BYTES = 300,
     LINE_REST_BYTES = 1 + 2 * (16 + 1) + 1, /* numbers, blanks, a newline on each side */
-    OPTIONS_MAX_BYTES = 4096                /* of no version as large: a size above was never set */
+    OPTIONS_MAX_BYTES = 4096 /* no version's struct is this large: a size above was never set */
 };
 
 struct perfmap {
@@ -42,7 +42,7 @@ uint64_t perfmap_lost(const struct perfmap *map)
 
 /* ---- The line ---- */
 
-/* Where to cut NAME so that no character is cut in two.  What is no UTF-8 is cut at the limit. */
+/* Where to cut NAME without splitting a character.  What is not UTF-8 is cut at the limit. */
 static size_t name_length(const char *name)
 {
     size_t length = strnlen(name, NAME_MAX_BYTES + 1);
@@ -59,7 +59,7 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* NUMBER in hex and a blank.  Not by printf, which takes a kilobyte of the stack.  Returns where
+/* Put NUMBER in hex and a blank.  Without printf, which takes a kilobyte of stack.  Returns where
  * the next byte goes. */
 static char *put_number(char *to, uint64_t number)
 {
@@ -72,8 +72,8 @@ static char *put_number(char *to, uint64_t number)
     return to;
 }
 
-/* Put the line, with LENGTH bytes of NAME, behind a newline.  Returns its size without that one; it
- * has no NUL at its end. */
+/* Put a newline, then the line with LENGTH bytes of NAME.  Returns the line's size without that
+ * first newline; there is no NUL at the end. */
 static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const char *name,
                           size_t length)
 {
@@ -87,8 +87,8 @@ static size_t format_line(char *line, uint64_t addr, uint64_t size_bytes, const 
 
 /* ---- The handle ---- */
 
-/* This process's file, or NULL for want of memory.  The threads of a child may arrive together: the
- * first one's file stands, and that one opens it. */
+/* This process's file, or NULL if there is no memory.  Several threads of a child may get here at
+ * once: the first one's file is used, and that thread opens it. */
 static struct map_file *own_file(struct perfmap *map)
 {
     struct map_file *file = atomic_load(&map->file);
@@ -106,7 +106,7 @@ static struct map_file *own_file(struct perfmap *map)
     return fresh;
 }
 
-/* What a call keeps for its caller.  open(2), write(2) and close(2) are cancellation points. */
+/* What a call preserves for its caller.  open(2), write(2) and close(2) are cancellation points. */
 struct caller {
     int cancel_state, error_number;
 };
@@ -142,7 +142,7 @@ static int add_usual(struct perfmap *map, uint64_t addr, uint64_t size_bytes, co
     return append(map, line + 1, format_line(line, addr, size_bytes, name, length));
 }
 
-/* Apart from the usual ones, which need not have its stack. */
+/* Out of line, so that the usual names do not need its stack. */
 __attribute__((noinline)) static int add_long(struct perfmap *map, uint64_t addr,
                                               uint64_t size_bytes, const char *name, size_t length)
 {
@@ -156,7 +156,7 @@ int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size_bytes, cons
         return 0;
     int error = map->open_error;
     if (!error) {
-        /* A line without a name is malformed for every reader. */
+        /* Every reader takes a line without a name for malformed. */
         if (!name || !*name)
             name = "[unnamed]";
         size_t length = name_length(name);
@@ -180,7 +180,7 @@ const char *perfmap_path(const struct perfmap *map)
     ((options)->size >= offsetof(struct perfmap_options, member) + sizeof((options)->member))
 
 /* A caller built with a newer header may pass a longer struct.  What it sets there would be
- * ignored, so it must not set anything. */
+ * ignored, so nothing may be set. */
 static bool has_unknown_options(const struct perfmap_options *options)
 {
     const unsigned char *bytes = (const unsigned char *)options;
@@ -190,7 +190,7 @@ static bool has_unknown_options(const struct perfmap_options *options)
     return false;
 }
 
-/* Copy what GIVEN has of the members that this version knows. */
+/* Copy the members of GIVEN that this version knows. */
 static int read_options(struct perfmap_options *options, const struct perfmap_options *given)
 {
     *options = (struct perfmap_options)PERFMAP_OPTIONS_INIT;
