@@ -35,9 +35,8 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 
 /* ---- Opening ---- */
 
-/* FD under a number above those of the standard streams: a program that has closed one of these may
- * at any time open a file of its own, or have a library print, through the number.  Returns -1 with
- * errno, and FD is closed. */
+/* Move FD above the standard streams' numbers: a program that has closed one of these may reopen
+ * the number, or print to it, at any time.  Closes FD.  Returns -1 with errno on failure. */
 static int above_standard_streams(int fd)
 {
     if (fd > STDERR_FILENO || fd < 0)
@@ -48,8 +47,8 @@ static int above_standard_streams(int fd)
     return above;
 }
 
-/* Create PATH, which has MODE once it is open.  Returns 1 if a dump that is not to be lost has come
- * there meanwhile. */
+/* Create PATH and set its MODE.  Returns 1 if a dump that must be kept has appeared there
+ * meanwhile. */
 static int create(const char *path, mode_t mode, struct held_fd *held, struct first_error *error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -67,7 +66,7 @@ static int create(const char *path, mode_t mode, struct held_fd *held, struct fi
         unlink(path);
         return result;
     }
-    fchmod(fd, mode);             /* best effort: a umask may have taken the owner's rights away */
+    fchmod(fd, mode);             /* best effort: a umask may have removed the owner's rights */
     flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
     if (!jd_fd_hold(held, fd)) {
         int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
@@ -98,8 +97,7 @@ static void remove_files(const struct dump_file *file, struct dump_fds *fds)
     remove_file(file->paths.stage, &fds->stage);
 }
 
-/* Nobody but its writer, and root, can open a stage to write to it: what is cut off it is a
- * signal. */
+/* Only root can open a stage for writing besides its writer: truncating it would cause a signal. */
 static int create_both(const struct dump_file *file, const struct dump_kind *kind,
                        struct dump_fds *fds)
 {
@@ -112,7 +110,7 @@ static int create_both(const struct dump_file *file, const struct dump_kind *kin
     return result;
 }
 
-/* Another thread, with a handle of its own, may come upon the same place. */
+/* Another thread, with a handle of its own, may try the same place. */
 static int create_somewhere(struct dump_file *file, const struct dump_kind *kind,
                             struct dump_fds *fds)
 {
@@ -140,9 +138,9 @@ static void put_header(const struct dump_file *file, const struct dump_kind *kin
     sink_u64(&sink, kind->counter ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
 }
 
-/* The header's time, and how close to the marker's mapping it is: somewhere BEFORE..AFTER.  Who
- * recorded without -k mono finds from it how far apart perf's clock and ours are, since perf notes
- * down when it saw the mapping. */
+/* The header's time, and how close to the marker's mapping it is: somewhere BEFORE..AFTER.  For
+ * recordings without -k mono this gives the offset between perf's clock and ours, since perf
+ * records when it saw the mapping. */
 static void put_time(uint8_t header[JITHEADER_BYTES], uint64_t before, uint64_t after)
 {
     uint64_t half = (after - before + 1) / 2, time = before + half;
@@ -151,9 +149,9 @@ static void put_time(uint8_t header[JITHEADER_BYTES], uint64_t before, uint64_t 
     memcpy(header + JITHEADER_PAD1, &pad1, sizeof pad1);
 }
 
-/* perf finds a dump by the mmap event of a file of this name, and records such events for
- * executable mappings only; one who attaches later finds it in /proc/<pid>/maps.  Nothing is ever
- * executed there. */
+/* perf finds a dump by the mmap event of a file of this name, and records such events only for
+ * executable mappings; if it attaches later it finds the mapping in /proc/<pid>/maps.  Nothing is
+ * ever executed there. */
 static int map_marker(const struct dump_file *file, const struct held_fd *fd,
                       struct dump_marker *marker)
 {
@@ -181,7 +179,7 @@ static void unmap_marker(struct dump_marker *marker)
     marker->at = NULL;
 }
 
-/* The marker of one of the files, and the time of that into HEADER. */
+/* Map the marker of one of the files, and put its time into HEADER. */
 static int mark(struct dump_file *file, const struct held_fd *fd, struct dump_marker *marker,
                 uint8_t header[JITHEADER_BYTES])
 {
@@ -209,8 +207,8 @@ static int mark_body(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
                  : 0;
 }
 
-/* In front of the body's: the order of the markers is that in which a live process's files are best
- * read, since groups go from the stage to the body. */
+/* Before the body's: the markers are in the order in which a live process's files should be read,
+ * since groups go from the stage to the body. */
 static int mark_stage(struct dump_file *file, uint8_t header[JITHEADER_BYTES])
 {
     int error = mark(file, &file->writer.stage_fd, &file->stage_marker, header);

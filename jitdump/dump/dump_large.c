@@ -1,16 +1,15 @@
-/* A group that is too large for the stage, or any if there is no mapped one: it goes to the body at
- * once, behind all that was in the stage.
+/* A group that is too large for the stage, or any group if the stage is not mapped: it goes
+ * directly to the body, behind all that was in the stage.
  *
- * It is put together before any lock is taken, and gets its time and code index afterwards.  Others
- * go on in the stage while it is written. Its calls are in dump_writer.h.
+ * It is assembled before any lock is taken, and gets its time and code index afterwards.  Others
+ * continue in the stage while it is written.  Its functions are declared in dump_writer.h.
  */
 #include "jitdump/dump/disk_room.h"
 #include "jitdump/dump/dump_writer.h"
 
 #include <sys/mman.h>
 
-/* What failed lately need not be put together, or tried, again; nor what the disk obviously has no
- * room for. */
+/* Don't assemble and try again what failed recently, or what the disk obviously has no room for. */
 static int refuse_large(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns)
 {
     if (jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
@@ -31,7 +30,7 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
     int error = refuse_large(writer, bytes, patience_ns);
     if (error)
         return error == -EAGAIN ? error : jd_writer_cannot_grow(writer, error);
-    /* Not by malloc, whose lock a thread may have that is stopped. */
+    /* Without malloc, whose lock a stopped thread may hold. */
     void *large =
         mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (large == MAP_FAILED)
@@ -46,7 +45,7 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
     return 0;
 }
 
-/* Give ROOM's group, which is put together, its place in time and its code index. */
+/* Give ROOM's assembled group its time and its code index. */
 static void stamp_large(struct dump_room *room)
 {
     enum { SIZE_OFFSET = 4, TIME_OFFSET = 8 };
@@ -63,7 +62,7 @@ static void stamp_large(struct dump_room *room)
         memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
 }
 
-/* An empty stage, and what a group's place in the file says.  The body's lock is held. */
+/* Empty the stage, and give the group its place.  The body's lock is held. */
 static int prepare_large(struct dump_room *room)
 {
     struct dump_writer *writer = room->writer;
@@ -80,7 +79,7 @@ static int prepare_large(struct dump_room *room)
     return error;
 }
 
-/* Others go on in the stage, behind the group and later than it, while it is written. */
+/* While it is written, others continue in the stage, with later times. */
 static int write_large(const struct dump_room *room)
 {
     struct dump_writer *writer = room->writer;
@@ -116,7 +115,7 @@ static int add_large(struct dump_room *room)
     return error;
 }
 
-/* A move or unload is not lost because a thread is stopped. */
+/* A stopped thread does not cost a move or unload. */
 static int put_aside(struct dump_room *room)
 {
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);

@@ -15,8 +15,8 @@ enum { FUTEX_CALL = SYS_futex_time64 };
 #endif
 
 enum {
-    QUESTIONS_MIN = 8, /* before the shortest is believed: steps of a clock may fall into some */
-    UNCHANGED_MAX_NS = 600,             /* two questions on a slow machine */
+    QUESTIONS_MIN = 8,      /* before the shortest is used: some may contain a step of the clock */
+    UNCHANGED_MAX_NS = 600, /* two questions on a slow machine */
     SIGNAL_SET_BYTES = (_NSIG + 6) / 8, /* _NSIG is 65, or 128 (MIPS), for 8 bytes, or 16 */
     NO_SUCH_HOW = -1,
 };
@@ -25,7 +25,7 @@ enum answer { READABLE, UNREADABLE, NO_ANSWER };
 
 JD_THREAD_DATA struct code_answer jd_code_answer;
 
-/* Of this thread's questions about one page, the clock's time included. */
+/* Of this thread's questions about one page, including the time to read the clock. */
 static JD_THREAD_DATA struct {
     uint32_t shortest_ns;
     uint32_t count; /* up to QUESTIONS_MIN */
