@@ -12,7 +12,7 @@ enum {
     STACK_BYTES_MAX = 0xfffff0, /* what two subs can say */
 };
 
-/* def_cfa sp, 0; the return address is in its register, as all others are. */
+/* def_cfa sp, 0; the return address is in its register, like all others. */
 static const uint8_t entry_rules[] = {CFA_def_cfa, JITDUMP_SP, 0};
 
 static bool has_pointer(const struct jitdump_frame *frame)
@@ -52,8 +52,8 @@ static int64_t area_bytes(const struct jitdump_frame *frame)
     return (bytes + STACK_ALIGN - 1) / STACK_ALIGN * STACK_ALIGN;
 }
 
-/* Whether saved register I is stored, and loaded, together with the next: pairs are made from the
- * front. */
+/* Whether saved register I is stored, and loaded, together with the next one: pairs are formed from
+ * the front. */
 static bool begins_pair(const struct jitdump_frame *frame, uint32_t i)
 {
     bool free = true;
@@ -101,7 +101,7 @@ static uint64_t store_saved(struct jitdump_cfi *cfi, const struct jitdump_frame 
     return at;
 }
 
-/* An add or sub of PART, unless that is nothing; then LEFT bytes of stack_bytes are taken. */
+/* An add or sub of PART, unless it is 0; then LEFT bytes of stack_bytes are allocated. */
 static uint64_t move_stack(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at,
                            uint32_t part, uint32_t left)
 {

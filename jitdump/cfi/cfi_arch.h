@@ -1,8 +1,9 @@
-/* What the builder of unwind tables has to know about an architecture: one table each.
+/* What the builder of unwind tables needs to know about an architecture: one table each.
  *
  * The functions describe by the public directives of cfi.h, at code offset AT, and return the
  * offset behind the instructions that they describe.  With a NULL builder the directives do
- * nothing, which leaves the lengths.  FRAME has passed `check`, and is no leaf but in `prologue`.
+ * nothing, which yields just the lengths.  FRAME has passed `check`, and is a leaf only in
+ * `prologue`.
  */
 #ifndef CFI_ARCH_H
 #define CFI_ARCH_H

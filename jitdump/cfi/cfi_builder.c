@@ -1,7 +1,8 @@
 /* The builder of unwind tables: see cfi.h.
  *
- * Directives become call frame instructions at once, in one growing program that holds those of all
- * CIEs and blocks one behind the other.  Addresses come in at the end, in cfi_tables.c. */
+ * Directives are translated immediately to call frame instructions, in one growing program that
+ * holds those of all CIEs and blocks in sequence.  Addresses are added at the end, in cfi_tables.c.
+ */
 #include "jitdump/cfi.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ bool jd_cfi_program_room(struct jitdump_cfi *cfi, size_t bytes)
     return data;
 }
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
 struct jitdump_cfi *jitdump_cfi_new(enum jitdump_arch arch)
 {
@@ -129,7 +130,7 @@ static bool same_cie(const struct jitdump_cfi *cfi, const struct cfi_cie *mine,
                   cie->instructions_bytes) == 0;
 }
 
-/* The slot of CIE, or the empty one where it belongs. */
+/* The slot of CIE, or the empty slot where it belongs. */
 static size_t *find_slot(struct jitdump_cfi *cfi, const struct eh_cie *cie, uint64_t hash)
 {
     for (size_t at = (size_t)hash;; at++) {
@@ -148,7 +149,7 @@ static void put_in_slots(struct jitdump_cfi *cfi, size_t index)
     cfi->cie_slots[at & (cfi->slot_count - 1)] = index + 1;
 }
 
-/* Room in the hash table for one more CIE. */
+/* Make room in the hash table for one more CIE. */
 static bool slot_room(struct jitdump_cfi *cfi)
 {
     if (cfi->cie_count < cfi->slot_count / 2)
@@ -277,7 +278,7 @@ static bool fail_at(struct jitdump_cfi *cfi, uint64_t at, const char *wrong)
     return false;
 }
 
-/* Get ready to put instructions of up to BYTES that hold from code offset AT on. */
+/* Prepare to put instructions of up to BYTES that apply from code offset AT on. */
 static bool at_offset(struct jitdump_cfi *cfi, uint64_t at, size_t bytes)
 {
     if (!cfi || cfi->error)
@@ -322,7 +323,7 @@ static bool in_31_bits(struct jitdump_cfi *cfi, uint64_t at, int64_t offset)
     return (offset >= -INT32_MAX && offset <= INT32_MAX) || fail_at(cfi, at, "offset too large");
 }
 
-/* OFFSET in the unit that the table has for offsets of registers. */
+/* OFFSET in the table's unit for register offsets. */
 static bool factor(struct jitdump_cfi *cfi, uint64_t at, int64_t offset, int64_t *factored)
 {
     int64_t unit = cfi->arch->cie.data_align;
@@ -331,7 +332,7 @@ static bool factor(struct jitdump_cfi *cfi, uint64_t at, int64_t offset, int64_t
            (offset % unit == 0 || fail_at(cfi, at, "offset is not a multiple of 8"));
 }
 
-/* Put the offset of a CFA, whose opcode was for unsigned ones if it is not negative. */
+/* Put the offset of a CFA; the opcode put before it is the unsigned one if it is not negative. */
 static void put_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t offset)
 {
     int64_t factored;
@@ -342,7 +343,7 @@ static void put_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t offset)
     cfi->cfa_offset = offset;
 }
 
-/* Put the offset of a register, and before it the opcode for its sign. */
+/* Put the opcode for the sign of a register's offset, then the offset. */
 static void put_offset(struct jitdump_cfi *cfi, uint64_t at, uint8_t opcode, uint8_t signed_opcode,
                        unsigned reg, int64_t factored)
 {
@@ -445,7 +446,7 @@ void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at)
         fail_at(cfi, at, "restore_state without a remember_state");
 }
 
-/* What is wrong with the SIZE bytes that are to be put as they are, or NULL. */
+/* What is wrong with SIZE bytes of raw instructions, or NULL. */
 static const char *check_escape(const void *bytes, size_t size)
 {
     struct cfa_program program;
@@ -472,7 +473,7 @@ void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes,
 
 /* ---- Frames ---- */
 
-/* Describe what code from AT on does until it is inside FRAME. */
+/* Describe the code from AT on until it is inside FRAME. */
 static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     if (!(frame->flags & JITDUMP_FRAME_ENTERED))
@@ -481,8 +482,8 @@ static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *fra
         cfi->arch->entered(cfi, frame, cfi->open ? cfi->blocks[cfi->block_count - 1].start : 0);
 }
 
-/* What is wrong with where FRAME begins and ends, or NULL.  Lengths are added to these offsets,
- * which must not overflow. */
+/* What is wrong with FRAME's offsets, or NULL.  Lengths are added to them, which must not
+ * overflow. */
 static const char *check_places(const struct jitdump_frame *frame)
 {
     if (!frame)

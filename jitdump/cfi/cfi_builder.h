@@ -1,4 +1,4 @@
-/* What a builder of unwind tables holds, for the two files that work on it: cfi.c describes,
+/* The builder of unwind tables, for the two files that work on it: cfi_builder.c describes frames,
  * cfi_tables.c reads and writes whole tables. */
 #ifndef JITDUMP_CFI_BUILDER_H
 #define JITDUMP_CFI_BUILDER_H
@@ -8,7 +8,7 @@
 
 enum { TEXT_BYTES = 160, REMEMBERED_MAX = 32 };
 
-/* The size of a block that is the whole code, until that is known. */
+/* The size of a block for the whole code, until its size is known. */
 #define WHOLE_CODE UINT64_MAX
 
 #define NOT_IMPORTED SIZE_MAX
@@ -62,7 +62,7 @@ __attribute__((format(printf, 3, 4))) int jd_cfi_fail(struct jitdump_cfi *cfi, i
 void *jd_cfi_grow(struct jitdump_cfi *cfi, void *items, size_t *capacity, size_t count,
                   size_t item_bytes);
 
-/* Room in the program for an advance and BYTES. */
+/* Make room in the program for an advance and BYTES. */
 bool jd_cfi_program_room(struct jitdump_cfi *cfi, size_t bytes);
 
 /* Find CIE, or add it.  Sets *INDEX. */

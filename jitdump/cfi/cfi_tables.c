@@ -1,7 +1,7 @@
 /* Whole unwind tables, in and out: jitdump_cfi_import and jitdump_cfi_finish of cfi.h.
  *
- * Only when the tables are written is the size of the code known, and with it where perf will see
- * them. */
+ * The size of the code, and with it the addresses at which perf sees the tables, is known only when
+ * they are written. */
 #include "jitdump/cfi/cfi_builder.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 /* ---- Import ---- */
 
-/* The index of FDE's CIE.  Each of the section is looked up once, however many FDEs share it. */
+/* The index of FDE's CIE.  Each CIE of the section is looked up once, however many FDEs share it.
+ */
 static bool import_cie(struct jitdump_cfi *cfi, const struct eh_fde *fde, size_t *index)
 {
     size_t *imported = jd_cfi_grow(cfi, cfi->imported, &cfi->imported_capacity, fde->cie_number + 1,
@@ -27,7 +28,7 @@ static bool import_cie(struct jitdump_cfi *cfi, const struct eh_fde *fde, size_t
     return true;
 }
 
-/* Take over FDE, of code that begins at PC, if it is part of [CODE_ADDR, CODE_ADDR + CODE_SIZE). */
+/* Import FDE, of code that begins at PC, if it is part of [CODE_ADDR, CODE_ADDR + CODE_SIZE). */
 static bool import_fde(struct jitdump_cfi *cfi, const struct eh_fde *fde, uint64_t pc,
                        uint64_t code_addr, uint64_t code_size)
 {
@@ -77,7 +78,7 @@ static uint64_t block_size(const struct cfi_block *block, uint64_t code_size)
     return block->size == WHOLE_CODE ? code_size : block->size;
 }
 
-/* Without the instructions that hold from the block's end on, that is for nothing. */
+/* Leave out the instructions at the block's end, which apply to no code. */
 static size_t used_program_bytes(const struct cfi_block *block, uint64_t code_size)
 {
     bool at_end =
@@ -121,7 +122,7 @@ static size_t put_cie(struct jitdump_cfi *cfi, const struct eh_frame_writer *wri
     return cie->offset;
 }
 
-/* Put .eh_frame and .eh_frame_hdr for perf's picture of the function: code at 0, the tables behind
+/* Put .eh_frame and .eh_frame_hdr in perf's layout of the function: code at 0, the tables behind
  * it. Returns the size of the second. */
 static size_t put_tables(struct jitdump_cfi *cfi, struct byte_sink *sink, uint64_t code_size)
 {
@@ -148,7 +149,7 @@ static size_t put_tables(struct jitdump_cfi *cfi, struct byte_sink *sink, uint64
     return sink->size - frame_bytes;
 }
 
-/* Everything but the writing.  Returns false and fails if that can't be done. */
+/* Everything except the writing.  Returns false and keeps the error if that fails. */
 static bool get_ready(struct jitdump_cfi *cfi, uint64_t code_size)
 {
     if (!cfi->error && code_size > INT32_MAX)
