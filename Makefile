@@ -82,7 +82,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) tests/unit/overlaps.c $(PRODUCER_SRC) $(FUZZ_SRC)) \
+                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
 
@@ -135,6 +135,11 @@ $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
 
 PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) $(LIBJITDUMP) $(LIBPERFMAP)
 
+# It calls the readers themselves.
+$(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
+	@mkdir -p $(@D)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
+
 # Without perf_event_open and 20 ms of waiting for each input, and with the same clocks each time.
 $(BUILD)/replay/injection $(BUILD)/fuzzers/injection: LDFLAGS += -Wl,--wrap=clock_live_read
 
@@ -149,10 +154,6 @@ $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/%.o $(PRODUCT)
 # The first inputs of each fuzzer: what producers write, in pieces.
 $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
-
-# What growth.bats counts the instructions of, beside the command.
-$(BUILD)/overlaps: $(BUILD)/tests/unit/overlaps.o $(PRODUCT)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
@@ -169,7 +170,7 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
-tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds $(BUILD)/overlaps
+tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(REPLAYERS) $(BUILD)/seeds
 fuzzers: $(FUZZERS)
 ifneq ($(AARCH64_CC),)
 ifndef SANITIZE

@@ -2,19 +2,23 @@
  *
  *     costly KIND N DIRECTORY
  *
- * writes DIRECTORY/perf.data and DIRECTORY/jit-4711.dump, a dump of the process 4711 that is in the recording.  KIND:
+ * writes DIRECTORY/perf.data and DIRECTORY/jit-4711.dump, a dump of the process 4711 that is in the
+ * recording.  KIND:
  *
- *     lives        N processes that have executable memory, an own name and no JIT code, one after the other
- *     children     N children of 4711, each with a sample in its code, which is N functions
+ *     lives        N processes that have executable memory, an own name and no JIT code, one after
+ * the other children     N children of 4711, each with a sample in its code, which is N functions
  *     flips        the same; each child maps a piece of the arena anew, and has a name
  *     deep         as children; each is the child of the one before
  *     chain        as flips; the same
- *     tables       N functions that a child logged in its parent's dump, each with unwind tables with a CIE like no other
+ *     tables       N functions that a child logged in its parent's dump, each with unwind tables
+ *                  with a CIE like no other
  *     large-cie    N FDEs that share a CIE of N instructions
  *     pieces       a function that N others leave N pieces of, and that is unloaded
  *     unloads      N functions, and N unloads of all of them that are of none of them
  *     layers       N functions one after the other at the same addresses, each with a sample
  *     lined        the same, with a source line and unwind tables each
+ *     noise        a record that can't be, and behind it N times 60 bytes that could each be an id
+ *                  or a size, and N empty loads
  */
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/format/byte_sink.h"
@@ -138,7 +142,8 @@ static void put_row(uint32_t number, uint64_t addr)
     end_record(start);
 }
 
-/* A CIE with NOPS instructions that do something, and COUNT FDEs, one for each function from FIRST on. */
+/* A CIE with NOPS instructions that do something, and COUNT FDEs, one for each function from FIRST
+ * on. */
 static void put_tables(uint32_t first, uint32_t count, uint32_t instructions)
 {
     enum { CFA_REMEMBER = 0x0a, CFA_DEF_CFA = 0x0c, RETURN_ADDRESS = 16, ABSOLUTE = 0 };
@@ -351,6 +356,22 @@ static void make_large_cie(uint32_t count)
         put_load(PID, i);
 }
 
+/* A record that is none, so that the next one is searched for. */
+static void make_noise(uint32_t count)
+{
+    enum { RECORD_BYTES = 60 };
+    put_load(PID, 0);
+    for (int i = 0; i < 16; i++)
+        sink_u8(&dump, 0xee);
+    for (uint32_t i = 0; i < count * (RECORD_BYTES / 4); i++)
+        sink_u32(&dump, RECORD_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        sink_u32(&dump, JIT_CODE_LOAD);
+        for (int word = 1; word < RECORD_BYTES / 4; word++)
+            sink_u32(&dump, RECORD_BYTES);
+    }
+}
+
 static bool make(const char *kind, uint32_t count)
 {
     if (strcmp(kind, "lives") == 0)
@@ -375,6 +396,8 @@ static bool make(const char *kind, uint32_t count)
         make_tables(count);
     else if (strcmp(kind, "large-cie") == 0)
         make_large_cie(count);
+    else if (strcmp(kind, "noise") == 0)
+        make_noise(count);
     else
         return false;
     return true;

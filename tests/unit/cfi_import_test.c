@@ -6,14 +6,13 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "jitdump/format/byte_sink.h"
 #include "tests/unit/cfi_cases.h"
 #include "tests/unit/cfi_rows.h"
+#include "tests/unit/eh_frame_section.h"
 
 /* ---- Helpers ---- */
 
@@ -414,96 +413,7 @@ static void test_broken_bytes_are_explained(void **state)
     jitdump_cfi_free(cfi);
 }
 
-/* ---- Growth ---- */
-
-/* A section under way, in memory enough for all of them; one FDE of 16 bytes of code behind the
- * other. */
-struct section {
-    struct byte_sink sink;
-    uint64_t fde_count;
-};
-
-enum { LARGE_BYTES = 8 << 20 };
-
-/* A CIE with INSTRUCTIONS times "def_cfa_offset NUMBER".  Returns its offset. */
-static size_t put_cie(struct section *section, size_t instructions, uint32_t number)
-{
-    size_t start = section->sink.size;
-    sink_u32(&section->sink, (uint32_t)(15 + instructions * 6));
-    sink_u32(&section->sink, 0);
-    sink_bytes(&section->sink, "\1zR\0\1\x78\x10\1", 8);
-    sink_bytes(&section->sink, "\0\0\0", 3); /* absolute pointers, two nops */
-    for (size_t i = 0; i < instructions; i++) {
-        sink_u8(&section->sink, 0x0e);
-        for (unsigned shift = 0; shift < 35; shift += 7)
-            sink_u8(&section->sink, (uint8_t)((number >> shift & 0x7f) | (shift < 28 ? 0x80 : 0)));
-    }
-    return start;
-}
-
-static void put_fde(struct section *section, size_t cie)
-{
-    sink_u32(&section->sink, 24);
-    sink_u32(&section->sink, (uint32_t)(section->sink.size - cie));
-    sink_u64(&section->sink, section->fde_count++ * 16);
-    sink_u64(&section->sink, 16);
-    sink_zeros(&section->sink, 4);
-}
-
-/* Many functions that share a CIE, which is as long as they are many; now and then another stands
- * between. */
-static void put_long_cie(struct section *section, size_t n)
-{
-    size_t cies[2] = {put_cie(section, n * 3, 8), put_cie(section, n * 3, 16)};
-    for (size_t i = 0; i < n; i++)
-        put_fde(section, cies[i % 2]);
-}
-
-static void put_many_cies(struct section *section, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        put_fde(section, put_cie(section, 1, (uint32_t)i));
-}
-
-static uint64_t cpu_time_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* The processor time that it takes to import what PUT makes with N, at best of several. */
-static uint64_t import_ns(void (*put)(struct section *section, size_t n), size_t n)
-{
-    struct section section = {byte_sink_over(malloc(LARGE_BYTES), LARGE_BYTES), 0};
-    uint64_t best = UINT64_MAX;
-    put(&section, n);
-    assert_false(section.sink.overflow);
-    for (int i = 0; i < 7; i++) {
-        struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
-        uint64_t before = cpu_time_ns();
-        if (jitdump_cfi_import(cfi, section.sink.data, section.sink.size, 0, 0, n * 16))
-            fail_msg("%s", jitdump_cfi_error(cfi));
-        uint64_t took = cpu_time_ns() - before;
-        best = took < best ? took : best;
-        jitdump_cfi_free(cfi);
-    }
-    free(section.sink.data);
-    return best;
-}
-
-/* Four times as much takes about four times as long; if it were quadratic, sixteen times. */
-static void test_time_grows_with_size(void **state)
-{
-    static void (*const put[])(struct section *, size_t) = {put_long_cie, put_many_cies};
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        uint64_t small = import_ns(put[i], 4000), large = import_ns(put[i], 16000);
-        print_message("# %zu: %u us, %u us\n", i, (unsigned)(small / 1000),
-                      (unsigned)(large / 1000));
-        assert_true(large < 9 * small);
-    }
-}
+/* ---- Entries ---- */
 
 /* An FDE's CIE is an entry, not some bytes in one that look like a CIE: each could be another, and
  * as long as the section. */
@@ -542,7 +452,6 @@ int main(void)
         cmocka_unit_test(test_what_compilers_make),
         cmocka_unit_test(test_damaged_sections),
         cmocka_unit_test(test_broken_bytes_are_explained),
-        cmocka_unit_test(test_time_grows_with_size),
         cmocka_unit_test(test_a_cie_is_an_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,36 +247,6 @@ static void test_a_second_header_is_met(void **state)
     }
 }
 
-/* Half a second for 4 MiB that look like prefixes everywhere: the search looks at no byte often. */
-static void test_the_search_takes_linear_time(void **state)
-{
-    enum { BYTES = 4 << 20 };
-    struct jit_dump dump;
-    struct jit_record record;
-    uint8_t *bytes = calloc(1, BYTES);
-    (void)state;
-    assert_non_null(bytes);
-    begin();
-    load(0, "x");
-    memcpy(bytes, built.bytes, built.sink.size);
-    for (size_t at = built.sink.size; at + 4 < BYTES; at += 4)
-        bytes[at] = 60; /* as an id, or a size that fits */
-    memset(bytes + built.sink.size, 0xee, 16);
-    for (size_t at = BYTES / 2; at + 60 < BYTES; at += 60)
-        memset(bytes + at, 0, 4); /* CODE_LOAD, 60 bytes */
-    write_scratch(bytes, BYTES);
-    free(bytes);
-    char cause[256];
-    assert_int_equal(jit_dump_open(&dump, scratch_file, cause, sizeof cause), 0);
-    struct jit_dump_walk walk = jit_dump_begin(&dump);
-    clock_t start = clock();
-    enum jit_dump_end end;
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN)
-        ;
-    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5);
-    jit_dump_close(&dump);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,7 +261,6 @@ int main(void)
         cmocka_unit_test(test_a_broken_record_is_no_tear),
         cmocka_unit_test(test_a_cut_behind_a_tear_is_still_told),
         cmocka_unit_test(test_a_second_header_is_met),
-        cmocka_unit_test(test_the_search_takes_linear_time),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
