@@ -29,8 +29,10 @@ lines() {
     grep -aiE "^$1" "$log" | grep -aciE $2 '# *skip'
 }
 
-run_test >"$log" 2>&1
+TIMEFORMAT='%U %S'
+{ time run_test >"$log" 2>&1; } 2>"$log.cpu"
 status=$?
+cpu_ms=$(awk '{ printf "%d", ($1 + $2) * 1000 }' "$log.cpu")
 skipped=$(lines '(not )?ok ' '')
 passed=$(lines 'ok ' -v)
 failed=$(lines 'not ok ' -v)
@@ -39,7 +41,7 @@ echo "$passed $failed $skipped" >"$RESULTS/${name//\//.}.count"
 
 {
     flock 9
-    echo "== $name: $passed passed in $(((${EPOCHREALTIME/./} - began) / 1000)) ms"
+    echo "== $name: $passed passed in $(((${EPOCHREALTIME/./} - began) / 1000)) ms, $cpu_ms of a processor's"
     case $name in
     cli/*) grep -av '^1\.\.' "$log" ;;
     */replay/*) [ "$failed" = 0 ] && grep -a ' inputs$' "$log" || tail -30 "$log" ;;
