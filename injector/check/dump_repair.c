@@ -284,7 +284,7 @@ static int reserve(const char *path, struct findings *findings)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return report_failure(findings, "%s: %s", path,
-                              errno == EEXIST ? "is there already; name a file that is not"
+                              errno == EEXIST ? "already exists; name a file that does not"
                                               : strerror(errno));
     close(fd);
     return 0;

@@ -87,8 +87,9 @@ static void report_records(struct report *report, const struct dump_survey *surv
     report_count(report, "cut_bytes", "bytes of a record that is cut", survey->cut_bytes);
     report_count(report, "unused_bytes", "zeros at the end", survey->unused_bytes);
     if (!survey->records[RECORD_CLOSE])
-        report_line(report, "no CODE_CLOSE: V8 and JSC never write one, others when they end by "
-                            "themselves");
+        report_line(
+            report,
+            "no CODE_CLOSE: V8 and JSC never write one, others when they end by themselves");
     report_close(report);
 }
 
@@ -98,7 +99,7 @@ static void report_order(struct report *report, const struct dump_survey *survey
     report_number(report, "times_backwards", "records older than the one before",
                   survey->backwards);
     report_number(report, "overlaps", "loads over live code", survey->overlaps);
-    report_count(report, "repeated", "loads of what is there already", survey->repeated);
+    report_count(report, "repeated", "loads of code that is already there", survey->repeated);
     report_count(report, "strangers", "moves, unloads of other code", survey->strangers);
     if (survey->strangers)
         report_line(report, "that is inherited by fork, or its load was lost: check the recording");
@@ -122,10 +123,10 @@ static void report_clock(struct report *report, const struct jit_dump *dump,
                     (double)(survey->last_time - survey->first_time) / 1e9);
     if (survey->header_is_wall)
         report_line(report, "the header's time is the wall clock's, as V8 and CPython write it: "
-                            "odd, and no loss");
+                            "unusual, but nothing is lost");
     else if (!survey->header_agrees)
-        report_line(report, "the header's time is not that of the records: odd, and no loss if the "
-                            "records' times are right; they may be of another clock");
+        report_line(report, "the header's time is not that of the records: unusual, but nothing is "
+                            "lost if the records' times are right; they may be of another clock");
     if (survey->stands_still)
         report_line(report, "LOST: all records have one time");
     report_close(report);
@@ -139,12 +140,12 @@ static void report_functions(struct report *report, const struct dump_survey *su
     report_count(report, "unprintable", "unprintable", findings->repaired[QUIRK_NAME_UNPRINTABLE]);
     report_count(report, "empty", "empty or absent",
                  findings->repaired[QUIRK_NAME_EMPTY] + findings->repaired[QUIRK_NAME_ABSENT]);
-    report_count(report, "alike", "that other addresses have, too", survey->named_alike);
+    report_count(report, "alike", "shared with other addresses", survey->named_alike);
     report_close(report);
     report_open(report, "unwind", "unwind tables");
     report_number(report, "functions", "functions with one", survey->with_cfi);
     report_count(report, "broken", "broken", findings->count[FINDING_UNWIND_BROKEN]);
-    report_count(report, "homeless", "for code that is not there",
+    report_count(report, "homeless", "for code that was never loaded",
                  findings->count[FINDING_UNWIND_HOMELESS]);
     report_close(report);
 }
@@ -162,7 +163,7 @@ static void report_lines(struct report *report, const struct dump_survey *survey
                  findings->count[FINDING_LINES_HOMELESS]);
     report_count(report, "biased", "functions with 0x40 too much",
                  findings->repaired[QUIRK_LINES_BIASED]);
-    report_count(report, "cut", "functions with some in front, or always behind",
+    report_count(report, "cut", "functions with some before the start, or always past the end",
                  findings->repaired[QUIRK_LINES_OUTSIDE]);
     report_close(report);
     report_open(report, "inlined", "inlined calls");
@@ -223,9 +224,9 @@ void repair_report(struct report *report, const struct dump_repair *repair, cons
     report_count(report, "foreign", "other processes' records left out", repair->foreign);
     report_count(report, "fillers", "fillers left out", repair->fillers);
     report_count(report, "unloads", "unloads written for a header", repair->unloads);
-    report_count(report, "mended", "sizes of records mended", repair->mended);
+    report_count(report, "mended", "record sizes corrected", repair->mended);
     report_flag(report, "header_mended", repair->header_mended);
     if (repair->header_mended)
-        report_line(report, "the header was mended");
+        report_line(report, "the header was rewritten");
     report_close(report);
 }

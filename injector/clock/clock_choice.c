@@ -182,9 +182,8 @@ static const char *by(enum clock_source source)
         [CLOCK_SOURCE_MARKER] = "by the marker's mapping",
         [CLOCK_SOURCE_MARKER_LIVE] = "by the marker's mapping, and by this machine's clocks now",
         [CLOCK_SOURCE_LIVE] = "by this machine's clocks now",
-        [CLOCK_SOURCE_BOUNDS] =
-            "by the marker's mapping, which is older than the first record, and "
-            "the samples, which are younger than the code that they hit",
+        [CLOCK_SOURCE_BOUNDS] = "by the marker's mapping, which is older than the first record, "
+                                "and the samples, which are newer than the code that they hit",
     };
     return words[source];
 }
@@ -260,9 +259,9 @@ static const char *useless(const struct clock_evidence *evidence)
     if (evidence->stamps.last == 0)
         return "all 0";
     if (evidence->stamps.first == evidence->stamps.last && evidence->stamps.count > 1)
-        return "all equal, and not of the life of the process";
+        return "all equal, and outside the life of the process";
     if (evidence->stamps.last < evidence->start_ns && evidence->stamps.last < SEC)
-        return "all of the first second after the machine's start, when there was no process yet";
+        return "all within the first second after boot, before any process existed";
     return NULL;
 }
 
@@ -272,26 +271,25 @@ static const char *refuse(const struct chooser *chooser, size_t fitting)
     const struct clock_evidence *evidence = &facts->evidence;
     const char *claimed = clock_kind_name(chooser->claimed);
     if (fitting > 1)
-        snprintf(
-            chooser->why, 512,
-            "its times are not %s, as its flags say, and could be of more than one other clock; "
-            "have the runtime use CLOCK_MONOTONIC, and record with perf record -k mono",
-            claimed);
+        snprintf(chooser->why, 512,
+                 "its times are not %s, as its flags say, and could be of more than one other "
+                 "clock; have the runtime use CLOCK_MONOTONIC, and record with perf record -k mono",
+                 claimed);
     else if (chooser->claimed == CLOCK_KIND_CYCLES && !facts->conv.known &&
              !facts->live.cycles_per_s)
         snprintf(
             chooser->why, 512,
-            "its timestamps are CPU cycles, and nothing tells their rate: the profile has no "
-            "TIME_CONV record (virtual machines have none), and this machine has no such "
-            "counter; let the runtime use CLOCK_MONOTONIC, and record with perf record -k mono");
+            "its timestamps are CPU cycles, and their rate is unknown: the profile has no "
+            "TIME_CONV record (virtual machines have none), and this machine has no such counter; "
+            "let the runtime use CLOCK_MONOTONIC, and record with perf record -k mono");
     else
-        snprintf(
-            chooser->why, 512,
-            "its times can't be placed in a profile that was %s: by its flags they are %s, %" PRIu64
-            " to %" PRIu64 ", and the process is in the profile from %" PRIu64 " to %" PRIu64
-            "; have the runtime use CLOCK_MONOTONIC, and record with perf record -k mono",
-            recorded(facts->profile_kind), claimed, evidence->stamps.first, evidence->stamps.last,
-            evidence->marker_ns ? evidence->marker_ns : evidence->start_ns, evidence->end_ns);
+        snprintf(chooser->why, 512,
+                 "its times do not fit a profile that was %s: by its flags they are %s, %" PRIu64
+                 " to %" PRIu64 ", and the process is in the profile from %" PRIu64 " to %" PRIu64
+                 "; have the runtime use CLOCK_MONOTONIC, and record with perf record -k mono",
+                 recorded(facts->profile_kind), claimed, evidence->stamps.first,
+                 evidence->stamps.last,
+                 evidence->marker_ns ? evidence->marker_ns : evidence->start_ns, evidence->end_ns);
     return chooser->why;
 }
 
@@ -387,13 +385,13 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
                   (chooser->claimed == CLOCK_KIND_CYCLES && facts->conv.known &&
                    facts->profile_kind == CLOCK_KIND_PERF);
     if (!direct && !read_more_facts(chooser, chooser->claimed == CLOCK_KIND_CYCLES))
-        return "there is not enough memory to look at its times";
+        return "not enough memory to read its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
     bool suspicious = possible && is_suspicious(facts, &claimed);
     if (possible && fits(facts, &claimed) && !suspicious)
         return accept(clock, chooser, &claimed, findings);
     if (direct && !read_more_facts(chooser, true))
-        return "there is not enough memory to look at its times";
+        return "not enough memory to read its times";
     bool loose = possible && direct &&
                  (in_life(facts, &claimed, facts->evidence.start_ns) || is_anothers(chooser));
     return choose_other(clock, chooser, loose ? &claimed : NULL, findings);
@@ -407,8 +405,7 @@ const char *clock_choose(struct jit_clock *clock, const struct clock_question *q
     read_facts(&chooser);
     if (chooser.facts.profile_kind == CLOCK_KIND_MIXED)
         return "the profile's events were recorded with different clocks, so that their times "
-               "can't "
-               "be compared; record all with perf record -k mono";
+               "can't be compared; record all with perf record -k mono";
     if (chooser.facts.evidence.stamps.count == 0)
         return NULL;
     if (chooser.facts.evidence.stamps.last == 0) {

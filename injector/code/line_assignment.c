@@ -203,7 +203,7 @@ static int check_inlines(struct assigner *assigner, const struct jit_inline_info
     if (info->nr_span > 0) {
         jit_inline_span_at(info, info->nr_span - 1, &last);
         if (last.code_offset >= size)
-            *broken = "INLINE_INFO has a span behind the end of its function";
+            *broken = "INLINE_INFO has a span past the end of its function";
     }
     for (uint32_t i = 0; i < info->nr_inline; i++) {
         struct jit_inline call;

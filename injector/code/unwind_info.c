@@ -359,8 +359,7 @@ static int keep(struct group *group, const struct tables *tables, const struct b
             group->taken[home - group->first] = true;
     }
     if (homeless)
-        tell(group, tables->blob, FINDING_UNWIND_HOMELESS,
-             "no load behind it covers all of its FDEs");
+        tell(group, tables->blob, FINDING_UNWIND_HOMELESS, "no later load covers all of its FDEs");
     look_at_place(group, tables, best, homes, last_home);
     return 0;
 }
@@ -380,7 +379,7 @@ static int assign_blob(struct group *group, const struct unwind_blob *blob, size
         if (best.points)
             result = keep(group, &tables, &best);
         else
-            tell(group, blob, FINDING_UNWIND_HOMELESS, "no load behind it fits");
+            tell(group, blob, FINDING_UNWIND_HOMELESS, "no later load fits");
     }
     free(tables.fdes);
     return result;

@@ -166,7 +166,7 @@ enum option_key { KEY_JSON = 256, KEY_REPAIR };
 static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
     {"repair", KEY_REPAIR, "OUT", 0,
-     "Write a sound copy of the one dump that is given to OUT, a file that is not there yet", 0},
+     "Write a sound copy of the given dump to OUT, which must not exist yet", 0},
     {"force", 'f', 0, 0, "As for perfjit inject", 0},
     {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
@@ -195,7 +195,7 @@ static error_t take_argument(struct check_options *options, char *argument,
     if (strcmp(argument, "-") != 0 && is_dump(argument))
         return recording_request_add_dump(&options->request, argument);
     if (options->profile)
-        argp_error(state, "one recording at a time, please: '%s' is a second one",
+        argp_error(state, "only one recording can be given: '%s' is a second one",
                    printable_copy(argument));
     options->profile = argument;
     return 0;
@@ -237,12 +237,10 @@ static const struct argp argp = {
     parse_option,
     "[perf.data] [FILE.dump...]",
     "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
-    "what "
-    "to do.  Nothing is changed."
-    "\vDumps that are given beside a recording are used for it, as with perfjit inject --jitdump.  "
-    "Only the address of a sample is judged, not its call chain.  Exit status: 0 sound, and every "
-    "sample in JIT code has a name; 3 something would be lost or is unknown; 1 can't be read; 2 "
-    "wrong usage.",
+    "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for it, as "
+    "with perfjit inject --jitdump.  Only the address of a sample is checked, not its call chain.  "
+    "Exit status: 0 sound, and every sample in JIT code has a name; 3 something would be lost or "
+    "is unknown; 1 can't be read; 2 wrong usage.",
     NULL,
     NULL,
     NULL};

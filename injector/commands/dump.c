@@ -418,7 +418,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (options->path)
-            argp_error(state, "one file at a time, please: '%s' is a second one",
+            argp_error(state, "only one file can be given: '%s' is a second one",
                        printable_copy(argument));
         options->path = argument;
         return 0;

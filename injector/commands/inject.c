@@ -85,12 +85,12 @@ static const struct argp_option option_table[] = {
      "Read dumps that belong to another user: neither to you, nor to root, nor to the owner of "
      "FILE",
      0},
-    {"list-quirks", KEY_LIST_QUIRKS, 0, 0, "Explain what is told as \"repaired\", do nothing else",
-     0},
+    {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
+     "Explain what is reported as \"repaired\", do nothing else", 0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
      "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
-    {"verbose", 'v', 0, 0, "Tell every finding, and what was read and written", 0},
+    {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
@@ -145,10 +145,10 @@ static const struct argp argp = {
     option_table,
     parse_option,
     NULL,
-    "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code."
-    "\vThe dumps are found through the recording, perf maps by the pids in it. Exit status: 0 "
-    "done; 3 done, but parts of the "
-    "input had to be skipped, as told on stderr; 1 nothing written; 2 wrong usage.",
+    "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code.\vThe "
+    "dumps are found through the recording, perf maps by the pids in it. Exit status: 0 done; 3 "
+    "done, but parts of the input had to be skipped, as reported on stderr; 1 nothing written; 2 "
+    "wrong usage.",
     NULL,
     NULL,
     NULL};
@@ -303,12 +303,11 @@ static void release(struct injection *run)
 
 static void print_perf_map(const struct perf_map_counts *counts)
 {
-    printable_line(
-        stderr,
-        "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in files, %zu "
-        "outside "
-        "executable memory, %zu reach out of it",
-        counts->entries, counts->functions, counts->in_files, counts->outside, counts->clipped);
+    printable_line(stderr,
+                   "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in "
+                   "files, %zu outside executable memory, %zu reach out of it",
+                   counts->entries, counts->functions, counts->in_files, counts->outside,
+                   counts->clipped);
 }
 
 static void print_details(const struct injection *run)

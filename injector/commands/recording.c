@@ -51,7 +51,7 @@ static int check_root(const char *root, struct findings *findings)
     struct stat status;
     if (!root || (stat(root, &status) == 0 && S_ISDIR(status.st_mode)))
         return 0;
-    return report_failure(findings, "--root %s: not a directory that can be looked into", root);
+    return report_failure(findings, "--root %s: not a directory that can be read", root);
 }
 
 int recording_open(struct recording *recording, const char *path,

@@ -51,12 +51,12 @@ static const char *check_inline(const struct jit_inline_info *info, uint32_t ind
     uint32_t name = cursor_u32(&cursor);
     uint32_t decl_file = cursor_u32(&cursor);
     if (parent != JIT_INLINE_NONE && parent >= index)
-        return "INLINE_INFO has a call that stands in front of its parent";
+        return "INLINE_INFO has a call that comes before its parent";
     if (name == JIT_INLINE_NONE)
         return "INLINE_INFO has a call without a name";
     if (!string_is_inside(info, call_file) || !string_is_inside(info, name) ||
         !string_is_inside(info, decl_file))
-        return "INLINE_INFO names a string behind its strings";
+        return "INLINE_INFO names a string past the end of its strings";
     return NULL;
 }
 

@@ -163,7 +163,7 @@ static const char *read_debug_info(struct byte_cursor *cursor, struct jit_debug_
     info->entries_bytes = cursor_left(cursor);
     info->entries = cursor_bytes(cursor, info->entries_bytes);
     if (info->nr_entry > info->entries_bytes / (JR_DEBUG_ENTRY_BYTES + 1))
-        return "DEBUG_INFO announces more entries than it can hold";
+        return "DEBUG_INFO claims more entries than it can hold";
     return NULL;
 }
 

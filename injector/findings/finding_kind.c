@@ -15,24 +15,20 @@ static const struct finding_text texts[FINDING_KINDS] = {
         {"dump missing",
          "its functions stay [unknown]; if the file was moved, name it with --jitdump FILE", true},
     [FINDING_DUMP_UNUSABLE] = {"dump that can't be used", "its functions stay [unknown]", true},
-    [FINDING_DUMP_NOT_OURS] =
-        {"dump of another process",
-         "a dump belongs to the process whose pid is in its name; to use it all the same, name it "
-         "with --jitdump FILE",
-         true},
+    [FINDING_DUMP_NOT_OURS] = {"dump of another process",
+                               "a dump belongs to the process whose pid is in its name; to use it "
+                               "all the same, name it with --jitdump FILE",
+                               true},
     [FINDING_DUMP_OWNER] =
         {"dump of another user",
          "left out: it is not proven to be what the process mapped, and belongs neither to you, "
-         "nor "
-         "to root, nor to the owner of the recording, so that its owner could have put it there; "
-         "if "
-         "it is the right one, read it with --force, or name it with --jitdump FILE",
+         "nor to root, nor to the owner of the recording, so that its owner could have put it "
+         "there; if it is the right one, read it with --force, or name it with --jitdump FILE",
          true},
-    [FINDING_DUMP_TRUNCATED] =
-        {"dump cut short",
-         "everything before the cut was kept; the runtime died before it had written the rest, or "
-         "is still running",
-         true},
+    [FINDING_DUMP_TRUNCATED] = {"dump cut short",
+                                "everything before the cut was kept; the runtime died before it "
+                                "had written the rest, or is still running",
+                                true},
     [FINDING_RECORD_UNKNOWN] =
         {"record of unknown type",
          "skipped; a newer runtime may write what this version does not know", true},
@@ -64,71 +60,63 @@ static const struct finding_text texts[FINDING_KINDS] = {
                               false},
     [FINDING_DUMP_TORN] =
         {"torn part of a dump",
-         "functions logged in it have no names unless told below, and the one before it may show "
+         "functions logged in it have no names unless listed below, and the one before it may show "
          "wrong instructions; `perfjit dump FILE` shows the records around it",
          true},
     [FINDING_DUMP_FOREIGN] = {"part of a dump that another process wrote",
-                              "skipped; let each process write a file of its own", true},
-    [FINDING_CLOCK_CONVERTED] = {"dump on another clock than the profile",
-                                 "its times were converted; with perf record -k mono they need not "
-                                 "be",
-                                 false},
-    [FINDING_CLOCK_UNSURE] =
-        {"dump whose times are known only roughly",
-         "where an address was used again, samples of that time may have the name of the code "
-         "before or after; record with perf record -k mono",
-         true},
+                              "skipped; let each process write its own file", true},
+    [FINDING_CLOCK_CONVERTED] =
+        {"dump on another clock than the profile",
+         "its times were converted; with perf record -k mono they need not be", false},
+    [FINDING_CLOCK_UNSURE] = {"dump whose times are known only roughly",
+                              "where an address was reused, samples near that time may get the "
+                              "name of the code before or after; record with perf record -k mono",
+                              true},
     [FINDING_CLOCK_FLAG] = {"dump whose flags name the wrong clock",
-                            "its times were taken for what they are", false},
-    [FINDING_CLOCK_USELESS] =
-        {"dump whose times can't be used",
-         "its functions have their names from the start on; where an address was used again, all "
-         "samples have the name of the last",
-         true},
-    [FINDING_DUMP_REPLACED] =
-        {"dump that was overwritten",
-         "a later process, or one in another container, left a file of the same name; the "
-         "functions of "
-         "the first stay [unknown]; if you have a copy of its dump, name it with --jitdump FILE",
-         true},
-    [FINDING_DUMP_AMBIGUOUS] =
-        {"dump that fits several processes",
-         "not used, because its functions could be the wrong ones; to use it all the same, name it "
-         "with --jitdump FILE",
-         true},
+                            "its timestamps were read with the clock that fits them", false},
+    [FINDING_CLOCK_USELESS] = {"dump whose times can't be used",
+                               "its functions count as live from the start; where an address was "
+                               "reused, all samples get the name of the last function",
+                               true},
+    [FINDING_DUMP_REPLACED] = {"dump that was overwritten",
+                               "a later process, or one in another container, left a file of the "
+                               "same name; the functions of the first stay [unknown]; if you have "
+                               "a copy of its dump, name it with --jitdump FILE",
+                               true},
+    [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
+                                "not used, because its functions could be the wrong ones; to use "
+                                "it all the same, name it with --jitdump FILE",
+                                true},
     [FINDING_DUMP_UNPLACED] =
-        {"given dump that could not be placed",
+        {"given dump that could not be assigned to a process",
          "not used, because its functions could be the wrong ones; give each process's dump under "
          "the path that it had, below a directory that --root names",
          true},
-    [FINDING_FEATURE_BROKEN] =
-        {"loss of what perf.data says about the recording as a whole",
-         "left out; perf report --header-only shows what is left; samples and maps are not touched "
-         "by that",
-         true},
-    [FINDING_KCORE_LEFT] =
-        {"copy of the kernel's code",
-         "left out; on another machine or after a reboot, perf report shows kernel code without "
-         "names unless it is given --kallsyms and --vmlinux",
-         false},
-    [FINDING_MAP_NOT_OURS] = {"perf map that need not be the process's own",
+    [FINDING_FEATURE_BROKEN] = {"damaged feature section of perf.data",
+                                "left out; perf report --header-only shows what is left; samples "
+                                "and maps are not affected",
+                                true},
+    [FINDING_KCORE_LEFT] = {"copy of the kernel's code",
+                            "left out; on another machine or after a reboot, perf report shows "
+                            "kernel code without names unless it is given --kallsyms and --vmlinux",
+                            false},
+    [FINDING_MAP_NOT_OURS] = {"perf map that may not be the process's own",
                               "left out; if it is, name it with --perf-map FILE", true},
     [FINDING_MAP_STALE] = {"perf map of an earlier process with the same pid",
                            "left out: nothing that was recorded is in it", false},
     [FINDING_MAP_UNUSABLE] = {"perf map that can't be read", "its functions stay [unknown]", true},
     [FINDING_MAP_LINES] = {"perf map with broken lines",
-                           "these were skipped; the runtime died while it wrote, or several "
+                           "these were skipped; the runtime died while writing, or several "
                            "processes wrote to one file",
                            true},
     [FINDING_MAP_ELSEWHERE] = {"perf map for other addresses",
                                "left out: it is the map of another process or run, or its process "
-                               "had no code left when it "
-                               "was written",
+                               "had no code left when it was written",
                                true},
     [FINDING_HERITAGE_LEFT] =
-        {"forked process of whose inherited code too little is known",
-         "4 million functions have been copied to children already; inherited names may be "
-         "missing there: record fewer processes at once (perf record -p)",
+        {"forked process whose inherited code is only partly known",
+         "4 million functions have been copied to children already; inherited names may be missing "
+         "there: record fewer processes at once (perf record -p)",
          true},
 };
 
@@ -149,9 +137,8 @@ bool finding_is_lost(enum finding_kind kind)
 
 const struct finding_alone finding_alone[FINDING_ALONE_KINDS] = {
     {FINDING_DUMP_UNUSABLE, ""},
-    {FINDING_DUMP_MISSING,
-     "; the profile names this dump, but it is not there: if it was moved, name "
-     "it with --jitdump FILE"},
+    {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was moved, "
+                           "name it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},
     {FINDING_DUMP_AMBIGUOUS, "; to use it all the same, name it with --jitdump FILE"},
     {FINDING_DUMP_UNPLACED, ""},

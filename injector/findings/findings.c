@@ -75,7 +75,7 @@ uint64_t findings_lost(const struct findings *findings)
     return lost;
 }
 
-/* "perfjit: repaired: 12 x hdr-first, 1 x header-version; -v tells more" */
+/* "perfjit: repaired: 12 x hdr-first, 1 x header-version; -v for details" */
 static void print_repaired(const struct findings *findings, FILE *stream)
 {
     const char *before = "perfjit: repaired: ";
@@ -87,7 +87,7 @@ static void print_repaired(const struct findings *findings, FILE *stream)
         before = ", ";
     }
     if (*before == ',')
-        fprintf(stream, "; -v tells more\n");
+        fprintf(stream, "; -v for details\n");
 }
 
 static void explain_repaired(const struct findings *findings, FILE *stream)

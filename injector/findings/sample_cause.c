@@ -9,22 +9,21 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_NO_DUMP] =
         {"no-dump", "no dump and no perf map",
          "tell the runtime to write one: PERFJIT=dump, node --perf-prof, ... (README, \"You have a "
-         "profile of\"); memory that is no JIT's (a trampoline, say) looks the same"},
-    [CAUSE_NO_MARKER] =
-        {"no-marker", "a dump is there, but the recording does not name it",
-         "name it: perfjit inject --jitdump FILE; it was opened before the recording began, or the "
-         "runtime does not map it"},
+         "profile of\"); executable memory of something else (a trampoline, say) looks the same"},
+    [CAUSE_NO_MARKER] = {"no-marker", "a dump is there, but the recording does not name it",
+                         "name it: perfjit inject --jitdump FILE; it was opened before the "
+                         "recording began, or the runtime does not map it"},
     [CAUSE_DUMP_MISSING] = {"dump-missing", "its dump is not there",
                             "if the file was moved, name it with --jitdump FILE; if it is in a "
                             "container, say where with --root DIR"},
-    [CAUSE_DUMP_REFUSED] = {"dump-refused", "its dump can't be read",
-                            "see what is lost above; perfjit check --repair OUT FILE.dump may save "
-                            "what is whole"},
+    [CAUSE_DUMP_REFUSED] =
+        {"dump-refused", "its dump can't be read",
+         "see the losses above; perfjit check --repair OUT FILE.dump may save what is whole"},
     [CAUSE_DUMP_REPLACED] =
         {"dump-replaced", "its dump was overwritten, or fits several processes",
-         "let each run write to a directory of its own; a copy can be named with --jitdump FILE"},
+         "let each run write to its own directory; a copy can be named with --jitdump FILE"},
     [CAUSE_DUMP_OWNER] =
-        {"dump-owner", "its dump belongs to another user, and need not be what it mapped",
+        {"dump-owner", "its dump belongs to another user, and may not be what it mapped",
          "if it is the right one: perfjit inject --force, or name it with --jitdump FILE"},
     [CAUSE_WRONG_CLOCK] = {"wrong-clock", "the times in its dump are of another clock",
                            "record with perf record -k mono; if that was done, the runtime should "
@@ -34,15 +33,14 @@ static const struct cause_text texts[CAUSES] = {
                              "if the dump is the process's own, name it with --jitdump FILE"},
     [CAUSE_MAP_REFUSED] = {"map-refused", "its perf map was not used",
                            "if the map is the process's own, name it with --perf-map FILE"},
-    [CAUSE_BEFORE_LOAD] =
-        {"before-load", "sampled before the function was logged",
-         "the runtime should log a function before it first runs; if there are many, the dump's "
-         "clock may be wrong: record with perf record -k mono"},
+    [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
+                           "the runtime should log a function before it first runs; if there are "
+                           "many, the dump's clock may be wrong: record with perf record -k mono"},
     [CAUSE_FREED] =
         {"freed", "sampled after the function was unloaded or moved",
          "the runtime should log an unload after the code last ran, and log what it puts there"},
     [CAUSE_REMAPPED] = {"remapped", "something else was mapped over the function",
-                        "the runtime should log the code again that is there after the mapping"},
+                        "the runtime should log the code that is there after the mapping again"},
     [CAUSE_NOT_LOGGED] =
         {"not-logged", "no function that was logged ever had this address",
          "the runtime should log this code too: stubs, trampolines, interpreters, inline caches"},

@@ -99,7 +99,7 @@ static int unpack(struct unzipper *unzipper, const struct perf_record *record, c
         if (move_whole_records(unzipper))
             return -1;
         if (unzipper->pending.size > UINT16_MAX)
-            return damaged(unzipper, record, "what it holds is no record");
+            return damaged(unzipper, record, "its contents are not a record");
     } while (in.pos < in.size || out.pos == out.size);
     return 0;
 }

@@ -171,7 +171,7 @@ static bool is_foreign(const struct perf_map_search *search, const struct stat *
                        const struct live_process *live, char *cause)
 {
     if (!owner_is_trusted(status->st_uid, search->owner) && !(live && live->uid == status->st_uid))
-        snprintf(cause, CAUSE_BYTES, "belongs to user %" PRIu32 ", who need not be the process's",
+        snprintf(cause, CAUSE_BYTES, "belongs to user %" PRIu32 ", who may not be the process's",
                  status->st_uid);
     else if (!is_this_machines(search))
         snprintf(cause, CAUSE_BYTES, "the recording was made on another machine, '%s'",

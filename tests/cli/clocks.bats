@@ -338,7 +338,7 @@ has_all_names() {
         for stamps in zero one count; do
             lie $clock mono $stamps ns
             exits 3
-            says "1 x dump whose times can't be used" "its functions have their names from the start on"
+            says "1 x dump whose times can't be used" "its functions count as live from the start"
             samples out.data | awk '$3 ~ /^spin_/ { print $3 }' | uniq -c | awk '$1 >= 10 { print $2 }' | xargs >order
             [ "$(cat order)" = "spin_0 spin_1 spin_3" ]
         done
@@ -348,7 +348,7 @@ has_all_names() {
 @test "times of no clock: refused, with what to do" {
     lie mono mono cycles ns
     exits 1
-    says "its times can't be placed in a profile that was recorded with -k mono" "perf record -k mono"
+    says "its times do not fit a profile that was recorded with -k mono" "perf record -k mono"
     [ ! -e out.data ]
 }
 

@@ -110,7 +110,7 @@ inline_info() {
         run --separate-stderr perfjit dump $option one.dump
         exits 3
         says one.dump "1 record"
-        [[ $output == *"INLINE_INFO names a string behind its strings"* ]]
+        [[ $output == *"INLINE_INFO names a string past the end of its strings"* ]]
     done
 }
 

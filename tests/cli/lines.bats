@@ -199,7 +199,7 @@ check_chains() {
     says '1 x function with source lines outside of its code: those were left out'
     says '1 x broken record of inlined calls: its function is shown as if nothing were inlined in it'
     says '2 x broken record: skipped'
-    says 'DEBUG_INFO announces more entries than it can hold'
+    says 'DEBUG_INFO claims more entries than it can hold'
     says '5 parts of the input skipped'
     # Those that lost their inlined calls, or a line elsewhere, have their lines.
     so=$(echo broken.jit.data.dso/*.so)

@@ -129,7 +129,7 @@ writes() {
     exits 0
     [ -z "$output" ]
     [ "${#stderr_lines[@]}" -eq 2 ]
-    [ "${stderr_lines[0]}" = "perfjit: repaired: 1 x name-empty, 4 x name-unprintable; -v tells more" ]
+    [ "${stderr_lines[0]}" = "perfjit: repaired: 1 x name-empty, 4 x name-unprintable; -v for details" ]
     [[ ${stderr_lines[1]} =~ ^perfjit:\ perf\.jit\.data:\ ([0-9]+)\ functions\ in\ ([0-9]+)\ images,\ ([0-9]+)\ maps\ added,\ ([0-9]+)\ dropped,\ 0\ parts\ of\ the\ input\ skipped$ ]]
     local told=("${BASH_REMATCH[@]}")
     loads=$(perfjit dump --json "$(dumps_of perf.data)" | jq -s '[.[] | select(.type == "CODE_LOAD")] | length')

@@ -275,7 +275,7 @@ unveiled() {
     done
     cp saved/a/jit-1.dump saved/c
     injected 3 --jitdump saved/a/jit-1.dump --jitdump saved/b/jit-1.dump --jitdump saved/c/jit-1.dump
-    says "1 x given dump that could not be placed" "/jit-1.dump: its header's pid is 1"
+    says "1 x given dump that could not be assigned to a process" "/jit-1.dump: its header's pid is 1"
     right red blue
 }
 

@@ -37,7 +37,7 @@ lines_said() {
 
 # What is repaired has status 0, and nothing else is told.
 repaired() { # QUIRK COUNT [NAMES]
-    check "$1" 0 "${3:-?,alpha,beta,gamma}" "perfjit: repaired: $2 x $1; -v tells more" " 0 parts of the input skipped"
+    check "$1" 0 "${3:-?,alpha,beta,gamma}" "perfjit: repaired: $2 x $1; -v for details" " 0 parts of the input skipped"
     [ "$(lines_said)" -eq 2 ] || complain "more is said: $stderr"
     run --separate-stderr perfjit inject -v -i perf.data -o out.data
     says "perfjit: repaired: $2 x $1: " "Seen in: " "    first: $PWD/dump/jit-"

@@ -189,7 +189,7 @@ static void test_no_clock_fits(void **state)
     begin_dump(MARKER + 7000 * SEC, false);
     put_two(MARKER + 7000 * SEC, MARKER + 7001 * SEC);
     decide();
-    assert_refused("can't be placed");
+    assert_refused("do not fit a profile");
     end_world();
 }
 
@@ -294,7 +294,7 @@ static void test_stamps_that_count_records(void **state)
     begin_dump(0, false);
     put_two(1, 2);
     decide();
-    assert_useless(1, "first second after the machine's start");
+    assert_useless(1, "first second after boot");
     end_world();
 }
 

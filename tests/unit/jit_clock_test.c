@@ -364,7 +364,7 @@ static void test_bounds_by_marker_and_samples(void **state)
     assert_chosen();
     /* No address is used again: as early as the marker allows. */
     assert_becomes(MARKER + 11 * MS - OFFSET, MARKER, 0);
-    assert_says(FINDING_CLOCK_CONVERTED, "samples, which are younger");
+    assert_says(FINDING_CLOCK_CONVERTED, "samples, which are newer");
     assert_says(FINDING_CLOCK_CONVERTED, "(± 1 000 000 000)");
     assert_int_equal(findings_lost(&world.findings), 0);
     end_world();

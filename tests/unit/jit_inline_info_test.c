@@ -215,9 +215,9 @@ static void test_strings_outside(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct sketch sketch = SOUND;
         sketch.inlines[1][strings[i]] = 9;
-        expect_broken(&sketch, "behind its strings");
+        expect_broken(&sketch, "past the end of its strings");
         sketch.inlines[1][strings[i]] = UINT32_MAX - 1;
-        expect_broken(&sketch, "behind its strings");
+        expect_broken(&sketch, "past the end of its strings");
     }
 }
 
@@ -229,12 +229,12 @@ static void test_calls_without_a_name_or_behind_their_parent(void **state)
     expect_broken(&sketch, "call without a name");
     sketch = SOUND;
     sketch.inlines[1][0] = 1;
-    expect_broken(&sketch, "in front of its parent");
+    expect_broken(&sketch, "before its parent");
     sketch = SOUND;
     sketch.inlines[0][0] = 0;
-    expect_broken(&sketch, "in front of its parent");
+    expect_broken(&sketch, "before its parent");
     sketch.inlines[0][0] = UINT32_MAX - 1;
-    expect_broken(&sketch, "in front of its parent");
+    expect_broken(&sketch, "before its parent");
 }
 
 static void test_bad_spans(void **state)

@@ -42,12 +42,12 @@ static void test_repaired_quirks_lose_nothing(void **state)
     FILE *stream = fmemopen(said, sizeof said, "w");
     findings_print(&findings, stream);
     fclose(stream);
-    assert_string_equal(said, "perfjit: repaired: 1 x name-empty, 2 x hdr-first; -v tells more\n");
+    assert_string_equal(said, "perfjit: repaired: 1 x name-empty, 2 x hdr-first; -v for details\n");
     findings.verbose = true;
     stream = fmemopen(said, sizeof said, "w");
     findings_print(&findings, stream);
     fclose(stream);
-    assert_non_null(strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr stands"));
+    assert_non_null(strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr comes before"));
     assert_non_null(strstr(said, "first: record 7\n"));
     assert_null(strstr(said, "record 8"));
     findings_free(&findings);
