@@ -51,7 +51,7 @@ const struct address_range *address_map_find(const struct address_map *map, uint
     return range_at(map, place);
 }
 
-/* Whether the first range that ends behind ADDR stands in leaf number AT. */
+/* Whether the first range that ends after ADDR is in leaf number AT. */
 static bool is_leaf_of(const struct address_map *map, size_t at, uint64_t addr)
 {
     return at < map->count && end_of(map->leaves[at]) > addr &&
@@ -126,8 +126,8 @@ static int split_leaf(struct address_map *map, struct address_place *place)
     return 0;
 }
 
-/* Where a range that starts at or behind the place's predecessor's end goes: the end of the last
- * leaf stands for the place behind all ranges. */
+/* Insert a range that starts at or after the end of the place's predecessor; a place past all
+ * leaves means the end of the last leaf. */
 static int insert(struct address_map *map, struct address_place place, struct address_range range)
 {
     if (place.leaf == map->count) {
@@ -160,7 +160,7 @@ static void erase(struct address_map *map, const struct address_place *place)
             (map->count - place->leaf) * sizeof(struct address_leaf *));
 }
 
-/* Take [START, END) from whoever has it; *PLACE is where a range of these addresses goes then. */
+/* Remove [START, END) from all ranges; *PLACE is then where a range of these addresses goes. */
 static int make_room(struct address_map *map, uint64_t start, uint64_t end,
                      struct address_place *place)
 {
@@ -191,8 +191,7 @@ int address_map_clear(struct address_map *map, uint64_t start, uint64_t end)
     return make_room(map, start, end, &place);
 }
 
-/* Add RANGE, which lies behind all others, where there is room for it.  Returns false if there is
- * none. */
+/* Append RANGE if it lies after all others and there is room. Returns false if not. */
 static bool append(struct address_map *map, struct address_range range)
 {
     struct address_leaf *last = map->count ? map->leaves[map->count - 1] : NULL;

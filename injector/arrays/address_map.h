@@ -9,8 +9,8 @@
  *     |-7-|-------- 8 --------|--9--|
  *
  * The ranges stand sorted in leaves of at most ADDRESS_LEAF_RANGES, the leaves sorted in one array:
- * a look-up is two binary searches, a change moves at most one leaf's worth of ranges.  Who looks
- * up one address after the other, upwards, keeps the place: it mostly is in the same leaf, or the
+ * a look-up is two binary searches, a change moves at most one leaf's worth of ranges.  A caller
+ * that looks up ascending addresses keeps the place: the next one mostly is in the same leaf or the
  * next.
  */
 #ifndef PERFJIT_ADDRESS_MAP_H
@@ -41,7 +41,7 @@ struct address_place {
     size_t leaf, slot;
 };
 
-/* The first range that ends behind ADDR, or NULL; *PLACE is where it stands. */
+/* The first range that ends after ADDR, or NULL; *PLACE is its place. */
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
                                              struct address_place *place);
 
@@ -50,11 +50,11 @@ const struct address_range *address_map_find(const struct address_map *map, uint
 const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
                                                   struct address_place *place);
 
-/* The range behind *PLACE, or NULL. */
+/* The range after *PLACE, or NULL. */
 const struct address_range *address_map_next(const struct address_map *map,
                                              struct address_place *place);
 
-/* Take [START, END) from whoever has it.  Returns 0, or -1 without memory. */
+/* Remove [START, END) from all ranges.  Returns 0, or -1 without memory. */
 int address_map_clear(struct address_map *map, uint64_t start, uint64_t end);
 
 /* Give [START, END), if it is not empty, to VALUE.  Returns 0, or -1 without memory. */

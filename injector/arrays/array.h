@@ -17,8 +17,8 @@
 #endif
 #endif
 
-/* Under AddressSanitizer the room behind the last item that was asked for is nobody's: else an
- * index that belongs to another array would be found out only behind the capacity. */
+/* Under AddressSanitizer the room behind the last item that was asked for is poisoned: otherwise an
+ * index that belongs to another array would be caught only past the capacity. */
 #ifdef ARRAY_GUARDED
 #include <sanitizer/asan_interface.h>
 #define array_close(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
@@ -48,8 +48,8 @@ static inline void *array_room(void *items, size_t count, size_t *capacity, size
     return moved;
 }
 
-/* Large pages for a large array: the system fills and maps a few instead of thousands.  A matter of
- * speed. */
+/* Large pages for a large array: the kernel clears and maps a few instead of thousands. For speed
+ * only. */
 static inline void array_in_large_pages(void *items, size_t bytes)
 {
     enum { LARGE_PAGE_BYTES = 2 << 20 };
@@ -60,11 +60,11 @@ static inline void array_in_large_pages(void *items, size_t bytes)
                 MADV_HUGEPAGE);
 }
 
-/* The same for arrays that will be made, BYTES in all: free memory of the heap that they will
- * get. */
+/* The same for arrays still to be allocated, BYTES in all: it prepares free heap memory for them.
+ */
 static inline void arrays_expect(size_t bytes)
 {
-    enum { MAX_BYTES = 31 << 20 }; /* a larger block is none of the heap (main.c) */
+    enum { MAX_BYTES = 31 << 20 }; /* larger blocks do not come from the heap (main.c) */
     size_t expected = bytes < MAX_BYTES ? bytes : MAX_BYTES;
     void *room = malloc(expected);
     if (room)
@@ -72,8 +72,8 @@ static inline void arrays_expect(size_t bytes)
     free(room);
 }
 
-/* The same for WANTED items in all, if one knows about how many there will be: nothing is copied on
- * the way. */
+/* Room for WANTED items in all, where the number is roughly known: no copying while the array
+ * grows. */
 static inline void *array_expect(void *items, size_t wanted, size_t *capacity, size_t item_bytes)
 {
     if (wanted <= *capacity || wanted > SIZE_MAX / 2 / item_bytes)
@@ -86,8 +86,8 @@ static inline void *array_expect(void *items, size_t wanted, size_t *capacity, s
     return moved;
 }
 
-/* Whether ITEMS, COUNT of ITEM_BYTES, stand in order.  What runtimes make
- * mostly does, by time and by address, and to look costs little. */
+/* Whether the COUNT ITEMS of ITEM_BYTES are in order. What runtimes produce mostly is, by time and
+ * by address, and checking costs little. */
 static inline bool array_in_order(const void *items, size_t count, size_t item_bytes,
                                   int (*compare)(const void *, const void *))
 {

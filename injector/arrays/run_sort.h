@@ -1,8 +1,7 @@
-/* Sorting, by the 64-bit number that each item begins with, of what stands in runs that ascend.
+/* Sorting of ascending runs by the 64-bit number that each item begins with.
  *
- * A recording is such: a run for each buffer of a CPU that perf emptied.  Two runs that follow one
- * another are merged, until there is one; items of one number stay as they stand.  ITEM_BYTES is to
- * be a constant, so that the compiler knows it.
+ * A recording consists of such runs: one for each per-CPU buffer that perf emptied. Adjacent runs
+ * are merged until one is left; the sort is stable. ITEM_BYTES should be a compile-time constant.
  */
 #ifndef PERFJIT_RUN_SORT_H
 #define PERFJIT_RUN_SORT_H
@@ -18,7 +17,7 @@ static inline uint64_t run_sort_key(const unsigned char *item)
     return key;
 }
 
-/* Where the run that begins at ITEM ends; END is where all do. */
+/* Where the run that begins at ITEM ends; END is the end of all items. */
 static inline const unsigned char *run_sort_end(const unsigned char *item, const unsigned char *end,
                                                 size_t item_bytes)
 {

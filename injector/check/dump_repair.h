@@ -1,14 +1,15 @@
 /* A sound copy of a damaged dump.
  *
- * Every record that is whole is kept, byte for byte and in its order.  Left out is what a reader
- * could stumble over: torn parts, a record that the end cuts, broken records, those of unknown ids,
- * fillers, further headers, and what belongs to a LOAD that was lost (perf would give it to the
- * next one).  The header is made anew where it must be: version 1, 40 bytes, no undefined flags.
- * Machine, pid, time and byte order stay.  One CLOSE ends the file.
+ * Every complete record is kept, byte for byte and in order. Left out is what a reader could fail
+ * on: torn parts, a record that the end cuts, broken records, those of unknown ids, fillers,
+ * further headers, and what belongs to a LOAD that was lost (perf would assign it to the next one).
+ * The header is rewritten where necessary: version 1, 40 bytes, no undefined flags. Machine, pid,
+ * time and byte order stay.  One CLOSE ends the file.
  *
- * A further header ends what was logged before it; in the copy, which has but one, CODE_UNLOADs do.
+ * A further header ends the code logged before it; in the copy, which has only one header,
+ * CODE_UNLOADs do.
  *
- * One thing is mended: a LOAD whose total_size leaves out its code (QUIRK_CODE_BEHIND) gets the
+ * One thing is corrected: a LOAD whose total_size leaves out its code (QUIRK_CODE_BEHIND) gets the
  * size that it has.
  */
 #ifndef PERFJIT_DUMP_REPAIR_H
@@ -31,7 +32,7 @@ struct dump_repair {
 int dump_repair_write(struct dump_repair *repair, const struct jit_dump *dump, const char *path,
                       struct findings *findings);
 
-/* Whether something that a record said is not in the copy. */
+/* Whether the content of some record is missing in the copy. */
 bool dump_repair_lost(const struct dump_repair *repair);
 
 #endif

@@ -1,4 +1,4 @@
-/* All that can be said about one dump without a recording: counted, not judged. */
+/* Statistics about one dump without a recording. */
 #ifndef PERFJIT_DUMP_SURVEY_H
 #define PERFJIT_DUMP_SURVEY_H
 
@@ -37,23 +37,24 @@ struct dump_survey {
     bool stands_still;   /* there are many records, all of one time */
     /* addresses, in the order of times */
     uint64_t overlaps;  /* loads and moves over live code */
-    uint64_t repeated;  /* loads that say again what is there */
+    uint64_t repeated;  /* loads that repeat a live function */
     uint64_t strangers; /* moves and unloads of code that is not this dump's: inherited by fork, or
                            its load was lost */
     /* names */
-    uint64_t functions, named_alike; /* functions with a name that another address has, too */
+    uint64_t functions, named_alike; /* functions whose name another address has as well */
     /* unwind tables, lines, inlined calls */
     uint64_t with_cfi;
     uint64_t with_lines, lines;
     uint64_t with_inlines, inlines, spans;
-    struct findings findings; /* what the reader of perfjit inject says, of lines and tables too */
+    struct findings
+        findings; /* the findings of perfjit inject's reader, lines and tables included */
 };
 
 /* Read all of DUMP.  Returns 0, or -1 with the failure text set in SURVEY's findings.  Release with
  * dump_survey_free in either case. */
 int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump);
 
-/* How many parts of the dump whoever reads it would lose. */
+/* How many parts of the dump any reader would lose. */
 uint64_t dump_survey_lost(const struct dump_survey *survey);
 
 void dump_survey_free(struct dump_survey *survey);

@@ -1,4 +1,5 @@
-/* What perfjit check says, in one of two dresses: a line a fact for people, or one JSON document.
+/* The output of perfjit check in one of two formats: text with a line for each fact, or one JSON
+ * document.
  *
  *     text                                       JSON
  *     jit-7.dump                                 {"file": "jit-7.dump",
@@ -6,8 +7,7 @@
  *       unwind tables                             "unwind": {"functions": 3, ...}, ...}
  *         functions with one   3
  *
- * Whoever reports calls the same functions for both.  Text is made safe for a terminal, and for
- * JSON.
+ * Callers use the same functions for both. Text is escaped for the terminal or for JSON.
  */
 #ifndef PERFJIT_REPORT_H
 #define PERFJIT_REPORT_H
@@ -18,7 +18,7 @@
 
 struct report {
     bool json;
-    bool comma;      /* JSON: something stands in front of the next member */
+    bool comma;      /* JSON: a comma must precede the next member */
     int depth;       /* groups that are open */
     int indent;      /* text: those of them that have a title */
     uint64_t titled; /* bit N: group N has one */
@@ -36,7 +36,7 @@ void report_number(struct report *report, const char *key, const char *label, ui
 void report_text(struct report *report, const char *key, const char *label, const char *text);
 void report_flag(struct report *report, const char *key, bool value); /* in JSON only */
 
-/* As report_number, but a 0 is not worth a line of text. */
+/* As report_number, but text omits a 0. */
 void report_count(struct report *report, const char *key, const char *label, uint64_t value);
 
 /* A line in text, nothing in JSON. */

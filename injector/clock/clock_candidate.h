@@ -1,5 +1,5 @@
-/* One guess at what a dump is stamped with: a conversion to the profile's clock, where it is from,
- * and how sure it is. */
+/* One candidate for a dump's clock: the conversion to the profile's clock, its source, and its
+ * error. */
 #ifndef PERFJIT_CLOCK_CANDIDATE_H
 #define PERFJIT_CLOCK_CANDIDATE_H
 
@@ -11,7 +11,7 @@ enum clock_source {
     CLOCK_SOURCE_SAME,        /* both are one clock */
     CLOCK_SOURCE_CONV,        /* TIME_CONV alone */
     CLOCK_SOURCE_MARKER,      /* header and marker */
-    CLOCK_SOURCE_MARKER_LIVE, /* and the clocks now, which show the drift */
+    CLOCK_SOURCE_MARKER_LIVE, /* header, marker, and the current clocks, which show the drift */
     CLOCK_SOURCE_LIVE,        /* the clocks now */
     CLOCK_SOURCE_BOUNDS,      /* marker before first record, load before sample */
 };
@@ -20,21 +20,20 @@ struct clock_candidate {
     enum clock_kind kind;
     enum clock_source source;
     struct jit_clock clock;
-    uint64_t error_ns; /* the times are right but for this */
-    bool proven;       /* that the dump has this clock does not rest on its flag */
+    uint64_t error_ns; /* upper bound of the conversion's error */
+    bool proven;       /* there is evidence for this clock besides the flag */
 };
 
-/* What a guess is made from.  LIVE knows nothing if the machine's clocks are of no use. */
+/* What a candidate is made from. LIVE is empty if the machine's clocks can't be used. */
 struct clock_facts {
     struct clock_evidence evidence;
     struct clock_live live;
     struct time_conv conv;
     enum clock_kind profile_kind;
-    bool same_boot; /* the recording ended when, by the clocks now, its file was written */
+    bool same_boot; /* by the current clocks, the recording ended when its file was written */
 };
 
-/* Guess that the dump has clock KIND.  Returns false if there is no way from there to the
- * profile's. */
+/* Make the candidate for clock KIND. Returns false if it can't be converted to the profile's. */
 bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_facts *facts,
                           enum clock_kind kind);
 

@@ -241,7 +241,7 @@ static void tell_lie(const struct chooser *chooser, const struct clock_candidate
 
 /* ---- No clock ---- */
 
-/* No moment of its life is told: all of its code is there from the start, and of two functions at
+/* Its timestamps are unusable: all its code is live from the start, and of two functions at
  * one address the one that was logged last. */
 static void freeze(struct jit_clock *clock, const struct chooser *chooser, const char *how,
                    struct findings *findings)

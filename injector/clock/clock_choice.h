@@ -1,4 +1,4 @@
-/* Which conversion leads from a dump's timestamps to the profile's.
+/* Choosing the conversion from a dump's timestamps to the profile's clock.
  *
  * perf record -k mono and a dump without the ARCH_TIMESTAMP flag both count CLOCK_MONOTONIC
  * nanoseconds: nothing to do.  All else is found from evidence (clock_evidence.h), in this order:
@@ -11,8 +11,8 @@
  *   CPU cycles, TIME_CONV, -k       the formula, and then such an offset
  *   CPU cycles alone                a rate, from the mapping to now, if the boot is the same
  *
- * The flag says what to try first, and the records must then fall into the life of the process.  If
- * they do not, the flag lies: what puts them there, and is proven, is taken.
+ * The flag decides what is tried first; the records must then fall into the life of the process. If
+ * they do not, the flag is wrong, and a proven candidate that puts them there is used.
  */
 #ifndef PERFJIT_CLOCK_CHOICE_H
 #define PERFJIT_CLOCK_CHOICE_H
@@ -21,7 +21,7 @@
 #include "injector/clock/clock_live.h"
 #include "injector/clock/jit_clock.h"
 
-/* Where the machine's clocks come from: clock_live_read, but in tests. */
+/* Reads the machine's clocks: clock_live_read, replaced in tests. */
 typedef void clock_live_reader(struct clock_live *live, bool with_cycles);
 
 /* What the choice is made from. */
@@ -34,12 +34,12 @@ struct clock_question {
     struct clock_life life;
     bool in_another_life; /* the header's time, on the profile's clock, is in another life of the
                              pid */
-    bool may_be_anothers; /* the caller judges later whether the dump was written in that life at
+    bool may_be_anothers; /* the caller decides later whether the dump was written in that life at
                              all */
 };
 
-/* Choose the conversion, and tell FINDINGS about it unless it goes without saying.  Returns NULL,
- * or why there is none and what to do; the text lies in WHY. */
+/* Choose the conversion, and report it to FINDINGS unless it is trivial. Returns NULL, or the
+ * reason why there is none and what to do; the text is in WHY. */
 const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,
                          char why[512], struct findings *findings);
 

@@ -129,7 +129,7 @@ static bool is_in(struct clock_life life, uint64_t time_ns)
 }
 
 /* A dump that was mapped more than once was made anew in between, after an exec say: the header's
- * time tells which mapping is that of the file as it is. */
+ * time shows which mapping belongs to the current file. */
 static void read_maps(struct clock_evidence *evidence, const struct profile *profile,
                       const struct jit_dump *dump, uint32_t pid, struct clock_life life)
 {

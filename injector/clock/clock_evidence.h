@@ -1,12 +1,12 @@
-/* What a dump and a profile say about each other's clocks.
+/* What a dump and a profile show about each other's clocks.
  *
  *     dump      header        first record ........................ last record
  *                  |               |                                     |
  *     profile   marker  ........................ samples ............. exit
  *
- * Header and marker are of about the same moment: a runtime opens its dump and maps it.  No record
+ * Header and marker are from about the same moment: a runtime opens its dump and maps it. No record
  * is older than the marker, none is newer than the process, and no sample hits code before it was
- * there.
+ * loaded.
  */
 #ifndef PERFJIT_CLOCK_EVIDENCE_H
 #define PERFJIT_CLOCK_EVIDENCE_H
@@ -18,17 +18,17 @@
 struct clock_evidence {
     /* Of the dump, on its clock, whatever that is. */
     uint64_t header;
-    uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: not told */
+    uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: unknown */
     struct stamp_range stamps;
     bool reused; /* an address belonged to more than one function */
     /* Of the profile, on its clock. */
-    uint64_t marker_ns; /* when the dump was mapped; 0: not told (perf record -p, or the dump was
+    uint64_t marker_ns; /* when the dump was mapped; 0: unknown (perf record -p, or the dump was
                            given by hand) */
     uint64_t start_ns;  /* when the process was first seen */
     uint64_t end_ns;    /* when it ended, or else when the recording did */
-    bool ended;         /* the recording tells its end */
-    /* A sample in the code of a function that had its addresses to itself: function's stamp,
-     * sample's time.  Of all these pairs the ones that are closest, if the dump counts ns. */
+    bool ended;         /* its end is in the recording */
+    /* A sample in a function whose addresses no other one had: the function's stamp and the
+     * sample's time. The closest such pair, if the dump counts ns. */
     bool sampled;
     uint64_t sampled_stamp, sampled_ns;
 };
@@ -39,14 +39,14 @@ struct clock_life {
     uint64_t end_ns; /* UINT64_MAX: it did not end there */
 };
 
-/* All but the members that the next function reads.  STAMPS, if not NULL, are DUMP's, which need
- * not be read for them then. */
+/* Fill in all but the members that the next function reads. STAMPS, if not NULL, are DUMP's, and
+ * are not read again. */
 void clock_evidence_read(struct clock_evidence *evidence, const struct profile *profile,
                          const struct jit_dump *dump, const struct stamp_range *stamps,
                          uint32_t pid, struct clock_life life);
 
-/* Reuse, and in a walk over the profile the end and the samples of process PID: what takes time,
- * and is only needed where dump and profile are not on one clock.  Returns 0, or -1 without
+/* Fill in reuse, and the end and the samples of process PID, by a pass over the profile: this takes
+ * time, and is only needed where dump and profile are not on one clock.  Returns 0, or -1 without
  * memory. */
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
                                 const struct jit_dump *dump, uint32_t pid, struct clock_life life);

@@ -1,7 +1,7 @@
 /* The machine's clocks, read now and all at one moment.
  *
- * A recording of this boot can be compared with them: how far two clocks are apart now is how far
- * they were apart then, but for their drift.
+ * A recording of this boot can be compared with them: except for drift, two clocks are as far apart
+ * now as they were then.
  */
 #ifndef PERFJIT_CLOCK_LIVE_H
 #define PERFJIT_CLOCK_LIVE_H
@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a dump or a profile can be stamped with. */
+/* The clocks of a dump or a profile. */
 enum clock_kind {
     CLOCK_KIND_MONOTONIC,
     CLOCK_KIND_RAW,
     CLOCK_KIND_BOOTTIME,
     CLOCK_KIND_REALTIME,
     CLOCK_KIND_TAI,
-    CLOCK_KIND_PERF,   /* what perf takes without -k */
+    CLOCK_KIND_PERF,   /* what perf uses without -k */
     CLOCK_KIND_CYCLES, /* the CPU's counter: x86-64 TSC, aarch64 CNTVCT */
     CLOCK_KINDS,
     CLOCK_KIND_UNKNOWN = CLOCK_KINDS,

@@ -4,11 +4,11 @@
 
 #include "injector/recording/profile.h"
 
-/* Zeros are the conversion that changes nothing. */
+/* All zeros: the identity. */
 struct jit_clock {
-    bool cycles; /* conv makes ns of them first */
+    bool cycles; /* conv converts them to ns first */
     struct time_conv conv;
-    bool frozen;    /* every stamp means to_ref */
+    bool frozen;    /* every stamp maps to to_ref */
     bool by_marker; /* rests on the header's being of the mapping's time, which it so can't show */
     uint64_t from_ref, to_ref;   /* of the same moment */
     uint64_t from_span, to_span; /* as long as each other; 0: both count the same */

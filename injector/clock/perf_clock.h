@@ -1,7 +1,7 @@
 /* perf's own clock, that of a recording without -k, read now.
  *
- * No call asks for it, but a thread that watches itself gets a COMM record, with its time, whenever
- * it takes a name: here the one that it has already.
+ * There is no call for it, but a thread that records itself gets a COMM record, with its time,
+ * whenever its name is set: here to the name that it has already.
  */
 #ifndef PERFJIT_PERF_CLOCK_H
 #define PERFJIT_PERF_CLOCK_H

@@ -1,5 +1,4 @@
-/* What a process's dumps say, in one form whatever their producer: functions, and what became of
- * them.
+/* The contents of a process's dumps, in one form whatever their producer: functions and events.
  *
  * A jit_function is one residence: these bytes under this name at this address.  A function that is
  * moved has two.  Events say when a residence began and ended; they are sorted by time once the log
@@ -18,7 +17,7 @@ struct jit_function {
     uint64_t addr;
     uint64_t size;
     uint64_t code_index;
-    const char *name;    /* in the dump, or mended in the log's names */
+    const char *name;    /* in the dump, or cleaned in the log's names */
     const uint8_t *code; /* size bytes in the dump, or NULL */
     uint32_t name_bytes; /* without the NUL */
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
@@ -27,7 +26,7 @@ struct jit_function {
     uint32_t fde_count;
     bool same_memory; /* nothing between it and the next one could be sampled and named, however far
                          that is: one mapping holds both, and its map names no more */
-    /* What is known of its source, or NULL. */
+    /* Its source lines and inlined calls, or NULL. */
     const struct code_lines *lines;
 };
 
@@ -42,13 +41,14 @@ enum code_event_kind {
     CODE_EVENT_LOAD,
     CODE_EVENT_MOVE,
     CODE_EVENT_UNLOAD,
-    CODE_EVENT_END, /* as UNLOAD, but because the dump began anew: the function may be gone already
+    CODE_EVENT_END, /* as UNLOAD, but because the dump restarted: the function may be gone already
                      */
 };
 
 struct code_event {
-    uint64_t time_ns;          /* on the profile's clock */
-    enum code_event_kind kind; /* a switch has no default: the compiler tells what it forgot */
+    uint64_t time_ns; /* on the profile's clock */
+    enum code_event_kind
+        kind;       /* switches have no default, so that the compiler reports missing cases */
     uint32_t index; /* LOAD: of the function; MOVE, UNLOAD, END: into the moves or unloads */
 };
 
@@ -85,9 +85,9 @@ struct code_log {
     size_t move_count, move_capacity;
     struct code_unload *unloads;
     size_t unload_count, unload_capacity;
-    char **names; /* that could not be used as they stand in the dump */
+    char **names; /* that could not be used as they are in the dump */
     size_t name_count, name_capacity;
-    bool has_unwinding; /* there was a blob, even an empty one */
+    bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */

@@ -84,7 +84,7 @@ static struct candidates find_candidates(const struct assigner *assigner,
 }
 
 /* Whether the records of this dump stand behind their loads: those with a load of their address on
- * one side only tell. */
+ * one side only decide. */
 static bool has_loads_first(const struct assigner *assigner)
 {
     size_t next = 0, before = 0;

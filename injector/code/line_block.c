@@ -3,7 +3,7 @@
 
 #include "injector/arrays/array.h"
 
-/* Whether RECORD says nothing at all. */
+/* Whether RECORD is empty. */
 static bool is_empty(const struct jit_record *record)
 {
     return record->id == JIT_CODE_DEBUG_INFO ? record->debug_info.nr_entry == 0

@@ -1,12 +1,12 @@
-/* What is known of the source of one dump's functions, and the records that say it.
+/* The source information of one dump's functions, and its records.
  */
 #ifndef PERFJIT_LINE_BLOCK_H
 #define PERFJIT_LINE_BLOCK_H
 
 #include "injector/lines/code_lines.h"
 
-/* A record about the source of a function; of which one is found out when all of the dump is
- * read. */
+/* A record about the source of a function; which function is determined when the whole dump has
+ * been read. */
 struct line_record {
     struct jit_record record;
     size_t next_function; /* index of the first function logged after it */
@@ -25,7 +25,7 @@ struct line_block {
     struct named_files files;
 };
 
-/* Keep RECORD, a DEBUG_INFO or INLINE_INFO, unless it says nothing at all.  Returns 0, or -1
+/* Keep RECORD, a DEBUG_INFO or INLINE_INFO, unless it is empty.  Returns 0, or -1
  * without memory. */
 int line_records_keep(struct line_records *records, const struct jit_record *record,
                       size_t next_function);

@@ -110,7 +110,7 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
 }
 
 /* What the fields of a LOAD say that is not so.  None of it is used: the dump belongs to the
- * process that mapped it, and functions are told apart by address and time. */
+ * process that mapped it, and functions are distinguished by address and time. */
 static void look_at_ids(struct log_reader *reader, const struct jit_record *record)
 {
     enum { MAX_LINUX_TID = 1 << 22 };

@@ -71,7 +71,7 @@ static const char *read_fdes(struct tables *tables, const struct jit_dump *dump,
 }
 
 /* perf, V8 and CPython put the .eh_frame first; the specification's text, and LLVM's ORC, its
- * header. A header is no valid .eh_frame and the other way round, so the bytes tell. */
+ * header. A header is not a valid .eh_frame, nor the reverse, so the bytes decide. */
 static const char *take_apart(struct tables *tables, const struct unwind_blob *blob,
                               const struct jit_dump *dump)
 {
@@ -97,7 +97,7 @@ static const char *take_apart(struct tables *tables, const struct unwind_blob *b
     return NULL;
 }
 
-/* ---- Finding the place that a blob was made for ---- */
+/* ---- Finding the addresses that a blob was made for ---- */
 
 static const struct jit_function *function_at(const struct group *group, uint32_t index)
 {
@@ -447,7 +447,7 @@ static int compare_fdes(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Sort the FDEs and tell each function which are its own. */
+/* Sort the FDEs and give each function its own. */
 static void index_fdes(struct code_log *log)
 {
     if (log->fde_count)

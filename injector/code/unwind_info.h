@@ -1,11 +1,11 @@
 /* Which unwind table belongs to which function.
  *
  * An UNWINDING_INFO record holds .eh_frame bytes, a header perhaps, and no address.  perf applies
- * it to the next load record and takes it for made for a place that never existed, behind the code:
- * V8 and CPython write that.  LLVM's ORC writes one record for a whole object, relative to where
- * the bytes were in the process, header first as the specification's text has it.  So the place is
- * found by evidence: of all places that a blob can have been made for, the one at which most of its
- * FDEs cover code that was loaded next.
+ * it to the next load record and assumes a place after the code that never existed: V8 and CPython
+ * write that.  LLVM's ORC writes one record for a whole object, relative to where the bytes were in
+ * the process, header first as the specification's text has it.  So the place is found by evidence:
+ * of all places that a blob can have been made for, the one at which most of its FDEs cover code
+ * that was loaded next.
  */
 #ifndef PERFJIT_UNWIND_INFO_H
 #define PERFJIT_UNWIND_INFO_H
@@ -13,7 +13,7 @@
 #include "injector/code/code_log.h"
 #include "injector/dump/jit_dump.h"
 
-/* An UNWINDING_INFO record; which functions it speaks of is found out when all of the dump is
+/* An UNWINDING_INFO record; which functions it covers is determined when the whole dump has been
  * read. */
 struct unwind_blob {
     struct jit_unwinding_info info;

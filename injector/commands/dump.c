@@ -7,7 +7,7 @@
  *        left out, null for none.  A number over 2^53 is a string (json_text.h): an address, a
  *        time, an index or a size may be one.
  *
- * Exit status: 0 every record was sound; 3 some were not, as told on stderr; 1 not readable; 2
+ * Exit status: 0 every record was sound; 3 some were not, as reported on stderr; 1 not readable; 2
  * usage.
  */
 #include "injector/commands/dump.h"
@@ -32,7 +32,7 @@ struct dump_options {
     bool verbose;
 };
 
-/* ---- Fields, in one of two dresses ---- */
+/* ---- Fields, in one of two formats ---- */
 
 struct field_writer {
     bool json;
@@ -78,7 +78,7 @@ static void put_text(const struct field_writer *writer, const char *name, const 
     put_bytes(writer, name, text, strlen(text));
 }
 
-/* The ids of QUIRKS, in spite of which something was read. */
+/* The ids of QUIRKS, which were tolerated while parsing. */
 static void put_quirks(const struct field_writer *writer, uint64_t quirks)
 {
     const char *before = "";

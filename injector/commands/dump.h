@@ -1,4 +1,4 @@
-/* perfjit dump: a jitdump file, record by record, for whoever debugs a JIT. */
+/* perfjit dump: a jitdump file, record by record, for debugging a JIT. */
 #ifndef PERFJIT_DUMP_H
 #define PERFJIT_DUMP_H
 

@@ -1,4 +1,4 @@
-/* A recording with the JIT code in it: the first boxes of the pipeline, up to the timeline, which
+/* A recording with the JIT code in it: the first stages of the pipeline, up to the timeline, which
  * inject and check share. */
 #ifndef PERFJIT_RECORDING_H
 #define PERFJIT_RECORDING_H
@@ -9,7 +9,7 @@
 
 #include <argp.h>
 
-/* Which dumps and maps to read beside those that the recording names. */
+/* Which dumps and maps to read besides those that the recording names. */
 struct recording_request {
     char **dumps;
     size_t dump_count, dump_capacity;
@@ -41,8 +41,8 @@ struct recording {
 };
 
 /* Read PATH, and the dumps and maps of its processes.  Returns 0, or -1 with the failure text set;
- * processes.none then tells whether there merely was neither dump nor map.  Release with
- * recording_free in either case. */
+ * processes.none then says whether the only reason was that there is neither dump nor map.  Release
+ * with recording_free in either case. */
 int recording_open(struct recording *recording, const char *path,
                    const struct recording_request *request, struct findings *findings);
 

@@ -1,6 +1,6 @@
-/* A thread that goes through a large dump ahead of the walk, so that its pages are mapped and its
- * bytes on their way to the cache when the walk comes: a walk meets each record for the first time,
- * and waits for memory most of the time.
+/* A thread that reads a large dump ahead of the walk, so that its pages are mapped and its bytes
+ * are in the cache when the walk arrives: a walk reads each record for the first time, and would
+ * mostly wait for memory.
  *
  * It only reads, and leaves out what FILLERs cover: that may be a hole, which costs memory for each
  * page that is read; on tmpfs even room on the disk.  On a machine with one processor, and for a
@@ -17,7 +17,7 @@
 struct dump_ahead {
     const struct jit_dump *dump;
     bool started;
-    atomic_bool ended; /* nobody needs it any more */
+    atomic_bool ended; /* it is no longer needed */
     pthread_t thread;
 };
 

@@ -1,6 +1,6 @@
 /* What dumps are called: jit-<pid>.dump; by JSC in Bun jit-<tid>-<pid>.dump, one for each thread,
- * or without a directory of its own jit-<tid>-<pid>-XXXXXX; and " (deleted)" behind that in a map
- * of one that is gone. */
+ * or without a directory of its own jit-<tid>-<pid>-XXXXXX; followed by " (deleted)" in the map of
+ * a removed one. */
 #ifndef PERFJIT_DUMP_NAME_H
 #define PERFJIT_DUMP_NAME_H
 

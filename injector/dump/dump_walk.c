@@ -23,7 +23,7 @@ static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record
     record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
 }
 
-/* What tells later records from noise. */
+/* Update what tells later records from noise. */
 static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
 {
     walk->reader.number++;

@@ -1,4 +1,4 @@
-/* The records of a dump, one after another, and on behind what is torn (torn_record.h).
+/* The records of a dump, one after another, continuing after torn parts (torn_record.h).
  */
 #ifndef PERFJIT_DUMP_WALK_H
 #define PERFJIT_DUMP_WALK_H
@@ -8,8 +8,8 @@
 struct jit_dump_walk {
     struct record_reader reader;
     uint64_t offset; /* of the next record */
-    /* What was read at AHEAD_OFFSET, in its byte order, to see whether a record follows: not to be
-     * read twice. */
+    /* What was read at AHEAD_OFFSET, in its byte order, to see whether a record follows, so that it
+     * need not be read twice. */
     struct jit_record ahead;
     uint64_t ahead_offset;
     bool has_ahead, ahead_big_endian;
@@ -19,12 +19,13 @@ struct jit_dump_walk {
 enum jit_dump_end {
     JIT_DUMP_MORE,  /* it has not: *RECORD is the next record */
     JIT_DUMP_TORN,  /* it has not, but there are no records in the *RECORD's extent */
-    JIT_DUMP_WHOLE, /* after the last record, with nothing behind it but room never used */
+    JIT_DUMP_WHOLE, /* after the last record; only unused room follows */
     JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one */
 };
 
-/* The next record, whatever its id.  A record that is broken inside is still returned.  Behind a
- * tear, the walk goes on at the next place where records follow one another (torn_record.h). */
+/* The next record, whatever its id.  A record that is broken inside is still returned.  After a
+ * torn part, the walk continues at the next place where records follow each other (torn_record.h).
+ */
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);
 
 #endif

@@ -1,9 +1,9 @@
 /* A jitdump file, opened for reading.
  *
  * The file is mapped; names, code and tables are views into the mapping and live until
- * jit_dump_close. The format, byte by byte, stands in jitdump/format/jitdump_format.h; what
- * producers make of it, in quirk.c.  The quirks that a header or a record was read in spite of are
- * noted in it.
+ * jit_dump_close. The format, byte by byte, is in jitdump/format/jitdump_format.h; producers'
+ * deviations are in quirk.c. The quirks tolerated while a header or record was parsed are noted in
+ * it.
  */
 #ifndef PERFJIT_JIT_DUMP_H
 #define PERFJIT_JIT_DUMP_H
@@ -31,12 +31,12 @@ struct jit_dump {
     uint8_t address_bytes; /* of the machine that elf_mach names: 4 or 8 */
     uint64_t quirks;       /* of the header */
     uint32_t owner_uid;    /* of the file */
-    /* Which file it is, of the descriptor that was read. */
+    /* The identity of the file that was read, taken from its descriptor. */
     dev_t dev;
     ino_t ino;
-    bool has_generation; /* its file system tells it */
+    bool has_generation; /* its file system provides it */
     uint32_t generation; /* of the inode: another one when its number is used again */
-    uint64_t born_ns;    /* on the wall clock; 0: the file system does not tell */
+    uint64_t born_ns;    /* on the wall clock; 0: the file system does not provide it */
     bool mapped;         /* by jit_dump_open */
 };
 
@@ -51,10 +51,10 @@ int jit_dump_view(struct jit_dump *dump, const char *path, const uint8_t *data, 
 
 void jit_dump_close(struct jit_dump *dump);
 
-/* Whether the last that is in it is a CODE_CLOSE. */
+/* Whether its last record is a CODE_CLOSE. */
 bool jit_dump_is_closed(const struct jit_dump *dump);
 
-/* Whether no record in it says anything. */
+/* Whether it has no record with content. */
 bool jit_dump_is_empty(const struct jit_dump *dump);
 
 /* Go through its records: jit_dump_next. */

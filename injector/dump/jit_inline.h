@@ -1,5 +1,5 @@
-/* The record INLINE_INFO: which calls the compiler inlined in a function.  Its fields and their
- * rules stand in jitdump/format/jitdump_format.h.
+/* The record INLINE_INFO: which calls the compiler inlined in a function. Its fields and their
+ * rules are in jitdump/format/jitdump_format.h.
  */
 #ifndef PERFJIT_JIT_INLINE_H
 #define PERFJIT_JIT_INLINE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Which calls the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in
- * itself; whether a span begins behind the function's end shows only with the LOAD. */
+ * itself; whether a span begins past the function's end is known only with the LOAD. */
 struct jit_inline_info {
     uint64_t code_addr;
     uint32_t nr_inline, nr_span, strings_bytes;
@@ -35,8 +35,8 @@ struct jit_inline_span {
     uint32_t code_offset, inline_index;
 };
 
-/* Read the record behind its prefix.  Returns what contradicts itself, or NULL.  What the calls and
- * spans say is checked on its own: it takes time that grows with the record. */
+/* Read the record after its prefix. Returns what is inconsistent, or NULL. The calls and spans are
+ * checked separately, because that takes time linear in the record's size. */
 const char *jit_inline_info_read(struct byte_cursor *cursor, struct jit_inline_info *info);
 const char *jit_inline_info_check(const struct jit_inline_info *info);
 

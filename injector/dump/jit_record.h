@@ -1,7 +1,7 @@
 /* One record of a jitdump file: its fields, checked, as views into the file.
  *
- * The format, byte by byte, stands in jitdump/format/jitdump_format.h; what producers make of it,
- * in quirk.c.
+ * The format, byte by byte, is in jitdump/format/jitdump_format.h; producers' deviations are in
+ * quirk.c.
  */
 #ifndef PERFJIT_JIT_RECORD_H
 #define PERFJIT_JIT_RECORD_H
@@ -22,7 +22,7 @@ struct jit_load {
     const uint8_t *code; /* NULL: the record does not hold the bytes */
 };
 
-/* A header that stands where a record might: the file was begun anew. */
+/* A header in the place of a record: the file was restarted. */
 struct jit_header {
     bool big_endian;
     uint32_t version, total_size, elf_mach, pid;
@@ -64,8 +64,8 @@ struct jit_record {
     uint64_t offset; /* in the file */
     uint64_t number; /* from 0 */
     uint64_t extent; /* bytes from here to the next record: total_size, but for QUIRK_CODE_BEHIND */
-    uint64_t quirks; /* that it was read in spite of */
-    const char *broken; /* what contradicts itself, or NULL; the union is only valid if NULL */
+    uint64_t quirks; /* quirks tolerated while parsing */
+    const char *broken; /* what is inconsistent, or NULL; the union is only valid if NULL */
     union {
         struct jit_header header; /* id JIT_HEADER */
         struct jit_load load;
@@ -80,13 +80,12 @@ struct jit_record {
 /* The id that a header among the records has in a jit_record. */
 enum { JIT_HEADER = JITDUMP_MAGIC };
 
-/* Read the fields behind the prefix, up to CURSOR's end, of a RECORD whose id is set; quirks are
- * added to its own.  Returns what contradicts itself, or NULL.  Of a record of another kind nothing
- * is read. */
+/* Read the fields after the prefix, up to CURSOR's end, of a RECORD whose id is set; quirks are
+ * added to its own. Returns what is inconsistent, or NULL. Records of other kinds are not read. */
 const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record *record);
 
-/* Look at what the fields hold that have been read, which takes time that grows with the record.
- * Returns what contradicts itself, or NULL. */
+/* Check the contents of the fields that were read, in time linear in the record's size. Returns
+ * what is inconsistent, or NULL. */
 const char *jit_record_check(const struct jit_record *record);
 
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */

@@ -1,4 +1,4 @@
-/* What stands at a place of a dump, read as a record, whether one is there or not.
+/* The bytes at an offset of a dump, read as a record, whether they are one or not.
  */
 #ifndef PERFJIT_RECORD_READER_H
 #define PERFJIT_RECORD_READER_H
@@ -10,21 +10,21 @@ struct record_reader {
     size_t size;
     size_t used_bytes; /* without the zeros at its end */
     bool big_endian;
-    /* Known from the records up to here: what tells others from noise. */
+    /* Known from the records so far; used to tell records from noise. */
     uint64_t number; /* of the next record */
     uint64_t time;   /* of the last sound record; 0: there was none yet */
     uint32_t pid;    /* of the last LOAD, or of the header */
 };
 
-/* The header at CURSOR, whose magic was looked at and gave the byte order. */
+/* The header at CURSOR, whose byte order is known from its magic. */
 struct jit_header jit_header_read(struct byte_cursor *cursor);
 
-/* Read what stands at OFFSET, whatever its id, without a look at what follows.  Returns false if
- * its prefix can't be one or it does not fit in the file. */
+/* Read the record at OFFSET, whatever its id, without looking at what follows. Returns false if its
+ * prefix is impossible or it does not fit in the file. */
 bool jit_record_at(const struct record_reader *reader, uint64_t offset, struct jit_record *record);
 
-/* The same, but for jit_record_check: in a time that does not grow with the record, for places that
- * may be one of many. */
+/* The same without jit_record_check, in constant time: for offsets that are one candidate of many.
+ */
 bool jit_record_outline_at(const struct record_reader *reader, uint64_t offset,
                            struct jit_record *record);
 

@@ -1,10 +1,10 @@
 /* The bytes of an input file, as they are when it is opened.
  *
- * What is read is checked first and used afterwards, often much later: in between it must stay as
- * it is.  A file of one's own, or of root, that nobody else may write is mapped, which costs no
- * memory.  Any other is copied: its owner could change a length behind the check's back.  Pages of
- * zeros are not copied, and a file of which more than 1 GiB is not on the disk is refused, so that
- * nobody can have terabytes read by making a hole.
+ * What is read is checked first and used afterwards, often much later: in between it must not
+ * change. A file that belongs to the user or to root, and that nobody else may write, is mapped,
+ * which costs no memory. Any other is copied: its owner could change a length after it was checked.
+ * Pages of zeros are not copied, and a file with more than 1 GiB of holes is refused, so that
+ * nobody can make perfjit read terabytes by making a hole.
  *
  * A mapped file may still become shorter, by the process that writes it: see interruption.h.
  */
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* Whether somebody other than root and who runs this may write the file with STATUS. */
+/* Whether anybody but root and the current user may write the file with STATUS. */
 bool file_bytes_may_change(const struct stat *status);
 
 /* The st_size bytes of the regular file FD, which is not empty, read-only; munmap releases them.

@@ -1,10 +1,10 @@
 /* What may happen to a run from outside: signals that end it, and files that become shorter while
  * they are mapped.
  *
- * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that nothing
- * half-made stays; then the process ends by the signal.  Before, they end it at once.  SIGPIPE and
- * SIGXFSZ become errors of write(2). A page of a mapped file that is not there any more (SIGBUS)
- * reads as zeros, and the run fails in the end.
+ * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that no
+ * partial output remains; then the process ends by the signal.  Before, they end it at once.
+ * SIGPIPE and SIGXFSZ become errors of write(2). A page of a mapped file that no longer exists
+ * (SIGBUS) reads as zeros, and the run fails in the end.
  */
 #ifndef PERFJIT_INTERRUPTION_H
 #define PERFJIT_INTERRUPTION_H
@@ -26,9 +26,9 @@ int interruption_check(struct findings *findings);
 /* Whether it would be -1. */
 bool interruption_came(void);
 
-/* pthread_create for a thread that signals are not for: they go to the one that looks whether some
- * have come.  But for SIGBUS, of the very thread that finds a file cut short.  Returns 0 or an
- * errno. */
+/* pthread_create for a thread that receives no signals: they go to the thread that checks for them.
+ * The exception is SIGBUS, which goes to the thread that hits the end of a truncated file.  Returns
+ * 0 or an errno. */
 int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context);
 
 /* After the clean-up: end by the signal that came, if one did. */

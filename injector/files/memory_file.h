@@ -1,4 +1,4 @@
-/* A file's worth of bytes in memory, growing at its end: what is unpacked or read from a pipe. */
+/* A file in memory that grows at its end: what is unpacked or read from a pipe. */
 #ifndef PERFJIT_MEMORY_FILE_H
 #define PERFJIT_MEMORY_FILE_H
 
@@ -11,7 +11,7 @@ struct memory_file {
     size_t capacity; /* mapped */
 };
 
-/* The COUNT bytes behind the end, for the caller to fill in and to count by memory_file_grow; NULL
+/* The COUNT bytes after the end, for the caller to fill in and to count by memory_file_grow; NULL
  * without memory. Earlier pointers into the file are no longer valid. */
 uint8_t *memory_file_room(struct memory_file *file, size_t count);
 

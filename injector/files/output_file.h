@@ -1,5 +1,5 @@
 /* A file that appears whole or not at all: written under a temporary name beside its own, then
- * renamed.  That holds whatever becomes of the process, and not of the machine: nothing is synced
+ * renamed.  That holds if the process dies, but not if the machine does: nothing is synced
  * (docs/decisions.md).  "-" stands for standard output: the file is kept in memory, for the caller
  * to pass on when it is whole. */
 #ifndef PERFJIT_OUTPUT_FILE_H
@@ -29,14 +29,14 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings);
 
-/* Have all that was written in the file: what follows can't fail for want of room. */
+/* Flush what was written to the file: later steps can't fail because the disk is full. */
 int output_file_flush(struct output_file *file, struct findings *findings);
 
 /* Overwrite COUNT bytes at OFFSET, which have been written before. */
 int output_file_patch(struct output_file *file, uint64_t offset, const void *bytes, size_t count,
                       struct findings *findings);
 
-/* The whole file, if it is in memory; NULL, with the failure text set, if it can't be had. */
+/* The whole file, if it is in memory; NULL, with the failure text set, if it can't be read. */
 const uint8_t *output_file_view(struct output_file *file, struct findings *findings);
 
 /* Give the file its name, if it has one.  Returns 0, or -1 with the failure text set. */

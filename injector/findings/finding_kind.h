@@ -1,5 +1,5 @@
-/* The kinds of findings, and what is said of each: all that a user reads of what was wrong with the
- * input, but for the place.  What a producer writes wrong is in quirk.h. */
+/* The kinds of findings and their texts: all that a user reads about errors in the input, except
+ * for the place.  What a producer writes wrong is in quirk.h. */
 #ifndef PERFJIT_FINDING_KIND_H
 #define PERFJIT_FINDING_KIND_H
 
@@ -15,11 +15,11 @@ enum finding_kind {
     FINDING_RECORD_BROKEN,     /* a record that contradicts itself */
     FINDING_CODE_LOST,         /* a move or unload of code that was never loaded */
     FINDING_UNWIND_BROKEN,     /* an unwind table that contradicts itself */
-    FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record speaks of */
+    FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record covers */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_LINES_BROKEN,      /* source lines that contradict themselves */
     FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
-    FINDING_LINES_HOMELESS,    /* source lines of code that no load record speaks of */
+    FINDING_LINES_HOMELESS,    /* source lines of code that no load record covers */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
@@ -27,15 +27,15 @@ enum finding_kind {
     FINDING_CLOCK_CONVERTED,   /* a dump on another clock than the profile, converted */
     FINDING_CLOCK_UNSURE,      /* the same, but not well enough for addresses that are used again */
     FINDING_CLOCK_FLAG,        /* a dump whose flags name another clock than the one it has */
-    FINDING_CLOCK_USELESS,     /* a dump whose stamps are no times */
-    FINDING_DUMP_REPLACED,     /* the file that has a dump's name is another one by now */
-    FINDING_DUMP_OWNER,        /* a dump that belongs to a user who need not be the profiled one */
+    FINDING_CLOCK_USELESS,     /* a dump whose timestamps are unusable */
+    FINDING_DUMP_REPLACED,     /* the file with the dump's name is no longer the dump */
+    FINDING_DUMP_OWNER,        /* a dump that belongs to a user who may not be the profiled one */
     FINDING_DUMP_AMBIGUOUS,    /* a dump that could be that of several processes */
-    FINDING_DUMP_UNPLACED,     /* the same of one that was given by hand */
+    FINDING_DUMP_UNPLACED,     /* the same for a dump given with --jitdump */
     FINDING_FEATURE_BROKEN,    /* a section of perf.data about the whole recording that is not all
                                   there */
     FINDING_KCORE_LEFT,        /* the copy of the kernel's code in a recording made with --kcore */
-    FINDING_MAP_NOT_OURS,      /* /tmp/perf-<pid>.map that need not be the process's own */
+    FINDING_MAP_NOT_OURS,      /* /tmp/perf-<pid>.map that may not be the process's own */
     FINDING_MAP_STALE,     /* a perf map that an earlier process with the same pid left behind */
     FINDING_MAP_UNUSABLE,  /* a perf map that can't be read */
     FINDING_MAP_LINES,     /* a perf map with lines that can't be read */
@@ -45,13 +45,14 @@ enum finding_kind {
     FINDING_KINDS
 };
 
-/* What a finding of KIND is called, behind its count, and whether it makes the exit status 3. */
+/* The name of a finding of KIND, printed after its count, and whether it makes the exit status 3.
+ */
 const char *finding_what(enum finding_kind kind);
 const char *finding_means(enum finding_kind kind); /* what was done about it, and what to do */
 bool finding_is_lost(enum finding_kind kind);
 
-/* Where no dump and no map could be used the first of these kinds that occurred is why: the text of
- * its first case, and REMEDY behind it. */
+/* If no dump and no map could be used, the first of these kinds that occurred is the reason: the
+ * text of its first case, followed by REMEDY. */
 struct finding_alone {
     enum finding_kind kind;
     const char *remedy;

@@ -1,9 +1,10 @@
-/* What went wrong in a run, for the people who read stderr.
+/* What went wrong in a run, as printed on stderr.
  *
- * Two kinds of bad news.  A *finding* is a part of the input that could not be used, or not wholly:
- * it is counted by kind, its first case is told with file, record and offset, and the run goes on.
- * A *failure* ends the run: one text that gives the reason and what to do. And one kind of news: a
- * *repaired* quirk (findings/quirk.h) cost nothing; all of them are told in one line.
+ * There are two kinds of errors. A *finding* is a part of the input that could not be used, or not
+ * completely: it is counted by kind, its first case is reported with file, record and offset, and
+ * the run continues. A *failure* ends the run: one text that gives the reason and what to do. A
+ * *repaired* quirk (findings/quirk.h) is no error, since nothing was lost; all of them are reported
+ * in one line.
  *
  * Every module gets the same struct findings and reports into it; only the command prints.
  */
@@ -26,7 +27,7 @@ struct findings {
     bool verbose;                 /* print each case as it is found */
     bool quiet;                   /* print failures only */
     char failure[1024];           /* why the run ended; "" while it goes on */
-    struct progress progress;     /* told on the same terminal: hence here */
+    struct progress progress;     /* here because it shares the terminal */
 };
 
 /* Count one case of KIND; the text says where and what. */
@@ -37,7 +38,7 @@ void report_finding(struct findings *findings, enum finding_kind kind, const cha
 void report_quirk(struct findings *findings, enum quirk quirk, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Say what cost nothing, and is of use to who looks into a run: with -v only. */
+/* Report something that lost nothing but helps to understand a run: with -v only. */
 void report_note(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

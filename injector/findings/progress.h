@@ -1,9 +1,8 @@
-/* A line on the terminal for whoever waits: how much is done, how fast it goes, how long it will
- * take.
+/* A progress line on the terminal: how much is done, how fast, and how long it will take.
  *
  *     perfjit: reading jit-4711.dump: 512000 functions, 210 MB/s, 2 s left
  *
- * It appears after a second, is drawn anew ten times a second, and is wiped when the stage ends.
+ * It appears after a second, is redrawn ten times a second, and is erased when the stage ends.
  * Where standard error is no terminal, or with -q, nothing is written at all.
  */
 #ifndef PERFJIT_PROGRESS_H
@@ -14,17 +13,17 @@
 #include <stdio.h>
 
 struct progress {
-    FILE *stream;      /* NULL: say nothing */
-    uint64_t delay_ns; /* nothing is said before the run has taken so long */
+    FILE *stream;      /* NULL: print nothing */
+    uint64_t delay_ns; /* nothing is printed before the run has taken this long */
     uint64_t run_start_ns;
     char what[64]; /* of the stage: "reading FILE"; "" between stages */
     uint64_t start_ns, shown_ns;
     uint64_t functions, bytes, total_bytes; /* of the stage */
-    uint32_t unlooked;                      /* steps since the clock was looked at */
-    bool visible;                           /* there is a line that must be wiped */
+    uint32_t unlooked;                      /* steps since the clock was read */
+    bool visible;                           /* a line is shown that must be erased */
 };
 
-/* Show progress on STREAM if that is a terminal.  All zeros is a progress that says nothing. */
+/* Show progress on STREAM if that is a terminal.  All zeros: prints nothing. */
 void progress_open(struct progress *progress, FILE *stream);
 
 /* Begin to do WHAT ("reading") with the file PATH, or with all files if it is "", over
@@ -35,7 +34,7 @@ void progress_begin(struct progress *progress, const char *what, const char *pat
 /* So many FUNCTIONS and BYTES more are done. */
 void progress_step(struct progress *progress, uint64_t functions, uint64_t bytes);
 
-/* Wipe the line, if there is one: something else will be written. */
+/* Erase the line, if there is one, before other output. */
 void progress_wipe(struct progress *progress);
 
 /* End the stage. */

@@ -1,9 +1,9 @@
-/* What real producers write that the specification, or perf, does not have: a quirk each, with a
- * name.
+/* Deviations of real producers from the specification, or from what perf accepts: a quirk each,
+ * with a name.
  *
- * A quirk is told by what stands in the data, never by who wrote it, and is repaired where it is
- * met: grep for QUIRK_ and its name.  The table in quirk.c says for each what is wrong, who writes
- * it and what is done about it; docs/quirks.md is made from it.
+ * A quirk is detected from the data, never from the name of its producer, and is repaired where it
+ * is found: grep for QUIRK_ and its name. The table in quirk.c says for each what is wrong, who
+ * writes it and what is done about it; docs/quirks.md is made from it.
  */
 #ifndef PERFJIT_QUIRK_H
 #define PERFJIT_QUIRK_H
@@ -70,7 +70,7 @@ struct quirk_text {
     const char *symptom;   /* a sentence without its full stop */
     const char *producers; /* who writes it, and in which versions */
     const char *remedy;    /* what perfjit does about it */
-    int finding; /* the kind that tells it, if something may be lost; else NOT_A_FINDING: repaired
+    int finding; /* the kind that reports it, if something may be lost; else NOT_A_FINDING: repaired
                   */
 };
 

@@ -8,14 +8,14 @@
 
 struct live_process {
     uid_t uid;                /* effective */
-    uint32_t namespace_pid;   /* the pid that it has for itself */
-    uint64_t started_boot_ns; /* when its pid came into being, on CLOCK_BOOTTIME */
+    uint32_t namespace_pid;   /* its pid in its own pid namespace */
+    uint64_t started_boot_ns; /* when it started, on CLOCK_BOOTTIME */
     uint64_t started_wall_ns; /* the same, on the wall clock */
     bool other_root;          /* its root directory is not this program's */
 };
 
 /* Read what /proc says of PID.  Returns false if there is no such process, or one that began after
- * RECORDED_WALL_NS, the end of the recording: then the pid has gone to another. */
+ * RECORDED_WALL_NS, the end of the recording: then the pid was reused. */
 bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Until 2020 perf did not add the offset of .text to the addresses of a line table (repaired by
  * "perf jit: Fix inaccurate DWARF line table"), so V8 and LLVM add it, 0x40, and still do.  Whether
- * a dump's producer did shows in the dump as a whole: each entry of each function is at least 0x40
- * behind the function's start, none is more than 0x40 behind its end, and
- *     - some entry with a line is behind its function's end, or
+ * a dump's producer did is visible in the dump as a whole: each entry of each function is at least
+ * 0x40 after the function's start, none is more than 0x40 past its end, and
+ *     - some entry with a line is past its function's end, or
  *     - of at least four functions three quarters have their first entry just at 0x40.
  * One function in fifty may differ.  A producer that adds nothing has lines in the first 0x40 bytes
  * of most functions, so a function whose first line happens to be at 0x40 is left as it is.
@@ -22,7 +22,7 @@ enum { LINE_BIAS = 0x40 };
 struct line_bias {
     size_t functions; /* that have entries */
     size_t contrary;  /* with an entry where a biased one can't be */
-    size_t behind;    /* with a line behind the end */
+    size_t behind;    /* with a line past the end */
     size_t exact;     /* whose first entry is just at the bias */
 };
 
@@ -37,7 +37,7 @@ static inline void line_bias_add(struct line_bias *bias, const struct line_exten
     bias->exact += extent->lowest == LINE_BIAS;
 }
 
-/* How much too high the addresses are: LINE_BIAS or 0. */
+/* By how much the addresses are too high: LINE_BIAS or 0. */
 static inline uint64_t line_bias_of(const struct line_bias *bias)
 {
     bool shape = bias->functions > 0 && bias->contrary * 50 <= bias->functions;

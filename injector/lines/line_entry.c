@@ -31,7 +31,7 @@ static struct line_text take_overwritten(struct line_entries *entries)
     return (struct line_text){(const char *)text, text ? (uint32_t)bytes : 0};
 }
 
-/* Most names are the one before, which a single comparison tells. */
+/* Most names equal the one before, which a single comparison shows. */
 static struct line_text take_plain(struct line_entries *entries)
 {
     struct byte_cursor *cursor = &entries->cursor;

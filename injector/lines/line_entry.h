@@ -8,7 +8,7 @@
  * Overwritten names.  V8 (node 20) writes the names of files from memory that it has freed: the
  * length is right, but the first 16 bytes are glibc's list of free memory, zeros among them, so
  * that a name seems to end too early, and perf takes what follows for the next entry (it shows line
- * 1 for everything).  In such a record a name ends in front of the next address that lies in the
+ * 1 for everything).  In such a record a name ends before the next address that lies in the
  * function, and the last one with the record.
  */
 #ifndef PERFJIT_LINE_ENTRY_H
@@ -43,7 +43,7 @@ static inline struct line_entries line_entries_of(const struct jit_debug_info *i
         .left = info->nr_entry};
 }
 
-/* The next entry.  Returns false behind the last one; or where one does not fit, with cursor.failed
+/* The next entry.  Returns false after the last one; or where one does not fit, with cursor.failed
  * set. */
 bool line_entry_next(struct line_entries *entries, struct line_entry *entry);
 

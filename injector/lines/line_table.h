@@ -1,8 +1,8 @@
-/* The source of one function, decoded and in order: what the records about it say, whatever their
+/* The source of one function, decoded and in order: the contents of its records, whatever their
  * kind.
  *
- * The table is used again for one function after the other, so that its memory is that of the
- * largest.
+ * The table is reused for one function after the other, so that it needs the memory of the largest
+ * only.
  */
 #ifndef PERFJIT_LINE_TABLE_H
 #define PERFJIT_LINE_TABLE_H
@@ -40,16 +40,15 @@ struct line_span {
 struct line_table {
     struct line_row *rows; /* ascending by offset, no two equal */
     size_t row_count, row_capacity;
-    struct line_inline *inlines; /* a parent may stand behind its child */
+    struct line_inline *inlines; /* parents come before their children */
     size_t inline_count, inline_capacity;
-    struct line_span
-        *spans; /* ascending by offset, no two equal, in front of the first: not inlined */
+    struct line_span *spans; /* ascending by offset, no two equal; before the first: not inlined */
     size_t span_count, span_capacity;
     void *scratch;
     size_t scratch_bytes;
 };
 
-/* Take all out, for another function. */
+/* Empty it, for another function. */
 void line_table_empty(struct line_table *table);
 
 /* Add one more, at the end.  Return 0, or -1 without memory. */
@@ -61,7 +60,7 @@ int line_table_add_span(struct line_table *table, const struct line_span *span);
  * -1 without memory. */
 int line_table_close(struct line_table *table);
 
-/* BYTES of memory to use until the next call, or NULL. */
+/* BYTES of memory, valid until the next call, or NULL. */
 void *line_table_scratch(struct line_table *table, size_t bytes);
 
 void line_table_free(struct line_table *table);

@@ -1,6 +1,6 @@
 /* The files that the names of functions name: "JS:*fib /tmp/fib.js:1:13" is V8's way.
  *
- * For names in line entries that were overwritten in part (line_entry.h): length and end tell which
+ * For names in line entries that were overwritten in part (line_entry.h): length and end show which
  * file it was.
  */
 #ifndef PERFJIT_NAMED_FILES_H
@@ -12,7 +12,7 @@
 
 struct named_files {
     struct line_text
-        *items; /* by length, then by what stands behind the first 16 bytes, then by those */
+        *items; /* by length, then by the part after the first 16 bytes, then by those */
     size_t count, capacity;
     bool ready; /* sorted, each once */
 };
@@ -25,8 +25,8 @@ int named_files_add(struct named_files *files, const char *name);
 void named_files_close(struct named_files *files);
 
 /* The file whose name was NAME before it was overwritten.  OWN is the name of the function that it
- * was found with: its file goes first.  Of a file that nothing names, or of several that it could
- * be, the end is left, or "?". */
+ * was found with, whose file is preferred. If no file or several fit, the rest of the name is
+ * returned, or "?". */
 struct line_text named_files_restore(const struct named_files *files, struct line_text name,
                                      const char *own);
 

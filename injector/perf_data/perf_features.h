@@ -1,12 +1,12 @@
-/* The feature sections of a perf.data file: what is told of the recording as a whole.
+/* The feature sections of a perf.data file: metadata of the whole recording.
  *
- * Right behind the records stands a table: for each feature bit set in the header, in order
+ * A table follows the records directly: for each feature bit set in the header, in order
  *      0 u64 offset, 8 u64 size      of the contents, anywhere in the file
  * A section is valid if its table entry and its contents lie in the file, and the contents share no
  * byte with the file header, the attributes, the ids, the records or the table.  perf 7.2 itself
  * breaks that: perf inject -i - -o FILE writes its attributes over its build-ids.
  *
- * Those that are not valid are left out and told.
+ * Invalid ones are left out and reported.
  */
 #ifndef PERFJIT_PERF_FEATURES_H
 #define PERFJIT_PERF_FEATURES_H
@@ -39,7 +39,7 @@ void perf_features_set(struct perf_features *features, unsigned bit, const uint8
 
 void perf_features_remove(struct perf_features *features, unsigned bit);
 
-/* Append the table and the contents to TAIL, whose first byte is to stand at offset AT of the file.
+/* Append the table and the contents to TAIL, whose first byte will be at offset AT of the file.
  * Returns 0, or -1 without memory. */
 int perf_features_add(struct memory_file *tail, const struct perf_features *features, uint64_t at);
 
@@ -47,7 +47,7 @@ int perf_features_add(struct memory_file *tail, const struct perf_features *feat
 void perf_features_mark(const struct perf_features *features, uint8_t *header);
 
 /* The contents of the AUXTRACE section: u64 count, then for each AUXTRACE record {u64 file offset,
- * u64 record size}. Append a record of SIZE bytes that stands at OFFSET.  Returns 0, or -1 without
+ * u64 record size}. Append a record of SIZE bytes at OFFSET.  Returns 0, or -1 without
  * memory. */
 int perf_trace_index_add(struct memory_file *index, uint64_t offset, uint16_t size);
 

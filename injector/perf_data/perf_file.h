@@ -17,12 +17,12 @@ struct perf_section {
     uint64_t size;
 };
 
-/* Where pid and time stand in the records of one event. */
+/* Where pid and time are in the records of one event. */
 struct sample_layout {
     uint64_t sample_type;
     bool sample_id_all;
     uint16_t sample_time_off;  /* in a SAMPLE, from the record's start; 0: absent */
-    uint16_t trailer_bytes;    /* of the sample_id behind other records; 0: none */
+    uint16_t trailer_bytes;    /* of the sample_id at the end of other records; 0: none */
     uint16_t trailer_tid_off;  /* in the trailer, from its start; trailer_bytes: absent */
     uint16_t trailer_time_off; /* likewise */
 };
@@ -51,7 +51,7 @@ struct perf_file {
     size_t event_count;
     struct perf_id *ids; /* sorted by id; only where the events' layouts differ */
     size_t id_count;
-    bool one_layout; /* all events lay out their records alike */
+    bool one_layout; /* all events have the same record layout */
     struct perf_section records;
     bool cut;       /* the file ends before its records do, which has been reported */
     bool scattered; /* attributes or ids stand behind the records; perf inject -i - -o FILE does
@@ -76,7 +76,7 @@ bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
  * its NULs), without the NULs; NULL if FILE does not have it. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
 
-/* Whether samples of some event hold a piece of the user's stack: perf unwinds these itself. */
+/* Whether samples of some event contain user stack memory, which perf unwinds when it reports. */
 bool perf_file_has_stacks(const struct perf_file *file);
 
 /* Whether every event was recorded with -k CLOCKID. */

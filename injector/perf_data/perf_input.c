@@ -24,7 +24,7 @@ static int replace(struct perf_input *input, struct memory_file *memory, const c
     return perf_file_view(&input->file, path, memory->data, memory->size, findings);
 }
 
-/* As much as tells a recording from what has no end, like /dev/zero. */
+/* Enough to tell a recording from an endless file such as /dev/zero. */
 static int read_start(struct memory_file *stream, int fd)
 {
     uint8_t *room = memory_file_room(stream, PERF_PIPE_HEADER_BYTES);
@@ -108,7 +108,7 @@ static int open_any(struct perf_input *input, const char *path, struct findings 
     return result;
 }
 
-/* The feature is only in the header of a recording that came to its end: the records tell in any
+/* The feature is only in the header of a recording that ended normally: the records show it in any
  * case. */
 static bool is_compressed(const struct perf_file *file)
 {

@@ -1,6 +1,6 @@
 /* A perf.data file that is made in memory of a recording in any other form: header, event ids,
  * attributes, records, features, in this order and with nothing between them.  The index of AUX
- * traces is made anew, for their records have moved. */
+ * traces is rebuilt, because their records have moved. */
 #ifndef PERFJIT_PERF_PLAIN_H
 #define PERFJIT_PERF_PLAIN_H
 
@@ -30,13 +30,13 @@ int perf_plain_begin(struct perf_plain *plain, const struct perf_attr *attrs, si
 /* Begin with the events of FILE. */
 int perf_plain_begin_like(struct perf_plain *plain, const struct perf_file *file);
 
-/* Append a record, whose header is sound, and what follows it: SPAN bytes. */
+/* Append a record, whose header is valid, and its payload: SPAN bytes in all. */
 int perf_plain_add(struct perf_plain *plain, const uint8_t *record, size_t span);
 
-/* Append FEATURES.  The file is whole then. */
+/* Append FEATURES. The file is then complete. */
 int perf_plain_end(struct perf_plain *plain, const struct perf_features *features);
 
-/* Release all that is not the caller's: the file too, unless the caller has taken it. */
+/* Release everything, including the file unless the caller has taken it over. */
 void perf_plain_free(struct perf_plain *plain);
 
 #endif

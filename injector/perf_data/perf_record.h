@@ -1,4 +1,5 @@
-/* The records of a perf.data file, one after another, and the fields of them that matter here. */
+/* The records of a perf.data file, one after another, and those of their fields that are needed
+ * here. */
 #ifndef PERFJIT_PERF_RECORD_H
 #define PERFJIT_PERF_RECORD_H
 
@@ -35,7 +36,7 @@ struct perf_map {
     uint32_t maj, min;
     uint64_t ino;
     uint64_t
-        generation; /* of the inode; 0: not told, as where perf made the record up from /proc */
+        generation; /* of the inode; 0: unknown, as where perf synthesized the record from /proc */
     uint32_t flags; /* of mmap(2); 0 in an MMAP */
 };
 
@@ -56,16 +57,16 @@ bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct f
 bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
                       uint64_t *time_ns);
 
-/* Whose sample it is, and where it hit (IP NULL: not asked).  Returns false if RECORD is no SAMPLE,
- * or does not tell. */
+/* The process and address of a sample (IP NULL: not wanted). Returns false if RECORD is not a
+ * SAMPLE, or does not contain them. */
 bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
                         uint32_t *pid, uint64_t *ip);
 
-/* In which thread of which process it was taken.  Returns false as above. */
+/* The process and thread of a sample. Returns false as above. */
 bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
                                uint32_t *pid, uint32_t *tid);
 
-/* The sample_id behind a record that is not a SAMPLE; *LAYOUT says what is in it.  NULL: none. */
+/* The sample_id at the end of a record that is not a SAMPLE; *LAYOUT describes it.  NULL: none. */
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
                                    const struct sample_layout **layout);
 
@@ -77,15 +78,15 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
 bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
                       struct perf_task *task);
 
-/* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps has behind the names of
- * files that are gone. */
+/* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps appends to the names of
+ * removed files. */
 size_t perf_map_name_length(const char *filename);
 
-/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file of
- * its own: such as a JIT may have made its arena of. */
+/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file,
+ * such as a JIT's arena. */
 bool perf_map_is_memory(const struct perf_map *map);
 
-/* Whether MAP, of a file, may be such an arena by its name: one in /dev/shm, or one that is gone.
+/* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.
  */
 bool perf_map_is_shared_memory(const struct perf_map *map);
 

@@ -1,8 +1,8 @@
-/* Times on a profile's clock: which are some, and sums of them.
+/* Times on a profile's clock: which are real, and how they are added.
  *
  * What perf record --off-cpu (perf 6.2 and newer) has left at the end it writes as samples of the
- * time ~0 << 32, so that perf shows them behind all else.  Nothing happened then: such a time says
- * neither when the recording ended nor when code was there.
+ * time ~0 << 32, so that perf shows them after everything else. They are not real times: they show
+ * neither when the recording ended nor when code was live.
  */
 #ifndef PERFJIT_PERF_TIME_H
 #define PERFJIT_PERF_TIME_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a clock can have shown it: none has counted for 292 years. */
+/* Whether a clock can have had this value: none has run for 292 years. */
 static inline bool perf_time_is_real(uint64_t time_ns)
 {
     return time_ns <= INT64_MAX;

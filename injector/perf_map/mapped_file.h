@@ -1,13 +1,13 @@
 /* The files that processes mapped, and where they have symbols: what perf names by itself, and what
  * it can't.
  *
- * Of the .symtab, or without one the .dynsym, perf (6.1 and 7.2) takes functions, data, and labels
+ * Of the .symtab, or without one the .dynsym, perf (6.1 and 7.2) uses functions, data, and labels
  * that are not hidden; one without a size reaches to the next.  All other addresses of a file are
  * [unknown] to it.
  *
  * A file is read when it is first asked for, from below the root directory or from its path; one
- * that is not there, can't be read, or is by its inode not what was mapped has no symbols: perf,
- * which looks in the same places, finds none either.
+ * that does not exist, can't be read, or has another inode than what was mapped has no symbols:
+ * perf, which looks in the same places, finds none either.
  */
 #ifndef PERFJIT_MAPPED_FILE_H
 #define PERFJIT_MAPPED_FILE_H
@@ -22,7 +22,8 @@ struct mapped_file {
     struct address_span *ranges; /* offsets in the file, joined; set once it was read */
     size_t range_count;
     bool was_read;
-    const struct perf_map *seen; /* the user's: how the process of the last map mapped it first */
+    const struct perf_map
+        *seen; /* set by the user: how the process of the last map mapped it first */
 };
 
 struct mapped_files {
@@ -34,8 +35,8 @@ struct mapped_files {
  * memory. */
 struct mapped_file *mapped_files_get(struct mapped_files *files, const struct perf_map *map);
 
-/* Find the first symbols of FILE that end behind OFFSET; without any, *RANGE is empty at
- * UINT64_MAX.  Returns 0, or -1 without memory. */
+/* Find the first range of symbols of FILE that ends after OFFSET; if there is none, *RANGE is empty
+ * at UINT64_MAX.  Returns 0, or -1 without memory. */
 int mapped_file_symbols(const struct mapped_files *files, struct mapped_file *file, uint64_t offset,
                         struct address_span *range);
 

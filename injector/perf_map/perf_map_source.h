@@ -2,14 +2,14 @@
  * functions of its code log.
  *
  * A perf map says "these addresses are that function", without a time and without bytes.  Its
- * functions are there from the moment at which the process's executable memory was first mapped
+ * functions are live from the moment at which the process's executable memory was first mapped
  * there:
  *
  *     profile   //anon [10, 30)   //anon [10, 50)   lib.so [60, 90), with a symbol [60, 72)
  *     map       12-20 f  22-28 g  28-35 h           62-70 i                 75-80 j
  *     becomes   f, g              h                 nothing: perf names it  j
  *
- * Whoever reads a dump's functions (timeline, images) reads these too, and treats them alike.
+ * The readers of a dump's functions (timeline, images) treat these alike.
  */
 #ifndef PERFJIT_PERF_MAP_SOURCE_H
 #define PERFJIT_PERF_MAP_SOURCE_H
@@ -17,7 +17,7 @@
 #include "injector/code/jit_process.h"
 
 struct perf_map_options {
-    bool only_given;    /* look for no others */
+    bool only_given;    /* only those given */
     char *const *given; /* FILE named perf-<pid>.map, or PID:FILE */
     size_t given_count;
     const char *root; /* the recorded processes' root directory, or NULL */

@@ -3,10 +3,10 @@
  *     pid 7   |-- life: fork ... exec --|-- life: exec ... exit --|   |-- life: fork (pid reused)
  * --
  *
- * A life begins with the FORK of the process, with an exec, or with the first thing that is known
- * of the pid.  It ends with the exec, with the EXIT of its last thread, or when the pid comes back.
- * A forked life begins as a copy of its parent's address space, and perf copies the parent's maps
- * at the FORK record in the same way.
+ * A life begins with the FORK of the process, with an exec, or with the first record of the pid. It
+ * ends with the exec, with the EXIT of its last thread, or when the pid is reused. A forked life
+ * begins as a copy of its parent's address space, and perf copies the parent's maps at the FORK
+ * record in the same way.
  */
 #ifndef PERFJIT_PROCESS_LIFE_H
 #define PERFJIT_PROCESS_LIFE_H
@@ -15,7 +15,7 @@
 
 #define NO_LIFE UINT32_MAX
 
-/* A point in a profile: of equal times the record's number decides. */
+/* A point in a profile; the record number orders equal times. */
 struct life_moment {
     uint64_t time_ns;
     uint64_t number;
@@ -27,7 +27,7 @@ struct process_life {
     struct life_moment begin;
     struct life_moment
         next;        /* where the pid's next life begins: the end of what belongs to this one */
-    uint64_t end_ns; /* when it was over; UINT64_MAX: not within the recording */
+    uint64_t end_ns; /* when it ended; UINT64_MAX: not within the recording */
     bool execed;     /* that was by exec */
 };
 
@@ -44,13 +44,11 @@ int process_lives_read(struct process_lives *lives, const struct profile *profil
 /* Add one life for PID, of which nothing else is known.  Returns 0 or -1 as above. */
 int process_lives_add(struct process_lives *lives, uint32_t pid, struct findings *findings);
 
-/* The life that pid PID had at MOMENT; before its first one, that.  NO_LIFE if the pid is
- * unknown. */
+/* The life of PID at MOMENT; its first life if MOMENT is earlier. NO_LIFE if the pid is unknown. */
 uint32_t process_life_at(const struct process_lives *lives, uint32_t pid,
                          struct life_moment moment);
 
-/* The first life of PID, or NO_LIFE; *COUNT is set to their number, and they stand behind each
- * other. */
+/* The first life of PID, or NO_LIFE; *COUNT is set to their number, and they are consecutive. */
 uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_t *count);
 
 /* The maps in PROFILE of process PID from BEGIN on and before NEXT, by time; *COUNT is set to their
@@ -62,7 +60,7 @@ const struct profile_map *process_life_maps(const struct profile *profile, uint3
 /* Whether LIFE was forked from ANCESTOR, or from a life that was. */
 bool process_life_descends(const struct process_lives *lives, uint32_t life, uint32_t ancestor);
 
-/* The numbers of all lives by begin, so that parents stand before their children.  NULL without
+/* The numbers of all lives by begin, so that parents come before their children.  NULL without
  * memory; the caller frees it. */
 uint32_t *process_lives_order(const struct process_lives *lives);
 

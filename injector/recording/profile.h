@@ -1,19 +1,19 @@
-/* What one walk over a profile's records tells: mappings, processes, when samples were taken, clock
- * conversion. */
+/* What one pass over a profile's records yields: mappings, processes, when samples were taken,
+ * clock conversion. */
 #ifndef PERFJIT_PROFILE_H
 #define PERFJIT_PROFILE_H
 
 #include "injector/perf_data/perf_record.h"
 
-/* perf makes records up from /proc, without a time, of what is mapped when it writes them.  When a
- * recording begins that has been there since before.  At a snapshot (--overwrite) and with
- * --tail-synthesize such records stand behind what was recorded: they are of the program that the
- * process ran last, and what they tell of may have been mapped as long as that. */
+/* perf synthesizes records from /proc, without a time, for what is mapped when it writes them. At
+ * the start of a recording these mappings are older than the recording. At a snapshot (--overwrite)
+ * and with --tail-synthesize such records come after what was recorded: they belong to the program
+ * that the process ran last, and may be as old as that program. */
 struct profile_map {
     struct perf_map map;
-    uint64_t time_ns; /* if made up late, when that program began; 0: before the recording */
+    uint64_t time_ns; /* if synthesized late, when that program began; 0: before the recording */
     bool made_up;
-    bool late; /* made up behind samples: a reader takes it where it stands in the file */
+    bool late; /* synthesized after samples: a reader applies it in file order */
     struct perf_record record;
 };
 
@@ -34,12 +34,12 @@ struct profile_task {
     struct perf_record record;
 };
 
-/* In which namespaces a process was from TIME_NS on. */
+/* The namespaces of a process from TIME_NS on. */
 struct profile_namespace {
     uint64_t time_ns;
     uint32_t pid;
     uint64_t inode;       /* of the pid namespace */
-    uint64_t mount_inode; /* 0: not told */
+    uint64_t mount_inode; /* 0: unknown */
 };
 
 /* How the CPU's counter becomes perf's clock: PERF_RECORD_TIME_CONV. */
@@ -69,8 +69,8 @@ struct profile {
  * in either case. */
 int profile_read(struct profile *profile, const struct perf_file *file, struct findings *findings);
 
-/* When the last sample was taken, 0: none.  Left-over samples (perf_time.h) were taken at no time
- * that is known. */
+/* When the last sample was taken, 0: none.  The time of left-over samples (perf_time.h) is unknown.
+ */
 uint64_t profile_last_sample_ns(const struct profile *profile);
 
 /* The maps of process PID, by time; *COUNT is set to their number. */
@@ -87,16 +87,16 @@ const struct perf_record *profile_comm_of(const struct profile *profile, uint32_
                                           uint64_t since_ns, uint64_t time_ns);
 
 /* The inode of the pid namespace that process PID was in at TIME_NS, or 0 if the recording does not
- * tell. */
+ * say. */
 uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
 
 /* The same of its mount namespace. */
 uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
 
-/* Whether a sample was taken in process PID.  Reads the profile anew: for the rare question. */
+/* Whether a sample was taken in process PID.  Reads the profile again: for rare use. */
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
 
-/* Some record with a sample_id behind it, into *RECORD.  Returns false, and leaves *RECORD alone,
+/* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD alone,
  * if there is none. */
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
 

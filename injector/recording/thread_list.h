@@ -1,8 +1,8 @@
 /* The threads of a profile's processes, their names and namespaces.
  *
- * A thread is known from the first record that speaks of it: its FORK, or the COMM that perf record
+ * A thread is known from the first record that mentions it: its FORK, or the COMM that perf record
  * writes for what ran already; or, where these are missing, a mapping that it made or a sample in
- * it.  Its name is that of its last COMM, or the one that its creator had; perf calls one that has
+ * it.  Its name is that of its last COMM, or its creator's; perf calls one that has
  * none ":<tid>".
  */
 #ifndef PERFJIT_THREAD_LIST_H
@@ -17,7 +17,7 @@ enum thread_event_kind {
     THREAD_ENDED,
     THREAD_MAPPED,
     THREAD_SAMPLED,
-    THREAD_NAMESPACES, /* what it is in from here on */
+    THREAD_NAMESPACES, /* its namespaces from here on */
 };
 
 struct thread_event {
@@ -45,7 +45,7 @@ struct live_thread {
     size_t namespaces; /* likewise, of its NAMESPACES record */
 };
 
-/* The threads of one process while time goes on. */
+/* The threads of one process as time advances. */
 struct thread_sweep {
     const struct thread_list *list;
     uint32_t pid;
@@ -61,7 +61,7 @@ struct thread_sweep {
  * either case. */
 int thread_list_read(struct thread_list *list, const struct perf_file *file);
 
-/* How many bytes behind pid and tid of RECORD, a NAMESPACES, say what the thread is in; 0: it is
+/* How many bytes after pid and tid of RECORD, a NAMESPACES, describe the namespaces; 0: it is
  * damaged. */
 size_t thread_namespaces_bytes(const struct perf_record *record);
 
@@ -69,13 +69,13 @@ void thread_list_free(struct thread_list *list);
 
 struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t pid);
 
-/* Go on to TIME_NS, which is not before the last one: SWEEP->threads are those that live then, the
- * main thread among them. Returns 0, or -1 without memory. */
+/* Advance to TIME_NS, which is not before the last one: SWEEP->threads are those that live then,
+ * the main thread among them. Returns 0, or -1 without memory. */
 int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 
-/* A thread to speak for the process: the main thread, or if that has ended the one that lives
- * longest.  perf 7 forgets a thread that has ended, and would make an empty main thread of whatever
- * is said of it. */
+/* The thread that added records name: the main thread, or if that has ended the oldest live one.
+ * perf 7 forgets a thread that has ended, and would create an empty main thread for a record that
+ * names it. */
 uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);

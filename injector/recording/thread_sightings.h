@@ -1,6 +1,6 @@
-/* In which threads samples were taken, and from when on: for those that no record introduces.
+/* The threads in which samples were taken, and since when: for those that no record introduces.
  *
- * perf makes a thread of its own accord when it meets the first sample of it.  With -C, or where
+ * perf creates a thread by itself at its first sample.  With -C, or where
  * records were lost, that is all that is known of a thread.
  */
 #ifndef PERFJIT_THREAD_SIGHTINGS_H
@@ -23,7 +23,7 @@ struct thread_sightings {
 int thread_sightings_add(struct thread_sightings *sightings, uint32_t pid, uint32_t tid,
                          uint64_t time_ns);
 
-/* Leave of each thread the first one. */
+/* Keep the first one of each thread. */
 void thread_sightings_reduce(struct thread_sightings *sightings);
 
 void thread_sightings_free(struct thread_sightings *sightings);

@@ -1,5 +1,4 @@
-/* Tracepoints among a recording's events, and whether a perf command counts them thread by
- * thread. */
+/* Tracepoints among a recording's events, and whether a perf command counts them per thread. */
 #ifndef PERFJIT_TRACEPOINTS_H
 #define PERFJIT_TRACEPOINTS_H
 

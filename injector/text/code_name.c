@@ -42,7 +42,7 @@ static uint64_t unprintable(const char *name)
     return (eight | (eight + each) | (eight - each * 0x20)) & top;
 }
 
-/* Nearly all names are; and each is looked at. */
+/* Nearly all names are clean, and every name is checked. */
 static bool is_printable_ascii(const char *name, size_t bytes)
 {
     uint64_t wrong = 0;

@@ -1,7 +1,7 @@
 /* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.
  *
  * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
- * commands the terminal.  Names are taken from source text, and so may hold anything but NUL.
+ * controls the terminal.  Names are taken from source text, and so may hold anything but NUL.
  */
 #ifndef PERFJIT_CODE_NAME_H
 #define PERFJIT_CODE_NAME_H

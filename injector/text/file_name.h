@@ -14,7 +14,7 @@ static inline const char *file_name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Read a number of 32 bits behind a "-" at AT.  Returns where it ends; NULL: there is none. */
+/* Read a 32-bit number after a "-" at AT.  Returns where it ends; NULL: there is none. */
 static inline const char *file_name_number(const char *at, uint32_t *number)
 {
     uint64_t value = 0;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Put the SIZE bytes at TEXT, in quotes.  They may be anything: what is not printable UTF-8
- * (printable_text.h) is escaped, so that a line stays a line; each byte that is no UTF-8 becomes
+ * (printable_text.h) is escaped, so that a line is not broken; each byte that is not UTF-8 becomes
  * U+FFFD. */
 void json_text_put(const char *text, size_t size);
 

@@ -24,8 +24,7 @@ static bool is_control(uint32_t code)
     return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
-/* Line separators, and what makes a terminal show the text behind it, or before it, in another
- * order than it stands in. */
+/* Line separators, and characters that make a terminal reorder the text around them. */
 static bool is_layout(uint32_t code)
 {
     return code == 0x061c || code == 0x200e || code == 0x200f ||
@@ -53,8 +52,8 @@ void printable_put(FILE *stream, const char *text)
     }
 }
 
-/* Without memory a long line is cut: better than none, where a lack of memory is what it tells
- * of. */
+/* Without memory a long line is truncated: better than none, since it may report the lack of
+ * memory. */
 void printable_line(FILE *stream, const char *format, ...)
 {
     char small[1024], *text = small;

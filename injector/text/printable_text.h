@@ -1,9 +1,9 @@
 /* Text for a person: all that the command prints goes through here.
  *
  * Paths, names of commands and functions come out of a recording or a dump, so that anybody may
- * have written them, and a terminal obeys what stands in them.  What is not printable UTF-8 is
- * printed as \xNN, byte by byte; that is: control characters (C0, DEL, C1), those that turn the
- * direction of writing or end a line, and bytes that are no UTF-8.
+ * have written them, and a terminal interprets escape sequences in them.  What is not printable
+ * UTF-8 is printed as \xNN, byte by byte; that is: control characters (C0, DEL, C1), those that
+ * change the direction of text or end a line, and bytes that are not UTF-8.
  */
 #ifndef PERFJIT_PRINTABLE_TEXT_H
 #define PERFJIT_PRINTABLE_TEXT_H
@@ -17,12 +17,11 @@ size_t printable_bytes(const char *text, size_t size);
 
 void printable_put(FILE *stream, const char *text);
 
-/* A line: a newline is put behind it.  One in the text is as unprintable as any other control
- * character. */
+/* A line: a newline is appended. A newline in the text is escaped like any other control character.
+ */
 void printable_line(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A copy of TEXT as printable_put prints it, to be freed, for those who print themselves; NULL
- * without memory. */
+/* A copy of TEXT as printable_put prints it, to be freed by the caller; NULL without memory. */
 char *printable_copy(const char *text);
 
 #endif
