@@ -23,7 +23,7 @@ static int copy_dropped(struct history_part *part)
 
 static int find_code(struct history_part *part)
 {
-    const struct code_log *log = &part->process->log;
+    const struct code_log *log = part->timeline->log;
     for (size_t i = 0; i < log->function_count; i++)
         if (address_map_set(&part->code, log->functions[i].addr,
                             log->functions[i].addr + log->functions[i].size, 0))

@@ -232,7 +232,7 @@ static int play_timeline(struct dump_survey *survey, const struct code_log *log,
                                   .next = {UINT64_MAX, UINT64_MAX},
                                   .log = *log};
     struct timeline timeline;
-    int result = timeline_play(&timeline, &process, NULL, 0, &findings);
+    int result = timeline_play(&timeline, &process, NULL, NULL, NULL, 0, &findings);
     survey->strangers = findings.count[FINDING_CODE_LOST];
     timeline_free(&timeline);
     findings_free(&findings);

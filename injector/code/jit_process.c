@@ -82,9 +82,7 @@ void jit_processes_free(struct jit_processes *processes)
         free(process->dumps);
         free(process->dump_paths);
         free(process->forks);
-        free(process->heritage.wanted);
-        free(process->heritage.code);
-        free(process->heritage.backing);
+        free(process->touched);
         code_log_free(&process->log);
         perfmap_free(process->perf_map);
     }

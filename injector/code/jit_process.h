@@ -19,23 +19,7 @@ struct jit_process;
  * are at this moment. */
 struct jit_fork {
     struct life_moment at;
-    struct jit_process *heir; /* what it needs to know of the parent's code; NULL: nothing */
-};
-
-/* What a process had of its parent's when it was forked; filled in by the parent's timeline. */
-struct jit_heritage {
-    struct address_span *wanted; /* by address: only what lies here is handed over */
-    size_t wanted_count;
-    struct heir_code {
-        uint64_t start, end;
-        uint32_t function; /* in the log */
-    } * code;              /* who owned what */
-    size_t code_count, code_capacity;
-    struct heir_backing {
-        uint64_t start, end;
-        const struct profile_map *map;
-    } * backing; /* what was mapped where */
-    size_t backing_count, backing_capacity;
+    const struct jit_process *child; /* that needs to know of the parent's code; or NULL */
 };
 
 struct perfmap_table;
@@ -57,6 +41,7 @@ struct jit_process {
     bool execed;                /* this one ended so */
     struct jit_process *parent; /* that it inherited from, directly or through processes without JIT
                                    code; or NULL */
+    size_t fork;                /* of its parent's forks, the one that it came from */
     struct life_moment forked;  /* when it left the parent's line */
     struct perf_record
         witness; /* a record of this process: what the added records' trailers copy */
@@ -73,9 +58,8 @@ struct jit_process {
     size_t map_count;
     struct jit_fork *forks; /* by time */
     size_t fork_count, fork_capacity;
-    struct jit_heritage heritage;
-    size_t *handed_over; /* how many functions all processes together were given so; NULL: not
-                            counted */
+    struct address_span *touched; /* by address: where something happens to what it inherited */
+    size_t touched_count;
 };
 
 /* A dump that a process mapped, and that could not be used. */
@@ -96,7 +80,6 @@ struct jit_processes {
     size_t marker_count, marker_capacity;
     struct refused_dump *refused;
     size_t refused_count, refused_capacity;
-    size_t handed_over;
     bool none; /* there is no dump and no map that can be used; lives and refused are valid */
 };
 

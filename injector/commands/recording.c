@@ -68,14 +68,24 @@ int recording_open(struct recording *recording, const char *path,
     return 0;
 }
 
+/* The timeline that PROCESS's begins with, or NULL; it has been played before. */
+static const struct timeline *parent_timeline(const struct recording *recording,
+                                              const struct jit_process *process)
+{
+    return process->parent ? &recording->timelines[process->parent - recording->processes.items]
+                           : NULL;
+}
+
 int recording_play(struct recording *recording, struct findings *findings)
 {
     const struct jit_processes *processes = &recording->processes;
+    size_t inherited = 0;
     recording->timelines = calloc(processes->count + 1, sizeof *recording->timelines);
     if (!recording->timelines)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; !processes->none && i < processes->count; i++)
         if (timeline_play(&recording->timelines[i], &processes->items[i],
+                          parent_timeline(recording, &processes->items[i]), &inherited,
                           recording->profile.sample_times_ns, recording->profile.sample_count,
                           findings))
             return -1;

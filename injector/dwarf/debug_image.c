@@ -13,10 +13,10 @@ const char *const debug_section_names[DEBUG_SECTIONS] = {
     [DEBUG_ARANGES] = ".debug_aranges", [DEBUG_RANGES] = ".debug_ranges",
 };
 
-static bool is_known(const struct jit_image *image, const struct jit_process *process)
+static bool is_known(const struct jit_image *image)
 {
     for (size_t i = 0; i < image->function_count; i++)
-        if (process->log.functions[image->functions[i]].lines)
+        if (image->log->functions[image->functions[i]].lines)
             return true;
     return false;
 }
@@ -30,7 +30,7 @@ static int put_functions(struct debug_tree *tree, const struct jit_image *image,
     int result = 0;
     snprintf(name, sizeof name, "JIT code of process %" PRIu32, process->pid);
     for (size_t i = 0; i < image->function_count && !result; i++) {
-        const struct jit_function *function = &process->log.functions[image->functions[i]];
+        const struct jit_function *function = &image->log->functions[image->functions[i]];
         if (!function->lines)
             continue;
         if (in_unit == 0)
@@ -56,7 +56,7 @@ int debug_image_make(struct debug_image *debug, const struct jit_image *image,
 {
     struct debug_tree *tree = &debug->tree;
     *debug = (struct debug_image){0};
-    if (!is_known(image, process))
+    if (!is_known(image))
         return 0;
     debug_tree_open(tree, address_bytes, big_endian);
     if (put_functions(tree, image, process) || debug_tree_close(tree))

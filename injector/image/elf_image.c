@@ -87,7 +87,7 @@ struct elf_writer {
 
 static const struct jit_function *function_at(const struct elf_writer *writer, size_t i)
 {
-    return &writer->process->log.functions[writer->image->functions[i]];
+    return &writer->image->log->functions[writer->image->functions[i]];
 }
 
 /* ---- Contents ---- */
@@ -463,8 +463,8 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
 {
     struct progress silent = {0};
     char name[IMAGE_FILE_NAME_BYTES];
-    symbol_table_fill(&writer->symbols, writer->image, writer->process, SECTION_TEXT);
-    if (image_text_write(writer->image, writer->process, -1, &silent, &writer->code))
+    symbol_table_fill(&writer->symbols, writer->image, SECTION_TEXT);
+    if (image_text_write(writer->image, -1, &silent, &writer->code))
         return report_failure(findings, "out of memory");
     if (fill(writer, findings))
         return -1;
@@ -473,12 +473,11 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
     if (fd < 0)
         return report_failure(findings, "%s: can't make it: %s", name, strerror(errno));
     errno = 0;
-    int result =
-        write_elf(writer, fd) ||
-                image_text_write(writer->image, writer->process, fd, writer->progress, NULL) ||
-                write_contents(writer, fd)
-            ? cannot_write(name, findings)
-            : 0;
+    int result = write_elf(writer, fd) ||
+                         image_text_write(writer->image, fd, writer->progress, NULL) ||
+                         write_contents(writer, fd)
+                     ? cannot_write(name, findings)
+                     : 0;
     close(fd);
     return result;
 }
@@ -503,7 +502,7 @@ static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
 {
     struct image_text text;
     image_text_begin(&text, writer->image, writer->process, dir_fd, draft, writer->progress);
-    symbol_table_fill(&writer->symbols, writer->image, writer->process, SECTION_TEXT);
+    symbol_table_fill(&writer->symbols, writer->image, SECTION_TEXT);
     int fd = image_text_end(&text, &writer->code);
     if (fd < 0)
         return cannot_write(text.name, findings);

@@ -151,7 +151,6 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
     if (process && process->log.move_count == 0 && process->log.unload_count == 0 &&
         sysconf(_SC_NPROCESSORS_ONLN) > 1 && collect(draft, &process->log) == 0 &&
         create(draft, dir_fd) == 0) {
-        draft->logged = process->log.function_count;
         if (interruption_thread(&draft->thread, write_draft, draft) == 0)
             return;
         discard(draft);
@@ -181,8 +180,7 @@ static bool shares_addresses(const struct image_draft *draft, const struct jit_i
 
 static bool has_failed(const struct image_draft *draft)
 {
-    return atomic_load_explicit(&draft->failed, memory_order_acquire) ||
-           draft->process->log.function_count != draft->logged;
+    return atomic_load_explicit(&draft->failed, memory_order_acquire);
 }
 
 bool image_draft_is_of(struct image_draft *draft, const struct jit_process *process)

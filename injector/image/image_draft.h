@@ -28,9 +28,7 @@ struct drafted_code {
 
 struct image_draft {
     const struct jit_process *process; /* NULL: there is no draft */
-    size_t logged;                     /* functions in its log at the beginning */
-    struct drafted_code
-        *code; /* copied from the log, into which the timeline writes; NULL: the thread is done */
+    struct drafted_code *code;         /* of its log; NULL: the thread is done */
     size_t code_count;
     size_t first, count; /* of code: what is in the draft */
     uint64_t base, text_start, text_end;

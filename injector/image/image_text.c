@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 static int put_functions(struct text_stream *stream, const struct jit_image *image,
-                         const struct jit_process *process, struct progress *progress)
+                         struct progress *progress)
 {
     for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *function = &process->log.functions[image->functions[i]];
+        const struct jit_function *function = &image->log->functions[image->functions[i]];
         progress_step(progress, 1, function->code ? function->size : 0);
         if (function->code && text_stream_put(stream, function->addr - image->base, function->code,
                                               (size_t)function->size))
@@ -23,13 +23,13 @@ static int put_functions(struct text_stream *stream, const struct jit_image *ima
     return 0;
 }
 
-int image_text_write(const struct jit_image *image, const struct jit_process *process, int fd,
-                     struct progress *progress, XXH128_hash_t *digest)
+int image_text_write(const struct jit_image *image, int fd, struct progress *progress,
+                     XXH128_hash_t *digest)
 {
     struct text_stream stream;
     if (text_stream_begin(&stream, fd))
         return -1;
-    return text_stream_end(&stream, put_functions(&stream, image, process, progress), digest);
+    return text_stream_end(&stream, put_functions(&stream, image, progress), digest);
 }
 
 bool image_text_is_large(const struct jit_image *image)
@@ -52,8 +52,7 @@ static void *write_file(void *context)
     struct image_text *text = context;
     errno = 0;
     text->fd = open_file(text);
-    if (text->fd < 0 ||
-        image_text_write(text->image, text->process, text->fd, text->progress, &text->digest))
+    if (text->fd < 0 || image_text_write(text->image, text->fd, text->progress, &text->digest))
         text->error = errno ? errno : EIO;
     return NULL;
 }

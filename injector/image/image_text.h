@@ -38,7 +38,7 @@ int image_text_end(struct image_text *text, XXH128_hash_t *digest);
 
 /* Write the code into FD, or with -1 nowhere: then it is only about the digest.  DIGEST may be
  * NULL.  Returns 0, or -1 with errno. */
-int image_text_write(const struct jit_image *image, const struct jit_process *process, int fd,
-                     struct progress *progress, XXH128_hash_t *digest);
+int image_text_write(const struct jit_image *image, int fd, struct progress *progress,
+                     XXH128_hash_t *digest);
 
 #endif

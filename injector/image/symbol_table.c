@@ -80,11 +80,10 @@ static size_t next_behind(size_t n, size_t count)
     return n / 2;
 }
 
-void symbol_table_fill(struct symbol_table *table, const struct jit_image *image,
-                       const struct jit_process *process, unsigned section)
+void symbol_table_fill(struct symbol_table *table, const struct jit_image *image, unsigned section)
 {
     enum { AHEAD = 16 };
-    const struct jit_function *functions = process->log.functions;
+    const struct jit_function *functions = image->log->functions;
     size_t count = image->function_count, at = lowest_under(1, count);
     for (size_t i = 0; i < count; i++, at = next_behind(at, count)) {
         const struct jit_function *function = &functions[image->functions[i]];

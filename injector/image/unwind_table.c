@@ -17,7 +17,7 @@ enum {
 
 /* The CIEs written last, for the FDEs that follow: functions of one compiler share one or two. */
 struct table_writer {
-    const struct jit_process *process;
+    const struct code_log *log;
     struct eh_frame_writer frame;
     struct eh_frame_hdr_entry *entries; /* NULL while only sizes are wanted */
     size_t entry_count;
@@ -34,8 +34,7 @@ static size_t cie_offset(struct table_writer *writer, uint32_t cie)
             return writer->kept_offset[i];
     size_t slot = writer->kept_count++ % CIES_KEPT;
     writer->kept_cie[slot] = cie;
-    writer->kept_offset[slot] =
-        jd_eh_frame_put_cie(&writer->frame, &writer->process->log.cies[cie]);
+    writer->kept_offset[slot] = jd_eh_frame_put_cie(&writer->frame, &writer->log->cies[cie]);
     return writer->kept_offset[slot];
 }
 
@@ -44,7 +43,7 @@ static size_t cie_offset(struct table_writer *writer, uint32_t cie)
 static void put_function(struct table_writer *writer, const struct jit_function *function,
                          uint64_t addr)
 {
-    const struct code_fde *fdes = writer->process->log.fdes + function->first_fde;
+    const struct code_fde *fdes = writer->log->fdes + function->first_fde;
     uint64_t reach = 0;
     for (size_t i = 0; i < function->fde_count; i++) {
         const struct code_fde *fde = &fdes[i];
@@ -64,7 +63,7 @@ static void put_function(struct table_writer *writer, const struct jit_function 
 static void put_eh_frame(struct table_writer *writer, const struct jit_image *image)
 {
     for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *function = &writer->process->log.functions[image->functions[i]];
+        const struct jit_function *function = &writer->log->functions[image->functions[i]];
         put_function(writer, function, function->addr - image->base);
     }
     jd_eh_frame_put_end(&writer->frame);
@@ -80,7 +79,7 @@ static void place(struct jit_image *image, const struct jit_process *process,
                   struct table_space *space, struct findings *findings)
 {
     struct byte_sink nowhere = byte_sink_over(NULL, 0);
-    struct table_writer writer = {.process = process, .frame = {.sink = &nowhere}};
+    struct table_writer writer = {.log = image->log, .frame = {.sink = &nowhere}};
     put_eh_frame(&writer, image);
     uint64_t hdr_bytes = align(EH_FRAME_HDR_BYTES + writer.entry_count * EH_FRAME_HDR_ENTRY_BYTES);
     if (hdr_bytes < MIN_HDR_BYTES)
@@ -105,7 +104,8 @@ int unwind_tables_place(struct image_plan *plan, const struct jit_process *proce
     const struct jit_process *process = &processes[process_index];
     const struct process_plan *planned = &plan->processes[process_index];
     struct table_space space;
-    if (!process->log.has_unwinding)
+    if (planned->first_image == planned->end_image ||
+        !plan->images[planned->first_image].log->has_unwinding)
         return 0;
     int result = table_space_open(&space, process, processes, plan);
     for (size_t i = planned->first_image; !result && i < planned->end_image; i++)
@@ -122,12 +122,12 @@ int unwind_table_fill(const struct jit_image *image, const struct jit_process *p
     if (!entries)
         return -1;
     uint64_t frame_start = image->tables_start + image->hdr_bytes;
-    bool big_endian = process->dumps[process->log.functions[image->functions[0]].dump].big_endian;
+    bool big_endian = process->dumps[image->log->functions[image->functions[0]].dump].big_endian;
     struct byte_sink frame =
         byte_sink_over(bytes + image->hdr_bytes, (size_t)image->eh_frame_bytes);
     struct byte_sink hdr = byte_sink_over(bytes, (size_t)image->hdr_bytes);
     struct table_writer writer = {
-        .process = process, .frame = {&frame, 0, frame_start}, .entries = entries};
+        .log = image->log, .frame = {&frame, 0, frame_start}, .entries = entries};
     frame.big_endian = hdr.big_endian = big_endian;
     put_eh_frame(&writer, image);
     jd_eh_frame_hdr_put(&hdr, image->tables_start, frame_start, entries, writer.entry_count);

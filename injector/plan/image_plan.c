@@ -19,9 +19,9 @@ enum {
 /* The process whose images are planned. */
 struct planner {
     struct image_plan *plan;
-    const struct jit_function *functions;
-    const struct function_state *states; /* of the functions */
-    struct function_place *places;       /* likewise */
+    const struct timeline *timeline;
+    const struct jit_function *functions; /* the timeline's */
+    struct function_place *places;        /* of the functions */
     uint32_t process;                    /* index */
     struct foreign_maps foreign;         /* what no image may reach over; empty: anything */
 };
@@ -43,11 +43,11 @@ static int compare_placed(const void *left, const void *right)
     return a->function < b->function ? -1 : a->function > b->function;
 }
 
-/* The visible functions of PROCESS by address, *COUNT of them.  NULL without memory. */
-static struct placed *sort_by_address(const struct jit_process *process,
-                                      const struct function_state *states, size_t *count)
+/* The visible functions of TIMELINE by address, *COUNT of them.  NULL without memory. */
+static struct placed *sort_by_address(const struct timeline *timeline, size_t *count)
 {
-    const struct code_log *log = &process->log;
+    const struct code_log *log = timeline->log;
+    const struct function_state *states = timeline->states;
     struct placed *placed = malloc((log->function_count + 1) * sizeof *placed);
     *count = 0;
     if (!placed)
@@ -109,7 +109,7 @@ static struct jit_image *add_image(const struct planner *planner)
         return NULL;
     plan->images = images;
     struct jit_image *image = &images[plan->image_count++];
-    *image = (struct jit_image){.process = planner->process};
+    *image = (struct jit_image){.process = planner->process, .log = planner->timeline->log};
     return image;
 }
 
@@ -175,7 +175,8 @@ static void deal_out(const struct planner *planner, uint32_t *order, size_t coun
                      struct generation *generations, uint32_t *dealt)
 {
     for (size_t i = 0; i < count; i++) {
-        struct generation *generation = &generations[planner->states[order[i]].generation];
+        struct generation *generation =
+            &generations[planner->timeline->states[order[i]].generation];
         dealt[generation->next++] = order[i];
         put_into(planner, generation->image, order[i]);
     }
@@ -206,7 +207,7 @@ static int add_generations(const struct planner *planner, uint32_t *order, size_
     size_t first_image = plan->image_count;
     int result = -1;
     for (size_t i = 0; generations && i < count; i++)
-        generations[planner->states[order[i]].generation].count++;
+        generations[planner->timeline->states[order[i]].generation].count++;
     if (generations && dealt)
         result = open_images(planner, generations, generation_count, order);
     if (!result)
@@ -296,14 +297,14 @@ int image_plan_add(struct image_plan *plan, const struct jit_process *process,
                    struct findings *findings)
 {
     size_t count;
-    struct placed *placed = sort_by_address(process, timeline->states, &count);
+    struct placed *placed = sort_by_address(timeline, &count);
     struct process_plan *planned =
-        placed ? add_process(plan, process->log.function_count, count) : NULL;
+        placed ? add_process(plan, timeline->log->function_count, count) : NULL;
     int result = -1;
     if (planned) {
         struct planner planner = {plan,
-                                  process->log.functions,
-                                  timeline->states,
+                                  timeline,
+                                  timeline->log->functions,
                                   planned->places,
                                   (uint32_t)(plan->process_count - 1),
                                   {0}};

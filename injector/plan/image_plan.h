@@ -39,13 +39,14 @@ enum {
 
 struct jit_image {
     uint32_t process;      /* index into the processes */
+    const struct code_log *log; /* the timeline's */
     uint64_t base;         /* run-time address of the file's first byte */
     uint64_t text_start;   /* offset = virtual address of the first function */
     uint64_t text_end;     /* and behind the last */
     uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */
     uint64_t hdr_bytes;    /* of .eh_frame_hdr, with padding */
     uint64_t eh_frame_bytes;   /* of .eh_frame behind it */
-    const uint32_t *functions; /* indices into the process's functions, by address */
+    const uint32_t *functions; /* indices into LOG's, by address */
     size_t function_count;
     uint64_t names_bytes; /* of their names, NULs included */
     bool compress_debug;  /* write its debug info compressed; false unless it is set */
@@ -62,7 +63,7 @@ struct function_place {
 
 /* What is planned of one process. */
 struct process_plan {
-    struct function_place *places; /* of all functions of its log */
+    struct function_place *places; /* of all functions of its timeline's log */
     uint32_t *order;               /* the visible ones by image, then by address */
     size_t first_image, end_image;
 };

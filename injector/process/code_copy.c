@@ -3,6 +3,8 @@
 
 #include "injector/arrays/array.h"
 
+#include <string.h>
+
 /* Its own FDEs, and of the CIEs those that they need. */
 static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint32_t index)
 {
@@ -38,6 +40,31 @@ int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_in
     *function = copy->from->functions[index];
     to->has_unwinding = to->has_unwinding || copy->from->has_unwinding;
     return copy_fdes(copy, function, *copy_index);
+}
+
+/* The COUNT items of ITEM_BYTES at ITEMS once more.  NULL if there are none, and without memory. */
+static void *copy_array(const void *items, size_t count, size_t item_bytes)
+{
+    void *copy = count ? malloc(count * item_bytes) : NULL;
+    return copy ? memcpy(copy, items, count * item_bytes) : NULL;
+}
+
+int code_copy_functions(struct code_log *to, const struct code_log *from)
+{
+    size_t functions = from->function_count, cies = from->cie_count, fdes = from->fde_count;
+    *to = (struct code_log){
+        .functions = copy_array(from->functions, functions, sizeof *to->functions),
+        .function_count = functions,
+        .function_capacity = functions,
+        .cies = copy_array(from->cies, cies, sizeof *to->cies),
+        .cie_count = cies,
+        .cie_capacity = cies,
+        .fdes = copy_array(from->fdes, fdes, sizeof *to->fdes),
+        .fde_count = fdes,
+        .fde_capacity = fdes,
+        .has_unwinding = from->has_unwinding,
+    };
+    return !to->functions == !functions && !to->cies == !cies && !to->fdes == !fdes ? 0 : -1;
 }
 
 /* Copy function INDEX as one of dump DUMP; *COPY_INDEX is its number there. */

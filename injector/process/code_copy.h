@@ -10,6 +10,10 @@ struct code_copy {
     struct code_log *to;
 };
 
+/* Make of the empty log TO a copy of FROM's functions and how to unwind from them, without their
+ * events.  FROM must live on.  Returns 0, or -1 without memory. */
+int code_copy_functions(struct code_log *to, const struct code_log *from);
+
 /* Copy function INDEX and how to unwind from it; it gets no event and no image.  *COPY_INDEX is its
  * number there.  Returns 0, or -1 without memory. */
 int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_index);

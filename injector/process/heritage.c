@@ -294,10 +294,8 @@ static int arrange(struct tree *tree, const uint32_t *order)
             parents[placed] = processes->by_life[processes->items[tree->parent[old]].life];
         processes->by_life[order[i]] = (uint32_t)placed++;
     }
-    for (size_t i = 0; i < placed; i++) {
+    for (size_t i = 0; i < placed; i++)
         items[i].parent = parents[i] == NO_PROCESS ? NULL : &items[parents[i]];
-        items[i].handed_over = &processes->handed_over;
-    }
     free(parents);
     free(processes->items);
     processes->items = items;
@@ -305,14 +303,15 @@ static int arrange(struct tree *tree, const uint32_t *order)
     return 0;
 }
 
-static int add_fork(struct jit_process *parent, struct life_moment at, struct jit_process *heir)
+static int add_fork(struct jit_process *parent, struct life_moment at,
+                    const struct jit_process *child)
 {
     struct jit_fork *forks =
         array_room(parent->forks, parent->fork_count, &parent->fork_capacity, sizeof *forks);
     if (!forks)
         return -1;
     parent->forks = forks;
-    forks[parent->fork_count++] = (struct jit_fork){at, heir};
+    forks[parent->fork_count++] = (struct jit_fork){at, child};
     return 0;
 }
 
@@ -322,6 +321,14 @@ static int compare_forks(const void *left, const void *right)
     if (life_moment_before(a->at, b->at))
         return -1;
     return life_moment_before(b->at, a->at);
+}
+
+static void number_fork(struct jit_processes *processes, const struct jit_process *parent,
+                        size_t fork)
+{
+    const struct jit_process *child = parent->forks[fork].child;
+    if (child)
+        processes->items[child - processes->items].fork = fork;
 }
 
 /* Tell each process when it forked: its own children, and those through whom a later one
@@ -345,6 +352,9 @@ static int collect_forks(struct tree *tree)
         if (processes->items[i].fork_count)
             qsort(processes->items[i].forks, processes->items[i].fork_count,
                   sizeof(struct jit_fork), compare_forks);
+    for (size_t i = 0; i < processes->count; i++)
+        for (size_t f = 0; f < processes->items[i].fork_count; f++)
+            number_fork(processes, &processes->items[i], f);
     return 0;
 }
 
@@ -374,14 +384,14 @@ int heritage_find(struct jit_processes *processes, const struct profile *profile
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
-/* ---- What each child needs to know ---- */
+/* ---- Where each child touches what it inherited ---- */
 
 /* A chain of forks in which each child touches what no other does would need the square of its
  * length. */
 enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
 
 /* Where something happens in PROCESS: its maps, and its code before and behind a move or unload. */
-static size_t collect_wanted(const struct jit_process *process, struct address_span *spans)
+static size_t collect_touched(const struct jit_process *process, struct address_span *spans)
 {
     const struct code_log *log = &process->log;
     size_t count = 0;
@@ -403,7 +413,7 @@ static size_t collect_wanted(const struct jit_process *process, struct address_s
 }
 
 /* Join spans to their neighbours until at most LIMIT of the COUNT are left: more than what is
- * wanted does no harm. */
+ * touched does no harm. */
 static size_t widen_spans(struct address_span *spans, size_t count, size_t limit)
 {
     for (; count > limit; count = (count + 1) / 2)
@@ -413,33 +423,29 @@ static size_t widen_spans(struct address_span *spans, size_t count, size_t limit
     return count;
 }
 
-/* Add to HERITAGE what PROCESS, and INHERITED behind it, want, in at most LIMIT spans. */
-static int want(struct jit_process *process, const struct jit_heritage *inherited, size_t limit)
+/* Add the COUNT spans at ADDED to those that PROCESS touches, of which there may be LIMIT. */
+static int add_touched(struct jit_process *process, const struct address_span *added, size_t count,
+                       size_t limit)
 {
-    struct jit_heritage *heritage = &process->heritage;
-    size_t most = heritage->wanted_count + inherited->wanted_count;
-    struct address_span *spans = realloc(heritage->wanted, (most + 1) * sizeof *spans);
+    size_t most = process->touched_count + count;
+    struct address_span *spans = realloc(process->touched, (most + 1) * sizeof *spans);
     if (!spans)
         return -1;
-    if (inherited->wanted_count)
-        memcpy(spans + heritage->wanted_count, inherited->wanted,
-               inherited->wanted_count * sizeof *spans);
-    heritage->wanted = spans;
-    heritage->wanted_count = widen_spans(spans, address_spans_join(spans, most), limit);
+    if (count)
+        memcpy(spans + process->touched_count, added, count * sizeof *spans);
+    process->touched = spans;
+    process->touched_count = widen_spans(spans, address_spans_join(spans, most), limit);
     return 0;
 }
 
-static int want_own(struct jit_process *process, size_t limit)
+static int touch_own(struct jit_process *process, size_t limit)
 {
     const struct code_log *log = &process->log;
     size_t most = process->map_count + log->function_count + log->unload_count + log->move_count;
-    struct jit_heritage own = {.wanted = malloc((most + 1) * sizeof *own.wanted)};
-    int result = -1;
-    if (own.wanted) {
-        own.wanted_count = address_spans_join(own.wanted, collect_wanted(process, own.wanted));
-        result = want(process, &own, limit);
-    }
-    free(own.wanted);
+    struct address_span *own = malloc((most + 1) * sizeof *own);
+    size_t count = own ? address_spans_join(own, collect_touched(process, own)) : 0;
+    int result = own ? add_touched(process, own, count, limit) : -1;
+    free(own);
     return result;
 }
 
@@ -449,10 +455,12 @@ int heritage_limit(struct jit_processes *processes, struct findings *findings)
     const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;
     for (size_t i = processes->count; i-- > 0;) {
         struct jit_process *process = &processes->items[i];
-        if (!process->parent)
+        struct jit_process *parent = process->parent;
+        if (!parent)
             continue;
-        if (want_own(process, limit) ||
-            (process->parent->parent && want(process->parent, &process->heritage, limit)))
+        if (touch_own(process, limit) ||
+            (parent->parent &&
+             add_touched(parent, process->touched, process->touched_count, limit)))
             return report_failure(findings, "out of memory");
     }
     return 0;

@@ -2,9 +2,8 @@
 #ifndef PERFJIT_CHANGE_H
 #define PERFJIT_CHANGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "injector/code/code_log.h"
+#include "injector/timeline/inheritance.h"
 
 enum change_kind {
     CHANGE_FUNCTION, /* INDEX is the function */
@@ -28,8 +27,13 @@ struct function_state {
 };
 
 struct timeline {
-    struct function_state *states; /* by function of the process's log */
-    struct change *changes;        /* by time */
+    const struct code_log *log; /* the process's, or OWN */
+    struct code_log own; /* a copy without events, where functions were inherited, take the content
+                            of others that were moved, or go on under another number; else empty */
+    struct function_state *states;    /* by function of LOG */
+    struct inheritance *inheritances; /* by the process's forks */
+    size_t inheritance_count;
+    struct change *changes; /* by time */
     size_t change_count, change_capacity;
     uint64_t *dropped; /* offsets of the map records to leave out of the output */
     size_t dropped_count, dropped_capacity;

@@ -20,7 +20,7 @@ static uint32_t next_generation(const struct player *player, const struct jit_fu
 
 int player_set_generation(struct player *player, uint32_t index)
 {
-    const struct jit_function *function = &player->process->log.functions[index];
+    const struct jit_function *function = &player->timeline->log->functions[index];
     player->timeline->states[index].generation = next_generation(player, function);
     return address_map_set(&player->shown, function->addr, function->addr + function->size, index);
 }
@@ -38,7 +38,7 @@ static int compare_addresses(const void *left, const void *right, void *context)
  * would look at all that are inside it. */
 static int show_ranges(struct player *player, const uint32_t *by_address)
 {
-    const struct jit_function *functions = player->process->log.functions;
+    const struct jit_function *functions = player->timeline->log->functions;
     struct address_place place = {0};
     uint64_t done = 0;
     for (size_t i = 0; i < player->moment.loaded_count; i++) {
@@ -73,7 +73,7 @@ static bool loaded_upwards(const struct moment *moment, const struct jit_functio
 static int show_by_address(struct player *player)
 {
     const struct moment *moment = &player->moment;
-    struct jit_function *functions = player->process->log.functions;
+    const struct jit_function *functions = player->timeline->log->functions;
     size_t bytes = moment->loaded_count * sizeof *moment->loaded;
     if (loaded_upwards(moment, functions))
         return show_ranges(player, moment->loaded);
@@ -81,7 +81,8 @@ static int show_by_address(struct player *player)
     if (!by_address)
         return -1;
     memcpy(by_address, moment->loaded, bytes);
-    qsort_r(by_address, moment->loaded_count, sizeof *by_address, compare_addresses, functions);
+    qsort_r(by_address, moment->loaded_count, sizeof *by_address, compare_addresses,
+            player->timeline->log->functions);
     int result = show_ranges(player, by_address);
     free(by_address);
     return result;

@@ -1,5 +1,5 @@
-/* The state of one process while its timeline is played: what timeline.c, remap.c and fork_copy.c
- * share. */
+/* The state of one process while its timeline is played: what timeline.c, moment.c, remap.c and
+ * fork.c share. */
 #ifndef PERFJIT_PLAYER_H
 #define PERFJIT_PLAYER_H
 
@@ -18,7 +18,8 @@ struct moment {
 
 struct player {
     struct timeline *timeline;
-    struct jit_process *process;
+    const struct jit_process *process;
+    size_t *inherited_count; /* functions that children were given, in all timelines */
     struct findings *findings;
     struct address_map owners; /* live functions */
     struct address_map shown;  /* the last function that became a change there, dead or alive */
@@ -35,7 +36,7 @@ struct player {
     size_t sample_count, samples_passed; /* those before the event that is being played */
     struct change *early;                /* changes with times in the past */
     size_t early_count, early_capacity;
-    uint32_t *copies; /* fork_copy.c's, by function */
+    uint32_t *inherited; /* fork.c's, by function */
     struct moment moment;
     uint32_t *late; /* maps that were made up late, and are passed on so far */
     size_t late_count, late_capacity;
@@ -65,8 +66,13 @@ void player_note_before_maps(struct player *player, uint64_t time_ns, uint32_t f
  * belong. */
 int player_place_late(struct player *player);
 
-/* fork_copy.c: give HEIR what it wants to know, and take what the process's own parent gave. */
-int player_hand_over(struct player *player, struct jit_process *heir);
-int player_take_over(struct player *player);
+/* Make the timeline's own log, whose functions can be changed, if there is none yet. */
+int player_own_log(struct player *player);
+
+/* fork.c: set down what the child of fork number FORK inherits; and begin with INHERITANCE,
+ * whose functions stand in PARENT_LOG. */
+int player_hand_over(struct player *player, size_t fork);
+int player_take_over(struct player *player, const struct inheritance *inheritance,
+                     const struct code_log *parent_log);
 
 #endif

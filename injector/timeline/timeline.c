@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/files/interruption.h"
+#include "injector/process/code_copy.h"
 #include "injector/timeline/player.h"
 
 #include <inttypes.h>
@@ -61,7 +62,7 @@ static bool is_repeated(const struct player *player, const struct jit_function *
     const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
     if (!range || range->start != function->addr)
         return false;
-    const struct jit_function *old = &player->process->log.functions[range->value];
+    const struct jit_function *old = &player->timeline->log->functions[range->value];
     return range->end == function->addr + function->size && old->addr == function->addr &&
            old->size == function->size && old->code && function->code &&
            old->name_bytes == function->name_bytes &&
@@ -109,7 +110,7 @@ static bool was_sampled(const struct player *player, uint64_t since_ns, uint64_t
  * sample on.  All that comes to light so between two samples has the same time, as a moment has. */
 static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
 {
-    const struct jit_function *function = &player->process->log.functions[index];
+    const struct jit_function *function = &player->timeline->log->functions[index];
     uint64_t end = function->addr + function->size;
     player->timeline->states[index].visible = true;
     if (player_add_early_change(
@@ -132,25 +133,37 @@ static int add_loaded(struct player *player, uint32_t index)
     return 0;
 }
 
-/* The function that is there already goes on under the number by which the runtime speaks of it
- * now. */
-static void renumber(struct jit_function *old, const struct jit_function *repeated)
+int player_own_log(struct player *player)
 {
-    old->code_index = repeated->code_index;
-    old->dump = repeated->dump;
+    struct timeline *timeline = player->timeline;
+    if (timeline->log == &timeline->own)
+        return 0;
+    if (code_copy_functions(&timeline->own, timeline->log))
+        return -1;
+    timeline->log = &timeline->own;
+    return 0;
+}
+
+/* Function INDEX, which is there already, goes on under the number by which the runtime speaks of
+ * it now. */
+static int renumber(struct player *player, uint32_t index, const struct jit_function *repeated)
+{
+    if (player_own_log(player))
+        return -1;
+    struct jit_function *function = &player->timeline->own.functions[index];
+    function->code_index = repeated->code_index;
+    function->dump = repeated->dump;
+    return 0;
 }
 
 static int load(struct player *player, uint32_t index, uint64_t time_ns)
 {
-    struct jit_function *functions = player->process->log.functions;
-    const struct jit_function *function = &functions[index];
+    const struct jit_function *function = &player->timeline->log->functions[index];
     uint64_t sample_ns;
     if (function->size == 0)
         return 0;
-    if (is_repeated(player, function)) {
-        renumber(&functions[owner_at(player, function->addr)], function);
-        return 0;
-    }
+    if (is_repeated(player, function))
+        return renumber(player, owner_at(player, function->addr), function);
     if (was_sampled(player, alone_since(player, function, time_ns), time_ns, &sample_ns))
         return load_early(player, index, sample_ns);
     if (add_loaded(player, index))
@@ -172,7 +185,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
 /* End the residence of function INDEX: what it still owns is nobody's. */
 static int end_function(struct player *player, uint32_t index)
 {
-    const struct jit_function *function = &player->process->log.functions[index];
+    const struct jit_function *function = &player->timeline->log->functions[index];
     uint64_t end = function->addr + function->size;
     struct address_place place;
     const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
@@ -198,7 +211,7 @@ static bool owns_index(const struct player *player, uint32_t owner, uint32_t dum
 {
     if (owner == NO_FUNCTION)
         return false;
-    const struct jit_function *function = &player->process->log.functions[owner];
+    const struct jit_function *function = &player->timeline->log->functions[owner];
     return function->code_index == code_index &&
            (function->dump == dump || function->dump == NO_DUMP ||
             jit_process_dumps_are_one(player->process, function->dump, dump));
@@ -209,10 +222,25 @@ static const char *dump_path(const struct player *player, uint32_t dump)
     return dump < player->process->dump_count ? player->process->dump_paths[dump] : "a dump";
 }
 
+/* Function TO is what FROM was, elsewhere. */
+static int move_content(struct player *player, uint32_t from, uint32_t to)
+{
+    if (player_own_log(player))
+        return -1;
+    struct jit_function *moved = &player->timeline->own.functions[to];
+    const struct jit_function *old = &player->timeline->own.functions[from];
+    moved->name = old->name;
+    moved->name_bytes = old->name_bytes;
+    moved->code = moved->size <= old->size ? old->code : NULL;
+    moved->lines = old->lines;
+    moved->first_fde = old->first_fde;
+    moved->fde_count = old->fde_count;
+    return 0;
+}
+
 static int move(struct player *player, const struct code_move *code_move)
 {
-    struct jit_function *functions = player->process->log.functions;
-    struct jit_function *function = &functions[code_move->function];
+    const struct jit_function *function = &player->timeline->log->functions[code_move->function];
     uint32_t owner = owner_at(player, code_move->old_addr);
     if (!owns_index(player, owner, function->dump, function->code_index)) {
         report_finding(
@@ -221,13 +249,8 @@ static int move(struct player *player, const struct code_move *code_move)
             dump_path(player, function->dump), function->code_index, code_move->old_addr);
         return 0;
     }
-    function->name = functions[owner].name;
-    function->name_bytes = functions[owner].name_bytes;
-    function->code = function->size <= functions[owner].size ? functions[owner].code : NULL;
-    function->lines = functions[owner].lines;
-    function->first_fde = functions[owner].first_fde;
-    function->fde_count = functions[owner].fde_count;
-    if (end_function(player, owner) || add_loaded(player, code_move->function))
+    if (move_content(player, owner, code_move->function) || end_function(player, owner) ||
+        add_loaded(player, code_move->function))
         return -1;
     return address_map_set(&player->owners, function->addr, function->addr + function->size,
                            code_move->function);
@@ -283,12 +306,13 @@ static int play_code_event(struct player *player, const struct code_event *event
 /* ---- Forks and the end ---- */
 
 /* perf copies the parent's maps when it reads the FORK: what is loaded later must come later. */
-static int play_fork(struct player *player, const struct jit_fork *fork)
+static int play_fork(struct player *player, size_t index)
 {
+    const struct jit_fork *fork = &player->process->forks[index];
     player->began_ns = fork->at.time_ns + 1;
     if (player_end_moment(player))
         return -1;
-    return fork->heir ? player_hand_over(player, fork->heir) : 0;
+    return fork->child ? player_hand_over(player, index) : 0;
 }
 
 /* perf keeps a process's maps when it execs; the code is dead.  All of the address space is, so
@@ -363,7 +387,7 @@ static int take_step(struct player *player, enum step step, struct play_progress
     case STEP_MAP:
         return player_play_map(player, (uint32_t)progress->map++);
     default:
-        return play_fork(player, &process->forks[progress->fork++]);
+        return play_fork(player, progress->fork++);
     }
 }
 
@@ -434,27 +458,48 @@ static void free_player(struct player *player)
     free(player->mappings);
     free(player->times);
     free(player->early);
-    free(player->copies);
+    free(player->inherited);
     free(player->late);
     free(player->moment.loaded);
     free(player->moment.unloaded);
 }
 
-int timeline_play(struct timeline *timeline, struct jit_process *process,
+/* Begin TIMELINE, with what PARENT's, or NULL, has for it. */
+static int begin(struct player *player, const struct timeline *parent)
+{
+    struct timeline *timeline = player->timeline;
+    const struct jit_process *process = player->process;
+    const struct inheritance *inheritance = parent && process->fork < parent->inheritance_count
+                                                ? &parent->inheritances[process->fork]
+                                                : NULL;
+    size_t count = process->log.function_count + (inheritance ? inheritance->function_count : 0);
+    *timeline = (struct timeline){
+        .log = &process->log,
+        .states = calloc(count + 1, sizeof *timeline->states),
+        .inheritance_count = process->fork_count,
+    };
+    if (process->fork_count)
+        timeline->inheritances = calloc(process->fork_count, sizeof *timeline->inheritances);
+    if (!timeline->states || (process->fork_count && !timeline->inheritances))
+        return -1;
+    return inheritance ? player_take_over(player, inheritance, parent->log) : 0;
+}
+
+int timeline_play(struct timeline *timeline, const struct jit_process *process,
+                  const struct timeline *parent, size_t *inherited_count,
                   const uint64_t *sample_times_ns, size_t sample_count, struct findings *findings)
 {
     struct player player = {
         .timeline = timeline,
         .process = process,
+        .inherited_count = inherited_count,
         .findings = findings,
         .began_ns = process->begin.time_ns ? process->begin.time_ns + 1 : 0,
         .sample_times_ns = sample_times_ns,
         .sample_count = sample_count,
     };
-    *timeline = (struct timeline){
-        .states = calloc(process->log.function_count + 1, sizeof *timeline->states)};
-    int result = !timeline->states || player_take_over(&player) || play(&player) ||
-                         player_place_late(&player) || merge_early(&player)
+    int result = begin(&player, parent) || play(&player) || player_place_late(&player) ||
+                         merge_early(&player)
                      ? -1
                      : 0;
     free_player(&player);
@@ -465,6 +510,10 @@ int timeline_play(struct timeline *timeline, struct jit_process *process,
 
 void timeline_free(struct timeline *timeline)
 {
+    for (size_t i = 0; timeline->inheritances && i < timeline->inheritance_count; i++)
+        inheritance_free(&timeline->inheritances[i]);
+    free(timeline->inheritances);
+    code_log_free(&timeline->own);
     free(timeline->states);
     free(timeline->changes);
     free(timeline->dropped);

@@ -19,10 +19,13 @@
 #include "injector/code/jit_process.h"
 #include "injector/timeline/change.h"
 
-/* Play PROCESS, and set the generation and visible members of its functions.  SAMPLE_TIMES_NS,
- * ascending, are the moments at which the profile looks.  Returns 0, or -1 without memory, with the
- * failure text set. */
-int timeline_play(struct timeline *timeline, struct jit_process *process,
+/* Play PROCESS, which must live on, into TIMELINE, which must not move.  PARENT: the timeline of
+ * the process that it inherits from, or NULL.  *INHERITED_COUNT: how many functions children were
+ * given so far, in all timelines; NULL will do for a process of which no child inherits.
+ * SAMPLE_TIMES_NS, ascending, are the moments at which the profile looks.  Returns 0, or -1 without
+ * memory, with the failure text set. */
+int timeline_play(struct timeline *timeline, const struct jit_process *process,
+                  const struct timeline *parent, size_t *inherited_count,
                   const uint64_t *sample_times_ns, size_t sample_count, struct findings *findings);
 
 void timeline_free(struct timeline *timeline);

@@ -95,10 +95,17 @@ static void take_census(struct run *run)
     sample_census_free(&census);
 }
 
+static const struct timeline *parent_timeline(const struct run *run,
+                                              const struct jit_process *process)
+{
+    return process->parent ? &run->timelines[process->parent - run->processes.items] : NULL;
+}
+
 static void inject(struct run *run, char *path)
 {
     const struct perf_map_options no_maps = {.only_given = true};
     struct findings *findings = &run->findings;
+    size_t inherited = 0;
     if (profile_read(&run->profile, &run->input.file, findings) ||
         jit_processes_read(&run->processes, &run->profile, &path, 1, &no_maps, NULL, true,
                            findings) ||
@@ -106,6 +113,7 @@ static void inject(struct run *run, char *path)
         return;
     for (size_t i = 0; i < run->processes.count; i++)
         if (timeline_play(&run->timelines[i], &run->processes.items[i],
+                          parent_timeline(run, &run->processes.items[i]), &inherited,
                           run->profile.sample_times_ns, run->profile.sample_count, findings))
             return;
     if (plan(run) == 0) {

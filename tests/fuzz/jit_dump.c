@@ -170,7 +170,8 @@ static void inject(struct run *run, uint32_t hash)
         code_log_sort(&run->process.log, findings))
         return;
     make_profile(run);
-    if (timeline_play(&run->timeline, &run->process, run->samples_ns, run->sample_count, findings))
+    if (timeline_play(&run->timeline, &run->process, NULL, NULL, run->samples_ns, run->sample_count,
+                      findings))
         return;
     check_changes(&run->timeline);
     if (image_plan_add(&run->plan, &run->process, &run->timeline, (enum image_layout)(hash % 3),

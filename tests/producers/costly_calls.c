@@ -150,7 +150,8 @@ static void play(struct input *input)
 {
     struct findings findings = {.quiet = true};
     struct timeline timeline;
-    if (timeline_play(&timeline, &input->process, input->samples, input->steps, &findings))
+    if (timeline_play(&timeline, &input->process, NULL, NULL, input->samples, input->steps,
+                      &findings))
         errx(EXIT_FAILURE, "timeline_play fails");
     if (timeline.change_count == 0 || timeline.change_count > 2 * input->count)
         errx(EXIT_FAILURE, "%zu changes", timeline.change_count);

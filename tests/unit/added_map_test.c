@@ -41,7 +41,8 @@ static void play(enum image_layout layout)
     struct findings findings = {0};
     for (uint64_t i = 0; i < 20; i++)
         samples[i] = 10 * i + 5;
-    assert_int_equal(timeline_play(&timeline, &built.process, samples, 20, &findings), 0);
+    assert_int_equal(timeline_play(&timeline, &built.process, NULL, NULL, samples, 20, &findings),
+                     0);
     assert_int_equal(image_plan_add(&plan, &built.process, &timeline, layout, &findings), 0);
     assert_int_equal(findings_lost(&findings), 0);
 }

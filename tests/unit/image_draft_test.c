@@ -286,19 +286,6 @@ static void test_is_removed_as_soon_as_it_is_in_vain(void **state)
     close(dir_fd);
 }
 
-/* A child inherits functions while its timeline is played. */
-static void test_function_that_was_added_later(void **state)
-{
-    struct image_draft draft;
-    int dir_fd = new_directory();
-    (void)state;
-    add_all();
-    start(&draft, dir_fd);
-    built.states[17].visible = false;
-    add(ADDR + 5 * (uint64_t)STEP + FUNCTION_BYTES, code, STEP - FUNCTION_BYTES);
-    assert_same_file(0, dir_fd, &draft, false);
-}
-
 static void test_addresses_used_twice(void **state)
 {
     struct image_draft draft;
@@ -422,7 +409,6 @@ int main(void)
         DRAFT_TEST(test_larger_of_two_neighbourhoods),
         DRAFT_TEST(test_waits_for_its_image),
         DRAFT_TEST(test_function_that_no_sample_could_hit),
-        DRAFT_TEST(test_function_that_was_added_later),
         DRAFT_TEST(test_other_functions_in_the_same_place),
         DRAFT_TEST(test_is_removed_as_soon_as_it_is_in_vain),
         DRAFT_TEST(test_addresses_used_twice),

@@ -58,10 +58,10 @@ static int ended_while_it_played(struct findings *findings)
     process_begin(&built);
     build_load(&built, 1, 0x10000, 16);
     interruption_hold_signals();
-    if (timeline_play(&timeline, &built.process, NULL, 0, findings))
+    if (timeline_play(&timeline, &built.process, NULL, NULL, NULL, 0, findings))
         return FAILED;
     raise(SIGTERM);
-    if (timeline_play(&timeline, &built.process, NULL, 0, findings) != -1 ||
+    if (timeline_play(&timeline, &built.process, NULL, NULL, NULL, 0, findings) != -1 ||
         !strstr(findings->failure, "interrupted") || timeline.change_count)
         return FAILED;
     interruption_pass_on();

@@ -100,12 +100,12 @@ static void test_only_a_child_with_records_over_the_code_counts(void **state)
     put_fork(CHILD + 1, CHILD, ms(4000));
     put_memory(CHILD + 1, ARENA, ms(5000));
     assert_reads(NULL, 2);
-    const struct jit_process *heir = &processes.items[1];
-    assert_int_equal(heir->pid, CHILD + 1);
-    assert_ptr_equal(heir->parent, &processes.items[0]);
-    assert_int_equal(heir->forked.time_ns, ms(2000)); /* when its parent left */
-    assert_int_equal(heir->heritage.wanted_count, 1);
-    assert_int_equal(heir->heritage.wanted[0].start, ARENA);
+    const struct jit_process *child = &processes.items[1];
+    assert_int_equal(child->pid, CHILD + 1);
+    assert_ptr_equal(child->parent, &processes.items[0]);
+    assert_int_equal(child->forked.time_ns, ms(2000)); /* when its parent left */
+    assert_int_equal(child->touched_count, 1);
+    assert_int_equal(child->touched[0].start, ARENA);
 }
 
 static void test_many_idle_children_cost_nothing(void **state)
@@ -117,7 +117,7 @@ static void test_many_idle_children_cost_nothing(void **state)
         put_fork(CHILD + i, PID, ms(2000 + i));
     assert_reads(NULL, 1);
     assert_int_equal(processes.items[0].fork_count, 500);
-    assert_null(processes.items[0].forks[499].heir);
+    assert_null(processes.items[0].forks[499].child);
 }
 
 static void test_after_exec_nothing_is_inherited(void **state)

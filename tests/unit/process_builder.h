@@ -43,15 +43,13 @@ static inline void process_begin(struct process_builder *builder)
 /* The timeline that tests of what comes behind it set by hand; nothing of it is freed. */
 static inline struct timeline built_timeline(struct process_builder *builder)
 {
-    return (struct timeline){.states = builder->states};
+    return (struct timeline){.log = &builder->process.log, .states = builder->states};
 }
 
 static inline void process_free(struct process_builder *builder)
 {
     free(builder->process.forks);
-    free(builder->process.heritage.wanted);
-    free(builder->process.heritage.code);
-    free(builder->process.heritage.backing);
+    free(builder->process.touched);
     code_log_free(&builder->process.log);
 }
 
@@ -142,15 +140,15 @@ static inline void build_map(struct process_builder *builder, uint64_t time_ns, 
     };
 }
 
-/* A fork at TIME_NS whose child is HEIR, or of no interest. */
+/* A fork at TIME_NS of CHILD, or a child of no interest. */
 static inline void build_fork(struct process_builder *builder, uint64_t time_ns,
-                              struct jit_process *heir)
+                              const struct jit_process *child)
 {
     struct jit_process *process = &builder->process;
     process->forks = array_room(process->forks, process->fork_count, &process->fork_capacity,
                                 sizeof(struct jit_fork));
     assert_non_null(process->forks);
-    process->forks[process->fork_count++] = (struct jit_fork){{time_ns, 5000}, heir};
+    process->forks[process->fork_count++] = (struct jit_fork){{time_ns, 5000}, child};
 }
 
 #endif

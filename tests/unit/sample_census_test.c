@@ -69,7 +69,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
         size_t count;
         find_maps(process, &profile);
         process->life = process_lives_of(&processes.lives, process->pid, &count);
-        assert_int_equal(timeline_play(&timeline, process, profile.sample_times_ns,
+        assert_int_equal(timeline_play(&timeline, process, NULL, NULL, profile.sample_times_ns,
                                        profile.sample_count, &findings),
                          0);
     }

@@ -134,8 +134,8 @@ static inline void tables_open(struct tables *tables, const char *dump_name,
     if (asprintf(&tables->dump_path, "%s/%s", scratch, dump_name) < 0)
         abort();
     tables_read(tables);
-    tables_check(tables, timeline_play(&tables->timeline, &tables->process, times_ns, count,
-                                       &tables->findings));
+    tables_check(tables, timeline_play(&tables->timeline, &tables->process, NULL, NULL, times_ns,
+                                       count, &tables->findings));
     tables_plan(tables, layout);
     snprintf(tables->directory, sizeof tables->directory, "%s/%d", scratch, number++);
     assert_int_equal(mkdir(tables->directory, 0700), 0);

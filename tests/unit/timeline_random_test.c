@@ -53,9 +53,10 @@ static void assert_dropped_hide_code(const struct family *family, const struct p
 }
 
 /* Functions of one generation share an image, so they must not overlap. */
-static void assert_generations_do_not_overlap(const struct code_log *log,
-                                              const struct function_state *states)
+static void assert_generations_do_not_overlap(const struct timeline *timeline)
 {
+    const struct code_log *log = timeline->log;
+    const struct function_state *states = timeline->states;
     for (uint32_t i = 0; i < log->function_count; i++)
         for (uint32_t j = 0; j < i; j++) {
             const struct jit_function *a = &log->functions[i], *b = &log->functions[j];
@@ -71,27 +72,28 @@ static void assert_in_order(const struct timeline *timeline)
         assert_true(timeline->changes[i - 1].time_ns <= timeline->changes[i].time_ns);
 }
 
-/* A child that is forked at a random time of BUILT, at which it has no record of its own, and wants
- * to know all. */
+/* A child that is forked at a random time of BUILT, at which it has no record of its own, and
+ * touches all. */
 static void build_child(struct family *family, uint64_t *seed, uint64_t last_ns)
 {
     family->fork_ns = 10000;
     for (size_t i = 0; i < built.process.fork_count && family->fork_ns == 10000; i++)
         if (random_below(seed, 3) == 0 || i + 1 == built.process.fork_count) {
             family->fork_ns = built.process.forks[i].at.time_ns;
-            built.process.forks[i].heir = &child.process;
+            built.process.forks[i].child = &child.process;
+            child.process.fork = i;
         }
     if (family->fork_ns == 10000) {
         family->fork_ns = last_ns + 2 - last_ns % 2;
+        child.process.fork = built.process.fork_count;
         build_fork(&built, family->fork_ns, &child.process);
     }
     child.process.parent = &built.process;
     child.process.begin = (struct life_moment){family->fork_ns, 5000};
-    child.process.heritage.wanted = malloc(sizeof(struct address_span));
-    assert_non_null(child.process.heritage.wanted);
-    child.process.heritage.wanted[0] =
-        (struct address_span){BASE, BASE + (uint64_t)CELL_BYTES * SPACE};
-    child.process.heritage.wanted_count = 1;
+    child.process.touched = malloc(sizeof(struct address_span));
+    assert_non_null(child.process.touched);
+    child.process.touched[0] = (struct address_span){BASE, BASE + (uint64_t)CELL_BYTES * SPACE};
+    child.process.touched_count = 1;
     build_random(&child, seed, family->fork_ns + 1, &built);
 }
 
@@ -100,16 +102,19 @@ static void play_random(uint64_t seed)
     struct family family = {&built, &child, 0};
     struct played played;
     struct findings findings = {0};
+    size_t inherited = 0;
     uint64_t samples[MODEL_SAMPLES], time_ns = 1;
     uint32_t pace = 1 + random_below(&seed, 10);
     built.process.load_slack_ns = child.process.load_slack_ns = random_below(&seed, 2) * 7;
     build_child(&family, &seed, build_random(&built, &seed, 2, NULL)); /* behind the first sample */
     for (size_t i = 0; i < MODEL_SAMPLES; i++, time_ns += 2 * random_below(&seed, pace))
         samples[i] = time_ns;
-    assert_int_equal(
-        timeline_play(&played.parent, &built.process, samples, MODEL_SAMPLES, &findings), 0);
-    assert_int_equal(
-        timeline_play(&played.child, &child.process, samples, MODEL_SAMPLES, &findings), 0);
+    assert_int_equal(timeline_play(&played.parent, &built.process, NULL, &inherited, samples,
+                                   MODEL_SAMPLES, &findings),
+                     0);
+    assert_int_equal(timeline_play(&played.child, &child.process, &played.parent, &inherited,
+                                   samples, MODEL_SAMPLES, &findings),
+                     0);
     assert_in_order(&played.parent);
     assert_in_order(&played.child);
     for (size_t i = 0; i < MODEL_SAMPLES; i++) {
@@ -119,8 +124,8 @@ static void play_random(uint64_t seed)
     }
     assert_dropped_hide_code(&family, &played, false);
     assert_dropped_hide_code(&family, &played, true);
-    assert_generations_do_not_overlap(&built.process.log, played.parent.states);
-    assert_generations_do_not_overlap(&child.process.log, played.child.states);
+    assert_generations_do_not_overlap(&played.parent);
+    assert_generations_do_not_overlap(&played.child);
     timeline_free(&played.parent);
     timeline_free(&played.child);
     findings_free(&findings);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 static struct process_builder built;
+static struct timeline played; /* the last one */
 
 static inline int begin(void **state)
 {
@@ -19,6 +20,8 @@ static inline int begin(void **state)
 static inline int end(void **state)
 {
     (void)state;
+    timeline_free(&played);
+    played = (struct timeline){0};
     process_free(&built);
     return 0;
 }
@@ -49,25 +52,24 @@ static inline void print_change(const struct change *change, char *text, size_t 
 /* BUILT with samples at TIMES plays to CHANGES, and the map records numbered in DROPPED are left out. */
 static inline void assert_plays(const char *times, const char *changes, const char *dropped)
 {
-    struct timeline timeline;
     struct findings findings = {0};
     uint64_t sample_times[64], numbers[64] = {0};
     char text[2048] = "";
     size_t sample_count = parse_times(times, sample_times);
+    timeline_free(&played);
     assert_int_equal(
-        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
-    for (size_t i = 0, at = 0; i < timeline.change_count; i++, at = strlen(text)) {
+        timeline_play(&played, &built.process, NULL, NULL, sample_times, sample_count, &findings),
+        0);
+    for (size_t i = 0, at = 0; i < played.change_count; i++, at = strlen(text)) {
         if (i > 0)
             text[at++] = ' ';
-        print_change(&timeline.changes[i], text + at, sizeof text - at);
+        print_change(&played.changes[i], text + at, sizeof text - at);
     }
     assert_string_equal(text, changes);
-    assert_int_equal(parse_times(dropped, numbers), timeline.dropped_count);
-    for (size_t i = 0; i < timeline.dropped_count; i++)
-        assert_int_equal(timeline.dropped[i], 1000 + numbers[i]);
+    assert_int_equal(parse_times(dropped, numbers), played.dropped_count);
+    for (size_t i = 0; i < played.dropped_count; i++)
+        assert_int_equal(played.dropped[i], 1000 + numbers[i]);
     assert_int_equal(findings_lost(&findings), 0);
-    memcpy(built.states, timeline.states, built.process.log.function_count * sizeof *built.states);
-    timeline_free(&timeline);
     findings_free(&findings);
 }
 
@@ -80,7 +82,8 @@ static inline void assert_loses(const char *times, const char *changes, uint64_t
     char text[256] = "";
     size_t sample_count = parse_times(times, sample_times);
     assert_int_equal(
-        timeline_play(&timeline, &built.process, sample_times, sample_count, &findings), 0);
+        timeline_play(&timeline, &built.process, NULL, NULL, sample_times, sample_count, &findings),
+        0);
     if (timeline.change_count == 1)
         print_change(timeline.changes, text, sizeof text);
     assert_true(timeline.change_count <= 1);
@@ -93,12 +96,12 @@ static inline void assert_loses(const char *times, const char *changes, uint64_t
 /* What the last timeline found out about function INDEX. */
 static inline const struct function_state *state_of(uint32_t index)
 {
-    return &built.states[index];
+    return &played.states[index];
 }
 
 static inline const struct jit_function *function(uint32_t index)
 {
-    return &built.process.log.functions[index];
+    return &played.log->functions[index];
 }
 
 #define TIMELINE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
