@@ -127,6 +127,8 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 
 $(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test: INJECTOR_LIBS += -ldw
 
+$(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
+
 $(BUILD)/tests/perfmap_stack_test $(BUILD)/tests/jitdump_stack_test: LDFLAGS += -Wl,-z,now
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)

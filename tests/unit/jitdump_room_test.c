@@ -1,5 +1,6 @@
 /* Room that a dump takes: its bound, what a full disk leaves for a stage, and blocks reserved
  * ahead. */
+#include "tests/unit/clock_stand_in.h"
 #include "tests/unit/jitdump_inventory.h"
 
 #include "jitdump/dump/dump_writer.h"
@@ -196,7 +197,7 @@ static void test_no_room_to_grow(void **state)
     assert_int_equal(jitdump_add_code(dump, &code, NULL), -ENOSPC);
     add_first(dump, 3000, 4000);
     disk.free_bytes = 0;
-    usleep(120000);
+    pass_retry_time();
     assert_int_equal(jitdump_add_code(dump, &code, NULL), 0);
     add_first(dump, 4000, 6000);
     assert_int_equal(jitdump_lost(dump), 1);
