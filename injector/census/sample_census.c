@@ -13,7 +13,7 @@
 
 enum { CPUMODE_MASK = 7, CPUMODE_USER = 2 };
 
-struct taker {
+struct collector {
     struct sample_census *census;
     const struct census_question *question;
     const struct process_lives *lives;
@@ -26,33 +26,33 @@ struct taker {
 
 /* ---- Collecting ---- */
 
-static int add_sample(struct taker *taker, struct census_sample sample)
+static int add_sample(struct collector *collector, struct census_sample sample)
 {
-    struct census_sample *samples =
-        array_room(taker->samples, taker->sample_count, &taker->sample_capacity, sizeof *samples);
+    struct census_sample *samples = array_room(collector->samples, collector->sample_count,
+                                               &collector->sample_capacity, sizeof *samples);
     if (!samples)
         return -1;
-    taker->samples = samples;
-    samples[taker->sample_count++] = sample;
+    collector->samples = samples;
+    samples[collector->sample_count++] = sample;
     return 0;
 }
 
 /* Samples of one process mostly follow one another. */
-static uint32_t life_at(struct taker *taker, uint32_t pid, struct life_moment moment)
+static uint32_t life_at(struct collector *collector, uint32_t pid, struct life_moment moment)
 {
-    if (taker->life != NO_LIFE && taker->pid == pid &&
-        !life_moment_before(moment, taker->lives->items[taker->life].begin) &&
-        life_moment_before(moment, taker->lives->items[taker->life].next))
-        return taker->life;
-    taker->pid = pid;
-    taker->life = process_life_at(taker->lives, pid, moment);
-    return taker->life;
+    if (collector->life != NO_LIFE && collector->pid == pid &&
+        !life_moment_before(moment, collector->lives->items[collector->life].begin) &&
+        life_moment_before(moment, collector->lives->items[collector->life].next))
+        return collector->life;
+    collector->pid = pid;
+    collector->life = process_life_at(collector->lives, pid, moment);
+    return collector->life;
 }
 
-static int take_record(struct taker *taker, const struct perf_record *record)
+static int take_record(struct collector *collector, const struct perf_record *record)
 {
-    const struct perf_file *file = taker->question->profile->file;
-    struct sample_census *census = taker->census;
+    const struct perf_file *file = collector->question->profile->file;
+    struct sample_census *census = collector->census;
     struct census_sample sample = {0};
     uint32_t pid;
     census->samples++;
@@ -65,63 +65,64 @@ static int take_record(struct taker *taker, const struct perf_record *record)
         census->not_told++;
         return 0;
     }
-    sample.life = life_at(taker, pid, (struct life_moment){sample.time_ns, record->number});
+    sample.life = life_at(collector, pid, (struct life_moment){sample.time_ns, record->number});
     if (sample.life != NO_LIFE)
-        return add_sample(taker, sample);
+        return add_sample(collector, sample);
     census->nowhere++;
     return 0;
 }
 
-static int collect(struct taker *taker)
+static int collect(struct collector *collector)
 {
     struct findings told = {.quiet = true}; /* said when the profile was read */
-    struct perf_walk walk = perf_walk_begin(taker->question->profile->file);
+    struct perf_walk walk = perf_walk_begin(collector->question->profile->file);
     struct perf_record record;
     int result = 0;
-    taker->samples = array_expect(NULL, taker->question->profile->sample_count,
-                                  &taker->sample_capacity, sizeof *taker->samples);
+    collector->samples = array_expect(NULL, collector->question->profile->sample_count,
+                                      &collector->sample_capacity, sizeof *collector->samples);
     while (!result && perf_walk_next(&walk, &record, &told))
         if (record.type == PERF_RECORD_SAMPLE)
-            result = take_record(taker, &record);
+            result = take_record(collector, &record);
     findings_free(&told);
     return result ? result
-                  : sample_order(&taker->samples, taker->sample_count, taker->lives->count);
+                  : sample_order(&collector->samples, collector->sample_count,
+                                 collector->lives->count);
 }
 
-static int index_processes(struct taker *taker)
+static int index_processes(struct collector *collector)
 {
-    const struct jit_processes *processes = taker->question->processes;
-    taker->process_of = malloc((taker->lives->count + 1) * sizeof *taker->process_of);
-    if (!taker->process_of)
+    const struct jit_processes *processes = collector->question->processes;
+    collector->process_of = malloc((collector->lives->count + 1) * sizeof *collector->process_of);
+    if (!collector->process_of)
         return -1;
-    for (size_t i = 0; i < taker->lives->count; i++)
-        taker->process_of[i] = SIZE_MAX;
+    for (size_t i = 0; i < collector->lives->count; i++)
+        collector->process_of[i] = SIZE_MAX;
     for (size_t i = 0; !processes->none && i < processes->count; i++)
-        taker->process_of[processes->items[i].life] = i;
+        collector->process_of[processes->items[i].life] = i;
     return 0;
 }
 
-static const struct jit_process *process_of(const struct taker *taker, uint32_t life)
+static const struct jit_process *process_of(const struct collector *collector, uint32_t life)
 {
-    size_t index = taker->process_of[life];
-    return index == SIZE_MAX ? NULL : &taker->question->processes->items[index];
+    size_t index = collector->process_of[life];
+    return index == SIZE_MAX ? NULL : &collector->question->processes->items[index];
 }
 
 /* ---- Judging ---- */
 
 /* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
-static const struct jit_process *source_of(const struct taker *taker, uint32_t life)
+static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
 {
-    for (; life != NO_LIFE; life = taker->lives->items[life].parent)
-        if (process_of(taker, life))
-            return process_of(taker, life);
+    for (; life != NO_LIFE; life = collector->lives->items[life].parent)
+        if (process_of(collector, life))
+            return process_of(collector, life);
     return NULL;
 }
 
-static bool find_refusal(const struct taker *taker, uint32_t life, enum sample_cause *cause)
+static bool find_refusal(const struct collector *collector, uint32_t life, enum sample_cause *cause)
 {
-    const struct jit_processes *processes = taker->question->processes;
-    for (; life != NO_LIFE; life = taker->lives->items[life].parent)
+    const struct jit_processes *processes = collector->question->processes;
+    for (; life != NO_LIFE; life = collector->lives->items[life].parent)
         for (size_t i = 0; i < processes->refused_count; i++)
             if (processes->refused[i].life == life) {
                 *cause = sample_cause_of_refusal(processes->refused[i].why);
@@ -130,32 +131,32 @@ static bool find_refusal(const struct taker *taker, uint32_t life, enum sample_c
     return false;
 }
 
-static bool has_map_file(const struct taker *taker, uint32_t pid)
+static bool has_map_file(const struct collector *collector, uint32_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/perf-%" PRIu32 ".map", pid);
-    return !taker->question->no_perf_map && access(path, F_OK) == 0;
+    return !collector->question->no_perf_map && access(path, F_OK) == 0;
 }
 
 /* Why nothing at all is known of the JIT code of LIFE, or, if something is, of this. */
-static enum sample_cause cause_of_life(const struct taker *taker, uint32_t life)
+static enum sample_cause cause_of_life(const struct collector *collector, uint32_t life)
 {
-    const struct jit_process *source = source_of(taker, life);
-    uint32_t pid = taker->lives->items[life].pid;
+    const struct jit_process *source = source_of(collector, life);
+    uint32_t pid = collector->lives->items[life].pid;
     enum sample_cause cause;
-    if (find_refusal(taker, life, &cause))
+    if (find_refusal(collector, life, &cause))
         return cause;
     if (source)
         return source->perf_map && source->dump_count == 1 ? CAUSE_NOT_IN_MAP : CAUSE_NOT_LOGGED;
-    if (dump_is_nearby(taker->question->profile->file->path, pid))
+    if (dump_is_nearby(collector->question->profile->file->path, pid))
         return CAUSE_NO_MARKER;
-    return has_map_file(taker, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
+    return has_map_file(collector, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
 }
 
-static int count_unknown(struct taker *taker, const struct census_sample *sample,
+static int count_unknown(struct collector *collector, const struct census_sample *sample,
                          enum sample_cause cause)
 {
-    struct sample_census *census = taker->census;
+    struct sample_census *census = collector->census;
     census->unknown++;
     for (size_t i = census->group_count; i-- > 0 && census->groups[i].life == sample->life;) {
         struct unknown_samples *group = &census->groups[i];
@@ -241,10 +242,11 @@ static enum sample_cause cause_of(const struct census_sample *sample, bool later
     return earlier ? CAUSE_FREED : of_life;
 }
 
-static int judge_unknown(struct taker *taker, const struct census_sample *samples, size_t count)
+static int explain_unknown(struct collector *collector, const struct census_sample *samples,
+                           size_t count)
 {
-    const struct jit_process *process = process_of(taker, samples->life);
-    enum sample_cause of_life = cause_of_life(taker, samples->life);
+    const struct jit_process *process = process_of(collector, samples->life);
+    enum sample_cause of_life = cause_of_life(collector, samples->life);
     bool *later = calloc(count, 1), *earlier = calloc(count, 1);
     int result = later && earlier ? 0 : -1;
     if (!result && process)
@@ -253,17 +255,17 @@ static int judge_unknown(struct taker *taker, const struct census_sample *sample
                      ? -1
                      : 0;
     for (size_t i = 0; !result && i < count; i++)
-        result =
-            count_unknown(taker, &samples[i], cause_of(&samples[i], later[i], earlier[i], of_life));
+        result = count_unknown(collector, &samples[i],
+                               cause_of(&samples[i], later[i], earlier[i], of_life));
     free(later);
     free(earlier);
     return result;
 }
 
 /* Count the COUNT samples of one life; those that are unknown are moved to the front of SAMPLES. */
-static int judge(struct taker *taker, struct census_sample *samples, size_t count)
+static int classify(struct collector *collector, struct census_sample *samples, size_t count)
 {
-    struct sample_census *census = taker->census;
+    struct sample_census *census = collector->census;
     size_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
         struct census_sample sample = samples[i];
@@ -276,20 +278,20 @@ static int judge(struct taker *taker, struct census_sample *samples, size_t coun
         else
             samples[unknown++] = sample;
     }
-    if (taker->question->counts_alone) {
+    if (collector->question->counts_alone) {
         census->unknown += unknown;
         return 0;
     }
-    return unknown ? judge_unknown(taker, samples, unknown) : 0;
+    return unknown ? explain_unknown(collector, samples, unknown) : 0;
 }
 
-static int judge_all(struct taker *taker)
+static int classify_all(struct collector *collector)
 {
-    for (size_t at = 0, count; at < taker->sample_count; at += count) {
-        for (count = 1; at + count < taker->sample_count; count++)
-            if (taker->samples[at + count].life != taker->samples[at].life)
+    for (size_t at = 0, count; at < collector->sample_count; at += count) {
+        for (count = 1; at + count < collector->sample_count; count++)
+            if (collector->samples[at + count].life != collector->samples[at].life)
                 break;
-        if (judge(taker, taker->samples + at, count))
+        if (classify(collector, collector->samples + at, count))
             return -1;
     }
     return 0;
@@ -308,21 +310,21 @@ static int compare_groups(const void *left, const void *right)
 int sample_census_take(struct sample_census *census, const struct census_question *question,
                        struct findings *findings)
 {
-    struct taker taker = {.census = census,
-                          .question = question,
-                          .lives = &question->processes->lives,
-                          .life = NO_LIFE};
+    struct collector collector = {.census = census,
+                                  .question = question,
+                                  .lives = &question->processes->lives,
+                                  .life = NO_LIFE};
     *census = (struct sample_census){0};
-    int result =
-        index_processes(&taker) || collect(&taker) ||
-                sample_states_find(taker.samples, taker.sample_count, question, taker.process_of) ||
-                judge_all(&taker)
-            ? -1
-            : 0;
+    int result = index_processes(&collector) || collect(&collector) ||
+                         sample_states_find(collector.samples, collector.sample_count, question,
+                                            collector.process_of) ||
+                         classify_all(&collector)
+                     ? -1
+                     : 0;
     if (census->group_count)
         qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
-    free(taker.process_of);
-    free(taker.samples);
+    free(collector.process_of);
+    free(collector.samples);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 

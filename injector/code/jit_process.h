@@ -2,7 +2,7 @@
  *
  * A jit_process is one life of a process (process_life.h).  It has JIT code because it mapped a
  * dump (dump_claim.h says whose a dump is), because it left a perf map (perf_map_source.h), or
- * because it was forked from one that has (heritage.h).
+ * because it was forked from one that has (child_processes.h).
  */
 #ifndef PERFJIT_JIT_PROCESS_H
 #define PERFJIT_JIT_PROCESS_H
@@ -44,7 +44,7 @@ struct jit_process {
     size_t fork;                /* of its parent's forks, the one that it came from */
     struct life_moment forked;  /* when it left the parent's line */
     struct perf_record
-        witness; /* a record of this process: what the added records' trailers copy */
+        trailer_record; /* a record of this process: what the added records' trailers copy */
     struct jit_dump *dumps;
     char **dump_paths;
     size_t dump_count, dump_capacity, path_capacity;

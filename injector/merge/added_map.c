@@ -258,7 +258,7 @@ static int put_image_map(const struct added_record *map, const struct added_reco
         sink_cstr(sink, unloaded_name);
     }
     sink_align(sink, 8);
-    added_record_trailer(sink, map, source, &process->witness);
+    added_record_trailer(sink, map, source, &process->trailer_record);
     return added_record_end(sink, start);
 }
 

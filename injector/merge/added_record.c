@@ -49,10 +49,10 @@ size_t added_record_begin(struct byte_sink *sink, uint32_t type, uint16_t misc)
 
 void added_record_trailer(struct byte_sink *sink, const struct added_record *record,
                           const struct added_record_source *source,
-                          const struct perf_record *witness)
+                          const struct perf_record *trailer_record)
 {
     const struct sample_layout *layout;
-    const uint8_t *trailer = perf_record_trailer(source->profile->file, witness, &layout);
+    const uint8_t *trailer = perf_record_trailer(source->profile->file, trailer_record, &layout);
     uint32_t pid = source->processes[record->process].pid;
     for (uint16_t at = 0; trailer && at < layout->trailer_bytes; at = (uint16_t)(at + 8)) {
         if (at == layout->trailer_tid_off) {

@@ -56,11 +56,11 @@ struct added_record_source {
  * begins. */
 size_t added_record_begin(struct byte_sink *sink, uint32_t type, uint16_t misc);
 
-/* Put the sample_id that WITNESS, a record that perf wrote for the same process, has: with RECORD's
- * process and time. */
+/* Put the sample_id that TRAILER_RECORD, a record that perf wrote for the same process, has: with
+ * RECORD's process and time. */
 void added_record_trailer(struct byte_sink *sink, const struct added_record *record,
                           const struct added_record_source *source,
-                          const struct perf_record *witness);
+                          const struct perf_record *trailer_record);
 
 /* Set the size of the record that begins at START.  Returns 0, or -1 if it is too long. */
 int added_record_end(struct byte_sink *sink, size_t start);

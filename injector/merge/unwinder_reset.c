@@ -105,7 +105,7 @@ static int put_task(const struct added_record *map, const struct added_record_so
     for (size_t i = 0; i < 4; i++)
         sink_u32(sink, pid_ppid_tid_ptid[i]);
     sink_u64(sink, map->time_ns);
-    added_record_trailer(sink, map, source, &source->processes[map->process].witness);
+    added_record_trailer(sink, map, source, &source->processes[map->process].trailer_record);
     return added_record_end(sink, start);
 }
 
@@ -118,7 +118,7 @@ static int put_thread(const struct added_record *map, const struct added_record_
     sink_u32(sink, source->processes[map->process].pid);
     sink_u32(sink, map->tid);
     sink_bytes(sink, bytes, size);
-    added_record_trailer(sink, map, source, &source->processes[map->process].witness);
+    added_record_trailer(sink, map, source, &source->processes[map->process].trailer_record);
     return added_record_end(sink, start);
 }
 

@@ -6,7 +6,7 @@
 #include "injector/claim/injected_image.h"
 #include "injector/code/log_reader.h"
 #include "injector/perf_map/perf_map_source.h"
-#include "injector/process/heritage.h"
+#include "injector/process/child_processes.h"
 #include "perfmap/perfmap.h"
 
 #include <inttypes.h>
@@ -109,20 +109,20 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
 
 /* Some record with the trailer that the added records need: a map, else what else is known of the
  * process, else any. */
-static void find_witness(struct jit_process *process, const struct profile *profile)
+static void find_trailer_record(struct jit_process *process, const struct profile *profile)
 {
     const struct sample_layout *layout;
     if (process->map_count)
-        process->witness = process->maps[process->map_count - 1].record;
-    if (process->witness.bytes)
+        process->trailer_record = process->maps[process->map_count - 1].record;
+    if (process->trailer_record.bytes)
         return;
     size_t count;
     const struct profile_task *tasks = profile_tasks_of(profile, process->pid, &count);
-    for (; count > 0 && !process->witness.bytes; count--)
+    for (; count > 0 && !process->trailer_record.bytes; count--)
         if (perf_record_trailer(profile->file, &tasks[count - 1].record, &layout))
-            process->witness = tasks[count - 1].record;
-    if (!process->witness.bytes)
-        profile_any_trailer(profile, &process->witness);
+            process->trailer_record = tasks[count - 1].record;
+    if (!process->trailer_record.bytes)
+        profile_any_trailer(profile, &process->trailer_record);
 }
 
 static int finish(struct jit_process *process, const struct profile *profile,
@@ -130,7 +130,7 @@ static int finish(struct jit_process *process, const struct profile *profile,
 {
     process->maps = process_life_maps(profile, process->pid, process->begin, process->next,
                                       &process->map_count);
-    find_witness(process, profile);
+    find_trailer_record(process, profile);
     if (code_log_sort(&process->log, findings))
         return -1;
     if (process->dump_count > 1)
@@ -204,10 +204,10 @@ int jit_processes_read(struct jit_processes *processes, const struct profile *pr
         result = read_dumps(processes, profile, &given, &claims, perf_maps, root, findings);
     dump_claims_free(&claims);
     given_dumps_free(&given);
-    if (result || heritage_find(processes, profile, findings))
+    if (result || child_processes_find(processes, profile, findings))
         return -1;
     for (size_t i = 0; i < processes->count; i++)
         if (finish(&processes->items[i], profile, findings))
             return -1;
-    return heritage_limit(processes, findings);
+    return child_processes_find_touched(processes, findings);
 }

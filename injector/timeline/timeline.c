@@ -261,8 +261,8 @@ static int move(struct player *player, const struct code_move *code_move)
 enum { MAX_ASKED = 1024 };
 
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.
- * TOLD: a record said it. */
-static int unload(struct player *player, const struct code_unload *code_unload, bool told)
+ * IS_RECORDED: a record of the dump said it. */
+static int unload(struct player *player, const struct code_unload *code_unload, bool is_recorded)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
     struct address_place place;
@@ -275,7 +275,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     }
     uint32_t owner = owner_at(player, code_unload->addr);
     range = address_map_find(&player->shown, code_unload->addr, &place);
-    if (told && owner == NO_FUNCTION && code_unload->size &&
+    if (is_recorded && owner == NO_FUNCTION && code_unload->size &&
         (!range || range->start > code_unload->addr))
         report_finding(
             player->findings, FINDING_CODE_LOST,

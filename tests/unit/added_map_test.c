@@ -357,7 +357,7 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
     fixture.process = (struct jit_process){.pid = 4711,
                                            .maps = fixture.profile.maps,
                                            .map_count = 1,
-                                           .witness = fixture.profile.maps[0].record};
+                                           .trailer_record = fixture.profile.maps[0].record};
     fixture.image = (struct jit_image){.base = 0xf000, .text_start = 0x1000, .text_end = 0x2000};
     for (uint8_t i = 0; i < IMAGE_BUILD_ID_BYTES; i++)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
@@ -471,7 +471,7 @@ static void test_part_of_a_map_is_the_map_with_other_bounds(void **state)
     }
 }
 
-/* Pid and time are the record's own, all else is the witness's. */
+/* Pid and time are the record's own, all else is the trailer_record's. */
 static void test_trailers_of_every_layout(void **state)
 {
     static const uint64_t bits[] = {PERF_SAMPLE_TID, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,

@@ -202,7 +202,7 @@ static void test_a_piece_with_samples_alone(void **state)
     assert_reads(dump_path, 1);
     assert_int_equal(processes.items[0].pid, PID); /* of the sample that read_all adds */
     assert_int_equal(processes.items[0].map_count, 0);
-    assert_non_null(processes.items[0].witness.bytes);
+    assert_non_null(processes.items[0].trailer_record.bytes);
 }
 
 static void test_a_piece_with_a_fork_of_the_process(void **state)
@@ -213,8 +213,9 @@ static void test_a_piece_with_a_fork_of_the_process(void **state)
     put_fork(CHILD, PID, ms(1300));
     put_exec(PID, ms(2000));
     assert_reads(dump_path, 1);
-    assert_int_equal(processes.items[0].witness.type, PERF_RECORD_COMM);
-    assert_int_equal(processes.items[0].witness.bytes[8] | processes.items[0].witness.bytes[9] << 8,
+    assert_int_equal(processes.items[0].trailer_record.type, PERF_RECORD_COMM);
+    assert_int_equal(processes.items[0].trailer_record.bytes[8] |
+                         processes.items[0].trailer_record.bytes[9] << 8,
                      PID);
 }
 

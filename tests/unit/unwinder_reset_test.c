@@ -258,7 +258,7 @@ static void make_resets_by(size_t count, enum reset_policy policy)
     struct unwinder_reset reset;
     added = (struct added_records){0};
     process = (struct jit_process){
-        .pid = PID, .maps = profile.maps, .map_count = 1, .witness = profile.maps[0].record};
+        .pid = PID, .maps = profile.maps, .map_count = 1, .trailer_record = profile.maps[0].record};
     unwinder_reset_open(&reset, &sweep, &process, 0, &timeline, policy);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(thread_sweep_to(&sweep, 100 * (i + 1)), 0);

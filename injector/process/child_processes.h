@@ -12,18 +12,18 @@
  *
  * C inherits from A what A had when B was forked.
  */
-#ifndef PERFJIT_HERITAGE_H
-#define PERFJIT_HERITAGE_H
+#ifndef PERFJIT_CHILD_PROCESSES_H
+#define PERFJIT_CHILD_PROCESSES_H
 
 #include "injector/code/jit_process.h"
 
 /* Find the children that PROCESSES, whose dumps have been read, must have besides, give them their
  * records in shared dumps, bring all into order and link them.  Returns 0, or -1 with the failure
  * text set. */
-int heritage_find(struct jit_processes *processes, const struct profile *profile,
-                  struct findings *findings);
+int child_processes_find(struct jit_processes *processes, const struct profile *profile,
+                         struct findings *findings);
 
 /* Once the maps of all are known: find out at which addresses something happens in each child. */
-int heritage_limit(struct jit_processes *processes, struct findings *findings);
+int child_processes_find_touched(struct jit_processes *processes, struct findings *findings);
 
 #endif

@@ -1,5 +1,5 @@
-/* See heritage.h. */
-#include "injector/process/heritage.h"
+/* See child_processes.h. */
+#include "injector/process/child_processes.h"
 
 #include "injector/dump/dump_name.h"
 
@@ -373,8 +373,8 @@ static int find(struct tree *tree)
     return result;
 }
 
-int heritage_find(struct jit_processes *processes, const struct profile *profile,
-                  struct findings *findings)
+int child_processes_find(struct jit_processes *processes, const struct profile *profile,
+                         struct findings *findings)
 {
     struct tree tree;
     int result = open_tree(&tree, processes, profile);
@@ -450,7 +450,7 @@ static int touch_own(struct jit_process *process, size_t limit)
 }
 
 /* Children first: what a grandchild needs, its parent must have been given. */
-int heritage_limit(struct jit_processes *processes, struct findings *findings)
+int child_processes_find_touched(struct jit_processes *processes, struct findings *findings)
 {
     const size_t limit = MAX_SPANS / (processes->count + 1) + MIN_SPANS;
     for (size_t i = processes->count; i-- > 0;) {
