@@ -134,9 +134,9 @@ int player_hand_over(struct player *player, size_t fork)
 
 /* Add the functions behind the process's own ones. */
 static int take_functions(struct player *player, const struct inheritance *inheritance,
-                          const struct code_log *parent_log)
+                          const struct timeline *parent)
 {
-    struct code_copy copy = {.from = parent_log, .to = &player->timeline->own};
+    struct code_copy copy = {.from = parent->log, .to = &player->timeline->own};
     if (inheritance->function_count == 0)
         return 0;
     if (player_own_log(player))
@@ -148,12 +148,14 @@ static int take_functions(struct player *player, const struct inheritance *inher
         struct jit_function *function = &player->timeline->own.functions[index];
         function->code_index = inheritance->functions[i].code_index;
         function->dump = NO_DUMP;
+        player->timeline->states[index].before_maps =
+            parent->states[inheritance->functions[i].function].before_maps;
     }
     return 0;
 }
 
 int player_take_over(struct player *player, const struct inheritance *inheritance,
-                     const struct code_log *parent_log)
+                     const struct timeline *parent)
 {
     const uint32_t first = (uint32_t)player->process->log.function_count;
     for (size_t i = 0; i < inheritance->map_count; i++) {
@@ -161,7 +163,7 @@ int player_take_over(struct player *player, const struct inheritance *inheritanc
         if (player_set_backed(player, map->start, map->end, map->map))
             return -1;
     }
-    if (take_functions(player, inheritance, parent_log))
+    if (take_functions(player, inheritance, parent))
         return -1;
     for (size_t i = 0; i < inheritance->code_count; i++) {
         const struct inherited_code *code = &inheritance->code[i];

@@ -70,9 +70,9 @@ int player_place_late(struct player *player);
 int player_own_log(struct player *player);
 
 /* fork.c: set down what the child of fork number FORK inherits; and begin with INHERITANCE,
- * whose functions stand in PARENT_LOG. */
+ * whose functions stand in PARENT. */
 int player_hand_over(struct player *player, size_t fork);
 int player_take_over(struct player *player, const struct inheritance *inheritance,
-                     const struct code_log *parent_log);
+                     const struct timeline *parent);
 
 #endif

@@ -482,7 +482,7 @@ static int begin(struct player *player, const struct timeline *parent)
         timeline->inheritances = calloc(process->fork_count, sizeof *timeline->inheritances);
     if (!timeline->states || (process->fork_count && !timeline->inheritances))
         return -1;
-    return inheritance ? player_take_over(player, inheritance, parent->log) : 0;
+    return inheritance ? player_take_over(player, inheritance, parent) : 0;
 }
 
 int timeline_play(struct timeline *timeline, const struct jit_process *process,

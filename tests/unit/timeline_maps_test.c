@@ -244,6 +244,41 @@ static void test_file_over_code_from_before_the_recording_is_not(void **state)
                  "0 1");
 }
 
+/* The same of code that a child has inherited. */
+static void test_file_over_inherited_code_from_before_the_recording_is_not(void **state)
+{
+    static struct process_builder child;
+    static const uint64_t samples[] = {15, 35, 45};
+    struct timeline parents, childs;
+    struct findings findings = {0};
+    size_t inherited = 0;
+    (void)state;
+    process_begin(&child);
+    build_load(&built, 10, 0x1000, 0x100); /* by its stamp before the first sample */
+    build_load(&built, 16, 0x3000, 0x100);
+    build_fork(&built, 20, &child.process);
+    child.process.parent = &built.process;
+    child.process.begin = (struct life_moment){20, 5000};
+    child.process.touched = malloc(sizeof(struct address_span));
+    assert_non_null(child.process.touched);
+    child.process.touched[0] = (struct address_span){0x1000, 0x5000};
+    child.process.touched_count = 1;
+    build_map(&child, 30, 0x1000, 0x1000, "/usr/lib/libx.so");
+    build_map(&child, 31, 0x3000, 0x1000, "/usr/lib/liby.so");
+    assert_int_equal(
+        timeline_play(&parents, &built.process, NULL, &inherited, samples, 3, &findings), 0);
+    assert_int_equal(
+        timeline_play(&childs, &child.process, &parents, &inherited, samples, 3, &findings), 0);
+    assert_int_equal(childs.dropped_count, 1); /* the library over the first is passed on */
+    assert_int_equal(childs.dropped[0], 1001);
+    assert_int_equal(childs.change_count, 1);
+    assert_int_equal(childs.changes[0].start, 0x3100);
+    timeline_free(&parents);
+    timeline_free(&childs);
+    process_free(&child);
+    findings_free(&findings);
+}
+
 static void test_file_over_code_from_before_the_first_sample_may_be_the_arena(void **state)
 {
     (void)state;
@@ -313,6 +348,7 @@ int main(void)
         TIMELINE_TEST(test_file_that_comes_late_is_the_arena),
         TIMELINE_TEST(test_file_over_code_from_before_the_process_is_not),
         TIMELINE_TEST(test_file_over_code_from_before_the_recording_is_not),
+        TIMELINE_TEST(test_file_over_inherited_code_from_before_the_recording_is_not),
         TIMELINE_TEST(test_file_over_code_from_before_the_first_sample_may_be_the_arena),
         TIMELINE_TEST(test_huge_pages_are_memory),
         TIMELINE_TEST(test_a_late_map_in_which_there_was_code_moves_to_its_time),
