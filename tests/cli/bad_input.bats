@@ -16,6 +16,8 @@ setup_file() {
 
 setup() {
     require_perf
+    apart=${BRIEF:+5} # in make check every fifth step of a sweep
+    apart=${apart:-1}
     sound=$BATS_FILE_TMPDIR/sound.data
     pristine=$BATS_FILE_TMPDIR/pristine.dump
     named_dump=$(cat "$BATS_FILE_TMPDIR/named_dump")
@@ -148,9 +150,10 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$all" ]
 }
 
+# bats test_tags=more
 @test "a dump cut short: 3, with file, record and offset; the functions before it have names" {
     local at
-    for number in 0 10 19; do
+    for number in $([ "$apart" = 1 ] && echo 0 19) 10; do
         at=$(offset $number)
         for more in 5 15 16 55 70; do
             head -c $((at + more)) "$pristine" >"$dump"
@@ -166,10 +169,11 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$(seq 0 9 | xargs)" ]
 }
 
+# bats test_tags=more
 @test "a dump cut short anywhere: 0, 1 or 3, and never another end" {
     local size
     size=$(stat -c %s "$pristine")
-    for at in $(seq 0 $((size / 60)) "$size"); do
+    for at in $(seq 0 $((size * apart / 60)) "$size"); do
         head -c "$at" "$pristine" >"$dump"
         both inject -o out.data -i "$sound" --jitdump "$dump"
         [[ $status =~ ^[013]$ ]] || complain "cut at $at: status $status: $stderr"
@@ -227,10 +231,11 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$(seq 0 19 | grep -vx 10 | xargs)" ]
 }
 
+# bats test_tags=more
 @test "a dump in which bytes are broken one after the other: 0, 1 or 3, and never another end" {
     local size
     size=$(stat -c %s "$pristine")
-    for ((at = 0; at < 200 && at < size; at += 2)); do
+    for ((at = 0; at < 200 && at < size; at += 2 * apart)); do
         cp "$pristine" "$dump"
         printf '\xff' | dd of="$dump" bs=1 seek="$at" conv=notrunc status=none
         run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i "$sound" --jitdump "$dump"
@@ -256,12 +261,13 @@ all=$(seq 0 19 | xargs)
     refused 1 "perf.data: " "-i FILE" -- inject
 }
 
+# bats test_tags=more
 @test "a profile cut short anywhere: 1 or 3, and what is written can be read" {
     local size whole_until
     size=$(stat -c %s "$sound")
     # Behind the data section there is only what perf record knows of machine and events.
     whole_until=$(($(od -An -j40 -N8 -t u8 "$sound") + $(od -An -j48 -N8 -t u8 "$sound")))
-    for at in 1 7 8 15 16 50 103 104 105 $(seq 200 $((size / 25)) $((size - 1))); do
+    for at in 1 7 8 15 16 50 103 104 105 $(seq 200 $((size * apart / 25)) $((size - 1))); do
         head -c "$at" "$sound" >cut.data
         rm -rf out.data out.data.dso
         both inject -i cut.data -o out.data
@@ -293,8 +299,9 @@ all=$(seq 0 19 | xargs)
     refused 1 "killed.data: has no records" -- inject -i killed.data
 }
 
+# bats test_tags=more
 @test "a profile in which bytes are broken one after the other: 0, 1 or 3, and never another end" {
-    for ((at = 0; at < 400; at += 4)); do
+    for ((at = 0; at < 400; at += 4 * apart)); do
         cp "$sound" broken.data
         printf '\xff' | dd of=broken.data bs=1 seek="$at" conv=notrunc status=none
         run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i broken.data
@@ -307,7 +314,7 @@ all=$(seq 0 19 | xargs)
 check_damaged_form() {
     local size
     size=$(stat -c %s "$1.data")
-    for at in 7 15 16 17 24 40 64 104 $(seq 150 $((size / 12)) $((size - 1))); do
+    for at in 7 15 16 17 24 40 64 104 $(seq 150 $((size * apart / 12)) $((size - 1))); do
         head -c "$at" "$1.data" >cut.data
         rm -rf out.data out.data.dso
         both inject -i cut.data -o out.data
@@ -317,7 +324,7 @@ check_damaged_form() {
         *) complain "cut at $at: status $status: $stderr" ;;
         esac
     done
-    for at in $(seq 0 5 300) $(seq 301 $((size / 30)) $((size - 1))); do
+    for at in $(seq 0 $((5 * apart)) 300) $(seq 301 $((size * apart / 30)) $((size - 1))); do
         cp "$1.data" broken.data
         printf '\xff' | dd of=broken.data bs=1 seek="$at" conv=notrunc status=none
         run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i broken.data
@@ -326,11 +333,13 @@ check_damaged_form() {
     done
 }
 
+# bats test_tags=more
 @test "a compressed profile cut short or broken anywhere: 0, 1 or 3, and what is written can be read" {
     PERFJIT=dump JITDUMPDIR=$PWD record packed.data -z "$BUILD/producers/many_functions" -n 20 -s 0.2
     check_damaged_form packed
 }
 
+# bats test_tags=more
 @test "a stream cut short or broken anywhere: 0, 1 or 3, and what is written can be read" {
     PERFJIT=dump JITDUMPDIR=$PWD record - "$BUILD/producers/many_functions" -n 20 -s 0.2 >piped.data
     check_damaged_form piped

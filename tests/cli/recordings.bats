@@ -131,9 +131,17 @@ check_form() {
     done
 }
 
-@test "forms: plain, compressed, in small buffers, at a high rate" {
+# What forms.bats has as well, where the names are judged by the program's log and all that perf says is compared, is for make
+# check-all: here it is header, rounds, build-ids, and a stream made of a file.
+@test "forms: plain, compressed, with call chains" {
     check_form both
     check_form both -z
+    check_form both -g
+}
+
+# bats test_tags=all
+@test "forms: in small buffers, at a high rate, with stacks" {
+    check_form both --call-graph dwarf,4096
     check_form both -m 1
     check_form both -F 5000
 }
@@ -146,11 +154,6 @@ check_form() {
     done
 }
 
-@test "forms: call graphs" {
-    check_form both -g
-    check_form both --call-graph dwarf,4096
-}
-
 # bats test_tags=all
 @test "forms: what the kernel tells besides" {
     for options in --switch-events -s --namespaces --all-cgroups; do
@@ -158,6 +161,7 @@ check_form() {
     done
 }
 
+# bats test_tags=all
 @test "forms: whose samples" {
     local every_process=yes
     for options in -a '-a -G /' -i '--per-thread -T'; do
@@ -172,6 +176,7 @@ check_form() {
     done
 }
 
+# bats test_tags=all
 @test "forms: when perf writes" {
     check_form file --overwrite
     check_form file --tail-synthesize
@@ -255,7 +260,7 @@ branches() {
     local producer
     "$BUILD/producers/unwind_shapes" none "$PWD/dump" 2 &
     producer=$!
-    sleep 0.3
+    until ls dump/jit-*.dump 2>/dev/null; do sleep 0.01; done
     perf record -q -e cpu-clock -F 2000 -o in.data --sample-identifier -p $producer -- sleep 0.8
     wait $producer
     "$BUILD/producers/rare_form" off_cpu in.data off.data
@@ -275,6 +280,12 @@ branches() {
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --switch-output=1s --no-buildid -o piece.data \
         "$BUILD/tinyjit" --seconds=2.5 --truth=truth "$tinyjit/demo.tj" >/dev/null 2>&1
     for piece in piece.data.*; do
+        # A piece that ended before the dump was there has no sample of its code.
+        if [ -z "$(dumps_of "$piece")" ]; then
+            read -r _ samples _ <<<"$(samples "$piece" | "$BUILD/producers/truth_check" truth)"
+            [ "$samples" -eq 0 ] || complain "$piece does not name the dump"
+            continue
+        fi
         perfjit inject -q -i "$piece" -o out.data
         score=$(samples out.data | "$BUILD/producers/truth_check" truth)
         read -r _ samples _ right _ <<<"$score"
@@ -288,7 +299,7 @@ branches() {
     local tinyjit=$here/../../examples/tinyjit score right samples
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --sample-identifier --switch-output=1s \
         -o piece.data "$BUILD/tinyjit" --seconds=2.5 --truth=truth "$tinyjit/demo.tj" >/dev/null 2>&1
-    "$BUILD/producers/rare_form" nameless "$(ls piece.data.* | sed -n 2p)" second.data
+    "$BUILD/producers/rare_form" nameless "$(ls piece.data.* | tail -n +2 | xargs ls -S | head -1)" second.data
     run --separate-stderr perfjit inject -i second.data -o out.data
     exits 1
     says "no jitdump found" "--switch-output" "--jitdump FILE"
