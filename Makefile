@@ -125,7 +125,8 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
-$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test: INJECTOR_LIBS += -ldw
+$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test \
+$(BUILD)/tests/cfi_program_test: INJECTOR_LIBS += -ldw
 
 $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
 

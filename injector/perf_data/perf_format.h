@@ -42,7 +42,7 @@
  * TIME_CONV 8 u64 time_shift, 16 u64 time_mult, 24 u64 time_zero, and since perf 5.10
  *        32 u64 time_cycles, 40 u64 time_mask, 48 u8 cap_user_time_zero, 49 u8 cap_user_time_short
  *
- * Feature sections: HOSTNAME, ARCH (what uname -m prints)
+ * Feature sections: HOSTNAME, OSRELEASE, ARCH (what uname -n, -r and -m print)
  *      0 u32 size, 4 text, NUL-terminated
  * CLOCK_DATA, of recordings with -k
  *      0 u32 version (1),  4 u32 clockid,  8 u64 wall clock and 16 u64 the clock CLOCKID,
@@ -101,9 +101,16 @@ enum {
     PERF_SAMPLE_IP = 1 << 0,
     PERF_SAMPLE_TID = 1 << 1,
     PERF_SAMPLE_TIME = 1 << 2,
+    PERF_SAMPLE_ADDR = 1 << 3,
+    PERF_SAMPLE_READ = 1 << 4,
+    PERF_SAMPLE_CALLCHAIN = 1 << 5,
     PERF_SAMPLE_ID = 1 << 6,
     PERF_SAMPLE_CPU = 1 << 7,
+    PERF_SAMPLE_PERIOD = 1 << 8,
     PERF_SAMPLE_STREAM_ID = 1 << 9,
+    PERF_SAMPLE_RAW = 1 << 10,
+    PERF_SAMPLE_BRANCH_STACK = 1 << 11,
+    PERF_SAMPLE_REGS_USER = 1 << 12,
     PERF_SAMPLE_STACK_USER = 1 << 13,
     PERF_SAMPLE_IDENTIFIER = 1 << 16,
 };
@@ -144,6 +151,7 @@ enum {
     PERF_FEATURE_TRACING_DATA = 1,
     PERF_FEATURE_BUILD_ID = 2,
     PERF_FEATURE_HOSTNAME = 3,
+    PERF_FEATURE_OSRELEASE = 4,
     PERF_FEATURE_ARCH = 6,
     PERF_FEATURE_EVENT_DESC = 12,
     PERF_FEATURE_AUXTRACE = 18,

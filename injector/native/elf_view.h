@@ -1,0 +1,67 @@
+/* An ELF file for whoever unwinds: its segments, unwind tables, functions, and what identifies
+ * it. */
+#ifndef PERFJIT_ELF_VIEW_H
+#define PERFJIT_ELF_VIEW_H
+
+#include "injector/unwind/frame_section.h"
+
+#include <libelf.h>
+
+enum { BUILD_ID_BYTES = 20 };
+
+struct build_id {
+    uint8_t bytes[BUILD_ID_BYTES];
+    size_t size; /* 0: there is none */
+};
+
+/* A PT_LOAD with what the file has of it. */
+struct elf_segment {
+    uint64_t offset, vaddr, size;
+    bool executable;
+};
+
+/* Where a function begins and ends; end 0: not told. */
+struct elf_function {
+    uint64_t start, end;
+};
+
+struct elf_view {
+    const uint8_t *bytes;
+    size_t size;
+    bool mapped; /* by elf_view_open */
+    Elf *elf;    /* NULL: it is no ELF file of 64 bits in the machine's order */
+    uint16_t elf_mach;
+    struct build_id build_id;
+    struct elf_segment *segments;
+    size_t segment_count;
+    struct frame_section eh_frame, debug_frame;
+    struct elf_function *functions; /* by start */
+    size_t function_count, function_capacity;
+    bool functions_read;
+};
+
+/* Read the file at PATH, or SIZE BYTES that outlive VIEW.  What can't be read has no segments.
+ * elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any case. */
+int elf_view_open(struct elf_view *view, const char *path, uint64_t inode);
+void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
+
+/* The address, as the file has it, of what is mapped from OFFSET.  Returns false if no segment is
+ * there. */
+bool elf_view_addr(const struct elf_view *view, uint64_t offset, uint64_t *addr);
+
+/* The bytes from ADDR on, *SIZE up to the segment's end, and *BEFORE those that stand in front of
+ * them; NULL if there are none. */
+const uint8_t *elf_view_code(const struct elf_view *view, uint64_t addr, size_t *before,
+                             size_t *size);
+
+/* The function that ADDR is in, by the symbols.  Returns 1, 0 if it is in none, or -1 without
+ * memory. */
+int elf_view_function(struct elf_view *view, uint64_t addr, struct elf_function *function);
+
+/* The contents of section NAME; NULL if there is none, or if it has no contents here. */
+const uint8_t *elf_view_section(const struct elf_view *view, const char *name, size_t *size,
+                                uint64_t *addr);
+
+void elf_view_close(struct elf_view *view);
+
+#endif

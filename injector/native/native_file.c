@@ -1,0 +1,273 @@
+/* See native_file.h. */
+#include "injector/native/native_file.h"
+
+#include "injector/arrays/array.h"
+#include "injector/native/debug_file.h"
+#include "injector/perf_data/perf_format.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+
+static const char vdso_name[] = "[vdso]";
+
+int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
+                       uint16_t elf_mach)
+{
+    *files = (struct native_files){.profile = profile, .root = root, .elf_mach = elf_mach};
+    files->of_map = calloc(profile->map_count + 1, sizeof *files->of_map);
+    return files->of_map ? 0 : -1;
+}
+
+/* ---- What the recording tells ---- */
+
+/* The build-id that stands in a map's record, in the place of the inode. */
+static bool build_id_in_record(const struct profile_map *map, struct build_id *id)
+{
+    struct byte_cursor cursor = byte_cursor_over(map->record.bytes, map->record.size, false);
+    if (map->record.type != PERF_RECORD_MMAP2 || !(map->record.misc & PERF_MISC_MMAP_BUILD_ID))
+        return false;
+    cursor_skip(&cursor, PERF_MMAP_BYTES);
+    uint8_t size = cursor_u8(&cursor);
+    cursor_skip(&cursor, 3);
+    const uint8_t *bytes = cursor_bytes(&cursor, BUILD_ID_BYTES);
+    if (!bytes || size == 0 || size > BUILD_ID_BYTES)
+        return false;
+    id->size = size;
+    memcpy(id->bytes, bytes, size);
+    return true;
+}
+
+/* An entry of the feature BUILD_ID: a record header, 8 s32 pid, 12 build_id[20], 32 u8 size with
+ * misc bit 15, 36 the name. */
+static bool take_build_id(struct byte_cursor *entry, uint16_t misc, const char *name,
+                          struct build_id *id)
+{
+    enum { HAS_SIZE = 1 << 15 };
+    cursor_skip(entry, 4);
+    const uint8_t *bytes = cursor_bytes(entry, BUILD_ID_BYTES);
+    uint8_t size = cursor_u8(entry);
+    cursor_skip(entry, 3);
+    const char *found = cursor_cstr(entry);
+    if (!found || strcmp(found, name) != 0)
+        return false;
+    id->size = misc & HAS_SIZE && size && size <= BUILD_ID_BYTES ? size : BUILD_ID_BYTES;
+    memcpy(id->bytes, bytes, id->size);
+    return true;
+}
+
+static void build_id_in_feature(const struct perf_file *file, const char *name, struct build_id *id)
+{
+    const struct perf_feature *feature = perf_features_find(&file->features, PERF_FEATURE_BUILD_ID);
+    if (!feature)
+        return;
+    struct byte_cursor cursor = byte_cursor_over(feature->bytes, feature->size, false);
+    while (cursor_left(&cursor)) {
+        cursor_u32(&cursor);
+        uint16_t misc = cursor_u16(&cursor), size = cursor_u16(&cursor);
+        const uint8_t *bytes = size < PERF_RECORD_HEADER_BYTES
+                                   ? NULL
+                                   : cursor_bytes(&cursor, size - (size_t)PERF_RECORD_HEADER_BYTES);
+        if (!bytes)
+            return;
+        struct byte_cursor entry =
+            byte_cursor_over(bytes, size - (size_t)PERF_RECORD_HEADER_BYTES, false);
+        if (take_build_id(&entry, misc, name, id))
+            return;
+    }
+}
+
+static bool is_wanted(const struct native_file *file, const struct elf_view *view)
+{
+    const struct build_id *wanted = &file->wanted, *found = &view->build_id;
+    return wanted->size == 0 ||
+           (found->size == wanted->size && memcmp(found->bytes, wanted->bytes, found->size) == 0);
+}
+
+/* ---- Reading ---- */
+
+/* The inode that a file at the mapped one's place has, or 0: that is not known, or can't be
+ * compared. */
+static uint64_t inode_for(const struct perf_map *map, const char *path)
+{
+    struct stat status;
+    if (!map->has_inode || stat(path, &status) || major(status.st_dev) != map->maj ||
+        minor(status.st_dev) != map->min)
+        return 0;
+    return map->ino;
+}
+
+static bool read_below(struct native_files *files, struct native_file *file, const char *prefix)
+{
+    const struct perf_map *map = &file->map->map;
+    char *path;
+    if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
+        0)
+        return false;
+    int result = elf_view_open(&file->view, path, inode_for(map, path));
+    free(path);
+    if (!result && is_wanted(file, &file->view) && file->view.elf_mach == files->elf_mach)
+        return true;
+    elf_view_close(&file->view);
+    return false;
+}
+
+/* Whether the recording is of the kernel that runs here. */
+static bool kernel_is_this(const struct perf_file *file)
+{
+    struct utsname name;
+    size_t bytes;
+    const char *release = perf_file_string(file, PERF_FEATURE_OSRELEASE, &bytes);
+    return release && uname(&name) == 0 && strlen(name.release) == bytes &&
+           memcmp(release, name.release, bytes) == 0;
+}
+
+/* How much is mapped of this process's own vdso; 0: that can't be found out. */
+static size_t vdso_bytes(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    uint64_t start, end;
+    size_t bytes = 0;
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, vdso_name) && sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
+            bytes = (size_t)(end - start);
+    if (maps)
+        fclose(maps);
+    return bytes;
+}
+
+/* What this kernel gives to all processes, if it is the recording's. */
+static void read_vdso(const struct native_files *files, struct native_file *file)
+{
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    if (!bytes || (file->wanted.size == 0 && !kernel_is_this(files->profile->file)))
+        return;
+    elf_view_of(&file->view, bytes, vdso_bytes());
+    if (!is_wanted(file, &file->view) || file->view.elf_mach != files->elf_mach)
+        elf_view_close(&file->view);
+}
+
+static void read_file(struct native_files *files, struct native_file *file)
+{
+    const char *name = file->map->map.filename;
+    file->was_read = true;
+    if (!build_id_in_record(file->map, &file->wanted))
+        build_id_in_feature(files->profile->file, name, &file->wanted);
+    if (strcmp(name, vdso_name) == 0)
+        read_vdso(files, file);
+    if (name[0] != '/' || strncmp(name, "//", 2) == 0)
+        return;
+    if (files->root && read_below(files, file, files->root))
+        return;
+    read_below(files, file, "");
+}
+
+static int compare_files(const void *left, const void *right)
+{
+    const struct perf_map *a = &((const struct native_file *)left)->map->map;
+    const struct perf_map *b = &((const struct native_file *)right)->map->map;
+    if (a->has_inode != b->has_inode)
+        return a->has_inode ? 1 : -1;
+    if (a->has_inode && a->ino != b->ino)
+        return a->ino < b->ino ? -1 : 1;
+    if (a->has_inode && a->maj != b->maj)
+        return a->maj < b->maj ? -1 : 1;
+    if (a->has_inode && a->min != b->min)
+        return a->min < b->min ? -1 : 1;
+    return strcmp(a->filename, b->filename);
+}
+
+static struct native_file *add_file(struct native_files *files, const struct profile_map *map)
+{
+    struct native_file **items =
+        array_room(files->items, files->count, &files->capacity, sizeof(struct native_file *));
+    struct native_file *file = calloc(1, sizeof *file);
+    if (items)
+        files->items = items;
+    if (!items || !file) {
+        free(file);
+        return NULL;
+    }
+    file->map = map;
+    items[files->count++] = file;
+    file->number = (uint32_t)files->count;
+    return tsearch(file, &files->tree, compare_files) ? file : NULL;
+}
+
+struct native_file *native_file_of(struct native_files *files, uint32_t map)
+{
+    if (files->of_map[map])
+        return files->items[files->of_map[map] - 1];
+    const struct native_file wanted = {.map = &files->profile->maps[map]};
+    struct native_file **found = tfind(&wanted, &files->tree, compare_files);
+    struct native_file *file = found ? *found : add_file(files, wanted.map);
+    if (!file)
+        return NULL;
+    files->of_map[map] = file->number;
+    if (!file->was_read)
+        read_file(files, file);
+    return file;
+}
+
+/* ---- What is in it ---- */
+
+static int find_in(struct elf_view *view, uint64_t addr, struct unwind_budget *budget,
+                   struct cfi_entry *entry)
+{
+    int found = frame_section_find(&view->eh_frame, addr, budget, entry);
+    return found ? found : frame_section_find(&view->debug_frame, addr, budget, entry);
+}
+
+static void seek_debug(struct native_files *files, struct native_file *file)
+{
+    const struct perf_map *map = &file->map->map;
+    if (!file->debug_sought)
+        debug_file_open(&file->debug, &file->view, &file->wanted, map->filename, files->root);
+    file->debug_sought = true;
+}
+
+int native_file_entry(struct native_files *files, struct native_file *file, uint64_t addr,
+                      struct unwind_budget *budget, struct cfi_entry *entry)
+{
+    int found = find_in(&file->view, addr, budget, entry);
+    if (found)
+        return found;
+    seek_debug(files, file);
+    return find_in(&file->debug, addr, budget, entry);
+}
+
+int native_file_function(struct native_files *files, struct native_file *file, uint64_t addr,
+                         struct elf_function *function)
+{
+    int found = elf_view_function(&file->view, addr, function);
+    if (found)
+        return found;
+    seek_debug(files, file);
+    return elf_view_function(&file->debug, addr, function);
+}
+
+static void free_nothing(void *node)
+{
+    (void)node;
+}
+
+void native_files_free(struct native_files *files)
+{
+    if (files->tree)
+        tdestroy(files->tree, free_nothing);
+    for (size_t i = 0; i < files->count; i++) {
+        elf_view_close(&files->items[i]->view);
+        elf_view_close(&files->items[i]->debug);
+        free(files->items[i]);
+    }
+    free(files->items);
+    free(files->of_map);
+    *files = (struct native_files){0};
+}

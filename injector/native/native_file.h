@@ -1,0 +1,54 @@
+/* The files that processes mapped: programs, libraries, the vdso.
+ *
+ * A file is read when something on a stack lies in it.  It is looked for below the root directory,
+ * then at its own path; what has another build-id than the recording tells, or another inode on the
+ * same device, is not the file that was mapped, and is not used.  Where it has no table for an
+ * address its debug file may have one: the one that its build-id names, or its .gnu_debuglink,
+ * whose CRC must be right.  Nothing is asked of the network.
+ */
+#ifndef PERFJIT_NATIVE_FILE_H
+#define PERFJIT_NATIVE_FILE_H
+
+#include "injector/native/elf_view.h"
+#include "injector/recording/profile.h"
+
+struct native_file {
+    const struct profile_map *map; /* one that names it */
+    struct build_id wanted;        /* size 0: not told */
+    struct elf_view view;          /* without segments: it could not be read, or was another one */
+    struct elf_view debug;
+    bool was_read, debug_sought;
+    uint32_t number;
+    uint64_t ended; /* stacks that ended in it */
+};
+
+struct native_files {
+    const struct profile *profile;
+    const char *root;  /* or NULL */
+    uint16_t elf_mach; /* the recording's machine */
+    uint32_t *of_map;  /* by the profile's maps: the file's number, from 1 on; 0: not asked */
+    struct native_file **items; /* by number */
+    size_t count, capacity;
+    void *tree; /* tsearch's */
+};
+
+/* Returns 0, or -1 without memory.  Release with native_files_free in either case. */
+int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
+                       uint16_t elf_mach);
+
+/* The file of map number MAP of the profile, read.  NULL without memory. */
+struct native_file *native_file_of(struct native_files *files, uint32_t map);
+
+/* Find the entry about ADDR, an address as the file has it, in the file or its debug file.  Returns
+ * 1, 0 if there is none, or -1 without memory. */
+int native_file_entry(struct native_files *files, struct native_file *file, uint64_t addr,
+                      struct unwind_budget *budget, struct cfi_entry *entry);
+
+/* The function that ADDR is in, by the symbols of the file or its debug file.  Returns as
+ * above. */
+int native_file_function(struct native_files *files, struct native_file *file, uint64_t addr,
+                         struct elf_function *function);
+
+void native_files_free(struct native_files *files);
+
+#endif

@@ -1,0 +1,176 @@
+/* See code_shape.h.  Sources: Intel SDM, volume 2; Arm ARM, C6.2. */
+#include "injector/unwind/code_shape.h"
+
+#include "jitdump/format/byte_cursor.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* ---- x86-64 ---- */
+
+enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2, REP = 0xf3 };
+
+/* push rbp; mov rbp,rsp, in both encodings. */
+static const uint8_t prologues[2][4] = {{PUSH_RBP, 0x48, 0x89, 0xe5}, {PUSH_RBP, 0x48, 0x8b, 0xec}};
+
+static bool is_prologue(const uint8_t *code)
+{
+    return memcmp(code, prologues[0], sizeof prologues[0]) == 0 ||
+           memcmp(code, prologues[1], sizeof prologues[1]) == 0;
+}
+
+/* The offset of the first prologue, or SIZE. */
+static size_t find_prologue(const uint8_t *code, size_t size)
+{
+    for (size_t i = 0; i + sizeof prologues[0] <= size; i++) {
+        const uint8_t *push = memchr(code + i, PUSH_RBP, size - i);
+        if (!push)
+            return size;
+        i = (size_t)(push - code);
+        if (i + sizeof prologues[0] <= size && is_prologue(push))
+            return i;
+    }
+    return size;
+}
+
+/* At a return, or right behind what takes the frame down. */
+static bool is_leaving_x86_64(const uint8_t *code, size_t size, size_t offset)
+{
+    uint8_t next = offset < size ? code[offset] : 0;
+    if (next == RET || next == RET_N ||
+        (next == REP && offset + 1 < size && code[offset + 1] == RET))
+        return true;
+    return offset && (code[offset - 1] == POP_RBP || code[offset - 1] == LEAVE);
+}
+
+static enum code_place place_x86_64(const uint8_t *code, size_t size, size_t offset, bool calls)
+{
+    size_t prologue = find_prologue(code, size);
+    if (prologue == size)
+        return PLACE_FRAMELESS;
+    if (offset <= prologue)
+        return PLACE_BEFORE;
+    if (offset < prologue + sizeof prologues[0])
+        return PLACE_PUSHED;
+    return !calls && is_leaving_x86_64(code, size, offset) ? PLACE_BEFORE : PLACE_IN_FRAME;
+}
+
+/* How long a call through ModRM is, opcode and displacement included; 0: it is none. */
+static size_t indirect_call_bytes(const uint8_t *code, size_t size)
+{
+    enum { GROUP_5 = 0xff, CALL = 2, SIB = 4, RIP_RELATIVE = 5, REGISTER = 3 };
+    static const uint8_t displacement[3] = {0, 1, 4};
+    if (size < 2 || code[0] != GROUP_5 || (code[1] >> 3 & 7) != CALL)
+        return 0;
+    unsigned mode = code[1] >> 6, base = code[1] & 7;
+    if (mode == REGISTER)
+        return 2;
+    if (mode == 0 && base == RIP_RELATIVE)
+        return 6;
+    bool has_sib = base == SIB;
+    if (has_sib && (size < 3 || (mode == 0 && (code[2] & 7) == RIP_RELATIVE)))
+        return size < 3 ? 0 : 7;
+    return 2u + has_sib + displacement[mode];
+}
+
+static bool ends_in_call_x86_64(const uint8_t *code, size_t size)
+{
+    enum { CALL_REL32 = 0xe8, CALL_REL32_BYTES = 5, LONGEST_INDIRECT = 7 };
+    if (size >= CALL_REL32_BYTES && code[size - CALL_REL32_BYTES] == CALL_REL32)
+        return true;
+    for (size_t bytes = 2; bytes <= LONGEST_INDIRECT && bytes <= size; bytes++)
+        if (indirect_call_bytes(code + size - bytes, bytes) == bytes)
+            return true;
+    return false;
+}
+
+/* ---- aarch64 ---- */
+
+enum { WORD_BYTES = 4 };
+
+static uint32_t word_at(const uint8_t *code, size_t offset)
+{
+    struct byte_cursor cursor = byte_cursor_over(code + offset, WORD_BYTES, false);
+    return cursor_u32(&cursor);
+}
+
+/* stp x29, x30, [sp, #n]!, or without the exclamation mark */
+static bool is_frame_push(uint32_t word)
+{
+    return (word & 0xffc07fff) == 0xa9807bfd || (word & 0xffc07fff) == 0xa9007bfd;
+}
+
+/* mov x29, sp, or add x29, sp, #n */
+static bool is_frame_set(uint32_t word)
+{
+    return (word & 0xff8003ff) == 0x910003fd;
+}
+
+/* ldp x29, x30, [sp], #n, or without */
+static bool is_frame_pop(uint32_t word)
+{
+    return (word & 0xffc07fff) == 0xa8c07bfd || (word & 0xffc07fff) == 0xa9407bfd;
+}
+
+/* br to the caller: ret, retaa, retab */
+static bool is_return(uint32_t word)
+{
+    return word == 0xd65f03c0 || word == 0xd65f0bff || word == 0xd65f0fff;
+}
+
+/* Between the frame's end and the return there is little: the stack pointer, a check of x30. */
+static bool is_leaving_aarch64(const uint8_t *code, size_t size, size_t offset)
+{
+    enum { MOST_WORDS = 4 };
+    for (size_t i = 0; i < MOST_WORDS && offset + WORD_BYTES <= size; i++, offset += WORD_BYTES)
+        if (is_return(word_at(code, offset)))
+            for (size_t back = offset;
+                 back >= WORD_BYTES && back + MOST_WORDS * WORD_BYTES > offset;)
+                if (is_frame_pop(word_at(code, back -= WORD_BYTES)))
+                    return back < offset - i * WORD_BYTES;
+    return false;
+}
+
+static enum code_place place_aarch64(const uint8_t *code, size_t size, size_t offset, bool calls)
+{
+    bool frame_later = false;
+    for (size_t at = 0; at + 2 * WORD_BYTES <= size; at += WORD_BYTES) {
+        if (!is_frame_push(word_at(code, at)))
+            continue;
+        frame_later = true;
+        for (size_t set = at + WORD_BYTES; set + WORD_BYTES <= size; set += WORD_BYTES)
+            if (is_frame_set(word_at(code, set)))
+                return offset <= set || (!calls && is_leaving_aarch64(code, size, offset))
+                           ? PLACE_BEFORE
+                           : PLACE_IN_FRAME;
+        break;
+    }
+    return frame_later ? PLACE_UNKNOWN : PLACE_FRAMELESS;
+}
+
+/* bl, blr, blraa and its like */
+static bool ends_in_call_aarch64(const uint8_t *code, size_t size)
+{
+    if (size < WORD_BYTES)
+        return false;
+    uint32_t word = word_at(code, size - WORD_BYTES);
+    return (word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000 ||
+           (word & 0xfefff800) == 0xd63f0800;
+}
+
+/* ---- Either ---- */
+
+enum code_place code_place_of(const struct unwind_machine *machine, const uint8_t *code,
+                              size_t size, size_t offset, bool calls)
+{
+    if (!code || offset > size)
+        return PLACE_UNKNOWN;
+    return machine->elf_mach == EM_AARCH64 ? place_aarch64(code, size, offset, calls)
+                                           : place_x86_64(code, size, offset, calls);
+}
+
+bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+{
+    return machine->elf_mach == EM_AARCH64 ? ends_in_call_aarch64(code, size)
+                                           : ends_in_call_x86_64(code, size);
+}

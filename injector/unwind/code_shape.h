@@ -1,0 +1,35 @@
+/* What can be seen of a function from its instructions, where no table says how to unwind: whether
+ * it has set its frame pointer, and what stands in front of a return address.
+ *
+ * V8's builtins, hand-written assembly, Go: code without a table mostly keeps the frame pointer,
+ * which is the *caller's* until the prologue has run, and again from the epilogue on.  Who follows
+ * it there loses the direct caller.
+ */
+#ifndef PERFJIT_CODE_SHAPE_H
+#define PERFJIT_CODE_SHAPE_H
+
+#include "injector/unwind/unwind_machine.h"
+
+#include <stdbool.h>
+
+/* Where in its function an instruction stands. */
+enum code_place {
+    PLACE_UNKNOWN,   /* its bytes, or its function's start, are not known */
+    PLACE_IN_FRAME,  /* the frame pointer is this function's */
+    PLACE_BEFORE,    /* nothing has been pushed yet, or all is popped */
+    PLACE_PUSHED,    /* the caller's frame pointer is pushed, and still in the register, too */
+    PLACE_FRAMELESS, /* the function never sets it */
+};
+
+/* Where the instruction at OFFSET of the SIZE bytes at CODE, a function, stands.  One that CALLS is
+ * not about to leave the function. */
+enum code_place code_place_of(const struct unwind_machine *machine, const uint8_t *code,
+                              size_t size, size_t offset, bool calls);
+
+/* Whether the last of the SIZE bytes at CODE can be a call's, so that what follows is a return
+ * address. */
+bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+
+enum { LONGEST_CALL_BYTES = 8 };
+
+#endif

@@ -1,0 +1,66 @@
+/* How to go from a frame to its caller's, at one address: in short, so that one can be kept for
+ * each address that was met.
+ *
+ * Nearly all rows of call frame information are of one form: the CFA is a register and an offset,
+ * and the return address and the saved registers stand at multiples of 8 from it.
+ */
+#ifndef PERFJIT_UNWIND_RULE_H
+#define PERFJIT_UNWIND_RULE_H
+
+#include "injector/unwind/cfi_expression.h"
+#include "injector/unwind/code_shape.h"
+
+enum unwind_rule_kind {
+    RULE_NONE,  /* nothing is known */
+    RULE_SHORT, /* as above */
+    RULE_ROW,   /* a row of any other form: number ROW, wherever the user keeps them */
+    RULE_PLACE, /* no table: PLACE is what the instructions tell */
+};
+
+enum { SLOT_SAME = INT16_MAX, SLOT_UNDEFINED = INT16_MIN };
+
+struct unwind_rule {
+    uint8_t kind;
+    uint8_t place; /* enum code_place */
+    uint8_t cfa_register;
+    bool signal_frame;
+    int32_t cfa_offset;
+    int16_t slots[UNWIND_SAVED]; /* by machine->saved: in 8 bytes from the CFA, or one of the two */
+    uint32_t row;
+};
+
+/* What becomes of a step. */
+enum unwind_result {
+    UNWIND_CALLER, /* the frame is the caller's now */
+    UNWIND_END,    /* there is none: the thread began here */
+    UNWIND_CUT,    /* it lies behind the end of the copy */
+    UNWIND_WRONG,  /* what the rule says can't be */
+};
+
+/* What a step needs beside the frame. */
+struct unwind_step {
+    const struct unwind_machine *machine;
+    const struct user_stack *stack;
+    struct unwind_budget *budget;
+    /* Whether code is at ADDR, and, as far as its bytes are known, a call in front of it. */
+    bool (*returns_to)(void *context, uint64_t addr);
+    void *context;
+    uint64_t cfa; /* of the last step */
+};
+
+/* Make *RULE of ROW.  Returns false if it has another form. */
+bool unwind_rule_shorten(struct unwind_rule *rule, const struct cfi_row *row,
+                         const struct unwind_machine *machine);
+
+/* Go from FRAME to its caller by RULE, a RULE_SHORT, or by ROW. */
+enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_rule *rule,
+                                  struct unwind_frame *frame);
+enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row *row,
+                                 struct unwind_frame *frame);
+
+/* The same without a table, by what the instructions tell.  Of what is found so only return
+ * addresses behind calls are believed. */
+enum unwind_result unwind_by_place(struct unwind_step *step, enum code_place place,
+                                   struct unwind_frame *frame);
+
+#endif

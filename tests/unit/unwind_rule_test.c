@@ -1,0 +1,278 @@
+/* Steps from frame to frame: by short rules, and without a table by what the instructions tell; and
+ * what must end a stack. */
+#include "injector/unwind/unwind_rule.h"
+#include "tests/unit/scratch.h"
+
+#include <elf.h>
+
+enum { STACK = 0x7000, WORDS = 32, CODE = 0x1000 };
+enum { RBX = 3, RBP = 6, RSP = 7, RA = 16 };
+
+/* A stack of words at STACK, and a step over it. */
+struct world {
+    uint64_t words[WORDS];
+    struct user_stack stack;
+    struct unwind_budget budget;
+    struct unwind_frame frame;
+    struct unwind_step step;
+};
+
+/* Addresses below CODE are nothing; odd ones are not behind a call. */
+static bool returns_to(void *context, uint64_t addr)
+{
+    (void)context;
+    return addr >= CODE && addr % 2 == 0;
+}
+
+static void make_world(struct world *world, uint16_t elf_mach)
+{
+    *world = (struct world){.budget = {1000}};
+    world->stack = (struct user_stack){(const uint8_t *)world->words, STACK, sizeof world->words};
+    world->step = (struct unwind_step){.machine = unwind_machine_of(elf_mach),
+                                       .stack = &world->stack,
+                                       .budget = &world->budget,
+                                       .returns_to = returns_to,
+                                       .cfa = STACK};
+    world->frame = (struct unwind_frame){.pc = CODE, .exact = true, .innermost = true};
+    unwind_frame_set(&world->frame, world->step.machine->sp, STACK);
+    unwind_frame_set(&world->frame, world->step.machine->fp, STACK + 64);
+}
+
+/* CFA = register + offset, return address at CFA - 8, rbp at CFA - 16 if saved. */
+static struct unwind_rule rule_of(uint8_t reg, int32_t offset, bool saved)
+{
+    struct unwind_rule rule = {.kind = RULE_SHORT, .cfa_register = reg, .cfa_offset = offset};
+    for (size_t i = 0; i < UNWIND_SAVED; i++)
+        rule.slots[i] = SLOT_SAME;
+    rule.slots[0] = -1;
+    if (saved)
+        rule.slots[1] = -2;
+    return rule;
+}
+
+/* ---- By rules ---- */
+
+static void test_rule(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.words[2] = 0x4444;
+    world.words[3] = CODE + 2;
+    const struct unwind_rule rule = rule_of(RSP, 32, true);
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.pc, CODE + 2);
+    assert_int_equal(world.frame.registers[RSP], STACK + 32);
+    assert_int_equal(world.frame.registers[RBP], 0x4444);
+    assert_false(world.frame.exact);
+}
+
+/* In an epilogue tables go on saying where registers were saved, below the stack pointer. */
+static void test_popped_register_is_kept(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.words[0] = CODE + 2;
+    const struct unwind_rule rule = rule_of(RSP, 8, true);
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.registers[RBP], STACK + 64);
+}
+
+static void expect_step(int32_t offset, uint64_t word, enum unwind_result wanted)
+{
+    struct world world;
+    make_world(&world, EM_X86_64);
+    if (offset > 0 && offset / 8 <= WORDS)
+        world.words[offset / 8 - 1] = word;
+    const struct unwind_rule rule = rule_of(RSP, offset, false);
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), wanted);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    expect_step(8 * WORDS, CODE, UNWIND_CALLER);
+    expect_step(8 * WORDS + 8, CODE, UNWIND_CUT);
+    expect_step(-8, CODE, UNWIND_WRONG); /* a stack that goes down */
+    expect_step(16, 0, UNWIND_END);
+}
+
+/* A frame that has called another has at least a return address. */
+static void test_stack_that_stands_still(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    const struct unwind_rule rule = rule_of(RSP, 0, false);
+    world.frame.innermost = false;
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_WRONG);
+}
+
+static void test_undefined_return_address_is_the_end(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    struct unwind_rule rule = rule_of(RSP, 8, false);
+    rule.slots[0] = SLOT_UNDEFINED;
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_END);
+}
+
+/* aarch64: the innermost function's return address may be in x30 alone, and signed. */
+static void test_link_register(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_AARCH64);
+    unwind_frame_set(&world.frame, 30, CODE + 8 + (UINT64_C(0x5a) << 48));
+    struct unwind_rule rule = rule_of(31, 0, false);
+    rule.slots[0] = SLOT_SAME;
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.pc, CODE + 8);
+    assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_WRONG);
+}
+
+/* ---- Without a table ---- */
+
+static void expect_place(enum code_place place, bool innermost, uint64_t pc)
+{
+    struct world world;
+    make_world(&world, EM_X86_64);
+    world.frame.innermost = world.frame.exact = innermost;
+    world.words[0] = CODE + 10; /* on top of the stack */
+    world.words[1] = CODE + 20; /* behind what was pushed */
+    world.words[9] = CODE + 30; /* behind the frame pointer */
+    assert_int_equal(unwind_by_place(&world.step, place, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.pc, CODE + pc);
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    expect_place(PLACE_IN_FRAME, true, 30);
+    expect_place(PLACE_BEFORE, true, 10);
+    expect_place(PLACE_PUSHED, true, 20);
+    expect_place(PLACE_FRAMELESS, true, 10);
+    expect_place(PLACE_FRAMELESS, false, 30);
+    expect_place(PLACE_UNKNOWN, true, 30);
+}
+
+/* What is on top of the stack may be anything: only what stands behind a call is a return
+ * address. */
+static void test_only_behind_calls(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.words[0] = CODE + 11;
+    world.words[9] = CODE + 30;
+    assert_int_equal(unwind_by_place(&world.step, PLACE_FRAMELESS, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.pc, CODE + 30);
+    world.words[9] = CODE + 31;
+    make_world(&world, EM_X86_64);
+    world.words[9] = CODE + 31;
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+}
+
+/* Frame pointers that lead in a circle, or down, or nowhere. */
+static void test_cyclic_frames(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.words[8] = STACK + 64;
+    world.words[9] = CODE + 30;
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CALLER);
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    for (uint64_t fp = STACK - 16; fp < STACK; fp += 8) {
+        make_world(&world, EM_X86_64);
+        unwind_frame_set(&world.frame, RBP, fp);
+        assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    }
+    make_world(&world, EM_X86_64);
+    unwind_frame_set(&world.frame, RBP, STACK + 8 * WORDS);
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CUT);
+    unwind_frame_set(&world.frame, RBP, UINT64_MAX - 7);
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    unwind_frame_set(&world.frame, RBP, 0);
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_END);
+}
+
+/* ---- Instructions ---- */
+
+static enum code_place place_of(const char *hex, size_t offset, bool calls)
+{
+    uint8_t code[64];
+    size_t size = 0;
+    for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2 + (hex[2] == ' '))
+        code[size++] = (uint8_t)byte;
+    return code_place_of(unwind_machine_of(EM_X86_64), code, size, offset, calls);
+}
+
+static void test_prologues(void **state)
+{
+    /* test; push rbp; mov rbp,rsp; push rsi; call; leave; ret */
+    static const char code[] = "85c0 55 4889e5 56 e800000000 c9 c3";
+    static const enum code_place places[] = {
+        [0] = PLACE_BEFORE,   [2] = PLACE_BEFORE,    [3] = PLACE_PUSHED, [6] = PLACE_IN_FRAME,
+        [7] = PLACE_IN_FRAME, [12] = PLACE_IN_FRAME, [13] = PLACE_BEFORE};
+    static const size_t offsets[] = {0, 2, 3, 6, 7, 12, 13};
+    (void)state;
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++)
+        assert_int_equal(place_of(code, offsets[i], false), places[offsets[i]]);
+    assert_int_equal(place_of(code, 11, true), PLACE_IN_FRAME);
+    assert_int_equal(place_of("4883ec18 e800000000 c3", 4, false), PLACE_FRAMELESS);
+    assert_int_equal(place_of("55 488bec 90 c3", 4, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of("55 55 4889e5", 1, false), PLACE_BEFORE);
+    assert_int_equal(code_place_of(unwind_machine_of(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
+}
+
+static bool ends_in_call(uint16_t elf_mach, const char *hex)
+{
+    uint8_t code[16];
+    size_t size = 0;
+    for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        code[size++] = (uint8_t)byte;
+    return code_ends_in_call(unwind_machine_of(elf_mach), code, size);
+}
+
+static void test_calls(void **state)
+{
+    static const char *const calls[] = {
+        "e811223344", "ffd0",           "41ffd2",           "ff10",
+        "ff5008",     "ff9011223344",   "ff1511223344",     "ff14c8",
+        "ff54c808",   "ff94c811223344", "41ff94c911223344", "ff142511223344"};
+    static const char *const others[] = {"",           "c3",         "90", "ffe0", "ff2511223344",
+                                         "e911223344", "9090909090", "ff"};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (!ends_in_call(EM_X86_64, calls[i]))
+            fail_msg("%s is a call", calls[i]);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (ends_in_call(EM_X86_64, others[i]))
+            fail_msg("%s is no call", others[i]);
+    assert_true(ends_in_call(EM_AARCH64, "00000094"));  /* bl */
+    assert_true(ends_in_call(EM_AARCH64, "00013fd6"));  /* blr x8 */
+    assert_true(ends_in_call(EM_AARCH64, "1f093fd6"));  /* blraaz x8 */
+    assert_false(ends_in_call(EM_AARCH64, "c0035fd6")); /* ret */
+    assert_false(ends_in_call(EM_AARCH64, "00011fd6")); /* br x8 */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rule),
+        cmocka_unit_test(test_popped_register_is_kept),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_stack_that_stands_still),
+        cmocka_unit_test(test_undefined_return_address_is_the_end),
+        cmocka_unit_test(test_link_register),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_only_behind_calls),
+        cmocka_unit_test(test_cyclic_frames),
+        cmocka_unit_test(test_prologues),
+        cmocka_unit_test(test_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
