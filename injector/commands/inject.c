@@ -9,6 +9,7 @@
 #include "injector/commands/recording.h"
 
 #include "injector/census/sample_census.h"
+#include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/image/dso_dir.h"
@@ -18,6 +19,7 @@
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_map/perf_map_source.h"
+#include "injector/stacks/chain_records.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -35,6 +37,7 @@ struct inject_options {
     char *dso_dir;
     bool dso_dir_given;
     enum image_layout layout;
+    bool unwind; /* user stacks become call chains */
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
@@ -45,6 +48,10 @@ struct injection {
     struct recording in;
     struct image_draft draft;
     struct image_plan plan;
+    bool unwinds; /* there are user stacks, and they become call chains */
+    struct user_stacks stacks;
+    struct memory_file event_desc;
+    struct record_change chains;
     struct profile_merge merge;
     struct dso_dir dsos;
     struct output_file output;
@@ -59,7 +66,8 @@ enum option_key {
     KEY_JITDUMP,
     KEY_LIST_QUIRKS,
     KEY_NO_LINES,
-    KEY_COMPRESS_DEBUG
+    KEY_COMPRESS_DEBUG,
+    KEY_STACKS
 };
 
 static const struct argp_option option_table[] = {
@@ -87,12 +95,27 @@ static const struct argp_option option_table[] = {
      0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
      "Explain what is reported as \"repaired\", do nothing else", 0},
+    {"stacks", KEY_STACKS, "keep|unwind", 0,
+     "Leave the user stacks of --call-graph dwarf to perf (default), or unwind them here: they "
+     "become call chains",
+     0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
      "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
+
+/* Which of the two FIRST and SECOND the argument of OPTION is. */
+static bool is_first(const char *argument, const char *option, const char *first,
+                     const char *second, struct argp_state *state)
+{
+    bool is = strcmp(argument, first) == 0;
+    if (!is && strcmp(argument, second))
+        argp_error(state, "--%s is %s or %s, not '%s'", option, first, second,
+                   printable_copy(argument));
+    return is;
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -129,9 +152,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->compress_debug = true;
         return 0;
     case KEY_LAYOUT:
-        if (strcmp(argument, "image") && strcmp(argument, "function"))
-            argp_error(state, "--layout is image or function, not '%s'", printable_copy(argument));
-        options->layout = strcmp(argument, "image") ? LAYOUT_FUNCTION : LAYOUT_IMAGE;
+        options->layout = is_first(argument, "layout", "image", "function", state)
+                              ? LAYOUT_IMAGE
+                              : LAYOUT_FUNCTION;
+        return 0;
+    case KEY_STACKS:
+        options->unwind = !is_first(argument, "stacks", "keep", "unwind", state);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "unexpected argument '%s'", printable_copy(argument));
@@ -211,7 +237,7 @@ static int check_output(const struct inject_options *options, struct findings *f
 /* Where perf will unwind, images must not reach over each other. */
 static enum image_layout layout_for(const struct injection *run, enum image_layout wanted)
 {
-    bool stacks = perf_file_has_stacks(&run->in.input.file);
+    bool stacks = perf_file_has_stacks(&run->in.input.file) && !run->unwinds;
     return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
 }
 
@@ -223,9 +249,39 @@ static int plan_images(struct injection *run, enum image_layout wanted, struct f
         if (interruption_check(findings) ||
             image_plan_add(&run->plan, &processes->items[i], &run->in.timelines[i], layout,
                            findings) ||
-            unwind_tables_place(&run->plan, processes->items, (uint32_t)i, findings))
+            (!run->unwinds &&
+             unwind_tables_place(&run->plan, processes->items, (uint32_t)i, findings)))
             return -1;
     return 0;
+}
+
+static int put_chain(void *stacks, const struct perf_record *record, struct byte_sink *sink)
+{
+    return chain_record_put(stacks, record, sink);
+}
+
+/* User stacks become call chains, and what tells of their form says so. */
+static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
+{
+    if (!run->unwinds)
+        return 0;
+    if (user_stacks_unwind(&run->stacks, &run->in.profile, &run->in.processes, run->in.timelines,
+                           root, findings))
+        return -1;
+    if (chain_features_set(&run->in.input.file, &run->event_desc))
+        return report_failure(findings, "out of memory");
+    run->chains = (struct record_change){&run->stacks, put_chain};
+    run->merge.change = &run->chains;
+    return 0;
+}
+
+static int write_profile(struct injection *run, struct findings *findings)
+{
+    if (profile_merge_write(&run->merge, &run->output, findings))
+        return -1;
+    return run->unwinds
+               ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
+               : 0;
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
@@ -263,13 +319,33 @@ static int commit(struct injection *run, struct findings *findings)
     return result;
 }
 
+/* Stacks are worth a run where no process has JIT code, too. */
+static bool needs_no_code(const struct injection *run, const struct inject_options *options)
+{
+    return options->unwind && run->in.processes.none && perf_file_has_stacks(&run->in.input.file) &&
+           !injected_image(&run->in.profile);
+}
+
+static int open_recording(struct injection *run, const struct inject_options *options,
+                          struct findings *findings)
+{
+    if (recording_open(&run->in, options->input, &options->request, findings)) {
+        if (!needs_no_code(run, options))
+            return -1;
+        report_note(findings, "%s", findings->failure);
+        findings->failure[0] = '\0';
+    }
+    run->unwinds = options->unwind && perf_file_has_stacks(&run->in.input.file);
+    return 0;
+}
+
 /* ---- The pipeline ---- */
 
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
     interruption_watch_files();
-    if (recording_open(&run->in, options->input, &options->request, findings))
+    if (open_recording(run, options, findings))
         return -1;
     interruption_hold_signals();
     if (output_file_open(&run->output, options->output, findings) ||
@@ -277,13 +353,13 @@ static int inject(struct injection *run, const struct inject_options *options,
         return -1;
     if (options->layout == LAYOUT_IMAGE)
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
-    if (recording_play(&run->in, findings) || plan_images(run, options->layout, findings) ||
+    if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
+        plan_images(run, options->layout, findings) ||
         profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
                            &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          &run->draft, findings) ||
-        profile_merge_write(&run->merge, &run->output, findings) ||
-        take_census(run, options, findings))
+        write_profile(run, findings) || take_census(run, options, findings))
         return -1;
     return commit(run, findings);
 }
@@ -295,6 +371,8 @@ static void release(struct injection *run)
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);
     profile_merge_free(&run->merge);
+    user_stacks_free(&run->stacks);
+    memory_file_free(&run->event_desc);
     image_plan_free(&run->plan);
     recording_free(&run->in);
 }
@@ -347,7 +425,7 @@ static void print_unknown(const struct sample_census *census)
                        census->unknown, census->unknown + census->named);
 }
 
-static void print_summary(const struct injection *run, const char *output,
+static void print_summary(struct injection *run, const char *output,
                           const struct findings *findings)
 {
     size_t functions = 0, from_perf_maps = 0, maps = 0;
@@ -362,6 +440,9 @@ static void print_summary(const struct injection *run, const char *output,
         maps += run->merge.added.items[i].kind < ADDED_COMM;
     findings_print(findings, stderr);
     print_unknown(&run->census);
+    if (run->unwinds)
+        stack_counts_print(&run->stacks.counts, &run->stacks.walker.files, findings->verbose,
+                           stderr);
     printable_line(
         stderr,
         "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64

@@ -12,6 +12,7 @@ struct rewriter {
     struct output_file *output;
     const struct perf_file *file;
     const struct record_source *added;
+    const struct record_change *change; /* or NULL */
     struct findings *findings;
     const uint64_t *dropped;
     size_t dropped_left;
@@ -64,6 +65,28 @@ static int note_trace(struct rewriter *rewriter, const struct perf_record *recor
                : 0;
 }
 
+/* Leave RECORD out, and what follows it. */
+static int leave_out(struct rewriter *rewriter, const struct perf_record *record)
+{
+    if (copy_up_to(rewriter, record->offset))
+        return -1;
+    rewriter->copied_to = record->offset + record->span;
+    return 0;
+}
+
+static int change_record(struct rewriter *rewriter, const struct perf_record *record)
+{
+    struct byte_sink sink = byte_sink_over(rewriter->record, sizeof rewriter->record);
+    int changed = rewriter->change->put(rewriter->change->context, record, &sink);
+    if (changed == 0)
+        return 0;
+    if (leave_out(rewriter, record))
+        return -1;
+    return changed < 0
+               ? 0
+               : output_file_write(rewriter->output, sink.data, sink.size, rewriter->findings);
+}
+
 static int pass_record(struct rewriter *rewriter, const struct perf_record *record)
 {
     uint64_t time_ns;
@@ -73,15 +96,12 @@ static int pass_record(struct rewriter *rewriter, const struct perf_record *reco
     if (record->type == PERF_RECORD_AUXTRACE)
         return note_trace(rewriter, record);
     if (rewriter->dropped_left == 0 || *rewriter->dropped != record->offset)
-        return 0;
+        return rewriter->change ? change_record(rewriter, record) : 0;
     while (rewriter->dropped_left && *rewriter->dropped == record->offset) {
         rewriter->dropped++;
         rewriter->dropped_left--;
     }
-    if (copy_up_to(rewriter, record->offset))
-        return -1;
-    rewriter->copied_to = record->offset + record->span;
-    return 0;
+    return leave_out(rewriter, record);
 }
 
 /* Records that are younger than all others go to the end: before the last round's mark if one ends
@@ -142,7 +162,8 @@ static int rewrite(struct rewriter *rewriter)
 }
 
 int perf_rewrite(struct output_file *output, const struct perf_file *file, const uint64_t *dropped,
-                 size_t dropped_count, const struct record_source *added, struct findings *findings)
+                 size_t dropped_count, const struct record_source *added,
+                 const struct record_change *change, struct findings *findings)
 {
     struct rewriter *rewriter = calloc(1, sizeof *rewriter);
     if (!rewriter)
@@ -150,6 +171,7 @@ int perf_rewrite(struct output_file *output, const struct perf_file *file, const
     rewriter->output = output;
     rewriter->file = file;
     rewriter->added = added;
+    rewriter->change = change;
     rewriter->findings = findings;
     rewriter->dropped = dropped;
     rewriter->dropped_left = dropped_count;

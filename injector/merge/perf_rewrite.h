@@ -22,12 +22,21 @@ struct record_source {
     int (*put)(void *context, size_t index, struct byte_sink *sink);
 };
 
+/* What records of the input become. */
+struct record_change {
+    void *context;
+    /* Put what RECORD becomes into SINK, of RECORD_MAX_BYTES; records come in file order.  Returns
+     * 1, 0 if it stays as it is, or -1 if it is left out. */
+    int (*put)(void *context, const struct perf_record *record, struct byte_sink *sink);
+};
+
 enum { RECORD_MAX_BYTES = 1 << 16 };
 
 /* Write FILE to OUTPUT without the records at the DROPPED_COUNT offsets in DROPPED (ascending), and
- * with those of ADDED.  Returns 0, or -1 with the failure text set. */
+ * with those of ADDED; CHANGE, unless it is NULL, says what becomes of the others.  Returns 0, or
+ * -1 with the failure text set. */
 int perf_rewrite(struct output_file *output, const struct perf_file *file, const uint64_t *dropped,
                  size_t dropped_count, const struct record_source *added,
-                 struct findings *findings);
+                 const struct record_change *change, struct findings *findings);
 
 #endif

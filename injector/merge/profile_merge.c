@@ -4,7 +4,6 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/merge/added_map.h"
-#include "injector/merge/perf_rewrite.h"
 
 #include <stdlib.h>
 
@@ -32,7 +31,7 @@ int profile_merge_plan(struct profile_merge *merge, const struct profile *profil
                        const struct image_plan *plan, const char *dso_dir,
                        struct findings *findings)
 {
-    enum reset_policy resets = unwinder_reset_policy(profile->file);
+    enum reset_policy resets = merge->change ? RESET_NEVER : unwinder_reset_policy(profile->file);
     merge->source =
         (struct added_record_source){profile, processes->items, plan, dso_dir, &merge->threads};
     if (thread_list_read(&merge->threads, profile->file))
@@ -66,7 +65,7 @@ int profile_merge_write(struct profile_merge *merge, struct output_file *output,
 {
     struct record_source added = {merge, added_time, added_put};
     return perf_rewrite(output, merge->source.profile->file, merge->dropped, merge->dropped_count,
-                        &added, findings);
+                        &added, merge->change, findings);
 }
 
 void profile_merge_free(struct profile_merge *merge)

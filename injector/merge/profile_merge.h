@@ -5,18 +5,21 @@
 
 #include "injector/files/output_file.h"
 #include "injector/merge/added_record.h"
+#include "injector/merge/perf_rewrite.h"
 
 struct profile_merge {
     struct added_record_source source;
     struct thread_list threads;
     struct added_records added;
-    uint64_t *dropped; /* offsets of records, ascending */
+    const struct record_change *change; /* what other records become, or NULL: set by the caller */
+    uint64_t *dropped;                  /* offsets of records, ascending */
     size_t dropped_count;
 };
 
 /* Work out what is added to PROFILE for PROCESSES, whose TIMELINES have been played and whose
- * images stand in PLAN and will be in DSO_DIR, and what is dropped; all of them must outlive MERGE.
- * Returns 0, or -1 with the failure text set.  Release with profile_merge_free in either case. */
+ * images stand in PLAN and will be in DSO_DIR, and what is dropped; with merge->change perf does
+ * not unwind, and need not forget; all of them must outlive MERGE. Returns 0, or -1 with the
+ * failure text set.  Release with profile_merge_free in either case. */
 int profile_merge_plan(struct profile_merge *merge, const struct profile *profile,
                        const struct jit_processes *processes, struct timeline *timelines,
                        const struct image_plan *plan, const char *dso_dir,

@@ -119,7 +119,7 @@ static uint8_t *rewrite_file(struct line *line, const struct perf_file *file, si
     struct record_source added = {line, added_time, added_put};
     snprintf(path, sizeof path, "%s.out", scratch_file);
     assert_int_equal(output_file_open(&output, path, &findings), 0);
-    if (perf_rewrite(&output, file, line->dropped, line->dropped_count, &added, &findings))
+    if (perf_rewrite(&output, file, line->dropped, line->dropped_count, &added, NULL, &findings))
         fail_msg("%s", findings.failure);
     assert_int_equal(output_file_commit(&output, &findings), 0);
     output_file_close(&output);

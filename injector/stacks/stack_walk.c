@@ -1,0 +1,356 @@
+/* See stack_walk.h. */
+#include "injector/stacks/stack_walk.h"
+
+#include "injector/arrays/array.h"
+#include "injector/perf_data/perf_format.h"
+
+#include <stdlib.h>
+
+/* Call frame instructions and operations that one sample may cost. */
+enum { BUDGET = 1 << 20, MOST_FRAMES = 8192, MOST_PROGRAM_BYTES = 1 << 16 };
+
+/* What an address belongs to. */
+struct code_spot {
+    uint32_t what;                       /* as address_space_at says */
+    uint32_t owner;                      /* as in a rule_entry; 0: nothing that rules could be of */
+    uint64_t addr;                       /* in the file, or in the function */
+    struct native_file *file;            /* or NULL */
+    const struct jit_function *function; /* or NULL */
+    const struct code_log *log;
+};
+
+/* ---- Where an address is ---- */
+
+static void find_in_function(const struct stack_walker *walker, uint64_t pc, struct code_spot *spot)
+{
+    size_t process;
+    spot->function = space_function(walker->source, spot->what & ~SPACE_FUNCTION, &process);
+    spot->log = &walker->source->processes->items[process].log;
+    spot->owner = spot->what;
+    spot->addr = pc - spot->function->addr;
+}
+
+static void find_in_file(struct stack_walker *walker, uint64_t pc, struct code_spot *spot)
+{
+    const struct perf_map *map = &walker->source->profile->maps[spot->what].map;
+    spot->file = native_file_of(&walker->files, spot->what);
+    if (!spot->file)
+        walker->no_memory = true;
+    else if (elf_view_addr(&spot->file->view, pc - map->start + map->pgoff, &spot->addr))
+        spot->owner = spot->file->number;
+}
+
+static struct code_spot find_spot(struct stack_walker *walker, uint64_t pc)
+{
+    struct code_spot spot = {.what = address_space_at(walker->space, pc)};
+    if (spot.what == SPACE_NOTHING)
+        return spot;
+    if (spot.what & SPACE_FUNCTION)
+        find_in_function(walker, pc, &spot);
+    else
+        find_in_file(walker, pc, &spot);
+    return spot;
+}
+
+/* Whether code may run there. */
+static bool is_code(const struct stack_walker *walker, uint32_t what)
+{
+    if (what == SPACE_NOTHING)
+        return false;
+    return (what & SPACE_FUNCTION) || !walker->source->profile->maps[what].map.data;
+}
+
+/* The bytes in front of SPOT and from there on; NULL: not known. */
+static const uint8_t *bytes_at(const struct code_spot *spot, size_t *before, size_t *size)
+{
+    if (spot->function) {
+        *before = (size_t)spot->addr;
+        *size = (size_t)(spot->function->size - spot->addr);
+        return spot->function->code ? spot->function->code + spot->addr : NULL;
+    }
+    return spot->owner ? elf_view_code(&spot->file->view, spot->addr, before, size) : NULL;
+}
+
+static bool returns_to(void *context, uint64_t addr)
+{
+    struct stack_walker *walker = context;
+    size_t before, size;
+    if (addr == 0 || addr > INT64_MAX)
+        return false;
+    struct code_spot spot = find_spot(walker, addr - 1);
+    if (!is_code(walker, spot.what))
+        return false;
+    const uint8_t *bytes = bytes_at(&spot, &before, &size);
+    if (!bytes || size == 0)
+        return true;
+    bytes++;
+    before++;
+    size_t most = before < LONGEST_CALL_BYTES ? before : LONGEST_CALL_BYTES;
+    return code_ends_in_call(walker->machine, bytes - most, most);
+}
+
+/* ---- Rules ---- */
+
+static struct cfi_entry entry_of(const struct eh_cie *cie, const struct code_fde *fde)
+{
+    return (struct cfi_entry){.start = fde->start,
+                              .end = (uint64_t)fde->start + fde->size,
+                              .code_align = cie->code_align,
+                              .data_align = cie->data_align,
+                              .return_register = cie->return_register,
+                              .signal_frame = cie->signal_frame,
+                              .initial = cie->instructions,
+                              .initial_bytes = cie->instructions_bytes,
+                              .instructions = fde->instructions,
+                              .instructions_bytes = fde->instructions_bytes};
+}
+
+/* The entry about SPOT, in a function. */
+static int find_jit_entry(const struct code_spot *spot, struct cfi_entry *entry)
+{
+    const struct jit_function *function = spot->function;
+    for (uint32_t i = 0; i < function->fde_count; i++) {
+        const struct code_fde *fde = &spot->log->fdes[function->first_fde + i];
+        if (spot->addr < fde->start || spot->addr - fde->start >= fde->size)
+            continue;
+        *entry = entry_of(&spot->log->cies[fde->cie], fde);
+        return 1;
+    }
+    return 0;
+}
+
+static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
+                      struct cfi_entry *entry)
+{
+    if (spot->function)
+        return find_jit_entry(spot, entry);
+    return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
+}
+
+static int keep_row(struct rule_table *rules, const struct cfi_row *row, struct unwind_rule *rule)
+{
+    struct cfi_row *rows =
+        array_room(rules->rows, rules->row_count, &rules->row_capacity, sizeof *rows);
+    if (!rows)
+        return -1;
+    rules->rows = rows;
+    rule->kind = RULE_ROW;
+    rule->row = (uint32_t)rules->row_count;
+    rows[rules->row_count++] = *row;
+    return 0;
+}
+
+/* The place of SPOT in its function, by that one's bytes. */
+static int place_of(struct stack_walker *walker, const struct code_spot *spot, bool calls,
+                    struct unwind_rule *rule)
+{
+    struct elf_function found;
+    size_t before, size;
+    const uint8_t *bytes = bytes_at(spot, &before, &size);
+    *rule = (struct unwind_rule){.kind = RULE_PLACE, .place = PLACE_UNKNOWN};
+    if (!bytes)
+        return 0;
+    if (spot->file) {
+        int result = native_file_function(&walker->files, spot->file, spot->addr, &found);
+        if (result <= 0)
+            return result;
+        if (found.start > spot->addr || spot->addr - found.start > before)
+            return 0;
+        before = (size_t)(spot->addr - found.start);
+        size = found.end - spot->addr < size ? (size_t)(found.end - spot->addr) : size;
+    }
+    rule->place =
+        (uint8_t)code_place_of(walker->machine, bytes - before, before + size, before, calls);
+    return 0;
+}
+
+static int make_rule(struct stack_walker *walker, const struct code_spot *spot, bool calls,
+                     struct unwind_rule *rule)
+{
+    struct cfi_entry entry;
+    struct cfi_row row;
+    int found = find_entry(walker, spot, &entry);
+    if (found < 0)
+        return -1;
+    if (!found)
+        return place_of(walker, spot, calls, rule);
+    *rule = (struct unwind_rule){.kind = RULE_NONE};
+    if (entry.initial_bytes > MOST_PROGRAM_BYTES || entry.instructions_bytes > MOST_PROGRAM_BYTES ||
+        !cfi_row_find(&entry, spot->addr, walker->machine, &walker->budget, &row))
+        return 0;
+    return unwind_rule_shorten(rule, &row, walker->machine) ? 0
+                                                            : keep_row(&walker->rules, &row, rule);
+}
+
+static size_t rule_place(const struct rule_table *rules, uint32_t owner, uint64_t addr)
+{
+    uint64_t mixed = (addr ^ (uint64_t)owner << 36) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(mixed >> 20) & (rules->size - 1);
+    while (rules->entries[at].owner &&
+           (rules->entries[at].owner != owner || rules->entries[at].addr != addr))
+        at = (at + 1) & (rules->size - 1);
+    return at;
+}
+
+static int enlarge(struct rule_table *rules)
+{
+    struct rule_table larger = *rules;
+    larger.size = rules->size ? rules->size * 4 : 1024;
+    larger.entries = calloc(larger.size, sizeof *larger.entries);
+    if (!larger.entries)
+        return -1;
+    for (size_t i = 0; i < rules->size; i++)
+        if (rules->entries[i].owner)
+            larger.entries[rule_place(&larger, rules->entries[i].owner, rules->entries[i].addr)] =
+                rules->entries[i];
+    free(rules->entries);
+    *rules = larger;
+    return 0;
+}
+
+/* The rule of SPOT, kept from now on. */
+static const struct unwind_rule *rule_of(struct stack_walker *walker, const struct code_spot *spot,
+                                         bool calls)
+{
+    struct rule_table *rules = &walker->rules;
+    if (2 * (rules->count + 1) > rules->size && enlarge(rules))
+        return NULL;
+    struct rule_entry *entry = &rules->entries[rule_place(rules, spot->owner, spot->addr)];
+    if (entry->owner)
+        return &entry->rule;
+    if (make_rule(walker, spot, calls, &entry->rule))
+        return NULL;
+    entry->owner = spot->owner;
+    entry->addr = spot->addr;
+    rules->count++;
+    return &entry->rule;
+}
+
+/* ---- Frames ---- */
+
+/* The registers of SAMPLE, as DWARF numbers them.  Returns false if what matters is missing. */
+static bool read_registers(const struct stack_walker *walker, const struct user_sample *sample,
+                           struct unwind_frame *frame)
+{
+    const struct unwind_machine *machine = walker->machine;
+    bool has_pc = false;
+    size_t index = 0;
+    frame->known = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        if (!(sample->format->regs_user >> bit & 1))
+            continue;
+        uint64_t value = perf_get_u64(sample->registers + 8 * index++);
+        if (bit == machine->perf_pc) {
+            frame->pc = value;
+            has_pc = true;
+        } else if (machine->dwarf_of_perf[bit] != UNWIND_NO_REGISTER) {
+            unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
+        }
+    }
+    if (machine->link_register == UNWIND_NO_REGISTER)
+        unwind_frame_set(frame, machine->return_register, frame->pc);
+    frame->exact = frame->innermost = true;
+    return has_pc && unwind_frame_knows(frame, machine->sp);
+}
+
+static enum unwind_result step_on(struct stack_walker *walker, struct unwind_step *step,
+                                  const struct code_spot *spot, struct unwind_frame *frame,
+                                  uint8_t *kind)
+{
+    const struct unwind_rule *rule = spot->owner ? rule_of(walker, spot, !frame->exact) : NULL;
+    *kind = RULE_PLACE;
+    if (spot->owner && !rule) {
+        walker->no_memory = true;
+        return UNWIND_WRONG;
+    }
+    if (!rule)
+        return unwind_by_place(step, PLACE_UNKNOWN, frame);
+    *kind = rule->kind;
+    switch (rule->kind) {
+    case RULE_SHORT:
+        return unwind_by_rule(step, rule, frame);
+    case RULE_ROW:
+        return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
+    case RULE_PLACE:
+        return unwind_by_place(step, rule->place, frame);
+    default:
+        return UNWIND_WRONG;
+    }
+}
+
+static enum stack_end end_of(enum unwind_result result, uint8_t kind)
+{
+    if (result == UNWIND_END)
+        return STACK_WHOLE;
+    if (result == UNWIND_CUT)
+        return STACK_CUT;
+    return kind == RULE_PLACE ? STACK_NO_TABLE : STACK_WRONG;
+}
+
+/* From FRAME on; its address is among walker->ips already. */
+static enum stack_end walk_frames(struct stack_walker *walker, struct unwind_step *step,
+                                  struct unwind_frame *frame, size_t most)
+{
+    struct code_spot spot = find_spot(walker, frame->pc);
+    while (walker->ip_count < most) {
+        uint8_t kind;
+        walker->end_at = spot.what;
+        enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
+        if (result != UNWIND_CALLER)
+            return end_of(result, kind);
+        uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
+        spot = find_spot(walker, ip);
+        if (ip > INT64_MAX || !is_code(walker, spot.what))
+            return kind == RULE_PLACE ? STACK_NO_TABLE : STACK_WRONG;
+        walker->ips[walker->ip_count++] = ip;
+    }
+    return STACK_CUT;
+}
+
+enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+                          const struct address_space *space, size_t most)
+{
+    struct unwind_frame frame;
+    walker->ip_count = 0;
+    walker->space = space;
+    walker->end_at = SPACE_NOTHING;
+    walker->sp = walker->cfa = 0;
+    walker->budget.left = BUDGET;
+    if (sample->abi != USER_ABI_64 || !sample->registers ||
+        !read_registers(walker, sample, &frame) || most == 0)
+        return STACK_NOT_READ;
+    const struct user_stack stack = {sample->stack, frame.registers[walker->machine->sp],
+                                     sample->stack ? sample->stack_bytes : 0};
+    struct unwind_step step = {.machine = walker->machine,
+                               .stack = &stack,
+                               .budget = &walker->budget,
+                               .returns_to = returns_to,
+                               .context = walker,
+                               .cfa = stack.start};
+    walker->ips[walker->ip_count++] = frame.pc;
+    walker->sp = stack.start;
+    enum stack_end end =
+        walk_frames(walker, &step, &frame, most < MOST_FRAMES ? most : (size_t)MOST_FRAMES);
+    walker->cfa = step.cfa;
+    return end;
+}
+
+int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
+                       const char *root, const struct unwind_machine *machine)
+{
+    *walker = (struct stack_walker){.source = source, .machine = machine};
+    walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);
+    return native_files_begin(&walker->files, source->profile, root, machine->elf_mach) ||
+                   !walker->ips
+               ? -1
+               : 0;
+}
+
+void stack_walker_end(struct stack_walker *walker)
+{
+    native_files_free(&walker->files);
+    free(walker->rules.entries);
+    free(walker->rules.rows);
+    free(walker->ips);
+    *walker = (struct stack_walker){0};
+}

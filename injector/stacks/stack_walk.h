@@ -1,0 +1,57 @@
+/* From a sample's registers and stack to the addresses of its frames, in the address space of that
+ * moment. */
+#ifndef PERFJIT_STACK_WALK_H
+#define PERFJIT_STACK_WALK_H
+
+#include "injector/native/native_file.h"
+#include "injector/stacks/address_space.h"
+#include "injector/stacks/sample_format.h"
+#include "injector/unwind/unwind_rule.h"
+
+/* How a stack ended. */
+enum stack_end {
+    STACK_WHOLE,    /* where its thread began */
+    STACK_CUT,      /* where the copy does */
+    STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
+    STACK_WRONG,    /* at code whose table leads to no code */
+    STACK_NOT_READ, /* it is of a 32-bit program, or there are no registers */
+    STACK_ENDS
+};
+
+/* The rules of addresses that have been met. */
+struct rule_table {
+    struct rule_entry {
+        uint64_t addr;  /* in the file, or in the function */
+        uint32_t owner; /* SPACE_FUNCTION and a function, or a file's number; 0: no entry */
+        struct unwind_rule rule;
+    } * entries;
+    size_t count, size; /* a power of 2 */
+    struct cfi_row *rows;
+    size_t row_count, row_capacity;
+};
+
+struct stack_walker {
+    const struct space_source *source;
+    const struct unwind_machine *machine;
+    struct native_files files;
+    struct rule_table rules;
+    struct unwind_budget budget; /* of this sample */
+    bool no_memory;
+    uint64_t *ips; /* of this sample: the innermost first, callers less 1 */
+    size_t ip_count, ip_most;
+    const struct address_space *space; /* of this sample */
+    uint32_t end_at;                   /* what the stack ended in: as address_space_at says */
+    uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
+};
+
+/* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */
+int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
+                       const char *root, const struct unwind_machine *machine);
+
+/* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
+enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+                          const struct address_space *space, size_t most);
+
+void stack_walker_end(struct stack_walker *walker);
+
+#endif

@@ -1,0 +1,146 @@
+/* See user_stacks.h. */
+#include "injector/stacks/user_stacks.h"
+
+#include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
+#include "injector/perf_data/machine.h"
+#include "injector/perf_data/perf_format.h"
+#include "injector/stacks/life_walk.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+/* One run over a recording. */
+struct unwinding {
+    struct user_stacks *stacks;
+    const struct profile *profile;
+    struct findings *findings;
+    struct walk_sample *samples;
+    size_t count, capacity;
+};
+
+static const struct unwind_machine *machine_of_recording(const struct perf_file *file)
+{
+    size_t bytes = 0;
+    const char *arch = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
+    const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
+#if defined(__aarch64__)
+    return unwind_machine_of(machine ? machine->elf_mach : EM_AARCH64);
+#else
+    return unwind_machine_of(machine ? machine->elf_mach : EM_X86_64);
+#endif
+}
+
+/* ---- Which samples ---- */
+
+static int add_sample(struct unwinding *run, const struct perf_record *record)
+{
+    struct walk_sample *samples =
+        array_room(run->samples, run->count, &run->capacity, sizeof *samples);
+    uint32_t pid = 0;
+    if (!samples)
+        return -1;
+    run->samples = samples;
+    struct walk_sample sample = {
+        .offset = record->offset, .number = (uint32_t)run->stacks->count++, .life = NO_LIFE};
+    if (perf_record_time(run->profile->file, record, &sample.time_ns) &&
+        perf_record_sample(run->profile->file, record, &pid, NULL))
+        sample.life = process_life_at(&run->stacks->source.processes->lives, pid,
+                                      (struct life_moment){sample.time_ns, record->number});
+    if (sample.life != NO_LIFE)
+        samples[run->count++] = sample;
+    return 0;
+}
+
+static int collect_samples(struct unwinding *run)
+{
+    struct findings known = {.quiet = true}; /* damage was reported when the profile was read */
+    struct perf_walk walk = perf_walk_begin(run->profile->file);
+    struct perf_record record;
+    int result = 0;
+    while (!result && perf_walk_next(&walk, &record, &known))
+        if (record.type == PERF_RECORD_SAMPLE &&
+            sample_format_has_stack(sample_format_of(&run->stacks->formats, &record)))
+            result = add_sample(run, &record);
+    findings_free(&known);
+    return result;
+}
+
+/* ---- Each of them ---- */
+
+/* The record at OFFSET of the file, which has been walked over before. */
+static struct perf_record record_at(const struct perf_file *file, uint64_t offset)
+{
+    struct findings none = {.quiet = true};
+    struct perf_walk walk = {file, offset, 0};
+    struct perf_record record = {0};
+    perf_walk_next(&walk, &record, &none);
+    findings_free(&none);
+    return record;
+}
+
+static int visit(void *context, const struct walk_sample *asked, const struct address_space *space)
+{
+    struct unwinding *run = context;
+    struct user_stacks *stacks = run->stacks;
+    struct perf_record record = record_at(run->profile->file, asked->offset);
+    const struct sample_format *format = sample_format_of(&stacks->formats, &record);
+    struct user_sample sample;
+    uint32_t pid, tid = 0;
+    if (!user_sample_read(&sample, format, &record))
+        return 0;
+    perf_record_sample_thread(run->profile->file, &record, &pid, &tid);
+    enum stack_end end =
+        stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
+    uint32_t chain = chain_tree_add(&stacks->tree, stacks->walker.ips, stacks->walker.ip_count);
+    if (stacks->walker.no_memory || chain == UINT32_MAX)
+        return -1;
+    stacks->chains[asked->number] = chain;
+    if (sample.abi == USER_ABI_NONE)
+        return 0; /* a kernel thread */
+    return stack_counts_add(&stacks->counts, &stacks->walker, tid, stacks->walker.sp, end);
+}
+
+static int unwind_all(struct unwinding *run)
+{
+    struct user_stacks *stacks = run->stacks;
+    if (collect_samples(run))
+        return -1;
+    stacks->chains = calloc(stacks->count + 1, sizeof *stacks->chains);
+    if (!stacks->chains)
+        return -1;
+    struct life_walk walk = {&stacks->source, run->samples, run->count, run, visit};
+    int result = life_walk_go(&walk);
+    run->samples = walk.samples;
+    return result;
+}
+
+int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile,
+                       const struct jit_processes *processes, const struct timeline *timelines,
+                       const char *root, struct findings *findings)
+{
+    struct unwinding run = {.stacks = stacks, .profile = profile, .findings = findings};
+    const struct unwind_machine *machine = machine_of_recording(profile->file);
+    *stacks = (struct user_stacks){0};
+    if (!machine)
+        return report_failure(findings,
+                              "%s: stacks of this machine can't be unwound here: say --stacks keep",
+                              profile->file->path);
+    int result = sample_formats_read(&stacks->formats, profile->file) ||
+                 space_source_begin(&stacks->source, profile, processes, timelines) ||
+                 stack_walker_begin(&stacks->walker, &stacks->source, root, machine) ||
+                 unwind_all(&run);
+    free(run.samples);
+    return result ? report_failure(findings, "out of memory") : interruption_check(findings);
+}
+
+void user_stacks_free(struct user_stacks *stacks)
+{
+    stack_walker_end(&stacks->walker);
+    space_source_free(&stacks->source);
+    sample_formats_free(&stacks->formats);
+    chain_tree_free(&stacks->tree);
+    stack_counts_free(&stacks->counts);
+    free(stacks->chains);
+    *stacks = (struct user_stacks){0};
+}

@@ -1,0 +1,35 @@
+/* All user stacks of a recording, unwound: each sample's call chain in the place of its registers
+ * and its copy of the stack.
+ *
+ * The recording becomes one that looks as if it had been made with frame pointers: of the events
+ * that had stacks sample_type has CALLCHAIN and neither REGS_USER nor STACK_USER, and each of their
+ * samples the chain
+ *     what the kernel wrote of itself, PERF_CONTEXT_USER, the address, its callers'
+ * All else is as it was.  A caller's address is one less than the return address, inside the call,
+ * as perf has it of stacks that it unwinds: so its lines are the call's.
+ */
+#ifndef PERFJIT_USER_STACKS_H
+#define PERFJIT_USER_STACKS_H
+
+#include "injector/stacks/chain_tree.h"
+#include "injector/stacks/stack_counts.h"
+
+struct user_stacks {
+    struct sample_formats formats;
+    struct space_source source;
+    struct stack_walker walker;
+    struct chain_tree tree;
+    uint32_t *chains;   /* of the samples with stacks, in file order: numbers in the tree */
+    size_t count, next; /* the next one to be written */
+    struct stack_counts counts;
+};
+
+/* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
+ * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
+int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile,
+                       const struct jit_processes *processes, const struct timeline *timelines,
+                       const char *root, struct findings *findings);
+
+void user_stacks_free(struct user_stacks *stacks);
+
+#endif

@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# perfjit inject --stacks unwind: user stacks become call chains, which perf prints without unwinding.
+#
+# Judges: exact_chains and chain_check as in stacks.bats, the names that unwind_shapes must have, and perf's own unwinding of the
+# same recording (--stacks keep), sample by sample.
+# bats file_tags=test
+load helper
+
+R=(perf record -q -k mono -F 1000)
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    known_script 31 >known.tj
+    known_script 700 >deep.tj
+    sed 's/repeat(@is_even, 1000, 1500)/repeat(@is_even, 60, 25000)/' "$here/../../examples/tinyjit/demo.tj" >demo.tj
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# main -> a -> b -> c -> down, $1 + 1 times -> spin -> native_mix
+known_script() {
+    cat <<END
+fn spin(n) {
+    var i = 0;
+    while i < n { i = i + 1; if i % 64 == 0 { native_mix(i); } }
+    return i;
+}
+fn down(n) { if n == 0 { return spin(200000); } return 1 + down(n - 1); }
+fn c(x) { return 2 * down(x) + 1; }
+fn b(x) { var y = x; y = y + c(x); return y; }
+fn a() { return 1 + (2 + b($1)); }
+fn main() { return a(); }
+END
+}
+
+# tinyjit_record NAME SCRIPT SECONDS RECORD_OPTION... -- TINYJIT_OPTION...
+tinyjit_record() {
+    local name=$1 script=$2 seconds=$3 options=()
+    shift 3
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -o "$name.data" "${options[@]}" \
+        "$BUILD/tinyjit" --no-frame-pointer "$@" --seconds "$seconds" "$script" >/dev/null 2>"$name.log" ||
+        { cat "$name.log" >&2; return 1; }
+}
+
+# both NAME: NAME.keep.data and NAME.unwind.data
+both() {
+    perfjit inject -q --stacks keep -i "$1.data" -o "$1.keep.data"
+    perfjit inject --stacks unwind -i "$1.data" -o "$1.unwind.data" 2>"$1.summary" || { cat "$1.summary" >&2; return 1; }
+    echo "# $(grep -F 'stacks unwound' "$1.summary")" >&3
+}
+
+# Each sample's chain on a line, behind its thread, time and event: names and offsets.
+chains() {
+    perf script --no-inline --max-stack 2000 -F tid,time,event,ip,sym,symoff --ns -i "$1" 2>/dev/null |
+        awk 'BEGIN { RS = ""; FS = "\n" } { line = $1; for (i = 2; i <= NF; i++) { sub(/^[ \t]*[0-9a-f]+ /, "", $i); line = line ";" $i } print line }'
+}
+
+# begins_as_perf OURS PERFS: line by line perf's own unwinding, of the same recording; ours may go on where perf's ends, and does not
+# have the frame that perf invents where the copy ends.
+begins_as_perf() {
+    awk 'NR == FNR { perfs[FNR] = $0; sub(/;\[unknown\]$/, "", perfs[FNR]); count = FNR; next }
+         { same = $0 == perfs[FNR]; if (!same && index($0 ";", perfs[FNR] ";") == 1) longer++
+           else if (!same && wrong++ < 3) print "ours: " $0 "\nperf: " perfs[FNR] }
+         END { printf "# %d chains, %d longer than perf has them\n", FNR, longer; exit wrong || FNR != count || FNR < 50 }' "$2" "$1" >&3
+}
+
+same_as_perf() {
+    both "$1"
+    chains "$1.keep.data" >"$1.keep.txt"
+    chains "$1.unwind.data" >"$1.unwind.txt"
+    begins_as_perf "$1.unwind.txt" "$1.keep.txt"
+    # None of them was unwound by perf: there is nothing left to do it by.
+    perf script --header-only -i "$1.unwind.data" 2>/dev/null >"$1.header"
+    ! grep -E 'STACK_USER|REGS_USER' "$1.header"
+    grep -q CALLCHAIN "$1.header"
+}
+
+script_of() {
+    perf script --no-inline --max-stack 2000 -F ip,sym,symoff,dso -i "$1" 2>/dev/null |
+        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s| \([^()]*\)$||'
+}
+
+# Every chain with compiled code is the one that the script allows, to its last frame.
+all_right() { # NAME SCRIPT
+    local words
+    read -ra words <<<"$(script_of "$1.unwind.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")"
+    echo "# $1: ${words[*]}" >&3
+    [ "${words[1]}" -gt 200 ] && [ "${words[3]}" -eq "${words[1]}" ]
+}
+
+@test "unwound: tinyjit's known chain, whole in every sample, 31 and 700 deep" {
+    tinyjit_record known known.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline --inline-log known.inlines
+    same_as_perf known
+    all_right known known.tj
+    tinyjit_record deep deep.tj 1 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
+    same_as_perf deep
+    all_right deep deep.tj
+    [ "$(awk -F';' '{ if (NF > most) most = NF } END { print most }' deep.unwind.txt)" -gt 700 ]
+}
+
+@test "unwound: where addresses are used again, without a trick to make perf forget" {
+    tinyjit_record demo demo.tj 2 -e cpu-clock:u --call-graph dwarf,16384 -- --inline-log demo.inlines
+    same_as_perf demo
+    all_right demo demo.tj
+    perf script --show-task-events -i demo.unwind.data 2>/dev/null | grep PERF_RECORD_FORK >forks.txt || true
+    [ ! -s forks.txt ]
+}
+
+@test "unwound: every shape of unwind tables, also where there is none" {
+    for shape in frame-first header-first mapped-size-0 no-end absolute-header one-blob blobs-before blobs-swapped empty-header none; do
+        rm -rf dump && mkdir dump
+        "${R[@]}" -e cpu-clock -F 500 --call-graph dwarf,4096 -o shape.data "$BUILD/producers/unwind_shapes" $shape dump 0.3 >/dev/null 2>&1
+        perfjit inject -q --stacks unwind -i shape.data -o shape.unwind.data
+        perf script --no-inline -F ip,sym -i shape.unwind.data 2>/dev/null | awk 'BEGIN { RS = "" } {
+            chain = ""; on = 0
+            for (i = 2; i <= NF; i += 2) { if ($i == "inner" || $i == "solo") on = 1; if (on) chain = chain $i ";" }
+            if (on) print chain }' >shape.txt
+        [ "$(grep -c '^inner;middle;outer;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
+        [ "$(grep -c '^solo;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
+        ! grep -vE '^(inner;middle;outer|solo);main;.*_start;$' shape.txt
+    done
+}
+
+@test "unwound: a table of noise ends the chain at its function, and is told" {
+    rm -rf dump && mkdir dump
+    "${R[@]}" -e cpu-clock -F 500 --call-graph dwarf,4096 -o noise.data "$BUILD/producers/unwind_shapes" garbage dump 0.4 >/dev/null 2>&1
+    run --separate-stderr perfjit inject --stacks unwind -i noise.data -o noise.unwind.data
+    exits 3
+    says 'ended at code without usable tables' 'at JIT code: no table'
+}
+
+@test "unwound: a compressed recording, a stream, a directory, one by thread" {
+    local data
+    tinyjit_record packed known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -z -- --no-inline
+    tinyjit_record thread known.tj 0.5 -e cpu-clock --call-graph dwarf,16384 --per-thread -T -- --no-inline
+    tinyjit_record folder known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 --threads -- --no-inline
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,16384 -o - \
+        "$BUILD/tinyjit" --no-frame-pointer --no-inline --seconds 0.5 known.tj 2>stream.log >stream.data
+    for data in packed thread folder stream; do same_as_perf $data; done
+    perfjit inject -q --stacks unwind -i stream.data -o - >stream.out
+    perf script -i - --no-inline -F ip,sym,symoff <stream.out 2>/dev/null | sed 's/^[ \t]*[0-9a-f]* //' >stream.txt
+    [ "$(grep -c '^tj::down' stream.txt)" -eq "$(tr ';' '\n' <stream.unwind.txt | grep -c '^tj::down')" ]
+}
+
+@test "unwound: several events, with stacks and without, in groups, with everything that a sample can hold" {
+    tinyjit_record events known.tj 0.5 -e cpu-clock/call-graph=dwarf,stack-size=8192/ -e task-clock/call-graph=no/ \
+        -e page-faults/call-graph=fp/ -- --no-inline
+    tinyjit_record group known.tj 0.5 -e '{cpu-clock,task-clock}:S' --call-graph dwarf,8192 -- --no-inline
+    tinyjit_record fields known.tj 0.5 -e cpu-clock:u -d --phys-data -W --transaction --call-graph dwarf,8192 -- --no-inline
+    tinyjit_record raw known.tj 0.5 -m 2048 -e raw_syscalls:sys_enter -e cpu-clock --call-graph dwarf,8192 -- --no-inline
+    # All else that a sample holds is as it was.
+    for data in events:period group:period fields:period,addr,weight,phys_addr raw:period,trace; do
+        same_as_perf ${data%:*}
+        for form in keep unwind; do
+            perf script -G -F "tid,time,event,${data#*:}" --ns -i ${data%:*}.$form.data 2>/dev/null >${data%:*}.$form.fields
+        done
+        same ${data%:*}.unwind.fields ${data%:*}.keep.fields
+    done
+}
+
+# The lines of callers are those of the calls: perf looks them up one byte in front of a return address.
+@test "unwound: the lines of callers are the calls', as after perf's unwinding" {
+    [ -e known.unwind.data ] || { tinyjit_record known known.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline; both known; }
+    for form in keep unwind; do
+        perf script --no-inline -F ip,sym,symoff,srcline -i known.$form.data 2>/dev/null | sed 's/^[ \t]*[0-9a-f]* //' | head -2000 >known.$form.lines
+    done
+    grep -q 'known.tj:[0-9]' known.unwind.lines
+    same known.unwind.lines known.keep.lines
+}
+
+@test "unwound: a program without JIT code, its signal handlers, and the vdso" {
+    cat >plain.c <<'END'
+#include <signal.h>
+#include <time.h>
+static volatile long sum;
+static void handler(int number) { for (int i = 0; i < 20000; i++) sum += i ^ number; }
+static long __attribute__((noinline)) clock_sum(void)
+{
+    struct timespec now;
+    for (int i = 0; i < 500; i++) { clock_gettime(CLOCK_MONOTONIC, &now); sum += now.tv_nsec; }
+    return sum;
+}
+static long __attribute__((noinline)) raiser(int n) { if (n == 0) { raise(SIGUSR1); return clock_sum(); } long below = raiser(n - 1); sum += below; return below ^ sum; }
+int main(int argc, char **argv)
+{
+    static char room[65536];
+    stack_t own = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = argc > 1 ? SA_ONSTACK : 0};
+    sigaltstack(&own, 0);
+    sigaction(SIGUSR1, &action, 0);
+    while (clock() < CLOCKS_PER_SEC / 2) raiser(5);
+    return argv[0] == 0;
+}
+END
+    gcc -O2 -fomit-frame-pointer -o plain plain.c
+    "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o plain.data ./plain
+    perfjit inject --stacks unwind -i plain.data -o plain.unwind.data 2>plain.summary
+    chains plain.data >plain.keep.txt
+    chains plain.unwind.data >plain.unwind.txt
+    begins_as_perf plain.unwind.txt plain.keep.txt
+    [ "$(grep -c 'handler.*raiser.*main' plain.unwind.txt)" -gt 20 ]
+    [ "$(grep -c '_start+0x[0-9a-f]*$' plain.unwind.txt)" -ge $(($(wc -l <plain.unwind.txt) - 5)) ]
+}
+
+@test "unwound: what the copy cuts is told, with the size that would do, and the rest of the chain is right" {
+    tinyjit_record small known.tj 0.5 -e cpu-clock:u --call-graph dwarf,1024 -- --no-inline
+    both small
+    grep -E '[1-9][0-9]* cut by the size of the copy' small.summary
+    chains small.keep.data >small.keep.txt
+    chains small.unwind.data >small.unwind.txt
+    begins_as_perf small.unwind.txt small.keep.txt
+}
