@@ -7,6 +7,7 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/stacks        the unwind tables again, with registers and stacks
  */
 #include "injector/dump/jit_dump.h"
 #include "injector/perf_data/perf_pipe.h"
@@ -41,6 +42,19 @@ static void put_seed(const char *target, const void *first, size_t first_bytes, 
 
 /* ---- Dumps, and what is in them ---- */
 
+/* A stack to unwind by TABLE: registers that point into it, and frames that lead to each other. */
+static void put_stack(const uint8_t *table, size_t size)
+{
+    uint8_t head[2 + 4096] = {0}, rest[(33 + 64) * 8] = {0};
+    struct byte_sink sink = byte_sink_over(rest, sizeof rest);
+    size_t units = (size + 15) / 16 < 255 ? (size + 15) / 16 : 255;
+    head[1] = (uint8_t)units;
+    memcpy(head + 2, table, size < 16 * units ? size : 16 * units);
+    for (uint64_t i = 0; i < 33 + 64; i++)
+        sink_u64(&sink, i < 33 ? 0x10000 + 8 * i : i % 2 ? 0x10010 + 8 * (i - 33) : i);
+    put_seed("stacks", head, 2 + 16 * units, rest, sizeof rest);
+}
+
 static void put_record(const struct jit_dump *dump, const struct jit_record *record)
 {
     const uint8_t order = dump->big_endian;
@@ -49,6 +63,8 @@ static void put_record(const struct jit_dump *dump, const struct jit_record *rec
     if (record->id == JIT_CODE_UNWINDING_INFO)
         put_seed("eh_frame", &order, 1, record->unwinding_info.data,
                  (size_t)record->unwinding_info.unwinding_size);
+    if (record->id == JIT_CODE_UNWINDING_INFO)
+        put_stack(record->unwinding_info.data, (size_t)record->unwinding_info.unwinding_size);
     if (record->id == JIT_CODE_INLINE_INFO)
         put_seed("inline_info", &order, 1, dump->data + record->offset + JR_PREFIX_BYTES,
                  record->total_size - JR_PREFIX_BYTES);

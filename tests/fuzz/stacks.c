@@ -1,0 +1,138 @@
+/* Unwinding: tables, registers and stacks of any bytes, and samples of any form.
+ *
+ *      0 u8 how           bit 0: aarch64; bit 1: .debug_frame; bit 2: all code is without a table;
+ *                         bit 3: the rest is a record, and what its event looks like
+ *      1 u8 table_bytes   in units of 16; then the table, 33 registers, and the stack
+ * A record: u64 sample_type, read_format, branch_sample_type, regs_user; the record's bytes.
+ */
+#include "injector/perf_data/perf_format.h"
+#include "injector/stacks/sample_format.h"
+#include "injector/unwind/frame_section.h"
+#include "injector/unwind/unwind_rule.h"
+#include "tests/fuzz/fuzz_target.h"
+
+#include <elf.h>
+
+enum {
+    FRAMES = 512,
+    BUDGET = 1 << 16,
+    STACK_ADDR = 0x10000,
+    PLACES = 5,
+    RECORD_MOST_BYTES = 65528
+};
+
+struct input {
+    struct byte_cursor cursor;
+    const struct unwind_machine *machine;
+    struct frame_section section;
+    bool no_table;
+};
+
+/* Every other address is behind a call. */
+static bool returns_to(void *context, uint64_t addr)
+{
+    (void)context;
+    return addr & 1;
+}
+
+static enum unwind_result step_by_table(struct input *input, struct unwind_step *step,
+                                        struct unwind_frame *frame)
+{
+    struct cfi_entry entry;
+    struct cfi_row row;
+    struct unwind_rule rule;
+    uint64_t pc = frame->exact ? frame->pc : frame->pc - 1;
+    if (frame_section_find(&input->section, pc, step->budget, &entry) != 1 ||
+        !cfi_row_find(&entry, pc, input->machine, step->budget, &row))
+        return UNWIND_WRONG;
+    promise(pc >= entry.start && pc < entry.end, "an entry is about the address");
+    struct unwind_frame as_row = *frame;
+    struct unwind_step again = *step;
+    enum unwind_result by_row = unwind_by_row(&again, &row, &as_row), result = by_row;
+    if (unwind_rule_shorten(&rule, &row, input->machine))
+        result = unwind_by_rule(step, &rule, frame);
+    else {
+        *step = again;
+        *frame = as_row;
+    }
+    promise(result == by_row && (result != UNWIND_CALLER || frame->pc == as_row.pc),
+            "a rule does what its row does");
+    return result;
+}
+
+static enum unwind_result step_on(struct input *input, struct unwind_step *step,
+                                  struct unwind_frame *frame)
+{
+    enum unwind_result result = input->no_table ? UNWIND_WRONG : step_by_table(input, step, frame);
+    return result == UNWIND_WRONG
+               ? unwind_by_place(step, (enum code_place)(frame->pc % PLACES), frame)
+               : result;
+}
+
+static void walk(struct input *input)
+{
+    struct unwind_frame frame = {.pc = 0x40, .exact = true, .innermost = true};
+    struct unwind_budget budget = {BUDGET};
+    for (unsigned i = 0; i < UNWIND_REGISTERS && cursor_left(&input->cursor) >= 8; i++)
+        unwind_frame_set(&frame, i, cursor_u64(&input->cursor));
+    frame.pc = frame.registers[1];
+    const struct user_stack stack = {input->cursor.data + input->cursor.offset, STACK_ADDR,
+                                     cursor_left(&input->cursor)};
+    struct unwind_step step = {.machine = input->machine,
+                               .stack = &stack,
+                               .budget = &budget,
+                               .returns_to = returns_to,
+                               .cfa = STACK_ADDR};
+    unwind_frame_set(&frame, input->machine->sp, STACK_ADDR);
+    for (size_t i = 0; i < FRAMES; i++) {
+        uint64_t sp = frame.registers[input->machine->sp];
+        if (step_on(input, &step, &frame) != UNWIND_CALLER)
+            break;
+        promise(frame.exact || frame.registers[input->machine->sp] >= sp, "stacks ascend");
+        promise((frame.pc & ~input->machine->address_mask) == 0, "an address is one");
+    }
+}
+
+static void read_record(struct byte_cursor *cursor)
+{
+    struct sample_format format = {cursor_u64(cursor), cursor_u64(cursor), cursor_u64(cursor),
+                                   cursor_u64(cursor)};
+    size_t size =
+        cursor_left(cursor) < RECORD_MOST_BYTES ? cursor_left(cursor) : (size_t)RECORD_MOST_BYTES;
+    const uint8_t *bytes = cursor_bytes(cursor, size);
+    struct perf_record record = {
+        .bytes = bytes, .size = (uint16_t)size, .type = PERF_RECORD_SAMPLE};
+    struct user_sample sample;
+    format.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    if (!bytes || size < PERF_RECORD_HEADER_BYTES || !user_sample_read(&sample, &format, &record))
+        return;
+    promise(sample.chain_at <= sample.chain_end && sample.chain_end <= sample.regs_at &&
+                sample.regs_at <= sample.stack_end && sample.stack_end <= size,
+            "the parts of a sample stand in order, in the record");
+    promise(sample.kernel_count <= (sample.chain_end - sample.chain_at) / 8,
+            "the kernel's part is a part of the chain");
+    promise(!sample.stack || (sample.stack >= bytes &&
+                              sample.stack + sample.stack_bytes <= bytes + sample.stack_end),
+            "the stack lies in the record");
+    promise(user_sample_most_frames(&sample) <= RECORD_MOST_BYTES / 8, "frames have room");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct input input = {.cursor = byte_cursor_over(bytes, size, false)};
+    uint8_t how = cursor_u8(&input.cursor);
+    if (how & 8) {
+        read_record(&input.cursor);
+        return 0;
+    }
+    size_t table_bytes = 16 * (size_t)cursor_u8(&input.cursor);
+    const uint8_t *table = cursor_bytes(&input.cursor, table_bytes);
+    if (!table)
+        return 0;
+    input.machine = unwind_machine_of(how & 1 ? EM_AARCH64 : EM_X86_64);
+    input.section = (struct frame_section){.entries = {table, table_bytes, 0}, .debug = how & 2};
+    input.no_table = how & 4;
+    walk(&input);
+    frame_section_free(&input.section);
+    return 0;
+}
