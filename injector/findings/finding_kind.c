@@ -113,6 +113,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
+    [FINDING_SAMPLE_BROKEN] =
+        {"sample that contradicts itself",
+         "left out: where its stack, or what follows it, begins can't be told; with --stacks keep it "
+         "is passed on",
+         true},
     [FINDING_HERITAGE_LEFT] =
         {"forked process whose inherited code is only partly known",
          "4 million functions have been copied to children already; inherited names may be missing "

@@ -42,6 +42,7 @@ enum finding_kind {
     FINDING_MAP_ELSEWHERE, /* a perf map of addresses where its process has no code */
     FINDING_HERITAGE_LEFT, /* a forked process with too much code that it has inherited and touches
                             */
+    FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
     FINDING_KINDS
 };
 

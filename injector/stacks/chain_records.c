@@ -59,10 +59,8 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
     if (!sample_format_has_stack(format))
         return 0;
     uint32_t chain = stacks->next < stacks->count ? stacks->chains[stacks->next++] : 0;
-    if (!user_sample_read(&sample, format, record)) {
-        stacks->counts.broken++;
-        return -1;
-    }
+    if (!user_sample_read(&sample, format, record))
+        return -1; /* which has been reported */
     put_sample(stacks, &sample, chain, sink);
     return sink->overflow ? -1 : 1;
 }

@@ -24,7 +24,6 @@ struct stack_stop {
 
 struct stack_counts {
     uint64_t ends[STACK_ENDS];
-    uint64_t broken;               /* samples that contradict themselves */
     struct thread_extent *threads; /* by hash */
     size_t thread_count, thread_size;
     struct stack_stop *stops;

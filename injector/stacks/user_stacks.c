@@ -8,6 +8,7 @@
 #include "injector/stacks/life_walk.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* One run over a recording. */
@@ -87,8 +88,11 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     const struct sample_format *format = sample_format_of(&stacks->formats, &record);
     struct user_sample sample;
     uint32_t pid, tid = 0;
-    if (!user_sample_read(&sample, format, &record))
+    if (!user_sample_read(&sample, format, &record)) {
+        report_finding(run->findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64,
+                       run->profile->file->path, record.offset);
         return 0;
+    }
     perf_record_sample_thread(run->profile->file, &record, &pid, &tid);
     enum stack_end end =
         stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
