@@ -9,6 +9,7 @@
  * That the comparison sees something is shown with tables that are wrong in one place
  * (aarch64_faults.h). */
 #include "tests/unit/aarch64_faults.h"
+#include "tests/unit/aarch64_rules.h"
 #include "tests/unit/aarch64_unwind.h"
 #include "tests/unit/single_step_coverage.h"
 
@@ -206,6 +207,29 @@ static void test_every_chain_at_every_instruction(void **state)
     print_message("# %zu instructions in both layouts\n", totals.places);
 }
 
+/* The same by perfjit's own rules: all chains, and x19 to x29 in each frame. */
+static void test_every_chain_by_own_rules(void **state)
+{
+    struct check check;
+    size_t frames = 0;
+    (void)state;
+    require_trace();
+    check_begin(&check, dump_name, LAYOUT_IMAGE);
+    const struct code_log *log = &check.tables.process.log;
+    for (size_t i = 0; i < trace.step_count; i++) {
+        struct rules_walk walk = rules_begin(&trace, &trace.steps[i]);
+        do {
+            if (!rules_step(&walk, log, function_at(log, rules_pc(&walk))))
+                fail_msg("step %zu, 0x%" PRIx64 ": wrong %zu calls from the innermost frame", i,
+                         trace.steps[i].pc, walk.level);
+            frames++;
+        } while (rules_next(&walk));
+        assert_int_equal(walk.level + 1, trace.steps[i].depth);
+    }
+    check_end(&check);
+    print_message("# %zu frames\n", frames);
+}
+
 static void test_everything_was_visited(void **state)
 {
     (void)state;
@@ -278,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_program_ran),
         cmocka_unit_test(test_every_chain_at_every_instruction),
+        cmocka_unit_test(test_every_chain_by_own_rules),
         cmocka_unit_test(test_everything_was_visited),
         cmocka_unit_test(test_a_wrong_table_is_noticed),
     };
