@@ -2,6 +2,7 @@
 #include "injector/native/elf_view.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "injector/files/file_bytes.h"
 #include "injector/files/regular_file.h"
 #include "jitdump/format/byte_cursor.h"
@@ -255,21 +256,15 @@ static int read_functions(struct elf_view *view)
 
 int elf_view_function(struct elf_view *view, uint64_t addr, struct elf_function *function)
 {
-    size_t low = 0;
+    size_t behind;
     if (!view->functions_read && read_functions(view))
         return -1;
-    for (size_t high = view->function_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (view->functions[middle].start <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    array_bisect(behind, view->function_count, view->functions[behind].start <= addr);
+    if (behind == 0)
         return 0;
-    *function = view->functions[low - 1];
+    *function = view->functions[behind - 1];
     if (function->end <= function->start)
-        function->end = low < view->function_count ? view->functions[low].start : addr + 1;
+        function->end = behind < view->function_count ? view->functions[behind].start : addr + 1;
     return addr < function->end;
 }
 

@@ -1,6 +1,7 @@
 /* See address_space.h. */
 #include "injector/stacks/address_space.h"
 
+#include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
 
 #include <stdlib.h>
@@ -42,17 +43,11 @@ int space_source_begin(struct space_source *source, const struct profile *profil
 const struct jit_function *space_function(const struct space_source *source, uint32_t number,
                                           size_t *process)
 {
-    size_t low = 0, high = source->processes->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (source->first_function[middle] <= number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *process = low - 1;
-    return &source->processes->items[low - 1]
-                .log.functions[number - source->first_function[low - 1]];
+    size_t behind;
+    array_bisect(behind, source->processes->count, source->first_function[behind] <= number);
+    *process = behind - 1;
+    return &source->processes->items[behind - 1]
+                .log.functions[number - source->first_function[behind - 1]];
 }
 
 void space_source_free(struct space_source *source)

@@ -11,10 +11,11 @@ enum { FIRST_STOPS = 3, LARGEST_COPY = 65528, COPY_STEP = 1024 };
 
 /* ---- Threads ---- */
 
-static struct thread_extent *find_thread(struct thread_extent *threads, size_t size, uint32_t tid)
+static struct thread_extent *find_thread(struct thread_extent *threads, size_t size,
+                                         uint64_t thread)
 {
-    size_t at = (size_t)(tid * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
-    while (threads[at].used && threads[at].tid != tid)
+    size_t at = (size_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
+    while (threads[at].used && threads[at].thread != thread)
         at = (at + 1) & (size - 1);
     return &threads[at];
 }
@@ -27,27 +28,27 @@ static int enlarge(struct stack_counts *counts)
         return -1;
     for (size_t i = 0; i < counts->thread_size; i++)
         if (counts->threads[i].used)
-            *find_thread(threads, size, counts->threads[i].tid) = counts->threads[i];
+            *find_thread(threads, size, counts->threads[i].thread) = counts->threads[i];
     free(counts->threads);
     counts->threads = threads;
     counts->thread_size = size;
     return 0;
 }
 
-static int add_extent(struct stack_counts *counts, uint32_t tid, uint64_t sp, uint64_t cfa,
+static int add_extent(struct stack_counts *counts, const struct stack_walker *walker, uint64_t key,
                       enum stack_end end)
 {
     if (2 * (counts->thread_count + 1) > counts->thread_size && enlarge(counts))
         return -1;
-    struct thread_extent *thread = find_thread(counts->threads, counts->thread_size, tid);
+    struct thread_extent *thread = find_thread(counts->threads, counts->thread_size, key);
     if (!thread->used) {
-        *thread = (struct thread_extent){tid, true, 0, UINT64_MAX};
+        *thread = (struct thread_extent){key, true, 0, UINT64_MAX};
         counts->thread_count++;
     }
-    if (end == STACK_WHOLE && cfa > thread->top)
-        thread->top = cfa;
-    if (end == STACK_CUT && sp < thread->lowest_cut)
-        thread->lowest_cut = sp;
+    if (end == STACK_WHOLE && walker->cfa > thread->top)
+        thread->top = walker->cfa;
+    if (end == STACK_CUT && walker->sp < thread->lowest_cut)
+        thread->lowest_cut = walker->sp;
     return 0;
 }
 
@@ -81,8 +82,8 @@ static int add_stop(struct stack_counts *counts, uint32_t what, enum stack_end e
     return 0;
 }
 
-int stack_counts_add(struct stack_counts *counts, const struct stack_walker *walker, uint32_t tid,
-                     uint64_t sp, enum stack_end end)
+int stack_counts_add(struct stack_counts *counts, const struct stack_walker *walker,
+                     uint64_t thread, enum stack_end end)
 {
     uint32_t what = walker->end_at;
     counts->ends[end]++;
@@ -91,7 +92,7 @@ int stack_counts_add(struct stack_counts *counts, const struct stack_walker *wal
             what = what & SPACE_FUNCTION ? SPACE_FUNCTION : walker->files.of_map[what];
         return add_stop(counts, what, end);
     }
-    return add_extent(counts, tid, sp, walker->cfa, end);
+    return add_extent(counts, walker, thread, end);
 }
 
 /* ---- What is said ---- */
@@ -109,7 +110,7 @@ static const char *name_of(const struct stack_stop *stop, const struct native_fi
     if (stop->what == SPACE_FUNCTION)
         return "JIT code";
     if (stop->what == SPACE_NOTHING || stop->what == 0)
-        return "addresses where nothing was mapped";
+        return "unloaded code, or where nothing was mapped";
     return files->items[stop->what - 1]->map->map.filename;
 }
 

@@ -10,7 +10,7 @@
 /* A thread: where its stack begins, as far as a whole one showed it, and the lowest stack pointer
  * of those that were cut. */
 struct thread_extent {
-    uint32_t tid;
+    uint64_t thread; /* its life, and in that its tid */
     bool used;
     uint64_t top, lowest_cut;
 };
@@ -30,10 +30,9 @@ struct stack_counts {
     size_t stop_count, stop_capacity;
 };
 
-/* Count the stack of thread TID that WALKER has walked to END, from stack pointer SP on.  Returns
- * 0, or -1 without memory. */
-int stack_counts_add(struct stack_counts *counts, const struct stack_walker *walker, uint32_t tid,
-                     uint64_t sp, enum stack_end end);
+/* Count the stack of THREAD that WALKER has walked to END.  Returns 0, or -1 without memory. */
+int stack_counts_add(struct stack_counts *counts, const struct stack_walker *walker,
+                     uint64_t thread, enum stack_end end);
 
 /* How large copies would have had to be for all stacks that were cut, of threads of which others
  * are whole; 0: that is not known. */

@@ -102,7 +102,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     stacks->chains[asked->number] = chain;
     if (sample.abi == USER_ABI_NONE)
         return 0; /* a kernel thread */
-    return stack_counts_add(&stacks->counts, &stacks->walker, tid, stacks->walker.sp, end);
+    return stack_counts_add(&stacks->counts, &stacks->walker, (uint64_t)asked->life << 32 | tid,
+                            end);
 }
 
 static int unwind_all(struct unwinding *run)

@@ -2,6 +2,7 @@
 #include "injector/unwind/frame_section.h"
 
 #include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/eh_frame.h"
 
@@ -202,19 +203,14 @@ static uint64_t table_value(const struct frame_bytes *hdr, const uint8_t *table,
 static bool find_by_table(const struct frame_section *section, uint64_t pc, struct cfi_entry *entry)
 {
     const struct frame_bytes *hdr = &section->hdr;
-    size_t count, low = 0;
+    size_t count, behind;
     const uint8_t *table = hdr->size ? open_table(hdr, &count) : NULL;
     if (!table)
         return false;
-    for (size_t high = count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (table_value(hdr, table, 2 * middle) <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low &&
-           read_fde(section, table_value(hdr, table, 2 * low - 1) - section->entries.addr, entry) &&
+    array_bisect(behind, count, table_value(hdr, table, 2 * behind) <= pc);
+    return behind &&
+           read_fde(section, table_value(hdr, table, 2 * behind - 1) - section->entries.addr,
+                    entry) &&
            covers(entry, pc);
 }
 
@@ -256,16 +252,10 @@ static int read_all(struct frame_section *section)
 
 static bool find_by_index(const struct frame_section *section, uint64_t pc, struct cfi_entry *entry)
 {
-    size_t low = 0;
-    for (size_t high = section->index_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (section->index[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && pc < section->index[low - 1].end &&
-           read_fde(section, section->index[low - 1].offset, entry);
+    size_t behind;
+    array_bisect(behind, section->index_count, section->index[behind].start <= pc);
+    return behind && pc < section->index[behind - 1].end &&
+           read_fde(section, section->index[behind - 1].offset, entry);
 }
 
 int frame_section_find(struct frame_section *section, uint64_t pc, struct unwind_budget *budget,
