@@ -38,6 +38,7 @@ struct inject_options {
     bool dso_dir_given;
     enum image_layout layout;
     bool unwind; /* user stacks become call chains */
+    bool stitch;
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
@@ -67,7 +68,8 @@ enum option_key {
     KEY_LIST_QUIRKS,
     KEY_NO_LINES,
     KEY_COMPRESS_DEBUG,
-    KEY_STACKS
+    KEY_STACKS,
+    KEY_STITCH
 };
 
 static const struct argp_option option_table[] = {
@@ -99,6 +101,11 @@ static const struct argp_option option_table[] = {
      "Leave the user stacks of --call-graph dwarf to perf (default), or unwind them here: they "
      "become call chains",
      0},
+    {"stitch", KEY_STITCH, 0, 0,
+     "With --stacks unwind, where the copy of a stack ends: take the outer frames of the thread's "
+     "last "
+     "whole stack, if that has the same frame there; an inference",
+     0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
      "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
@@ -115,6 +122,22 @@ static bool is_first(const char *argument, const char *option, const char *first
         argp_error(state, "--%s is %s or %s, not '%s'", option, first, second,
                    printable_copy(argument));
     return is;
+}
+
+/* What is to become of user stacks. */
+static error_t parse_stacks_option(struct inject_options *options, int key, char *argument,
+                                   struct argp_state *state)
+{
+    switch (key) {
+    case KEY_STACKS:
+        options->unwind = !is_first(argument, "stacks", "keep", "unwind", state);
+        return 0;
+    case KEY_STITCH:
+        options->stitch = true;
+        return 0;
+    default:
+        return recording_request_take(&options->request, key, argument);
+    }
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -156,14 +179,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                               ? LAYOUT_IMAGE
                               : LAYOUT_FUNCTION;
         return 0;
-    case KEY_STACKS:
-        options->unwind = !is_first(argument, "stacks", "keep", "unwind", state);
-        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "unexpected argument '%s'", printable_copy(argument));
         return EINVAL;
     default:
-        return recording_request_take(&options->request, key, argument);
+        return parse_stacks_option(options, key, argument, state);
     }
 }
 
@@ -335,6 +355,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
         report_note(findings, "%s", findings->failure);
         findings->failure[0] = '\0';
     }
+    run->stacks.stitch = options->stitch;
     run->unwinds = options->unwind && perf_file_has_stacks(&run->in.input.file);
     return 0;
 }

@@ -141,6 +141,12 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
                    " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",
                    ends[STACK_WHOLE] + ends[STACK_CUT] + ended, ends[STACK_WHOLE], ends[STACK_CUT],
                    ended);
+    if (counts->inferred)
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " of the whole ones were cut, and have the outer frames of their thread's "
+                       "last stack",
+                       counts->inferred);
     print_cut(counts, stream);
     if (counts->stop_count)
         qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);

@@ -24,6 +24,7 @@ struct stack_stop {
 
 struct stack_counts {
     uint64_t ends[STACK_ENDS];
+    uint64_t inferred;             /* of the whole ones: their outer frames */
     struct thread_extent *threads; /* by hash */
     size_t thread_count, thread_size;
     struct stack_stop *stops;

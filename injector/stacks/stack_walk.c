@@ -289,22 +289,27 @@ static enum stack_end end_of(enum unwind_result result, uint8_t kind)
 
 /* From FRAME on; its address is among walker->ips already. */
 static enum stack_end walk_frames(struct stack_walker *walker, struct unwind_step *step,
-                                  struct unwind_frame *frame, size_t most)
+                                  struct unwind_frame *frame)
 {
     struct code_spot spot = find_spot(walker, frame->pc);
-    while (walker->ip_count < most) {
+    for (;;) {
+        uint64_t sp = frame->registers[walker->machine->sp];
         uint8_t kind;
         walker->end_at = spot.what;
+        step->cfa = sp;
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
+        walker->frames[walker->ip_count - 1] =
+            (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what};
         if (result != UNWIND_CALLER)
             return end_of(result, kind);
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
         spot = find_spot(walker, ip);
         if (ip > INT64_MAX || !is_code(walker, spot.what))
             return kind == RULE_PLACE ? STACK_NO_TABLE : STACK_WRONG;
+        if (walker->ip_count == walker->ip_most)
+            return STACK_CUT;
         walker->ips[walker->ip_count++] = ip;
     }
-    return STACK_CUT;
 }
 
 enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
@@ -327,10 +332,10 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
                                .returns_to = returns_to,
                                .context = walker,
                                .cfa = stack.start};
+    walker->ip_most = most < MOST_FRAMES ? most : (size_t)MOST_FRAMES;
     walker->ips[walker->ip_count++] = frame.pc;
     walker->sp = stack.start;
-    enum stack_end end =
-        walk_frames(walker, &step, &frame, most < MOST_FRAMES ? most : (size_t)MOST_FRAMES);
+    enum stack_end end = walk_frames(walker, &step, &frame);
     walker->cfa = step.cfa;
     return end;
 }
@@ -340,8 +345,9 @@ int stack_walker_begin(struct stack_walker *walker, const struct space_source *s
 {
     *walker = (struct stack_walker){.source = source, .machine = machine};
     walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);
+    walker->frames = calloc(MOST_FRAMES, sizeof *walker->frames);
     return native_files_begin(&walker->files, source->profile, root, machine->elf_mach) ||
-                   !walker->ips
+                   !walker->ips || !walker->frames
                ? -1
                : 0;
 }
@@ -352,5 +358,6 @@ void stack_walker_end(struct stack_walker *walker)
     free(walker->rules.entries);
     free(walker->rules.rows);
     free(walker->ips);
+    free(walker->frames);
     *walker = (struct stack_walker){0};
 }

@@ -30,6 +30,12 @@ struct rule_table {
     size_t row_count, row_capacity;
 };
 
+/* What is known of a frame beside its address. */
+struct walked_frame {
+    uint64_t cfa;  /* where it ends; 0: that is not known */
+    uint32_t what; /* as address_space_at says of its code */
+};
+
 struct stack_walker {
     const struct space_source *source;
     const struct unwind_machine *machine;
@@ -37,7 +43,8 @@ struct stack_walker {
     struct rule_table rules;
     struct unwind_budget budget; /* of this sample */
     bool no_memory;
-    uint64_t *ips; /* of this sample: the innermost first, callers less 1 */
+    uint64_t *ips;               /* of this sample: the innermost first, callers less 1 */
+    struct walked_frame *frames; /* the same frames */
     size_t ip_count, ip_most;
     const struct address_space *space; /* of this sample */
     uint32_t end_at;                   /* what the stack ended in: as address_space_at says */

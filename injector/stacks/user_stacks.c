@@ -96,14 +96,19 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     perf_record_sample_thread(run->profile->file, &record, &pid, &tid);
     enum stack_end end =
         stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
+    const uint64_t thread = (uint64_t)asked->life << 32 | tid;
+    if (stacks->stitch) {
+        enum stack_end found = end;
+        end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
+        stacks->counts.inferred += found != end && end == STACK_WHOLE;
+    }
     uint32_t chain = chain_tree_add(&stacks->tree, stacks->walker.ips, stacks->walker.ip_count);
-    if (stacks->walker.no_memory || chain == UINT32_MAX)
+    if (stacks->walker.no_memory || chain == UINT32_MAX || end == STACK_ENDS)
         return -1;
     stacks->chains[asked->number] = chain;
     if (sample.abi == USER_ABI_NONE)
         return 0; /* a kernel thread */
-    return stack_counts_add(&stacks->counts, &stacks->walker, (uint64_t)asked->life << 32 | tid,
-                            end);
+    return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
 
 static int unwind_all(struct unwinding *run)
@@ -126,7 +131,7 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile
 {
     struct unwinding run = {.stacks = stacks, .profile = profile, .findings = findings};
     const struct unwind_machine *machine = machine_of_recording(profile->file);
-    *stacks = (struct user_stacks){0};
+    *stacks = (struct user_stacks){.stitch = stacks->stitch};
     if (!machine)
         return report_failure(findings,
                               "%s: stacks of this machine can't be unwound here: say --stacks keep",
@@ -146,6 +151,7 @@ void user_stacks_free(struct user_stacks *stacks)
     sample_formats_free(&stacks->formats);
     chain_tree_free(&stacks->tree);
     stack_counts_free(&stacks->counts);
+    stack_stitches_free(&stacks->stitches);
     free(stacks->chains);
     *stacks = (struct user_stacks){0};
 }

@@ -13,6 +13,7 @@
 
 #include "injector/stacks/chain_tree.h"
 #include "injector/stacks/stack_counts.h"
+#include "injector/stacks/stack_stitch.h"
 
 struct user_stacks {
     struct sample_formats formats;
@@ -22,6 +23,8 @@ struct user_stacks {
     uint32_t *chains;   /* of the samples with stacks, in file order: numbers in the tree */
     size_t count, next; /* the next one to be written */
     struct stack_counts counts;
+    struct stack_stitches stitches;
+    bool stitch; /* set by the caller: what the copy cuts is inferred, where it can be */
 };
 
 /* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns

@@ -201,8 +201,12 @@ static enum unwind_result try_caller(struct unwind_step *step, uint64_t addr, ui
                                      uint64_t cfa, struct unwind_frame *frame)
 {
     const struct user_stack *stack = step->stack;
-    if (!user_stack_has(stack, addr, WORD) || (fp_addr && !user_stack_has(stack, fp_addr, WORD)))
-        return addr >= stack->start + stack->size ? UNWIND_CUT : UNWIND_WRONG;
+    if (!user_stack_has(stack, addr, WORD) || (fp_addr && !user_stack_has(stack, fp_addr, WORD))) {
+        if (addr < stack->start + stack->size)
+            return UNWIND_WRONG;
+        step->cfa = cfa;
+        return UNWIND_CUT;
+    }
     uint64_t pc = user_stack_word(stack, addr) & step->machine->address_mask;
     if (pc && !step->returns_to(step->context, pc))
         return UNWIND_WRONG;

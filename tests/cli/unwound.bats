@@ -216,3 +216,34 @@ END
     chains small.unwind.data >small.unwind.txt
     begins_as_perf small.unwind.txt small.keep.txt
 }
+
+# f1 calls f2 and so on, and each spins: the innermost function says what the whole chain must be.
+@test "unwound: --stitch takes outer frames from the thread's last whole stack, and no wrong ones" {
+    {
+        echo 'static volatile long sum; static void spin(void) { for (int i = 0; i < 3000; i++) sum += i; }'
+        echo '#include <time.h>'
+        echo '__attribute__((noipa)) long f61(void) { return 1; }'
+        for i in $(seq 60 -1 1); do
+            echo "__attribute__((noipa)) long f$i(void) { volatile char room[120]; room[0] = 1; spin(); long below = f$((i + 1))(); return below + room[0]; }"
+        done
+        echo 'int main(void) { long all = 0; while (clock() < CLOCKS_PER_SEC) all += f1(); return all == 0; }'
+    } >ladder.c
+    gcc -O1 -fomit-frame-pointer -o ladder ladder.c
+    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o ladder.data ./ladder
+    perfjit inject --stacks unwind -i ladder.data -o ladder.cut.data 2>ladder.cut.summary
+    perfjit inject --stacks unwind --stitch -i ladder.data -o ladder.whole.data 2>ladder.whole.summary
+    for form in cut whole; do
+        chains ladder.$form.data | sed 's/+0x[0-9a-f]*//g; s/^[^;]*;//; s/^spin;//' | grep '^f[0-9]' >ladder.$form.txt
+        awk -F';' '{ want = ""; for (i = substr($1, 2); i > 0; i--) want = want "f" i ";"; want = want "main;"
+                     if (index($0, want) == 1 && /;_start$/) whole++; else if (index(want, $0 ";") == 1 || index($0, want) == 1) cut++; else { wrong++; print } }
+            END { print "whole", whole + 0, "cut", cut + 0, "wrong", wrong + 0 }' ladder.$form.txt >ladder.$form.counts
+        tail -1 ladder.$form.counts | sed "s/^/# $form: /" >&3
+        [[ "$(tail -1 ladder.$form.counts)" == *"wrong 0" ]]
+    done
+    read -r _ before _ cut _ <ladder.cut.counts
+    read -r _ after _ <ladder.whole.counts
+    [ "$cut" -gt 50 ]
+    [ "$after" -gt $((before + cut / 5)) ]
+    grep 'of the whole ones were cut' ladder.whole.summary
+    grep -E -- '--call-graph dwarf,1[0-9]{4}|--call-graph dwarf,[89][0-9]{3}' ladder.cut.summary
+}
