@@ -169,6 +169,7 @@ static void read_elf(struct elf_view *view)
         return;
     }
     view->elf_mach = header.e_machine;
+    view->entry = header.e_entry;
     view->eh_frame.entries = section_bytes(view, ".eh_frame");
     view->eh_frame.hdr = section_bytes(view, ".eh_frame_hdr");
     view->debug_frame.entries = section_bytes(view, ".debug_frame");

@@ -31,6 +31,7 @@ struct elf_view {
     bool mapped; /* by elf_view_open */
     Elf *elf;    /* NULL: it is no ELF file of 64 bits in the machine's order */
     uint16_t elf_mach;
+    uint64_t entry; /* where a process begins with it */
     struct build_id build_id;
     struct elf_segment *segments;
     size_t segment_count;

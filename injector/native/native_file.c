@@ -93,12 +93,13 @@ static bool is_wanted(const struct native_file *file, const struct elf_view *vie
 /* ---- Reading ---- */
 
 /* The inode that a file at the mapped one's place has, or 0: that is not known, or can't be
- * compared. */
-static uint64_t inode_for(const struct perf_map *map, const char *path)
+ * compared, or a build-id says more. */
+static uint64_t inode_for(const struct native_file *file, const char *path)
 {
+    const struct perf_map *map = &file->map->map;
     struct stat status;
-    if (!map->has_inode || stat(path, &status) || major(status.st_dev) != map->maj ||
-        minor(status.st_dev) != map->min)
+    if (file->wanted.size || !map->has_inode || stat(path, &status) ||
+        major(status.st_dev) != map->maj || minor(status.st_dev) != map->min)
         return 0;
     return map->ino;
 }
@@ -110,7 +111,7 @@ static bool read_below(struct native_files *files, struct native_file *file, con
     if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
         0)
         return false;
-    int result = elf_view_open(&file->view, path, inode_for(map, path));
+    int result = elf_view_open(&file->view, path, inode_for(file, path));
     free(path);
     if (!result && is_wanted(file, &file->view) && file->view.elf_mach == files->elf_mach)
         return true;

@@ -114,6 +114,13 @@ static const char *name_of(const struct stack_stop *stop, const struct native_fi
     return files->items[stop->what - 1]->map->map.filename;
 }
 
+static const char *reason_of(const struct stack_stop *stop, const struct native_files *files)
+{
+    if (stop->what && stop->what < SPACE_NOTHING && !files->items[stop->what - 1]->view.elf)
+        return "it can't be read, or is not what was mapped";
+    return stop->end == STACK_WRONG ? "its table leads to no code" : "no table";
+}
+
 static void print_cut(const struct stack_counts *counts, FILE *stream)
 {
     uint64_t size = stack_counts_size(counts);
@@ -152,9 +159,7 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
         qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);
     for (size_t i = 0; i < counts->stop_count && (verbose || i < FIRST_STOPS); i++)
         printable_line(stream, "perfjit:     %" PRIu64 " at %s: %s", counts->stops[i].count,
-                       name_of(&counts->stops[i], files),
-                       counts->stops[i].end == STACK_WRONG ? "its table leads to no code"
-                                                           : "no table");
+                       name_of(&counts->stops[i], files), reason_of(&counts->stops[i], files));
     if (ends[STACK_NOT_READ])
         printable_line(stream, "perfjit:     %" PRIu64 " of 32-bit programs, or without registers",
                        ends[STACK_NOT_READ]);

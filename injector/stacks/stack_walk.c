@@ -253,6 +253,15 @@ static bool read_registers(const struct stack_walker *walker, const struct user_
     return has_pc && unwind_frame_knows(frame, machine->sp);
 }
 
+/* Whether a process begins at SPOT: ld.so's first instructions, which have no table, nobody has
+ * called. */
+static bool is_entry(const struct code_spot *spot)
+{
+    enum { ENTRY_CODE_BYTES = 64 };
+    return spot->file && spot->addr >= spot->file->view.entry &&
+           spot->addr - spot->file->view.entry < ENTRY_CODE_BYTES;
+}
+
 static enum unwind_result step_on(struct stack_walker *walker, struct unwind_step *step,
                                   const struct code_spot *spot, struct unwind_frame *frame,
                                   uint8_t *kind)
@@ -271,8 +280,10 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
         return unwind_by_rule(step, rule, frame);
     case RULE_ROW:
         return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
-    case RULE_PLACE:
-        return unwind_by_place(step, rule->place, frame);
+    case RULE_PLACE: {
+        enum unwind_result result = unwind_by_place(step, rule->place, frame);
+        return result == UNWIND_WRONG && is_entry(spot) ? UNWIND_END : result;
+    }
     default:
         return UNWIND_WRONG;
     }

@@ -223,8 +223,6 @@ static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unw
     uint64_t fp = frame->registers[machine->fp];
     if (!unwind_frame_knows(frame, machine->fp))
         return UNWIND_CUT;
-    if (fp == 0)
-        return UNWIND_END;
     if (fp % WORD || fp < frame->registers[machine->sp] || fp > UINT64_MAX - 2 * WORD)
         return UNWIND_WRONG;
     return try_caller(step, fp + WORD, fp, fp + 2 * WORD, frame);

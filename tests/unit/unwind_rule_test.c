@@ -195,7 +195,10 @@ static void test_cyclic_frames(void **state)
     assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CUT);
     unwind_frame_set(&world.frame, RBP, UINT64_MAX - 7);
     assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
-    unwind_frame_set(&world.frame, RBP, 0);
+    unwind_frame_set(&world.frame, RBP,
+                     0); /* as when a thread begins, but here is no proof of it */
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+    make_world(&world, EM_X86_64);
     assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_END);
 }
 
