@@ -18,7 +18,7 @@ static int count_functions(struct space_source *source)
     uint64_t count = 0;
     for (size_t i = 0; i < processes->count; i++) {
         source->first_function[i] = (uint32_t)count;
-        count += processes->items[i].log.function_count;
+        count += source->timelines[i].log->function_count;
         if (count >= SPACE_FUNCTION)
             return -1;
         source->process_of[processes->items[i].life] = i;
@@ -46,8 +46,8 @@ const struct jit_function *space_function(const struct space_source *source, uin
     size_t behind;
     array_bisect(behind, source->processes->count, source->first_function[behind] <= number);
     *process = behind - 1;
-    return &source->processes->items[behind - 1]
-                .log.functions[number - source->first_function[behind - 1]];
+    return &source->timelines[behind - 1]
+                .log->functions[number - source->first_function[behind - 1]];
 }
 
 void space_source_free(struct space_source *source)

@@ -25,7 +25,7 @@ static void find_in_function(const struct stack_walker *walker, uint64_t pc, str
 {
     size_t process;
     spot->function = space_function(walker->source, spot->what & ~SPACE_FUNCTION, &process);
-    spot->log = &walker->source->processes->items[process].log;
+    spot->log = walker->source->timelines[process].log;
     spot->owner = spot->what;
     spot->addr = pc - spot->function->addr;
 }

@@ -1,5 +1,5 @@
-/* Unwind from a step of a trace to the way into the code by perfjit's own rules (injector/unwind), and compare with what calls and
- * returns say. */
+/* Unwind from a step of a trace to the way into the code by perfjit's own rules (injector/unwind),
+ * and compare with what calls and returns say. */
 #ifndef PERFJIT_TEST_AARCH64_RULES_H
 #define PERFJIT_TEST_AARCH64_RULES_H
 
@@ -58,8 +58,8 @@ static inline bool rules_step(struct rules_walk *walk, const struct code_log *lo
 {
     const struct unwind_machine *machine = unwind_machine_of(EM_AARCH64);
     const struct trace_frame *truth = &walk->trace->frames[walk->step->frame];
-    const struct user_stack stack = {walk->trace->stack + walk->step->stack,
-                                     walk->step->stack_addr, walk->step->stack_bytes};
+    const struct user_stack stack = {walk->trace->stack + walk->step->stack, walk->step->stack_addr,
+                                     walk->step->stack_bytes};
     struct unwind_budget budget = {10000};
     struct unwind_step step = {.machine = machine, .stack = &stack, .budget = &budget};
     struct cfi_entry entry = rules_entry(log, index, rules_pc(walk));
