@@ -6,13 +6,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether NAME is PATTERN, in which # stands for decimal digits and % for hexadecimal ones.
- * (sscanf keeps memory if the string changes under it, as that of a file may.) */
+/* Whether NAME is PATTERN, in which # stands for decimal digits, % for hexadecimal ones, and & for
+ * the name of a machine.  (sscanf keeps memory if the string changes under it, as that of a file
+ * may.) */
 static bool matches(const char *name, const char *pattern)
 {
+    static const char machine[] = "0123456789abcdefghijklmnopqrstuvwxyz_-";
     for (; *pattern; pattern++) {
         size_t length = *pattern == '#'   ? strspn(name, "0123456789")
                         : *pattern == '%' ? strspn(name, "0123456789abcdef")
+                        : *pattern == '&' ? strspn(name, machine)
                                           : *name == *pattern;
         if (length == 0)
             return false;
@@ -23,8 +26,13 @@ static bool matches(const char *name, const char *pattern)
 
 static bool is_image_name(const char *path)
 {
+    enum { FOLDER_BYTES = 9 }; /* of a folder that is named after a build-id, and its slash */
     const char *name = file_name_of(path);
-    return matches(name, "jit-#-#-%.so") || matches(name, "jitted-#-#.so");
+    if (matches(name, "jit-#-#-%.so") || matches(name, "jitted-#-#.so"))
+        return true;
+    return name - path > FOLDER_BYTES && name[-FOLDER_BYTES - 1] == '/' &&
+           (matches(name - FOLDER_BYTES, "%/jit-&.so") ||
+            matches(name - FOLDER_BYTES, "%/jit-&.#.so"));
 }
 
 const char *injected_image(const struct profile *profile)

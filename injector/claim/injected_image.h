@@ -5,8 +5,8 @@
 #include "injector/recording/profile.h"
 
 /* The path of the first file in PROFILE that is named like such an image
- * (jit-<pid>-<number>-<build-id>.so, jitted-<pid>-<number>.so); it is PROFILE's.  NULL if there is
- * none. */
+ * (<build-id>/jit-<machine>.so, jit-<pid>-<number>-<build-id>.so, jitted-<pid>-<number>.so); it is
+ * PROFILE's.  NULL if there is none. */
 const char *injected_image(const struct profile *profile);
 
 #endif

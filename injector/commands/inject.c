@@ -14,11 +14,13 @@
 #include "injector/files/output_file.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 #include "injector/image/unwind_table.h"
 #include "injector/merge/profile_merge.h"
 #include "injector/perf_data/perf_input.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_map/perf_map_source.h"
+#include "injector/plan/image_plan_by_name.h"
 #include "injector/stacks/chain_records.h"
 #include "injector/text/printable_text.h"
 
@@ -39,6 +41,7 @@ struct inject_options {
     enum image_layout layout;
     bool unwind; /* user stacks become call chains */
     bool stitch;
+    enum image_rows rows;
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
@@ -63,6 +66,7 @@ struct injection {
 
 enum option_key {
     KEY_LAYOUT = 256,
+    KEY_ROWS,
     KEY_DSO_DIR,
     KEY_JITDUMP,
     KEY_LIST_QUIRKS,
@@ -80,6 +84,11 @@ static const struct argp_option option_table[] = {
      0},
     {"layout", KEY_LAYOUT, "image|function", 0,
      "One ELF file for many functions (default), or one for each, as perf inject does", 0},
+    {"rows", KEY_ROWS, "name|body|function", 0,
+     "What perf report shows as one row: all code of one name, in whatever process (default); each "
+     "body that was compiled; or all code of a function, whatever tier its name tells.  Of layout "
+     "image, and of recordings without user stacks (--call-graph dwarf): else it is each body",
+     0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
      "Read this dump too: one that was moved, or that the recording does not name", 0},
@@ -140,6 +149,20 @@ static error_t parse_stacks_option(struct inject_options *options, int key, char
     }
 }
 
+static error_t take_rows(struct inject_options *options, const char *argument,
+                         struct argp_state *state)
+{
+    static const char *const names[] = {
+        [ROWS_NAME] = "name", [ROWS_BODY] = "body", [ROWS_FUNCTION] = "function"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(argument, names[i]) == 0) {
+            options->rows = (enum image_rows)i;
+            return 0;
+        }
+    argp_error(state, "--rows is name, body or function, not '%s'", printable_copy(argument));
+    return EINVAL;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct inject_options *options = state->input;
@@ -179,6 +202,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                               ? LAYOUT_IMAGE
                               : LAYOUT_FUNCTION;
         return 0;
+    case KEY_ROWS:
+        return take_rows(options, argument, state);
     case ARGP_KEY_ARG:
         argp_error(state, "unexpected argument '%s'", printable_copy(argument));
         return EINVAL;
@@ -261,10 +286,21 @@ static enum image_layout layout_for(const struct injection *run, enum image_layo
     return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
 }
 
-static int plan_images(struct injection *run, enum image_layout wanted, struct findings *findings)
+/* One base for a file is what perf's unwinders need, and what rows of several bodies do without. */
+static enum image_rows rows_for(const struct injection *run, const struct inject_options *options)
+{
+    return layout_for(run, options->layout) == LAYOUT_IMAGE ? options->rows : ROWS_BODY;
+}
+
+static int plan_images(struct injection *run, const struct inject_options *options,
+                       struct findings *findings)
 {
     const struct jit_processes *processes = &run->in.processes;
-    enum image_layout layout = layout_for(run, wanted);
+    enum image_layout layout = layout_for(run, options->layout);
+    enum image_rows rows = rows_for(run, options);
+    if (rows != ROWS_BODY)
+        return image_plan_by_name(&run->plan, processes->items, run->in.timelines,
+                                  processes->count, rows, findings);
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
             image_plan_add(&run->plan, &processes->items[i], &run->in.timelines[i], layout,
@@ -372,10 +408,10 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
         return -1;
-    if (options->layout == LAYOUT_IMAGE)
+    if (options->layout == LAYOUT_IMAGE && rows_for(run, options) == ROWS_BODY)
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
     if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
-        plan_images(run, options->layout, findings) ||
+        plan_images(run, options, findings) ||
         profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
                            &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
@@ -422,9 +458,9 @@ static void print_details(const struct injection *run)
     for (size_t i = 0; i < run->plan.image_count; i++) {
         const struct jit_image *image = &run->plan.images[i];
         char name[IMAGE_FILE_NAME_BYTES];
-        image_file_name(image, &run->in.processes.items[image->process], i, name);
+        image_file_name(image, run->in.processes.items, i, name);
         printable_line(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64, run->dsos.path,
-                       name, image->function_count, image->base + image->text_start);
+                       name, image->body_count, image->base + image->text_start);
     }
 }
 

@@ -15,30 +15,33 @@ const char *const debug_section_names[DEBUG_SECTIONS] = {
 
 static bool is_known(const struct jit_image *image)
 {
-    for (size_t i = 0; i < image->function_count; i++)
-        if (image->log->functions[image->functions[i]].lines)
+    for (size_t i = 0; i < image->body_count; i++)
+        if (image->bodies[i].function->lines)
             return true;
     return false;
 }
 
 static int put_functions(struct debug_tree *tree, const struct jit_image *image,
-                         const struct jit_process *process)
+                         const struct jit_process *processes)
 {
     struct line_table table = {0};
     char name[64];
     size_t in_unit = 0, last = 0;
     int result = 0;
-    snprintf(name, sizeof name, "JIT code of process %" PRIu32, process->pid);
-    for (size_t i = 0; i < image->function_count && !result; i++) {
-        const struct jit_function *function = &image->log->functions[image->functions[i]];
+    if (image->process == NO_PROCESS)
+        snprintf(name, sizeof name, "JIT code");
+    else
+        snprintf(name, sizeof name, "JIT code of process %" PRIu32, processes[image->process].pid);
+    for (size_t i = 0; i < image->body_count && !result; i++) {
+        const struct jit_function *function = image->bodies[i].function;
         if (!function->lines)
             continue;
         if (in_unit == 0)
             debug_tree_begin_unit(tree, name);
         result = code_lines_decode(function->lines, function->size, &table);
         if (!result)
-            debug_tree_put_function(tree, function->name, function->addr - image->base,
-                                    function->size, &table, last + 1 == i);
+            debug_tree_put_function(tree, function->name, image->bodies[i].offset, function->size,
+                                    &table, last + 1 == i);
         last = i;
         if (++in_unit == UNIT_FUNCTIONS) {
             debug_tree_end_unit(tree);
@@ -52,14 +55,14 @@ static int put_functions(struct debug_tree *tree, const struct jit_image *image,
 }
 
 int debug_image_make(struct debug_image *debug, const struct jit_image *image,
-                     const struct jit_process *process, uint8_t address_bytes, bool big_endian)
+                     const struct jit_process *processes, uint8_t address_bytes, bool big_endian)
 {
     struct debug_tree *tree = &debug->tree;
     *debug = (struct debug_image){0};
     if (!is_known(image))
         return 0;
     debug_tree_open(tree, address_bytes, big_endian);
-    if (put_functions(tree, image, process) || debug_tree_close(tree))
+    if (put_functions(tree, image, processes) || debug_tree_close(tree))
         return -1;
     debug->sections[DEBUG_LINE] = &tree->lines.section;
     debug->sections[DEBUG_INFO] = &tree->info;

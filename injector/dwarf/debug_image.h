@@ -31,7 +31,7 @@ struct debug_image {
 /* Make the sections of IMAGE; addresses in them are its virtual ones.  Returns 0, or -1 without
  * memory.  Release with debug_image_free in either case. */
 int debug_image_make(struct debug_image *debug, const struct jit_image *image,
-                     const struct jit_process *process, uint8_t address_bytes, bool big_endian);
+                     const struct jit_process *processes, uint8_t address_bytes, bool big_endian);
 
 void debug_image_free(struct debug_image *debug);
 

@@ -7,13 +7,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What this project's files in such a directory are named: image_file_name in elf_image.c. */
+/* What this project's files in such a directory are named: image_name.c.  Some are in folders. */
 static const char file_pattern[] = "jit-[0-9]*-[0-9]*-*.so";
+static const char folder_pattern[] = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
+                                     "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]";
+static const char foldered_pattern[] = "jit-*.so";
+
+enum { FOLDER_NAME_BYTES = 16 };
 
 /* PATH with its directory part resolved, so that the profile can be opened from anywhere. */
 static char *absolute(const char *path)
@@ -60,9 +66,74 @@ int dso_dir_open(struct dso_dir *dir, const char *path, bool own, struct finding
     return dir->fd < 0 ? report_failure(findings, "%s: %s", temporary, strerror(errno)) : 0;
 }
 
+/* ---- Files in folders ---- */
+
+/* The folder that NAME is in, if it is in one. */
+static bool folder_of(const char *name, char folder[FOLDER_NAME_BYTES])
+{
+    const char *slash = strchr(name, '/');
+    if (slash)
+        snprintf(folder, FOLDER_NAME_BYTES, "%.*s", (int)(slash - name), name);
+    return slash;
+}
+
+/* Where the file NAME in the directory DIR_FD is: the directory's descriptor, which is the
+ * caller's, or -1 with errno; *BASE is its name there.  MAKE its folder.  What leads elsewhere is
+ * none. */
+static int open_folder(int dir_fd, const char *name, bool make, const char **base)
+{
+    char folder[FOLDER_NAME_BYTES] = ".";
+    *base = name;
+    if (folder_of(name, folder)) {
+        *base = strchr(name, '/') + 1;
+        if (make && mkdirat(dir_fd, folder, 0777) && errno != EEXIST)
+            return -1;
+    }
+    return openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Remove the folder that NAME was in, if it is empty. */
+static void remove_folder(int dir_fd, const char *name)
+{
+    char folder[FOLDER_NAME_BYTES];
+    if (folder_of(name, folder))
+        unlinkat(dir_fd, folder, AT_REMOVEDIR);
+}
+
+/* Returns 0, or -1 with errno. */
+static int move_file(int from_fd, const char *from, int to_fd, const char *to)
+{
+    const char *from_base, *to_base;
+    int source = open_folder(from_fd, from, false, &from_base);
+    int target = source < 0 ? -1 : open_folder(to_fd, to, true, &to_base);
+    int result = target < 0 ? -1 : renameat(source, from_base, target, to_base);
+    int error = errno;
+    if (source >= 0)
+        close(source);
+    if (target >= 0)
+        close(target);
+    if (!result)
+        remove_folder(from_fd, from);
+    errno = error;
+    return result;
+}
+
+int dso_dir_rename(int dir_fd, const char *from, const char *to)
+{
+    return move_file(dir_fd, from, dir_fd, to);
+}
+
 int dso_dir_create(int dir_fd, const char *name)
 {
-    return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const char *base;
+    int folder = open_folder(dir_fd, name, true, &base);
+    if (folder < 0)
+        return -1;
+    int fd = openat(folder, base, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int error = errno;
+    close(folder);
+    errno = error;
+    return fd;
 }
 
 /* ---- Names ---- */
@@ -100,18 +171,43 @@ static void free_names(struct dso_names *names)
     *names = (struct dso_names){0};
 }
 
-/* Add to NAMES the files in the directory FD that are named like this project's.  Returns 0, or -1
- * with errno. */
-static int list(struct dso_names *names, int fd)
+static int list(struct dso_names *names, int fd, const char *folder);
+
+/* Add the file NAME, or those in the folder NAME.  Returns 0, or -1 with errno. */
+static int add_entry(struct dso_names *names, int fd, const char *folder, const char *name)
+{
+    if (!*folder && fnmatch(folder_pattern, name, 0) == 0) {
+        int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (inner < 0)
+            return 0; /* something else, which is not ours */
+        int result = list(names, inner, name), error = errno;
+        close(inner);
+        errno = error;
+        return result;
+    }
+    if (fnmatch(*folder ? foldered_pattern : file_pattern, name, 0))
+        return 0;
+    char *path;
+    if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int result = add_name(names, path);
+    free(path);
+    return result;
+}
+
+/* Add to NAMES the files in the directory FD that are named like this project's.  FOLDER is what
+ * that is called in the directory that it is all about, or "".  Returns 0, or -1 with errno. */
+static int list(struct dso_names *names, int fd, const char *folder)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = copy < 0 ? NULL : fdopendir(copy);
     int result = stream ? 0 : -1, error = errno;
     for (struct dirent *entry; !result && (errno = 0, entry = readdir(stream));)
-        if (fnmatch(file_pattern, entry->d_name, 0) == 0)
-            result = add_name(names, entry->d_name);
+        result = add_entry(names, fd, folder, entry->d_name);
     if (stream) {
-        if (errno) /* of readdir, or of add_name */
+        if (!result && errno) /* of readdir */
             result = -1;
         error = errno;
         closedir(stream);
@@ -124,12 +220,24 @@ static int list(struct dso_names *names, int fd)
     return result;
 }
 
+/* Remove the file NAME from the directory DIR_FD, and its folder. */
+static void remove_file(int dir_fd, const char *name)
+{
+    const char *base;
+    int folder = open_folder(dir_fd, name, false, &base);
+    if (folder < 0)
+        return;
+    unlinkat(folder, base, 0);
+    close(folder);
+    remove_folder(dir_fd, name);
+}
+
 /* Remove from the directory FD what is named in NAMES but not in KEPT. */
 static void remove_files(int fd, const struct dso_names *names, const struct dso_names *kept)
 {
     for (size_t i = 0; i < names->count; i++)
         if (!has_name(kept, names->items[i]))
-            unlinkat(fd, names->items[i], 0);
+            remove_file(fd, names->items[i]);
 }
 
 /* ---- Into place ---- */
@@ -139,10 +247,11 @@ static void remove_files(int fd, const struct dso_names *names, const struct dso
 static int put_into(struct dso_dir *dir)
 {
     dir->place_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir->place_fd < 0 || list(&dir->earlier, dir->place_fd) || list(&dir->names, dir->fd))
+    if (dir->place_fd < 0 || list(&dir->earlier, dir->place_fd, "") ||
+        list(&dir->names, dir->fd, ""))
         return -1;
     for (size_t i = 0; i < dir->names.count; i++)
-        if (renameat(dir->fd, dir->names.items[i], dir->place_fd, dir->names.items[i]))
+        if (move_file(dir->fd, dir->names.items[i], dir->place_fd, dir->names.items[i]))
             return -1;
     return rmdir(dir->temporary);
 }
@@ -175,7 +284,7 @@ int dso_dir_commit(struct dso_dir *dir, struct findings *findings)
 void dso_dir_undo(struct dso_dir *dir)
 {
     if (dir->is_new) {
-        list(&dir->names, dir->fd);
+        list(&dir->names, dir->fd, "");
         remove_files(dir->fd, &dir->names, &dir->earlier);
         rmdir(dir->path);
     } else if (dir->place_fd >= 0) {
@@ -194,7 +303,7 @@ void dso_dir_close(struct dso_dir *dir)
     free_names(&dir->names);
     free_names(&dir->earlier);
     if (dir->temporary && dir->fd >= 0) {
-        list(&dir->names, dir->fd);
+        list(&dir->names, dir->fd, "");
         remove_files(dir->fd, &dir->names, &dir->earlier);
         free_names(&dir->names);
     }

@@ -5,6 +5,7 @@
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
+#include "injector/image/image_name.h"
 #include "injector/image/image_text.h"
 #include "injector/image/symbol_table.h"
 #include "injector/image/text_stream.h"
@@ -65,8 +66,8 @@ _Static_assert(SEGMENTS * sizeof(Elf64_Phdr) + NOTE_BYTES + 16 <= IMAGE_TRAILER_
 
 struct elf_writer {
     struct jit_image *image;
-    const struct jit_process *process;
-    const struct jit_dump *dump; /* of the first function: says machine and byte order */
+    const struct jit_process *processes;
+    const struct jit_dump *dump; /* says machine and byte order */
     Elf *elf;
     int class;
     struct symbol_table symbols;
@@ -84,11 +85,6 @@ struct elf_writer {
     uint64_t end; /* of what has been placed so far */
     struct progress *progress;
 };
-
-static const struct jit_function *function_at(const struct elf_writer *writer, size_t i)
-{
-    return &writer->image->log->functions[writer->image->functions[i]];
-}
 
 /* ---- Contents ---- */
 
@@ -116,7 +112,10 @@ static int make_unwind_tables(struct elf_writer *writer)
     if (!image->tables_start)
         return 0;
     writer->tables = malloc((size_t)(image->hdr_bytes + image->eh_frame_bytes));
-    return !writer->tables || unwind_table_fill(image, writer->process, writer->tables) ? -1 : 0;
+    return !writer->tables ||
+                   unwind_table_fill(image, &writer->processes[image->process], writer->tables)
+               ? -1
+               : 0;
 }
 
 /* The build-id covers all that a reader can tell two images apart by, the place in the process
@@ -128,8 +127,10 @@ static int fill_build_id(struct elf_writer *writer)
     if (!state)
         return -1;
     XXH3_128bits_reset(state);
-    const uint64_t whole[4] = {writer->image->base, writer->process->pid, writer->code.low64,
-                               writer->code.high64};
+    uint32_t process = writer->image->process;
+    const uint64_t whole[4] = {writer->image->base,
+                               process == NO_PROCESS ? 0 : writer->processes[process].pid,
+                               writer->code.low64, writer->code.high64};
     XXH3_128bits_update(state, whole, sizeof whole);
     XXH3_128bits_update(state, writer->symbols.symbols, writer->symbols.symbols_bytes);
     XXH3_128bits_update(state, writer->symbols.strings, writer->symbols.strings_bytes);
@@ -291,7 +292,7 @@ static int add_debug(struct elf_writer *writer)
 
 static int add_symtab(struct elf_writer *writer)
 {
-    size_t entries = writer->image->function_count + 1;
+    size_t entries = writer->symbols.symbols_bytes / writer->symbols.symbol_bytes;
     return add_section(writer, SECTION_SYMTAB,
                        (GElf_Shdr){.sh_type = SHT_SYMTAB,
                                    .sh_offset = place(writer, writer->symbols.symbols_bytes, 8),
@@ -431,14 +432,6 @@ static int write_contents(const struct elf_writer *writer, int fd)
                : 0;
 }
 
-void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
-                     char name[IMAGE_FILE_NAME_BYTES])
-{
-    const uint8_t *id = image->build_id;
-    snprintf(name, IMAGE_FILE_NAME_BYTES, "jit-%" PRIu32 "-%zu-%02x%02x%02x%02x.so", process->pid,
-             index, id[0], id[1], id[2], id[3]);
-}
-
 /* ---- All together ---- */
 
 static int fill(struct elf_writer *writer, struct findings *findings)
@@ -468,7 +461,7 @@ static int write_small(struct elf_writer *writer, size_t index, int dir_fd,
         return report_failure(findings, "out of memory");
     if (fill(writer, findings))
         return -1;
-    image_file_name(writer->image, writer->process, index, name);
+    image_file_name(writer->image, writer->processes, index, name);
     int fd = dso_dir_create(dir_fd, name);
     if (fd < 0)
         return report_failure(findings, "%s: can't make it: %s", name, strerror(errno));
@@ -492,8 +485,8 @@ static int complete(struct elf_writer *writer, size_t index, int dir_fd, int fd,
     errno = 0;
     if (write_elf(writer, fd) || write_contents(writer, fd))
         return cannot_write(part, findings);
-    image_file_name(writer->image, writer->process, index, name);
-    return renameat(dir_fd, part, dir_fd, name) ? cannot_write(name, findings) : 0;
+    image_file_name(writer->image, writer->processes, index, name);
+    return dso_dir_rename(dir_fd, part, name) ? cannot_write(name, findings) : 0;
 }
 
 /* The build-id, and so the name, is only known when the code is there. */
@@ -501,7 +494,7 @@ static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
                        struct image_draft *draft, struct findings *findings)
 {
     struct image_text text;
-    image_text_begin(&text, writer->image, writer->process, dir_fd, draft, writer->progress);
+    image_text_begin(&text, writer->image, writer->processes, dir_fd, draft, writer->progress);
     symbol_table_fill(&writer->symbols, writer->image, SECTION_TEXT);
     int fd = image_text_end(&text, &writer->code);
     if (fd < 0)
@@ -511,17 +504,18 @@ static int write_large(struct elf_writer *writer, size_t index, int dir_fd,
     return result;
 }
 
-int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
+int elf_image_write(struct jit_image *image, const struct jit_process *processes, size_t index,
                     int dir_fd, struct image_draft *draft, struct findings *findings)
 {
-    struct elf_writer writer = {
-        .image = image, .process = process, .progress = &findings->progress};
+    struct elf_writer writer = {.image = image,
+                                .processes = processes,
+                                .dump = image_dump(image, processes),
+                                .progress = &findings->progress};
     int result;
-    writer.dump = &process->dumps[function_at(&writer, 0)->dump];
     writer.class = writer.dump->address_bytes == 4 ? ELFCLASS32 : ELFCLASS64;
     fill_section_names(&writer);
     if (symbol_table_make(&writer.symbols, image, writer.class) || make_unwind_tables(&writer) ||
-        debug_image_make(&writer.debug, image, process, writer.dump->address_bytes,
+        debug_image_make(&writer.debug, image, processes, writer.dump->address_bytes,
                          writer.dump->big_endian))
         result = report_failure(findings, "out of memory");
     else
@@ -549,7 +543,7 @@ int elf_images_write(struct image_plan *plan, const struct jit_process *processe
         struct jit_image *image = &plan->images[i];
         image->compress_debug = compress_debug;
         if (interruption_check(findings) ||
-            elf_image_write(image, &processes[image->process], i, dir_fd, draft, findings))
+            elf_image_write(image, processes, i, dir_fd, draft, findings))
             return -1;
     }
     image_draft_end(draft);

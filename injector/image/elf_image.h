@@ -18,16 +18,10 @@
 
 #include "injector/image/image_draft.h"
 
-/* The file name of IMAGE, number INDEX, once its build-id is known:
- * jit-<pid>-<index>-<build-id>.so. */
-enum { IMAGE_FILE_NAME_BYTES = 64 };
-void image_file_name(const struct jit_image *image, const struct jit_process *process, size_t index,
-                     char name[IMAGE_FILE_NAME_BYTES]);
-
-/* Write IMAGE, number INDEX, of PROCESS into the directory DIR_FD and set its build-id.  The same
+/* Write IMAGE, number INDEX, of PROCESSES into the directory DIR_FD and set its build-id.  The same
  * input gives the same bytes, with or without a DRAFT, which is in the same directory, or NULL.
  * Returns 0, or -1 with the failure text set. */
-int elf_image_write(struct jit_image *image, const struct jit_process *process, size_t index,
+int elf_image_write(struct jit_image *image, const struct jit_process *processes, size_t index,
                     int dir_fd, struct image_draft *draft, struct findings *findings);
 
 /* The same for all images of PLAN, of PROCESSES, and show how far it is; afterwards there is no

@@ -203,7 +203,7 @@ int image_draft_take(struct image_draft *draft, const struct jit_image *image,
     }
     /* No function has come or gone or moved since, so as many at the same place are the same. */
     if (image->base != draft->base || image->text_start != draft->text_start ||
-        image->text_end != draft->text_end || image->function_count != draft->count) {
+        image->text_end != draft->text_end || image->body_count != draft->count) {
         if (shares_addresses(draft, image))
             discard(draft);
         return -1;

@@ -13,10 +13,10 @@
 static int put_functions(struct text_stream *stream, const struct jit_image *image,
                          struct progress *progress)
 {
-    for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *function = &image->log->functions[image->functions[i]];
+    for (size_t i = 0; i < image->body_count; i++) {
+        const struct jit_function *function = image->bodies[i].function;
         progress_step(progress, 1, function->code ? function->size : 0);
-        if (function->code && text_stream_put(stream, function->addr - image->base, function->code,
+        if (function->code && text_stream_put(stream, image->bodies[i].offset, function->code,
                                               (size_t)function->size))
             return -1;
     }
@@ -43,7 +43,8 @@ bool image_text_is_large(const struct jit_image *image)
 
 static int open_file(struct image_text *text)
 {
-    snprintf(text->name, sizeof text->name, "jit-%" PRIu32 "-0-part.so", text->process->pid);
+    snprintf(text->name, sizeof text->name, "jit-%" PRIu32 "-0-part.so",
+             text->processes[text->image->bodies[0].process].pid);
     return dso_dir_create(text->dir_fd, text->name);
 }
 
@@ -58,12 +59,12 @@ static void *write_file(void *context)
 }
 
 void image_text_begin(struct image_text *text, const struct jit_image *image,
-                      const struct jit_process *process, int dir_fd, struct image_draft *draft,
+                      const struct jit_process *processes, int dir_fd, struct image_draft *draft,
                       struct progress *progress)
 {
     *text = (struct image_text){
-        .image = image, .process = process, .progress = progress, .dir_fd = dir_fd, .fd = -1};
-    if (draft && image_draft_is_of(draft, process))
+        .image = image, .processes = processes, .progress = progress, .dir_fd = dir_fd, .fd = -1};
+    if (draft && image_draft_is_of(draft, &processes[image->bodies[0].process]))
         text->draft = draft;
     else
         text->threaded = interruption_thread(&text->thread, write_file, text) == 0;

@@ -10,7 +10,7 @@
 
 struct image_text {
     const struct jit_image *image;
-    const struct jit_process *process;
+    const struct jit_process *processes; /* of its bodies */
     struct progress *progress;
     struct image_draft *draft; /* it may be the draft's; else NULL */
     int dir_fd, fd;
@@ -29,7 +29,7 @@ bool image_text_is_large(const struct jit_image *image);
  * image_text_end.  IMAGE's functions and the dumps must stay as they are, and PROGRESS is the
  * thread's, until image_text_end. */
 void image_text_begin(struct image_text *text, const struct jit_image *image,
-                      const struct jit_process *process, int dir_fd, struct image_draft *draft,
+                      const struct jit_process *processes, int dir_fd, struct image_draft *draft,
                       struct progress *progress);
 
 /* Wait for the end.  Returns the file's descriptor, which is the caller's, or -1 with errno;

@@ -62,8 +62,8 @@ static void put_function(struct table_writer *writer, const struct jit_function 
 
 static void put_eh_frame(struct table_writer *writer, const struct jit_image *image)
 {
-    for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *function = &writer->log->functions[image->functions[i]];
+    for (size_t i = 0; i < image->body_count; i++) {
+        const struct jit_function *function = image->bodies[i].function;
         put_function(writer, function, function->addr - image->base);
     }
     jd_eh_frame_put_end(&writer->frame);
@@ -90,7 +90,7 @@ static void place(struct jit_image *image, const struct jit_process *process,
     if (!addr) {
         report_finding(findings, FINDING_UNWIND_NO_ROOM,
                        "process %" PRIu32 ": %zu functions at 0x%" PRIx64, process->pid,
-                       image->function_count, image->base + image->text_start);
+                       image->body_count, image->base + image->text_start);
         return;
     }
     image->tables_start = addr - image->base;
@@ -122,7 +122,7 @@ int unwind_table_fill(const struct jit_image *image, const struct jit_process *p
     if (!entries)
         return -1;
     uint64_t frame_start = image->tables_start + image->hdr_bytes;
-    bool big_endian = process->dumps[image->log->functions[image->functions[0]].dump].big_endian;
+    bool big_endian = process->dumps[image->bodies[0].function->dump].big_endian;
     struct byte_sink frame =
         byte_sink_over(bytes + image->hdr_bytes, (size_t)image->eh_frame_bytes);
     struct byte_sink hdr = byte_sink_over(bytes, (size_t)image->hdr_bytes);

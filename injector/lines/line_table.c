@@ -81,6 +81,38 @@ int line_table_close(struct line_table *table)
     return 0;
 }
 
+static bool rows_are_equal(const struct line_row *a, const struct line_row *b)
+{
+    return a->offset == b->offset && a->line == b->line && a->column == b->column &&
+           line_text_same(a->file, b->file);
+}
+
+static bool inlines_are_equal(const struct line_inline *a, const struct line_inline *b)
+{
+    return a->parent == b->parent && a->call_line == b->call_line &&
+           a->call_column == b->call_column && a->decl_line == b->decl_line &&
+           line_text_same(a->name, b->name) && line_text_same(a->call_file, b->call_file) &&
+           line_text_same(a->decl_file, b->decl_file);
+}
+
+bool line_tables_are_equal(const struct line_table *a, const struct line_table *b)
+{
+    if (a->row_count != b->row_count || a->inline_count != b->inline_count ||
+        a->span_count != b->span_count)
+        return false;
+    for (size_t i = 0; i < a->row_count; i++)
+        if (!rows_are_equal(&a->rows[i], &b->rows[i]))
+            return false;
+    for (size_t i = 0; i < a->inline_count; i++)
+        if (!inlines_are_equal(&a->inlines[i], &b->inlines[i]))
+            return false;
+    for (size_t i = 0; i < a->span_count; i++)
+        if (a->spans[i].offset != b->spans[i].offset ||
+            a->spans[i].inline_index != b->spans[i].inline_index)
+            return false;
+    return true;
+}
+
 void line_table_free(struct line_table *table)
 {
     free(table->rows);

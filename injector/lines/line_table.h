@@ -60,6 +60,9 @@ int line_table_add_span(struct line_table *table, const struct line_span *span);
  * -1 without memory. */
 int line_table_close(struct line_table *table);
 
+/* Whether A and B, both closed, say the same of each instruction. */
+bool line_tables_are_equal(const struct line_table *a, const struct line_table *b);
+
 /* BYTES of memory, valid until the next call, or NULL. */
 void *line_table_scratch(struct line_table *table, size_t bytes);
 

@@ -1,7 +1,7 @@
 /* See added_map.h; the format of the records stands in perf_data/perf_format.h. */
 #include "injector/merge/added_map.h"
 
-#include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <stdio.h>
@@ -30,13 +30,21 @@ struct map_maker {
     bool *has_tables; /* by image, from the process's first one on: its tables are mapped */
 };
 
-/* Whether CHANGE continues the map LAST: the same moment, the same image, and nothing but padding
- * between. */
+/* Where in its image the first byte of CHANGE's function that it speaks of stands. */
+static uint64_t pgoff_of(const struct map_maker *maker, const struct change *change)
+{
+    return maker->places[change->index].offset + change->start -
+           maker->process->log.functions[change->index].addr;
+}
+
+/* Whether CHANGE continues the map LAST: the same moment, the same image, nothing but padding
+ * between, and as much of it in the image. */
 static bool continues(const struct map_maker *maker, const struct added_record *last,
                       const struct change *change, uint32_t last_function)
 {
     if (last->kind != CHANGE_FUNCTION || change->kind != CHANGE_FUNCTION ||
-        last->time_ns != change->time_ns || last->index != maker->places[change->index].image)
+        last->time_ns != change->time_ns || last->index != maker->places[change->index].image ||
+        last->pgoff + (change->start - last->start) != pgoff_of(maker, change))
         return false;
     const struct jit_function *functions = maker->process->log.functions;
     const struct jit_function *before = &functions[last_function];
@@ -65,10 +73,10 @@ static int compare_in_moment(const void *left, const void *right, void *argument
 }
 
 static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uint64_t end,
-                  uint32_t kind, uint32_t index)
+                  uint32_t kind, uint32_t index, uint64_t pgoff)
 {
     return added_records_append(
-        maker->added, (struct added_record){time_ns, start, end, maker->process_index,
+        maker->added, (struct added_record){time_ns, start, end, pgoff, maker->process_index,
                                             thread_sweep_speaker(&maker->threads), kind, index, 0});
 }
 
@@ -82,18 +90,20 @@ static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
     *has_tables = true;
     uint64_t start = image->base + image->tables_start;
     return append(maker, time_ns, start, start + image->hdr_bytes + image->eh_frame_bytes,
-                  ADDED_TABLES, index);
+                  ADDED_TABLES, index, image->tables_start);
 }
 
 static int add_change(struct map_maker *maker, const struct change *change)
 {
     uint32_t index = change->index;
+    uint64_t pgoff = change->start;
     if (change->kind == CHANGE_FUNCTION) {
+        pgoff = pgoff_of(maker, change);
         index = maker->places[index].image;
         if (add_tables(maker, index, change->time_ns))
             return -1;
     }
-    return append(maker, change->time_ns, change->start, change->end, change->kind, index);
+    return append(maker, change->time_ns, change->start, change->end, change->kind, index, pgoff);
 }
 
 static int add_moment(struct map_maker *maker, const struct change *changes, size_t count)
@@ -246,11 +256,11 @@ static int put_image_map(const struct added_record *map, const struct added_reco
     sink_u32(sink, map->tid);
     sink_u64(sink, map->start);
     sink_u64(sink, map->end - map->start);
-    sink_u64(sink, image ? map->start - image->base : map->start);
+    sink_u64(sink, map->pgoff);
     put_identity(sink, image);
     if (image) {
         char name[IMAGE_FILE_NAME_BYTES];
-        image_file_name(image, process, map->index, name);
+        image_file_name(image, source->processes, map->index, name);
         sink_bytes(sink, source->dso_dir, strlen(source->dso_dir));
         sink_u8(sink, '/');
         sink_cstr(sink, name);

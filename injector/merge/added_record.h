@@ -23,6 +23,7 @@ enum {
 struct added_record {
     uint64_t time_ns;
     uint64_t start, end; /* of a map; start also is the event that ADDED_NAME and others repeat */
+    uint64_t pgoff;      /* of a map */
     uint32_t process;    /* index */
     uint32_t tid;        /* of a thread of the process that lives then */
     uint32_t kind;       /* enum change_kind, or one of those above */

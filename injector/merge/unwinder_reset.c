@@ -46,7 +46,7 @@ struct reset_moment {
 static int append(const struct reset_moment *moment, uint32_t kind, uint32_t tid, uint64_t event)
 {
     return added_records_append(moment->added,
-                                (struct added_record){moment->time_ns, event, event,
+                                (struct added_record){moment->time_ns, event, event, 0,
                                                       moment->reset->process, tid, kind, 0, 0});
 }
 

@@ -118,7 +118,7 @@ timeless() {
     run --separate-stderr perfjit inject -i qemu.data --jitdump jitdump-*/jit-*.dump
     exits 0
     says "108 functions in 1 images" " 0 parts of the input skipped"
-    elf=$(ls qemu.jit.data.dso/*.so)
+    elf=$(elf_files qemu.jit.data.dso)
     readelf -hW "$elf" | grep -q 'Machine: *AArch64'
     eu-elflint -q --gnu-ld "$elf"
     readelf -W --debug-dump=frames-interp "$elf" 2>&1 >frames | same /dev/stdin /dev/null

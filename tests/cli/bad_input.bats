@@ -72,7 +72,7 @@ injected() {
     both inject -o out.data "$@"
     exits "$wanted"
     says "${texts[@]}"
-    files . | grep -vE '^out\.data f |^out\.data\.dso d |^out\.data\.dso/jit-[0-9]+-[0-9]+-[0-9a-f]{8}\.so f ' >../after || true
+    files . | grep -vE '^out\.data f |^out\.data\.dso d |^out\.data\.dso/[0-9a-f]{8}( d|/jit-[a-z0-9_]+\.so f) ' >../after || true
     same ../after ../before
     [ -s out.data ]
 }

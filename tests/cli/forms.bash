@@ -195,7 +195,7 @@ leaves_of() {
 rows_of() {
     read_with report "$1" "${only[@]}" --stdio --no-children -g none -s comm,dso,sym -F sample,comm,dso,sym --no-inline 2>>said.txt |
         tr -s ' ' | grep -vE '^# ?(\.|\(|$)|^$' |
-        grep -vE '\[JIT\] tid|//anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-[0-9]+-.*\.so' | sort
+        grep -vE '\[JIT\] tid|//anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-.*\.so' | sort
 }
 
 # ---- Judging: each says on stderr what is wrong ----
@@ -219,7 +219,7 @@ check_rows() { # IN OUT
 
 # Callers of what perf sched timehist shows may be the JIT's: with perf 7 they were [unknown], or their chain ended there.
 check_timehist() { # IN OUT: what it printed of them is in before.txt and after.txt
-    nm "$2".dso/*.so 2>/dev/null | sed -nE 's/^[0-9a-f]+ [tT] //p' | sort -u >names.txt
+    nm $(elf_files "$2".dso) 2>/dev/null | sed -nE 's/^[0-9a-f]+ [tT] //p' | sort -u >names.txt
     awk -v other=after.txt -v names=names.txt -f "$here/only_callers_came.awk" before.txt >differences.txt
 }
 

@@ -116,3 +116,8 @@ says() {
 files() {
     find "$1" -mindepth 1 -printf '%P %y %s\n' | sort
 }
+
+# elf_files DIR...: the ELF files that perfjit inject put there.
+elf_files() {
+    find "$@" -name '*.so' | sort
+}

@@ -162,7 +162,7 @@ put_there() {
     perfjit inject -i "$sound" -o a/b/c/out.data --layout function
     find . "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" | sort >"$BATS_TEST_TMPDIR/after"
     comm -13 "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after" >"$BATS_TEST_TMPDIR/new"
-    grep -vE '/a/b/c/out\.data(\.dso(/jit-[0-9]+-[0-9]+-[0-9a-f]{8}\.so)?)?$|/(before|after|new)$' \
+    grep -vE '/a/b/c/out\.data(\.dso(/[0-9a-f]{8}(/jit-[a-z0-9_]+\.so)?)?)?$|/(before|after|new)$' \
         "$BATS_TEST_TMPDIR/new" && complain "files elsewhere"
     samples a/b/c/out.data | grep -qF '../..'
 }
@@ -208,7 +208,7 @@ put_there() {
     local name
     echo precious >victim
     injects -i "$sound"
-    for name in out.data.dso/*.so; do
+    for name in $(elf_files out.data.dso); do
         rm "$name"
         ln -s ../victim "$name"
     done
@@ -333,7 +333,7 @@ nothing_else() {
 # Every ELF file that out.data names is there.
 has_its_files() {
     local file
-    maps out.data | grep -oE '/[^ ]*/jit-[0-9]+-[0-9]+-[0-9a-f]{8}\.so' | sort -u >../named
+    maps out.data | grep -oE '/[^ ]*/[0-9a-f]{8}/jit-[a-z0-9_]+\.so' | sort -u >../named
     [ -s ../named ]
     while read -r file; do
         [ -e "$file" ] || complain "$file is named, and not there"

@@ -133,7 +133,7 @@ chains() {
 
 # check_chains SHAPE
 check_chains() {
-    local so=$PWD/$(echo "$1".jit.data.dso/*.so) truth=$PWD/$1.truth
+    local so=$PWD/$(elf_files "$1".jit.data.dso) truth=$PWD/$1.truth
     cd "$BATS_TEST_TMPDIR"
     addresses "$so" | grep -vE '^[0-9a-f]+ (outside|too-many-entries|string-without-end|cyclic|span-behind) ' >addresses
     cut -d' ' -f1 addresses | sed 's/^/0x/' >asked
@@ -186,7 +186,7 @@ check_chains() {
 @test "files named by URLs: the same, by their paths; others without colons" {
     check_chains urls
     # Those of declarations, too, which addr2line does not tell.
-    strings urls.jit.data.dso/*.so | grep -E '/lines/[abc]' | sed 's/^[^ ]* //' >"$BATS_TEST_TMPDIR/names"
+    strings $(elf_files urls.jit.data.dso) | grep -E '/lines/[abc]' | sed 's/^[^ ]* //' >"$BATS_TEST_TMPDIR/names"
     grep -q /the/source/more/lines/c.c "$BATS_TEST_TMPDIR/names"
     run ! grep -E '%|file:|wasm:' "$BATS_TEST_TMPDIR/names"
 }
@@ -202,7 +202,7 @@ check_chains() {
     says 'DEBUG_INFO claims more entries than it can hold'
     says '5 parts of the input skipped'
     # Those that lost their inlined calls, or a line elsewhere, have their lines.
-    so=$(echo broken.jit.data.dso/*.so)
+    so=$(elf_files broken.jit.data.dso)
     for name in cyclic span-behind outside; do
         [ "$(addr2line -f -i -e "$so" "$(address_of $name "$so")" | tr '\n' ' ')" = "$name /the/source/lines/a.c:1 " ]
     done
@@ -256,7 +256,7 @@ for line in open("addresses"):
     sal = gdb.find_pc_line(int(address, 16))
     print(name, offset, ";".join(names), sal.symtab.fullname() if sal.symtab else "-", sal.line)
 END
-    so=$PWD/$(echo lines-first.jit.data.dso/*.so)
+    so=$PWD/$(elf_files lines-first.jit.data.dso)
     # Of instructions that are from no line gdb tells the line before; "unknown" is in no unit.
     grep -vE '^(huge|unknown) ' lines-first.truth | sed 's/;/ ; /g' |
         awk '$5 > 0 { chain = $3; for (i = 7; i <= NF; i++) if ($i == ";") chain = chain ";" $(i + 1); print $1, $2, chain, $4, $5 }' |
@@ -289,8 +289,8 @@ check_files() {
 }
 
 @test "llvm-dwarfdump --verify, readelf, eu-readelf and eu-elflint have nothing to say" {
-    for shape in $shapes; do check_files "$shape".jit.data.dso/*.so; done
-    check_files lli.{jit,function}.data.dso/*.so node.jit.data.dso/*.so
+    for shape in $shapes; do check_files $(elf_files "$shape".jit.data.dso); done
+    check_files $(elf_files lli.{jit,function}.data.dso) $(elf_files node.jit.data.dso)
     # shellcheck disable=SC2046 # many
     check_files $(find node.function.data.dso -name '*.so' | sort | awk 'NR % 20 == 0')
 }
@@ -298,23 +298,23 @@ check_files() {
 @test "--compress-debug: smaller, clean, and the same chains" {
     perfjit inject -q -i lines-first.data -o compressed.jit.data --compress-debug
     cp lines-first.truth compressed.truth
-    readelf -SW compressed.jit.data.dso/*.so | grep -qE '\.debug_line .* C '
-    [ "$(stat -c %s compressed.jit.data.dso/*.so)" -lt "$(stat -c %s lines-first.jit.data.dso/*.so)" ]
-    check_files compressed.jit.data.dso/*.so
+    readelf -SW $(elf_files compressed.jit.data.dso) | grep -qE '\.debug_line .* C '
+    [ "$(stat -c %s $(elf_files compressed.jit.data.dso))" -lt "$(stat -c %s $(elf_files lines-first.jit.data.dso))" ]
+    check_files $(elf_files compressed.jit.data.dso)
     check_chains compressed
 }
 
 @test "--no-lines: no debug sections, and nothing said about lines" {
     run --separate-stderr perfjit inject -i broken.data -o "$BATS_TEST_TMPDIR/out.data" --no-lines
     run ! grep -E 'source lines|outside' <<<"$stderr"
-    readelf -SW "$BATS_TEST_TMPDIR"/out.data.dso/*.so >"$BATS_TEST_TMPDIR/sections"
+    readelf -SW $(elf_files "$BATS_TEST_TMPDIR"/out.data.dso) >"$BATS_TEST_TMPDIR/sections"
     run ! grep debug_ "$BATS_TEST_TMPDIR/sections"
 }
 
 @test "two runs make the same bytes" {
     for shape in lines-first biased; do
         perfjit inject -q -i $shape.data -o "$BATS_TEST_TMPDIR/$shape.jit.data"
-        cmp $shape.jit.data.dso/*.so "$BATS_TEST_TMPDIR/$shape".jit.data.dso/*.so
+        cmp $(elf_files $shape.jit.data.dso) $(elf_files "$BATS_TEST_TMPDIR/$shape".jit.data.dso)
     done
 }
 
@@ -374,7 +374,7 @@ function_lines() {
     for name in fib spin main; do
         function_lines program.o $name >"$BATS_TEST_TMPDIR/wanted"
         [ "$(wc -l <"$BATS_TEST_TMPDIR/wanted")" -gt 10 ]
-        function_lines lli.jit.data.dso/*.so $name >"$BATS_TEST_TMPDIR/lines"
+        function_lines $(elf_files lli.jit.data.dso) $name >"$BATS_TEST_TMPDIR/lines"
         same "$BATS_TEST_TMPDIR/lines" "$BATS_TEST_TMPDIR/wanted"
     done
 }
@@ -483,7 +483,7 @@ tinyjit_questions() {
             for (i = 3; i < NF; i += 4) { name = $i; sub(/ .*/, "", name); chain = chain (i > 3 ? ";" : "") name " " $(i + 1) " " $(i + 2) " " $(i + 3) }
             print block, $2, chain
         }' tinyjit.log | sort -u >"$BATS_TEST_TMPDIR/log"
-    for so in tinyjit.jit.data.dso/*.so; do
+    for so in $(elf_files tinyjit.jit.data.dso); do
         tinyjit_questions tinyjit.log "$so" >"$BATS_TEST_TMPDIR/questions"
         cut -d' ' -f1 "$BATS_TEST_TMPDIR/questions" | llvm-symbolizer-14 -a --inlines --output-style=LLVM --obj="$so" |
             awk -v questions="$BATS_TEST_TMPDIR/questions" '

@@ -62,8 +62,8 @@ check_truth() {
 }
 
 @test "image layout: readelf and eu-elflint find nothing to say" {
-    readelf -a -W image.data.dso/*.so >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
+    readelf -a -W $(elf_files image.data.dso) >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
     same "$BATS_TEST_TMPDIR/readelf" /dev/null
-    run eu-elflint --gnu-ld image.data.dso/*.so
+    run eu-elflint --gnu-ld $(elf_files image.data.dso)
     [ "$output" = "No errors" ]
 }

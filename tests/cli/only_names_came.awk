@@ -7,7 +7,7 @@
 # its dump is not passed on: a chain that follows a stray frame pointer into it shows unknown memory there.
 BEGIN {
     memory = "\\((/tmp/perf-[0-9]+\\.map|\\[JIT\\] tid [0-9]+|//anon|\\[anon:.*|\\[unknown\\]|/?/?memfd:.*|/dev/shm/.*|/.*/jit-[0-9]+\\.dump|.* \\(deleted\\))\\)$"
-    jit = "(/jit-[0-9]+-[^/]*\\.so|\\[unloaded JIT code\\])\\)$"
+    jit = "(/jit-[a-z0-9_]+[^/]*\\.so|\\[unloaded JIT code\\])\\)$"
 }
 
 function differs() {

@@ -158,7 +158,7 @@ writes() {
     run --separate-stderr perfjit inject -v
     exits 0
     says "$(dumps_of perf.data)"
-    for file in perf.jit.data.dso/*.so; do
+    for file in $(elf_files perf.jit.data.dso); do
         says "$PWD/$file"
     done
 }
@@ -231,7 +231,7 @@ is_printable() {
     perfjit inject -o once.data
     run --separate-stderr perfjit inject -i once.data -o twice.data
     exits 1
-    says "once.data: has been injected already" "once.data.dso/jit-" "as perf record wrote it"
+    says "once.data: has been injected already" "once.data.dso/" "/jit-" "as perf record wrote it"
     perf inject --jit -i perf.data -o theirs.data
     run --separate-stderr perfjit inject -i theirs.data -o twice.data
     exits 1

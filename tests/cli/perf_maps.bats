@@ -243,13 +243,13 @@ refused() {
 @test "readelf, eu-elflint and addr2line find nothing to say about the ELF files" {
     for x in node java stacks php $kinds; do
         for layout in image function; do
-            readelf -a -W $x.$layout.data.dso/*.so >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
+            readelf -a -W $(elf_files $x.$layout.data.dso) >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
             same "$BATS_TEST_TMPDIR/readelf" /dev/null
-            eu-elflint --gnu-ld $x.$layout.data.dso/*.so >"$BATS_TEST_TMPDIR/elflint"
+            eu-elflint --gnu-ld $(elf_files $x.$layout.data.dso) >"$BATS_TEST_TMPDIR/elflint"
             [ "$(grep -cx "No errors" "$BATS_TEST_TMPDIR/elflint")" -eq "$(find $x.$layout.data.dso -name "*.so" | wc -l)" ]
         done
     done
-    local file=anon.image.data.dso/*.so address
+    local file=$(elf_files anon.image.data.dso) address
     address=$(readelf -sW $file | awk '$8 == "function_11" { print $2 }')
     [ "$(addr2line -f -e $file "0x$address" | head -1)" = function_11 ]
 }

@@ -44,7 +44,7 @@ repaired() { # QUIRK COUNT [NAMES]
 }
 
 machine_of_elf() {
-    readelf -h out.data.dso/*.so | sed -nE 's/^ *(Class|Machine): *//p' | paste -sd,
+    readelf -h $(elf_files out.data.dso) | sed -nE 's/^ *(Class|Machine): *//p' | paste -sd,
 }
 
 @test "a sound dump: nothing is told" {
@@ -99,7 +99,7 @@ machine_of_elf() {
 @test "load: code that is absent is zeros and nobody else's bytes" {
     check code-absent 0 '?,alpha,beta,gamma' "1 x function logged without its code bytes: "
     perfjit inject --layout function -i perf.data -o out.data
-    for so in out.data.dso/*.so; do
+    for so in $(elf_files out.data.dso); do
         objcopy -O binary -j .text "$so" text
         readelf -sW "$so" | grep -q ' beta$' || continue
         tr -d '\0' <text >rest
@@ -137,7 +137,7 @@ machine_of_elf() {
     [ "$(lines_said)" -eq 1 ] || complain "more is said: $stderr"
     [ "$(machine_of_elf)" = "ELF64,IBM S/390" ]
     local so
-    so=$(echo out.data.dso/*.so)
+    so=$(elf_files out.data.dso)
     readelf -h "$so" | grep -q "2's complement, big endian"
     readelf -sW "$so" | awk '$4 == "FUNC" { print $8 }' | sort | paste -sd, >symbols
     # gamma, which moved and became omega's code, may have been sampled in the 2 ms before its stamp, or not.

@@ -152,7 +152,7 @@ frames() {
             dso = $0; sub(/.* \(/, "", dso); sub(/\)$/, "", dso)
             frame = substr($0, 1, length($0) - length(dso) - 3)
             sub(/^[ \t]+/, "", frame)
-            jit = dso ~ /\/jitted-[0-9]+-[0-9]+\.so$/ || dso ~ /\.dso\/jit-[0-9]+-[0-9]+-[0-9a-f]+\.so$/
+            jit = dso ~ /\/jitted-[0-9]+-[0-9]+\.so$/ || dso ~ /\.dso\/.*jit-[^\/]*\.so$/
             if (jit && chains) sub(/^[^ ]+ /, "", frame)
             print jit ? "jit" : "other", time, depth++, frame, jit ? "" : dso
         }'

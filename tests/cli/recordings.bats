@@ -49,7 +49,7 @@ only_jit_changed() {
          { seen++ }
          before[FNR] ~ / \[unknown\] \(.*perf-[0-9]+\.map\)$/ {
              jit++
-             if ($0 !~ / (inner|solo|middle|outer) \(.*\/jit-[0-9]+-[^\/]*\.so\)$/ || strip($0) != strip(before[FNR])) bad = bad "\n" $0
+             if ($0 !~ / (inner|solo|middle|outer) \(.*\/jit-[^\/]*\.so\)$/ || strip($0) != strip(before[FNR])) bad = bad "\n" $0
              next
          }
          $0 != before[FNR] { bad = bad "\n" $0 }

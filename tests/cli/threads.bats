@@ -80,7 +80,7 @@ events() {
 maps_of() {
     events "$1" | awk -v pid="$(awk '$1 == "run" { print $2; exit }' truth)" -v pattern="$2" '
         index($0, "PERF_RECORD_EXIT(" pid ":" pid ")") { over = 1 }
-        /PERF_RECORD_MMAP2.*\.dso\/jit-/ && match($0, /MMAP2 [0-9]+\/[0-9]+/) {
+        /PERF_RECORD_MMAP2.*\.dso\/[^ ]*jit-/ && match($0, /MMAP2 [0-9]+\/[0-9]+/) {
             if (substr($0, RSTART + 6, RLENGTH - 6) (over ? " AFTER" : " BEFORE") ~ pattern) count++
         }
         END { print count + 0 }'

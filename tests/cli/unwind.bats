@@ -47,7 +47,7 @@ expect_whole_chains() {
 
 # readelf and elfutils read the same FDEs, warn of nothing, and the search table is sorted and has each of them.
 expect_clean_tables() {
-    for so in perf.jit.data.dso/*.so; do
+    for so in $(elf_files perf.jit.data.dso); do
         readelf --debug-dump=frames "$so" >frames.txt 2>frames.err
         # eu-readelf -w also looks for .debug_info, and says that there is none.
         eu-readelf -w "$so" >eu.txt 2>eu.err || grep -q 'No DWARF information found' eu.err

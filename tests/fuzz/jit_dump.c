@@ -110,8 +110,8 @@ static void check_images(const struct run *run)
 {
     for (size_t i = 0; i < run->plan.image_count; i++) {
         const struct jit_image *image = &run->plan.images[i];
-        for (size_t f = 0; f < image->function_count; f++) {
-            const struct jit_function *function = &run->process.log.functions[image->functions[f]];
+        for (size_t f = 0; f < image->body_count; f++) {
+            const struct jit_function *function = image->bodies[f].function;
             promise(function->addr >= image->base + image->text_start &&
                         function->size <= image->base + image->text_end - function->addr,
                     "a function lies in its image");

@@ -161,11 +161,13 @@ static void check_functions(const struct code_log *log)
 /* All functions in one ELF file. */
 static void make_debug_info(const struct jit_dump *dump, const struct jit_process *process)
 {
-    uint32_t functions[2 * MAX_PIECES];
-    struct jit_image image = {.functions = functions, .base = FIRST_ADDR - STEP_BYTES};
+    struct image_body bodies[2 * MAX_PIECES];
+    struct jit_image image = {.bodies = bodies, .base = FIRST_ADDR - STEP_BYTES};
     struct debug_image debug;
     for (size_t i = 0; i < process->log.function_count && i < 2 * MAX_PIECES; i++)
-        functions[image.function_count++] = (uint32_t)i;
+        bodies[image.body_count++] =
+            (struct image_body){.offset = process->log.functions[i].addr - image.base,
+                                .function = &process->log.functions[i]};
     promise(debug_image_make(&debug, &image, process, dump->address_bytes, dump->big_endian) == 0,
             "there is memory");
     debug_image_free(&debug);

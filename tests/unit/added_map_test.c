@@ -363,7 +363,7 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
     fixture.plan = (struct image_plan){.images = &fixture.image, .image_count = 1};
     fixture.source = (struct added_record_source){&fixture.profile, &fixture.process, &fixture.plan,
-                                               "/out/perf.jit.data.dso", NULL};
+                                                  "/out/perf.jit.data.dso", NULL};
     fixture.sink = byte_sink_over(fixture.bytes, sizeof fixture.bytes);
 }
 
@@ -374,7 +374,8 @@ static void close_fixture(void)
 }
 
 /* Put MAP and read the record as any other of the file. */
-static void put_map(const struct added_record *map, struct perf_record *record, struct perf_map *read)
+static void put_map(const struct added_record *map, struct perf_record *record,
+                    struct perf_map *read)
 {
     uint64_t time_ns;
     assert_int_equal(added_map_put(map, &fixture.source, &fixture.sink), 0);
@@ -392,7 +393,8 @@ static void put_map(const struct added_record *map, struct perf_record *record, 
 
 static void test_record_of_an_image_carries_its_build_id(void **state)
 {
-    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {
+        1234, 0x10100, 0x10180, 0x10100 - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static const uint8_t zeros[8];
     struct perf_record record;
     struct perf_map read;
@@ -420,9 +422,10 @@ static void test_record_of_an_image_carries_its_build_id(void **state)
  */
 static void test_all_records_of_an_image_say_one_base(void **state)
 {
-    const struct added_record maps[] = {{1, 0x10000, 0x10040, 0, 4712, CHANGE_FUNCTION, 0, 0},
-                                     {2, 0x10fff, 0x11000, 0, 4712, CHANGE_FUNCTION, 0, 0},
-                                     {3, 0x900000, 0x900100, 0, 4712, ADDED_TABLES, 0, 0}};
+    const struct added_record maps[] = {
+        {1, 0x10000, 0x10040, 0x10000 - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0},
+        {2, 0x10fff, 0x11000, 0x10fff - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0},
+        {3, 0x900000, 0x900100, 0x900000 - 0xf000, 0, 4712, ADDED_TABLES, 0, 0}};
     struct perf_record record;
     struct perf_map read;
     (void)state;
@@ -437,7 +440,8 @@ static void test_all_records_of_an_image_say_one_base(void **state)
 
 static void test_record_of_the_unloaded_names_no_file(void **state)
 {
-    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_UNLOADED, 0, 0};
+    const struct added_record map = {1234, 0x10100,         0x10180, 0x10100, 0,
+                                     4712, CHANGE_UNLOADED, 0,       0};
     struct perf_record record;
     struct perf_map read;
     (void)state;
@@ -455,7 +459,7 @@ static void test_record_of_the_unloaded_names_no_file(void **state)
 static void test_part_of_a_map_is_the_map_with_other_bounds(void **state)
 {
     static const uint32_t types[] = {PERF_RECORD_MMAP, PERF_RECORD_MMAP2};
-    const struct added_record map = {77, 0x11000, 0x12000, 0, 4712, CHANGE_MAP, 0, 0};
+    const struct added_record map = {77, 0x11000, 0x12000, 0x11000, 0, 4712, CHANGE_MAP, 0, 0};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct perf_record record;
@@ -476,7 +480,8 @@ static void test_trailers_of_every_layout(void **state)
 {
     static const uint64_t bits[] = {PERF_SAMPLE_TID, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
                                     PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
-    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {
+        1234, 0x10100, 0x10180, 0x10100 - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0};
     (void)state;
     for (unsigned set = 0; set < 32; set++) {
         uint64_t sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME;
@@ -497,7 +502,8 @@ static void test_trailers_of_every_layout(void **state)
 
 static void test_records_fit_with_the_longest_path(void **state)
 {
-    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {
+        1234, 0x10100, 0x10180, 0x10100 - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0};
     char directory[4096];
     struct perf_record record;
     struct perf_map read;
@@ -513,7 +519,8 @@ static void test_records_fit_with_the_longest_path(void **state)
 
 static void test_a_path_that_is_too_long_is_refused(void **state)
 {
-    const struct added_record map = {1234, 0x10100, 0x10180, 0, 4712, CHANGE_FUNCTION, 0, 0};
+    const struct added_record map = {
+        1234, 0x10100, 0x10180, 0x10100 - 0xf000, 0, 4712, CHANGE_FUNCTION, 0, 0};
     static char directory[1 << 17];
     static uint8_t room[1 << 18];
     (void)state;

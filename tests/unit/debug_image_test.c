@@ -1,6 +1,7 @@
 /* Source lines and inlined calls, from the records of a dump into an ELF file, and read back with
  * libdw. */
 #include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 
 #include "injector/code/log_reader.h"
 #include "injector/dwarf/source_path.h"

@@ -117,7 +117,7 @@ static void test_invisible_functions_are_not_in_the_file(void **state)
     add_visible(ADDR, 0x80);
     build_load(&built, 2, ADDR, 0x80); /* never seen: not in the image */
     write_image(&written);
-    assert_int_equal(written.image->function_count, 1);
+    assert_int_equal(written.image->body_count, 1);
     assert_sound(&written);
     release(&written);
 }
@@ -311,7 +311,7 @@ static void test_large_images_apart(void **state)
         free(written.bytes);
     }
     assert_true(plan.images[plan.image_count - 1].text_start < PAGE);
-    assert_true(plan.images[plan.image_count - 1].function_count == 2);
+    assert_true(plan.images[plan.image_count - 1].body_count == 2);
     image_plan_free(&plan);
     free(code);
 }

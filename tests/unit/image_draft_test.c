@@ -1,5 +1,6 @@
 /* The code of an image written before it is planned: whoever opens the file must not find out. */
 #include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 
 #include "tests/unit/process_builder.h"
 
@@ -109,8 +110,8 @@ static void read_file(struct file *file, int dir_fd)
 /* Each function's code, or nothing, is where its image has it. */
 static void assert_code(const struct file *file, const struct jit_image *image)
 {
-    for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *here = function(image->functions[i]);
+    for (size_t i = 0; i < image->body_count; i++) {
+        const struct jit_function *here = image->bodies[i].function;
         uint64_t offset = here->addr - image->base;
         assert_true(offset + here->size <= file->size);
         if (here->code)

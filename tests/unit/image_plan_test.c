@@ -58,8 +58,8 @@ static void make_plan(enum image_layout layout)
 static void assert_holds_alone(size_t index, uint32_t number)
 {
     assert_true(index < plan.image_count);
-    assert_int_equal(plan.images[index].function_count, 1);
-    assert_int_equal(plan.images[index].functions[0], number);
+    assert_int_equal(plan.images[index].body_count, 1);
+    assert_int_equal(plan.images[index].bodies[0].number, number);
     assert_int_equal(place(number)->image, index);
 }
 
@@ -73,10 +73,10 @@ static void test_neighbours_share_an_image(void **state)
     assert_int_equal(plan.image_count, 1);
     const struct jit_image *image = plan.images;
     assert_int_equal(image->process, 0);
-    assert_int_equal(image->function_count, 3);
+    assert_int_equal(image->body_count, 3);
     const uint32_t by_address[] = {1, 0, 2};
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(image->functions[i], by_address[i]);
+        assert_int_equal(image->bodies[i].number, by_address[i]);
         assert_int_equal(place(i)->image, 0);
     }
 }
@@ -218,9 +218,9 @@ static void test_generations_go_to_images_of_their_own(void **state)
     assert_int_equal(plan.image_count, 3);
     static const uint32_t expected[3][2] = {{0, 2}, {1, 4}, {3, 0}};
     for (size_t g = 0; g < 3; g++) {
-        assert_int_equal(plan.images[g].function_count, g < 2 ? 2 : 1);
-        for (size_t i = 0; i < plan.images[g].function_count; i++) {
-            assert_int_equal(plan.images[g].functions[i], expected[g][i]);
+        assert_int_equal(plan.images[g].body_count, g < 2 ? 2 : 1);
+        for (size_t i = 0; i < plan.images[g].body_count; i++) {
+            assert_int_equal(plan.images[g].bodies[i].number, expected[g][i]);
             assert_int_equal(place(expected[g][i])->image, g);
         }
     }
@@ -271,7 +271,7 @@ static void test_processes_follow_one_another(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         const struct process_plan *planned = &plan.processes[i];
         assert_int_equal(plan.images[i].process, i);
-        assert_int_equal(plan.images[i].functions[0], 0);
+        assert_int_equal(plan.images[i].bodies[0].number, 0);
         assert_int_equal(planned->first_image, i);
         assert_int_equal(planned->end_image, i + 1);
         assert_int_equal(planned->places[0].image, i);
@@ -378,14 +378,14 @@ static void add_random(uint64_t *seed, uint32_t spread)
 
 static void assert_sound(const struct jit_image *image, uint32_t number)
 {
-    assert_true(image->function_count > 0);
-    for (size_t i = 0; i < image->function_count; i++) {
-        const struct jit_function *here = function(image->functions[i]);
-        assert_int_equal(place(image->functions[i])->image, number);
+    assert_true(image->body_count > 0);
+    for (size_t i = 0; i < image->body_count; i++) {
+        const struct jit_function *here = function(image->bodies[i].number);
+        assert_int_equal(place(image->bodies[i].number)->image, number);
         assert_true(here->addr >= image->base + image->text_start);
         assert_true(here->addr + here->size <= image->base + image->text_end);
         if (i > 0) {
-            const struct jit_function *before = function(image->functions[i - 1]);
+            const struct jit_function *before = function(image->bodies[i - 1].number);
             assert_true(before->addr + before->size <= here->addr);
         }
     }
@@ -403,7 +403,7 @@ static void test_random_functions_lie_in_one_image_each_without_overlap(void **s
         make_plan(LAYOUT_IMAGE);
         for (uint32_t i = 0; i < plan.image_count; i++) {
             assert_sound(&plan.images[i], i);
-            functions += plan.images[i].function_count;
+            functions += plan.images[i].body_count;
         }
         assert_int_equal(functions, 300);
         end(NULL);
@@ -423,11 +423,11 @@ static void test_images_apart_do_not_reach_over_each_other(void **state)
     add_visible(ADDR + 0x400, 0x80, 0);
     make_plan(LAYOUT_APART);
     assert_int_equal(plan.image_count, 4);
-    assert_int_equal(plan.images[0].function_count, 2);
+    assert_int_equal(plan.images[0].body_count, 2);
     assert_int_equal(plan.images[0].text_start % PAGE, 0);
     assert_holds_alone(1, 2);
     assert_holds_alone(2, 3);
-    assert_int_equal(plan.images[3].function_count, 2);
+    assert_int_equal(plan.images[3].body_count, 2);
     for (size_t i = 1; i < 4; i++)
         assert_int_equal(plan.images[i].text_start, IMAGE_ELF_HEADER_BYTES);
 }
@@ -439,7 +439,7 @@ static void test_images_apart_are_one_where_no_address_is_shared(void **state)
         add_visible(ADDR + i * 0x40, 0x40, 0);
     make_plan(LAYOUT_APART);
     assert_int_equal(plan.image_count, 1);
-    assert_int_equal(plan.images[0].function_count, 50);
+    assert_int_equal(plan.images[0].body_count, 50);
 }
 
 /* The last function is reached by the first, across the one between. */

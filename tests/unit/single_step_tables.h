@@ -11,6 +11,7 @@
 
 #include "injector/code/log_reader.h"
 #include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 #include "injector/image/unwind_table.h"
 #include "injector/timeline/timeline.h"
 #include "jitdump/cfi.h"

@@ -1,8 +1,10 @@
-/* An image written as an ELF file of a directory of its own, read back with libelf and held against its functions. */
+/* An image written as an ELF file of a directory of its own, read back with libelf and held against
+ * its functions. */
 #ifndef PERFJIT_TEST_WRITTEN_IMAGE_H
 #define PERFJIT_TEST_WRITTEN_IMAGE_H
 
 #include "injector/image/elf_image.h"
+#include "injector/image/image_name.h"
 #include "tests/unit/process_builder.h"
 
 #include <fcntl.h>
@@ -88,12 +90,13 @@ static inline Elf_Scn *find_section(const struct written *written, const char *n
     return NULL;
 }
 
-/* Every visible function's bytes, or zeros where they are unknown, at its address minus the base. */
+/* Every visible function's bytes, or zeros where they are unknown, at its address minus the base.
+ */
 static inline void assert_code(const struct written *written)
 {
     static const uint8_t zeros[PAGE];
-    for (size_t i = 0; i < written->image->function_count; i++) {
-        const struct jit_function *here = function(written->image->functions[i]);
+    for (size_t i = 0; i < written->image->body_count; i++) {
+        const struct jit_function *here = written->image->bodies[i].function;
         uint64_t offset = here->addr - written->image->base;
         assert_true(offset + here->size <= written->size);
         assert_memory_equal(written->bytes + offset, here->code ? here->code : zeros, here->size);
@@ -124,10 +127,10 @@ static inline void assert_symbol(const struct symbols *symbols, int at,
 static inline void assert_symbols_under(struct symbols *symbols, size_t at)
 {
     const struct jit_image *image = symbols->written->image;
-    if (at > image->function_count)
+    if (at > image->body_count)
         return;
     assert_symbols_under(symbols, 2 * at);
-    assert_symbol(symbols, (int)at, function(image->functions[symbols->seen++]));
+    assert_symbol(symbols, (int)at, image->bodies[symbols->seen++].function);
     assert_symbols_under(symbols, 2 * at + 1);
 }
 
@@ -136,7 +139,7 @@ static inline void assert_symbols(const struct written *written)
 {
     GElf_Shdr shdr, other;
     GElf_Sym null;
-    size_t count = written->image->function_count;
+    size_t count = written->image->body_count;
     struct symbols symbols = {.written = written,
                               .text = elf_ndxscn(find_section(written, ".text", &other)),
                               .strings = elf_ndxscn(find_section(written, ".strtab", &other))};
@@ -151,8 +154,8 @@ static inline void assert_symbols(const struct written *written)
     assert_int_equal(symbols.seen, count);
 }
 
-/* Offset and virtual address of all that is loaded are one; the first PT_LOAD starts at 0, the last one is the text.  With
- * a page for headers, and nothing between them and the text, it is one. */
+/* Offset and virtual address of all that is loaded are one; the first PT_LOAD starts at 0, the last
+ * one is the text.  With a page for headers, and nothing between them and the text, it is one. */
 static inline void assert_segments(const struct written *written)
 {
     const struct jit_image *image = written->image;

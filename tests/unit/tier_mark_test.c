@@ -1,0 +1,64 @@
+/* What in a name says its tier. */
+#include "injector/plan/tier_mark.h"
+
+#include "tests/unit/scratch.h"
+
+/* NAME is FRONT, the mark, BEHIND; the mark says TEXT. */
+static void assert_mark(const char *name, const char *without, const char *text)
+{
+    struct tier_mark mark = tier_mark_of(name, strlen(name));
+    char left[128], said[TIER_TEXT_BYTES];
+    snprintf(left, sizeof left, "%.*s%s", (int)mark.at, name, name + mark.at + mark.bytes);
+    assert_string_equal(left, without);
+    tier_mark_text(name, mark, said);
+    assert_string_equal(said, text);
+}
+
+static void test_v8(void **state)
+{
+    (void)state;
+    assert_mark("JS:*fib /a.js:1:2", "JS:fib /a.js:1:2", "TurboFan");
+    assert_mark("JS:^fib /a.js:1:2", "JS:fib /a.js:1:2", "Sparkplug");
+    assert_mark("JS:+fib /a.js:1:2", "JS:fib /a.js:1:2", "Maglev");
+    assert_mark("JS:~fib /a.js:1:2", "JS:fib /a.js:1:2", "bytecode");
+    assert_mark("LazyCompile:*fib a.js:1", "LazyCompile:fib a.js:1", "TurboFan");
+    assert_mark("JS:* /a.js:1:1", "JS: /a.js:1:1", "TurboFan");
+    assert_mark("JS:", "JS:", "");
+}
+
+static void test_brackets(void **state)
+{
+    (void)state;
+    assert_mark("tj::fib [tier2]", "tj::fib", "tier2");
+    assert_mark("int C::Fib(int)[OptimizedTier1]", "int C::Fib(int)", "OptimizedTier1");
+    assert_mark("int C::Fib(int)[PreJIT]", "int C::Fib(int)", "PreJIT");
+    assert_mark("tier[tier", "tier[tier", "");
+}
+
+static void test_prefixes(void **state)
+{
+    (void)state;
+    assert_mark("JSC-DFG: fib", "fib", "JSC-DFG");
+    assert_mark("Ion: fib (a.js:1:2)", "fib (a.js:1:2)", "Ion");
+    assert_mark("Baseline: fib", "fib", "Baseline");
+}
+
+static void test_what_is_none(void **state)
+{
+    (void)state;
+    const char *const names[] = {"",        "fib",  "tj::[stub] fib", "a[0]", "[tier2]",
+                                 "f [hot]", "*fib", "f [tier 2]",     "f]",   "JSX:*fib"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_mark(names[i], names[i], "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_v8),
+        cmocka_unit_test(test_brackets),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_what_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
