@@ -122,45 +122,43 @@ static const struct argp_option option_table[] = {
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
-/* Which of the two FIRST and SECOND the argument of OPTION is. */
-static bool is_first(const char *argument, const char *option, const char *first,
-                     const char *second, struct argp_state *state)
+/* Which of WORDS the argument of OPTION is.  Behind them NULL, and how a message lists them. */
+static size_t choice_of(const char *argument, const char *option, const char *const *words,
+                        struct argp_state *state)
 {
-    bool is = strcmp(argument, first) == 0;
-    if (!is && strcmp(argument, second))
-        argp_error(state, "--%s is %s or %s, not '%s'", option, first, second,
-                   printable_copy(argument));
-    return is;
+    size_t i = 0;
+    while (words[i] && strcmp(argument, words[i]))
+        i++;
+    if (!words[i])
+        argp_error(state, "--%s is %s, not '%s'", option, words[i + 1], printable_copy(argument));
+    return i;
 }
 
-/* What is to become of user stacks. */
-static error_t parse_stacks_option(struct inject_options *options, int key, char *argument,
-                                   struct argp_state *state)
+/* Options that take one of a few words. */
+static error_t parse_choice(struct inject_options *options, int key, char *argument,
+                            struct argp_state *state)
 {
+    static const char *const layouts[] = {"image", "function", NULL, "image or function"};
+    static const char *const rows[] = {[ROWS_NAME] = "name",
+                                       [ROWS_BODY] = "body",
+                                       [ROWS_FUNCTION] = "function",
+                                       NULL,
+                                       "name, body or function"};
+    static const char *const stacks[] = {"keep", "unwind", NULL, "keep or unwind"};
     switch (key) {
-    case KEY_STACKS:
-        options->unwind = !is_first(argument, "stacks", "keep", "unwind", state);
+    case KEY_LAYOUT:
+        options->layout =
+            choice_of(argument, "layout", layouts, state) ? LAYOUT_FUNCTION : LAYOUT_IMAGE;
         return 0;
-    case KEY_STITCH:
-        options->stitch = true;
+    case KEY_ROWS:
+        options->rows = (enum image_rows)choice_of(argument, "rows", rows, state);
+        return 0;
+    case KEY_STACKS:
+        options->unwind = choice_of(argument, "stacks", stacks, state) == 1;
         return 0;
     default:
         return recording_request_take(&options->request, key, argument);
     }
-}
-
-static error_t take_rows(struct inject_options *options, const char *argument,
-                         struct argp_state *state)
-{
-    static const char *const names[] = {
-        [ROWS_NAME] = "name", [ROWS_BODY] = "body", [ROWS_FUNCTION] = "function"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(argument, names[i]) == 0) {
-            options->rows = (enum image_rows)i;
-            return 0;
-        }
-    argp_error(state, "--rows is name, body or function, not '%s'", printable_copy(argument));
-    return EINVAL;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -197,18 +195,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_COMPRESS_DEBUG:
         options->compress_debug = true;
         return 0;
-    case KEY_LAYOUT:
-        options->layout = is_first(argument, "layout", "image", "function", state)
-                              ? LAYOUT_IMAGE
-                              : LAYOUT_FUNCTION;
+    case KEY_STITCH:
+        options->stitch = true;
         return 0;
-    case KEY_ROWS:
-        return take_rows(options, argument, state);
     case ARGP_KEY_ARG:
         argp_error(state, "unexpected argument '%s'", printable_copy(argument));
         return EINVAL;
     default:
-        return parse_stacks_option(options, key, argument, state);
+        return parse_choice(options, key, argument, state);
     }
 }
 
@@ -299,8 +293,8 @@ static int plan_images(struct injection *run, const struct inject_options *optio
     enum image_layout layout = layout_for(run, options->layout);
     enum image_rows rows = rows_for(run, options);
     if (rows != ROWS_BODY)
-        return image_plan_by_name(&run->plan, processes->items, run->in.timelines,
-                                  processes->count, rows, findings);
+        return image_plan_by_name(&run->plan, processes->items, run->in.timelines, processes->count,
+                                  rows, findings);
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
             image_plan_add(&run->plan, &processes->items[i], &run->in.timelines[i], layout,

@@ -1,0 +1,254 @@
+# One function, one row: what perf report, perf diff and perf annotate show of code that is compiled again and again, in
+# several processes.
+#
+# For each X there is X.data (recorded) and X.name.data, X.body.data, X.function.data, made with --rows.
+load helper
+
+recorded="demo demo2 node node2 workers cluster php"
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    local tinyjit=$here/../../examples/tinyjit x rows
+    make_programs
+    for x in demo demo2; do
+        PERFJIT=dump JITDUMPDIR=$PWD record $x.data -g "$BUILD/tinyjit" --seconds=1 "$tinyjit/demo.tj" >/dev/null
+    done
+    for x in node node2; do record $x.data node --perf-prof load.js >/dev/null; done
+    record workers.data node --perf-prof workers.js >/dev/null
+    record cluster.data node --perf-prof cluster.js >/dev/null
+    record php.data php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
+        -d opcache.jit=function -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 prefork.php >/dev/null
+    for x in $recorded; do
+        for rows in name body function; do
+            perfjit inject -i $x.data -o $x.$rows.data --rows $rows 2>$x.$rows.err || [ $? -eq 3 ]
+        done
+    done
+}
+
+# load.js: functions that V8 compiles in several tiers, and some of one name and place that are not one.
+make_programs() {
+    cat >load.js <<'END'
+const shapes = [];
+for (let i = 0; i < 30; i++)
+    shapes.push(new Function(`return class {
+  constructor(x) { this.x = x; }
+  area(y) { return this.x * y + ${i}; }
+  scale(n) { let sum = 0; for (let k = 0; k < n; k++) sum += this.area(k % ${i + 2}); return sum; }
+};`)());
+function collatz(n) { let s = 0; while (n > 1) { n = n % 2 ? 3 * n + 1 : n / 2; s++; } return s; }
+function longest(n) { let m = 0; for (let i = 1; i < n; i++) m = Math.max(m, collatz(i)); return m; }
+const begin = process.cpuUsage().user;
+let total = 0;
+while (process.cpuUsage().user - begin < 8e5) {
+    for (const shape of shapes) total += new shape(3).scale(2000);
+    total += longest(3000);
+}
+if (!Number.isFinite(total)) process.exit(1);
+END
+    cat >workers.js <<'END'
+const {Worker, isMainThread} = require('worker_threads');
+if (isMainThread) for (let i = 0; i < 4; i++) new Worker(__filename);
+else require('./load.js');
+END
+    cat >cluster.js <<'END'
+const cluster = require('cluster');
+if (cluster.isPrimary) for (let i = 0; i < 3; i++) cluster.fork();
+else { require('./load.js'); process.exit(0); }
+END
+    cat >prefork.php <<'END'
+<?php
+function fib($n) { return $n < 2 ? $n : fib($n - 1) + fib($n - 2); }
+function mix($n) { $x = 1; for ($i = 0; $i < $n; $i++) $x = ($x * 1103515245 + 12345) & 0x7fffffff; return $x; }
+function ran() { return getrusage()['ru_utime.tv_sec'] + getrusage()['ru_utime.tv_usec'] / 1e6; }
+$sum = fib(20);
+for ($i = 0; $i < 3; $i++)
+    if (pcntl_fork() == 0) { while (ran() < 0.4) $sum = ($sum + fib(18) + mix(20000)) & 0xffff; exit(0); }
+while (pcntl_wait($status) > 0);
+echo $sum, "\n";
+END
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# rows DATA SORT: of perf report's rows those in perfjit's files: samples, symbol.
+rows() {
+    perf report -i "$1" --stdio --no-children -g none --sort "dso,$2" -F "sample,dso,$2" 2>/dev/null |
+        sed -nE 's/^ *([0-9]+) +jit-[^ ]*\.so +\[\.\] +(.*[^ ]) *$/\1 \2/p'
+}
+
+# sums: of each name's samples.
+sums() {
+    awk '{ n = $1; sub(/^[0-9]+ /, ""); sum[$0] += n } END { for (name in sum) print sum[name], name }' | sort
+}
+
+@test "as many rows as names, and each name has the samples that its rows had" {
+    local x many=0
+    for x in $recorded; do
+        rows $x.body.data sym | sort >"$BATS_TEST_TMPDIR/before"
+        rows $x.name.data sym | sort >"$BATS_TEST_TMPDIR/after"
+        sums <"$BATS_TEST_TMPDIR/before" >"$BATS_TEST_TMPDIR/wanted"
+        echo "# $x: $(wc -l <"$BATS_TEST_TMPDIR/before") rows, now $(wc -l <"$BATS_TEST_TMPDIR/after")" >&3
+        [ -s "$BATS_TEST_TMPDIR/after" ]
+        same "$BATS_TEST_TMPDIR/after" "$BATS_TEST_TMPDIR/wanted"
+        many=$((many + $(wc -l <"$BATS_TEST_TMPDIR/before") - $(wc -l <"$BATS_TEST_TMPDIR/after")))
+    done
+    [ $many -ge 20 ]
+}
+
+@test "with --sort sym there is no name twice" {
+    local x
+    for x in $recorded; do
+        perf report -i $x.name.data --stdio --no-children -g none --sort sym 2>/dev/null |
+            sed -nE 's/^ *[0-9.]+% +\[\.\] +(.*[^ ]) *$/\1/p' >"$BATS_TEST_TMPDIR/all"
+        rows $x.name.data sym | sed 's/^[0-9]* //' >"$BATS_TEST_TMPDIR/names"
+        [ -z "$(grep -Fxf "$BATS_TEST_TMPDIR/names" "$BATS_TEST_TMPDIR/all" | sort | uniq -d)" ] || complain "$x"
+    done
+}
+
+@test "every sample and frame has the name that it has with --rows body" {
+    local x rows
+    for x in $recorded; do
+        for rows in name body; do
+            perf script -i $x.$rows.data -F time,ip,sym --ns --no-inline | sed -E 's/^\t +[0-9a-f]+ /\t/' >"$BATS_TEST_TMPDIR/$rows"
+        done
+        same "$BATS_TEST_TMPDIR/name" "$BATS_TEST_TMPDIR/body"
+    done
+}
+
+@test "every sample has the source line and the inlined calls that it has with --rows body" {
+    local x rows
+    for x in demo node; do
+        for rows in name body; do
+            perf script -i $x.$rows.data -G -F time,ip,sym,srcline --ns >"$BATS_TEST_TMPDIR/$rows"
+        done
+        grep -q '\(demo.tj\|load.js\):[0-9]' "$BATS_TEST_TMPDIR/name"
+        same "$BATS_TEST_TMPDIR/name" "$BATS_TEST_TMPDIR/body"
+    done
+}
+
+@test "one file for all processes; it is sound, and called the same in every run" {
+    local x names=
+    for x in $recorded; do
+        [ "$(elf_files $x.name.data.dso | wc -l)" -eq 1 ] || complain "$x: $(elf_files $x.name.data.dso)"
+        names+=" $(basename "$(elf_files $x.name.data.dso)")"
+        run eu-elflint --gnu-ld "$(elf_files $x.name.data.dso)"
+        [ "$output" = "No errors" ] || complain "$x: $output"
+    done
+    [ "$(tr ' ' '\n' <<<"$names" | grep . | sort -u | wc -l)" -eq 1 ] || complain "$names"
+    [ "$(elf_files cluster.body.data.dso | wc -l)" -ge 3 ]
+}
+
+@test "two runs make the same bytes" {
+    local x
+    for x in demo cluster; do
+        perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/again.data" --dso-dir "$BATS_TEST_TMPDIR/$x.dso" || [ $? -eq 3 ]
+        cmp "$(elf_files $x.name.data.dso)" "$(elf_files "$BATS_TEST_TMPDIR/$x.dso")"
+    done
+}
+
+@test "outputs share a directory" {
+    local x
+    for x in demo node; do perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/$x.data" --dso-dir "$BATS_TEST_TMPDIR/dso" || [ $? -eq 3 ]; done
+    [ "$(elf_files "$BATS_TEST_TMPDIR/dso" | wc -l)" -eq 2 ]
+    for x in demo node; do
+        rows "$BATS_TEST_TMPDIR/$x.data" sym >"$BATS_TEST_TMPDIR/got"
+        rows $x.name.data sym >"$BATS_TEST_TMPDIR/wanted"
+        same "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/wanted"
+    done
+}
+
+# large DATA: the JIT functions with at least 0.5 % of the samples.
+large() {
+    perf report -i "$1" --stdio --no-children -g none --sort dso,sym 2>/dev/null |
+        sed -nE 's/^ *([0-9.]+)% +jit-[^ ]*\.so +\[\.\] +(.*[^ ]) *$/\1 \2/p' | awk '$1 >= 0.5' | sed 's/^[0-9.]* //' | sort -u
+}
+
+# matched ONE OTHER: those that perf diff has in both.
+matched() {
+    perf diff "$1" "$2" 2>/dev/null | sed -nE 's/^ *[0-9.]+% +[-+][0-9.]+% +jit-[^ ]*\.so +\[\.\] +(.*[^ ]) *$/\1/p' | sort -u
+}
+
+@test "perf diff of two runs matches every function with 0.5 % in both" {
+    local x
+    for x in demo node; do
+        comm -12 <(large $x.name.data) <(large ${x}2.name.data) >"$BATS_TEST_TMPDIR/both"
+        matched $x.name.data ${x}2.name.data >"$BATS_TEST_TMPDIR/matched"
+        matched $x.body.data ${x}2.body.data >"$BATS_TEST_TMPDIR/formerly"
+        echo "# $x: $(wc -l <"$BATS_TEST_TMPDIR/both") in both, all matched; with --rows body $(wc -l <"$BATS_TEST_TMPDIR/formerly")" >&3
+        [ "$(wc -l <"$BATS_TEST_TMPDIR/both")" -ge 3 ]
+        [ -z "$(comm -23 "$BATS_TEST_TMPDIR/both" "$BATS_TEST_TMPDIR/matched")" ]
+    done
+}
+
+# three_bodies DATA: a function with samples and several bodies, three at least.
+three_bodies() {
+    local name
+    rows "$1" sym | sort -rn | while read -r _ name; do
+        [ "$(bodies_of "$1" "$name" | wc -l)" -lt 3 ] || { echo "$name"; break; }
+    done
+}
+
+# bodies_of DATA NAME: the labels within its symbol.
+bodies_of() {
+    readelf -sW "$(elf_files "$1.dso")" | awk -v name="$2" '
+        function hex(text, n, i) { for (i = 1; i <= length(text); i++) n = n * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1; return n }
+        { symbol = $0; for (i = 1; i <= 7; i++) sub(/^ *[^ ]+ +/, "", symbol) }
+        $4 == "FUNC" && symbol == name { start = hex($2); size = $3 ~ /^0x/ ? hex(substr($3, 3)) : $3 }
+        $4 == "NOTYPE" && $6 == "HIDDEN" { at[++n] = hex($2); text[n] = symbol }
+        END { for (i = 1; i <= n; i++) if (at[i] >= start && at[i] < start + size) print text[i] }'
+}
+
+@test "perf annotate shows each body, with a label, and their percentages make 100" {
+    local name
+    name=$(three_bodies node.name.data)
+    [ -n "$name" ]
+    perf annotate -i node.name.data --stdio -s "$name" 2>/dev/null >"$BATS_TEST_TMPDIR/annotated"
+    bodies_of node.name.data "$name" | sort >"$BATS_TEST_TMPDIR/bodies"
+    sed -nE 's/^.*<(body [0-9]+ of [0-9]+, .*loaded at [0-9.]+)>:$/\1/p' "$BATS_TEST_TMPDIR/annotated" | sort >"$BATS_TEST_TMPDIR/shown"
+    echo "# $name: $(wc -l <"$BATS_TEST_TMPDIR/bodies") bodies" >&3
+    same "$BATS_TEST_TMPDIR/shown" "$BATS_TEST_TMPDIR/bodies"
+    awk '$2 == ":" && $1 ~ /^[0-9.]+$/ { sum += $1 } END { exit !(sum > 99 && sum < 101) }' "$BATS_TEST_TMPDIR/annotated"
+    # As many samples as the report has.
+    grep -q "($(rows node.name.data sym | awk -v name="$name" '{ n = $1; sub(/^[0-9]+ /, "") } $0 == name { print n }') samples" \
+        "$BATS_TEST_TMPDIR/annotated"
+}
+
+@test "perf annotate shows source lines" {
+    cd "$BATS_TEST_TMPDIR"
+    perf annotate -i "$BATS_FILE_TMPDIR/demo.name.data" --stdio -s 'tj::fib [tier2]' 2>/dev/null >annotated
+    grep -q 'return fib(n - 1) + fib(n - 2)' annotated
+}
+
+@test "--rows function: tiers are one row, and their labels say which is which" {
+    rows demo.function.data sym | sort >"$BATS_TEST_TMPDIR/got"
+    rows demo.name.data sym | sed -E 's/ \[tier[12]\]$//' | sums >"$BATS_TEST_TMPDIR/wanted"
+    same "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/wanted"
+    bodies_of demo.function.data tj::fib >"$BATS_TEST_TMPDIR/bodies"
+    grep -q ', tier1, ' "$BATS_TEST_TMPDIR/bodies"
+    grep -q ', tier2, ' "$BATS_TEST_TMPDIR/bodies"
+    rows node.function.data sym | sort >"$BATS_TEST_TMPDIR/got"
+    rows node.name.data sym | sed -E 's/ JS:[~^+*]/ JS:/' | sums >"$BATS_TEST_TMPDIR/wanted"
+    same "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/wanted"
+    readelf -sW "$(elf_files node.function.data.dso)" | grep -q 'body [0-9]* of [0-9]*, TurboFan, loaded at'
+}
+
+@test "recordings with user stacks, and --layout function, have a row for each body" {
+    cd "$BATS_TEST_TMPDIR"
+    PERFJIT=dump JITDUMPDIR=$PWD record perf.data --call-graph dwarf "$BUILD/tinyjit" --seconds=0.3 \
+        "$here/../../examples/tinyjit/demo.tj" >/dev/null
+    perfjit inject -q -o given.data --rows function
+    perfjit inject -q -o body.data --rows body
+    cmp <(cd given.data.dso && ls) <(cd body.data.dso && ls)
+    perfjit inject -q -i "$BATS_FILE_TMPDIR/demo.data" -o function.data --layout function
+    [ "$(elf_files function.data.dso | wc -l)" -gt 10 ]
+}
+
+@test "--rows with another word is refused" {
+    run --separate-stderr perfjit inject -i demo.data --rows names
+    exits 2
+    says "--rows is name, body or function, not 'names'"
+}
