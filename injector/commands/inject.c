@@ -402,8 +402,9 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
         return -1;
-    if (options->layout == LAYOUT_IMAGE && rows_for(run, options) == ROWS_BODY)
-        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd);
+    if (options->layout == LAYOUT_IMAGE && rows_for(run, options) != ROWS_FUNCTION)
+        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
+                          rows_for(run, options) == ROWS_NAME);
     if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
         plan_images(run, options, findings) ||
         profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,

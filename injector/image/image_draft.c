@@ -33,6 +33,25 @@ static size_t measure(const struct image_draft *draft, size_t first, uint64_t *b
     return those.count;
 }
 
+/* Whether an image by name has what is in the draft as memory has it. */
+static bool stands_so_by_name(const struct image_draft *draft)
+{
+    const struct drafted_code *pieces = draft->code + draft->first;
+    uint64_t *hashes = malloc(draft->count * sizeof *hashes);
+    bool result = hashes;
+    for (size_t i = 0; i < draft->count && result; i++) {
+        hashes[i] = XXH3_64bits(pieces[i].name, pieces[i].name_bytes);
+        result =
+            i == 0 || pieces[i].addr - (pieces[i - 1].addr + pieces[i - 1].size) <= CODE_GAP_BYTES;
+    }
+    if (result)
+        number_sort(hashes, draft->count, sizeof *hashes);
+    for (size_t i = 1; i < draft->count && result; i++)
+        result = hashes[i] != hashes[i - 1];
+    free(hashes);
+    return result;
+}
+
 /* The neighbourhood with the most code.  Returns -1 if none is large. */
 static int choose(struct image_draft *draft)
 {
@@ -49,10 +68,10 @@ static int choose(struct image_draft *draft)
         return -1;
     const struct drafted_code *first = &draft->code[draft->first];
     const struct drafted_code *last = first + draft->count - 1;
-    draft->base = image_plan_base(first->addr);
+    draft->base = draft->by_name ? first->addr - IMAGE_PAGE_BYTES : image_plan_base(first->addr);
     draft->text_start = first->addr - draft->base;
     draft->text_end = last->addr + last->size - draft->base;
-    return 0;
+    return draft->by_name && !stands_so_by_name(draft) ? -1 : 0;
 }
 
 /* Nothing is shown of what was done before anybody waited for it, but it counts. */
@@ -122,8 +141,8 @@ static int collect(struct image_draft *draft, const struct code_log *log)
         const struct jit_function *function = &log->functions[i];
         if (function->size == 0)
             continue;
-        draft->code[draft->code_count++] =
-            (struct drafted_code){function->addr, function->size, function->code};
+        draft->code[draft->code_count++] = (struct drafted_code){
+            function->addr, function->size, function->code, function->name, function->name_bytes};
         bytes += function->code ? function->size : 0;
     }
     return bytes < IMAGE_LARGE_BYTES ? -1 : 0;
@@ -144,10 +163,11 @@ static void discard(struct image_draft *draft)
     draft->process = NULL;
 }
 
-void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes, int dir_fd)
+void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes, int dir_fd,
+                       bool by_name)
 {
     const struct jit_process *process = largest(processes);
-    *draft = (struct image_draft){.process = process};
+    *draft = (struct image_draft){.process = process, .by_name = by_name};
     if (process && process->log.move_count == 0 && process->log.unload_count == 0 &&
         sysconf(_SC_NPROCESSORS_ONLN) > 1 && collect(draft, &process->log) == 0 &&
         create(draft, dir_fd) == 0) {
@@ -192,6 +212,31 @@ bool image_draft_is_of(struct image_draft *draft, const struct jit_process *proc
     return draft->process == process;
 }
 
+/* Whether IMAGE has the draft's functions where it has them. */
+static bool is_same_by_name(const struct image_draft *draft, const struct jit_image *image)
+{
+    const struct jit_function *functions = draft->process->log.functions;
+    if (image->body_count != draft->count || image->text_end != draft->text_end)
+        return false;
+    for (size_t i = 0; i < image->body_count; i++) {
+        const struct image_body *body = &image->bodies[i];
+        if (body->function != &functions[body->number] ||
+            body->offset != body->function->addr - draft->base)
+            return false;
+    }
+    return true;
+}
+
+/* Whether IMAGE is at the draft's place.  No function has come or gone or moved since, so as many
+ * at the same place are the same. */
+static bool is_same(const struct image_draft *draft, const struct jit_image *image)
+{
+    if (draft->by_name)
+        return is_same_by_name(draft, image);
+    return image->base == draft->base && image->text_start == draft->text_start &&
+           image->text_end == draft->text_end && image->body_count == draft->count;
+}
+
 int image_draft_take(struct image_draft *draft, const struct jit_image *image,
                      char name[IMAGE_TEXT_NAME_BYTES], struct progress *progress,
                      XXH128_hash_t *digest)
@@ -201,10 +246,8 @@ int image_draft_take(struct image_draft *draft, const struct jit_image *image,
         discard(draft);
         return -1;
     }
-    /* No function has come or gone or moved since, so as many at the same place are the same. */
-    if (image->base != draft->base || image->text_start != draft->text_start ||
-        image->text_end != draft->text_end || image->body_count != draft->count) {
-        if (shares_addresses(draft, image))
+    if (!is_same(draft, image)) {
+        if (draft->by_name || shares_addresses(draft, image))
             discard(draft);
         return -1;
     }

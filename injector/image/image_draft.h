@@ -24,10 +24,13 @@ enum { IMAGE_TEXT_NAME_BYTES = 64 };
 struct drafted_code {
     uint64_t addr, size;
     const uint8_t *code; /* in the dump, or NULL */
+    const char *name;
+    uint32_t name_bytes;
 };
 
 struct image_draft {
     const struct jit_process *process; /* NULL: there is no draft */
+    bool by_name;                      /* it is for an image of image_plan_by_name.h */
     struct drafted_code *code;         /* of its log; NULL: the thread is done */
     size_t code_count;
     size_t first, count; /* of code: what is in the draft */
@@ -42,10 +45,12 @@ struct image_draft {
     pthread_t thread;
 };
 
-/* Begin a draft in the directory DIR_FD of what PROCESSES, whose dumps are read, have most of.  The
- * dumps must stay open until it is taken or ended. */
-void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes,
-                       int dir_fd);
+/* Begin a draft in the directory DIR_FD of what PROCESSES, whose dumps are read, have most of.
+ * BY_NAME: for an image in which functions of one name stand side by side; where no two have the
+ * same, and nothing lies between them, they stand there as in memory.  The dumps must stay open
+ * until it is taken or ended. */
+void image_draft_begin(struct image_draft *draft, const struct jit_processes *processes, int dir_fd,
+                       bool by_name);
 
 /* Whether there is a draft, of PROCESS, that has not failed yet. */
 bool image_draft_is_of(struct image_draft *draft, const struct jit_process *process);

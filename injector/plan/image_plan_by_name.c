@@ -8,11 +8,7 @@
 
 #include <stdlib.h>
 
-enum {
-    BODY_ALIGN_BYTES = 16,
-    /* Gaps between neighbours that are kept: what is larger would make a file of holes. */
-    MAX_KEPT_GAP_BYTES = IMAGE_PAGE_BYTES,
-};
+enum { BODY_ALIGN_BYTES = 16 };
 
 /* More code than this goes to another file: tools read whole sections. */
 #define MAX_TEXT_BYTES (UINT64_C(1) << 30)
@@ -67,7 +63,7 @@ static uint64_t next_offset(const struct name_planner *planner, const struct ima
     if (last && body && last->process == body->process) {
         const struct jit_function *before = last->function;
         uint32_t gap = place_of(planner, last)->gap_after;
-        if (gap <= MAX_KEPT_GAP_BYTES && before->addr + before->size + gap == function->addr)
+        if (gap != NO_GAP && before->addr + before->size + gap == function->addr)
             return planner->end + gap;
     }
     return (planner->end + BODY_ALIGN_BYTES - 1) / BODY_ALIGN_BYTES * BODY_ALIGN_BYTES;

@@ -333,7 +333,7 @@ nothing_else() {
 # Every ELF file that out.data names is there.
 has_its_files() {
     local file
-    maps out.data | grep -oE '/[^ ]*/[0-9a-f]{8}/jit-[a-z0-9_]+\.so' | sort -u >../named
+    maps out.data | grep -oE '/[^ ]*/jit-[a-z0-9_-]+\.so' | sort -u >../named
     [ -s ../named ]
     while read -r file; do
         [ -e "$file" ] || complain "$file is named, and not there"

@@ -474,7 +474,7 @@ tinyjit_questions() {
 @test "tinyjit: the chain of every instruction is the compiler's own" {
     local so checked=0
     PERFJIT=dump JITDUMPDIR=$PWD record tinyjit.data "$BUILD/tinyjit" --inline-log "$PWD/tinyjit.log" --seconds 1 "$here/../../examples/tinyjit/demo.tj" >/dev/null
-    perfjit inject -q -i tinyjit.data -o tinyjit.jit.data
+    perfjit inject -q -i tinyjit.data -o tinyjit.jit.data --rows body
     # "block offset chain", a chain being "function file line column;..."
     awk -F '\t' '
         $1 == "code" { block++ }

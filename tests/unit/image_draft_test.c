@@ -1,6 +1,7 @@
 /* The code of an image written before it is planned: whoever opens the file must not find out. */
 #include "injector/image/elf_image.h"
 #include "injector/image/image_name.h"
+#include "injector/plan/image_plan_by_name.h"
 
 #include "tests/unit/process_builder.h"
 
@@ -84,10 +85,12 @@ static size_t count_files(int dir_fd)
     return count;
 }
 
+static bool by_name; /* images are planned so */
+
 static void start(struct image_draft *draft, int dir_fd)
 {
     const struct jit_processes processes = {.items = &built.process, .count = 1};
-    image_draft_begin(draft, &processes, dir_fd);
+    image_draft_begin(draft, &processes, dir_fd, by_name);
 }
 
 struct file {
@@ -112,7 +115,7 @@ static void assert_code(const struct file *file, const struct jit_image *image)
 {
     for (size_t i = 0; i < image->body_count; i++) {
         const struct jit_function *here = image->bodies[i].function;
-        uint64_t offset = here->addr - image->base;
+        uint64_t offset = image->bodies[i].offset;
         assert_true(offset + here->size <= file->size);
         if (here->code)
             assert_memory_equal(file->bytes + offset, here->code, here->size);
@@ -125,7 +128,12 @@ static void write_image(struct file *file, size_t index, int dir_fd, struct imag
     struct image_plan plan = {0};
     struct findings findings = {0};
     const struct timeline timeline = built_timeline(&built);
-    assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_IMAGE, &findings), 0);
+    if (by_name)
+        assert_int_equal(
+            image_plan_by_name(&plan, &built.process, &timeline, 1, ROWS_NAME, &findings), 0);
+    else
+        assert_int_equal(image_plan_add(&plan, &built.process, &timeline, LAYOUT_IMAGE, &findings),
+                         0);
     assert_true(index < plan.image_count);
     struct jit_image *image = &plan.images[index];
     if (elf_image_write(image, &built.process, index, dir_fd, draft, &findings))
@@ -174,6 +182,27 @@ static void test_image_takes_it(void **state)
     start(&draft, dir_fd);
     assert_true(!has_two_processors() || image_draft_is_of(&draft, &built.process));
     assert_same_file(0, dir_fd, &draft, true);
+}
+
+static void test_image_by_name_takes_it(void **state)
+{
+    by_name = true;
+    test_image_takes_it(state);
+    by_name = false;
+}
+
+/* Then their bodies stand elsewhere than in memory. */
+static void test_two_of_one_name(void **state)
+{
+    struct image_draft draft;
+    int dir_fd = new_directory();
+    (void)state;
+    by_name = true;
+    add_all();
+    jit_function_set_name(function(FUNCTIONS - 1), function(0)->name, function(0)->name_bytes);
+    start(&draft, dir_fd);
+    assert_same_file(0, dir_fd, &draft, false);
+    by_name = false;
 }
 
 static void test_functions_in_any_order(void **state)
@@ -403,6 +432,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DRAFT_TEST(test_image_takes_it),
+        DRAFT_TEST(test_image_by_name_takes_it),
+        DRAFT_TEST(test_two_of_one_name),
         DRAFT_TEST(test_functions_in_any_order),
         DRAFT_TEST(test_holes_and_functions_without_code),
         DRAFT_TEST(test_one_large_function),
