@@ -83,13 +83,20 @@ static bool folder_of(const char *name, char folder[FOLDER_NAME_BYTES])
 static int open_folder(int dir_fd, const char *name, bool make, const char **base)
 {
     char folder[FOLDER_NAME_BYTES] = ".";
+    bool made = false;
     *base = name;
     if (folder_of(name, folder)) {
         *base = strchr(name, '/') + 1;
-        if (make && mkdirat(dir_fd, folder, 0777) && errno != EEXIST)
+        made = make && mkdirat(dir_fd, folder, 0777) == 0;
+        if (make && !made && errno != EEXIST)
             return -1;
     }
-    return openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int error = errno;
+    if (fd < 0 && made)
+        unlinkat(dir_fd, folder, AT_REMOVEDIR);
+    errno = error;
+    return fd;
 }
 
 /* Remove the folder that NAME was in, if it is empty. */
