@@ -181,9 +181,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->request.any_owner = true;
         return 0;
     case KEY_DSO_DIR:
-        options->dso_dir = strdup(argument);
         options->dso_dir_given = true;
-        return options->dso_dir ? 0 : ENOMEM;
+        return (options->dso_dir = strdup(argument)) ? 0 : ENOMEM;
     case KEY_JITDUMP:
         return recording_request_add_dump(&options->request, argument);
     case KEY_LIST_QUIRKS:
