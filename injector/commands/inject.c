@@ -87,7 +87,7 @@ static const struct argp_option option_table[] = {
     {"rows", KEY_ROWS, "name|body|function", 0,
      "What perf report shows as one row: all code of one name, in whatever process (default); each "
      "body that was compiled; or all code of a function, whatever tier its name tells.  Of layout "
-     "image, and of recordings without user stacks (--call-graph dwarf): else it is each body",
+     "image, and, of recordings with user stacks, with --stacks unwind: else it is each body",
      0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
