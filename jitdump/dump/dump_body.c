@@ -40,7 +40,7 @@ int jd_body_check(const struct dump_body *body)
 {
     uint8_t header[sizeof body->header];
     struct stat status;
-    if (!jd_fd_is_ours(&body->fd) || fstat(body->fd.number, &status) != 0)
+    if (!jd_fd_is_ours_now(&body->fd, &status))
         return -EBADF;
     if (!body->has_header)
         return 0;
@@ -175,7 +175,7 @@ int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool l
     uint64_t end = body->end + count, most = end + sizeof fillers;
     uint32_t first[2];
     memcpy(first, groups, sizeof first);
-    int error = check(body, most);
+    int error = most > jd_file_size_limit() ? -EFBIG : 0;
     if (!error && body->filler_end < most)
         error = reach_ahead(body, most);
     if (error)

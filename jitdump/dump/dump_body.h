@@ -50,8 +50,8 @@ int jd_body_check(const struct dump_body *body);
  * ours. */
 int jd_body_write(const struct dump_body *body, const void *bytes, size_t count, uint64_t offset);
 
-/* Add COUNT bytes of whole groups; LAST: nothing will follow them.  Returns 0 or a negative errno;
- * then none of them is visible. */
+/* Add COUNT bytes of whole groups, right after jd_body_check; LAST: nothing will follow them.
+ * Returns 0 or a negative errno; then none of them is visible. */
 int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool last);
 
 /* Give back the blocks that a failed jd_body_add took. */

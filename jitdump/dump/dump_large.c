@@ -18,10 +18,30 @@ static int refuse_large(struct dump_writer *writer, uint64_t bytes, uint64_t pat
         jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
     int error = failed ? writer->large_failure.error : 0;
     jd_unlock(&writer->lock);
-    if (!error && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
+    if (!error && bytes > SCRATCH_BYTES && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
         jd_fd_is_ours(&writer->body.fd))
         error = -ENOSPC;
     return error;
+}
+
+/* Memory to put a group of BYTES together in.  Without malloc, whose lock a stopped thread may
+ * hold. Returns NULL if there is none. */
+static uint8_t *take_memory(struct dump_writer *writer, uint64_t bytes)
+{
+    if (writer->scratch && bytes <= SCRATCH_BYTES &&
+        !atomic_exchange_explicit(&writer->scratch_is_taken, true, memory_order_acquire))
+        return writer->scratch;
+    void *memory =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void give_memory_back(struct dump_writer *writer, uint8_t *memory, size_t bytes)
+{
+    if (memory == writer->scratch)
+        atomic_store_explicit(&writer->scratch_is_taken, false, memory_order_release);
+    else
+        munmap(memory, bytes);
 }
 
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
@@ -30,10 +50,8 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
     int error = refuse_large(writer, bytes, patience_ns);
     if (error)
         return error == -EAGAIN ? error : jd_writer_cannot_grow(writer, error);
-    /* Without malloc, whose lock a stopped thread may hold. */
-    void *large =
-        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (large == MAP_FAILED)
+    uint8_t *large = take_memory(writer, bytes);
+    if (!large)
         return jd_error_keep(writer->error, -ENOMEM,
                              "%s: no memory to put a large function together", writer->path);
     *room = (struct dump_room){.sink = byte_sink_over(large, (size_t)bytes),
@@ -128,7 +146,7 @@ int jd_writer_end_large(struct dump_room *room, bool whole)
     int error = whole ? add_large(room) : -EINVAL;
     if (error == -EAGAIN && !room->new_function && put_aside(room) == 0)
         error = 0;
-    munmap(room->large, room->sink.capacity);
+    give_memory_back(room->writer, room->large, room->sink.capacity);
     if (whole && error)
         return error == -EAGAIN ? jd_writer_is_stopped(room->writer)
                                 : jd_writer_cannot_grow(room->writer, error);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The stage grows to STAGE_LATER_BYTES when more than the first has been logged, and if max_bytes
@@ -98,13 +99,34 @@ static uint32_t largest_stage(const struct dump_writer *writer)
     return large ? STAGE_LATER_BYTES : STAGE_FIRST_BYTES;
 }
 
+/* To map memory for each record costs more than all the rest of it.  Without it that is done. */
+static void map_scratch(struct dump_writer *writer)
+{
+    void *scratch =
+        mmap(NULL, SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (scratch == MAP_FAILED)
+        return;
+    madvise(scratch, SCRATCH_BYTES, MADV_DONTFORK);
+    writer->scratch = scratch;
+}
+
+static void unmap_scratch(struct dump_writer *writer)
+{
+    if (writer->scratch)
+        munmap(writer->scratch, SCRATCH_BYTES);
+    writer->scratch = NULL;
+}
+
 /* The stage is anonymous memory, and only for late records. */
 static int start_unmapped(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES])
 {
     writer->unmapped = true;
     writer->group_max_bytes = 0;
     writer->stage_bytes = STAGE_FIRST_BYTES;
-    return jd_stage_map(&writer->stage, -1, STAGE_FIRST_BYTES, STAGE_FIRST_BYTES, header);
+    int error = jd_stage_map(&writer->stage, -1, STAGE_FIRST_BYTES, STAGE_FIRST_BYTES, header);
+    if (!error)
+        map_scratch(writer);
+    return error;
 }
 
 static int start_stage(struct dump_writer *writer, const uint8_t header[JITHEADER_BYTES])
@@ -473,9 +495,11 @@ int jd_writer_close(struct dump_writer *writer)
 void jd_writer_abandon(struct dump_writer *writer)
 {
     jd_stage_unmap(&writer->stage);
+    unmap_scratch(writer);
 }
 
 void jd_writer_disown(struct dump_writer *writer)
 {
-    writer->stage.data = NULL; /* it is not mapped in a child */
+    writer->stage.data = NULL; /* they are not mapped in a child */
+    writer->scratch = NULL;
 }

@@ -52,6 +52,8 @@ struct dump_writer {
     struct failure grow_failure;  /* of the last attempt to extend the stage */
     uint32_t stage_bytes;         /* the stage's desired size, if there is room */
     bool unmapped;                /* the stage is in no file */
+    uint8_t *scratch;             /* if unmapped: SCRATCH_BYTES to put a small group together in */
+    atomic_bool scratch_is_taken; /* by a thread, which may be stopped, or have left by longjmp */
     struct brief_lock body_lock;  /* taken before the lock; guards the body and both files */
     struct dump_body body;
     struct held_fd stage_fd;
@@ -65,6 +67,9 @@ struct dump_writer {
     const char *path;
     struct first_error *error; /* receives the text of each failure below */
 };
+
+/* Most functions; for others memory is mapped. */
+enum { SCRATCH_BYTES = 16 << 10 };
 
 /* A group's place, between begin and end. */
 struct dump_room {

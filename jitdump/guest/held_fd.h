@@ -31,11 +31,17 @@ static inline bool jd_fd_hold(struct held_fd *held, int fd)
     return true;
 }
 
+/* Whether the number still refers to the file, and then its *STATUS. */
+static inline bool jd_fd_is_ours_now(const struct held_fd *held, struct stat *status)
+{
+    return held->number >= 0 && fstat(held->number, status) == 0 &&
+           status->st_dev == held->device && status->st_ino == held->inode;
+}
+
 static inline bool jd_fd_is_ours(const struct held_fd *held)
 {
     struct stat status;
-    return held->number >= 0 && fstat(held->number, &status) == 0 &&
-           status.st_dev == held->device && status.st_ino == held->inode;
+    return jd_fd_is_ours_now(held, &status);
 }
 
 /* Release the file's lock: children that inherited the descriptor share it and would keep it as

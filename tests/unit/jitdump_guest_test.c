@@ -457,9 +457,11 @@ static void test_unmapped(void **state)
 
 /* As on a file system that has none (9p). */
 static bool no_shared_mappings;
+static unsigned mappings;
 
 void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
+    mappings++;
     if (no_shared_mappings && fd >= 0 && flags & MAP_SHARED) {
         errno = ENODEV;
         return MAP_FAILED;
@@ -473,6 +475,22 @@ static void test_no_shared_mappings(void **state)
     no_shared_mappings = true;
     check_unmapped(open_dump());
     no_shared_mappings = false;
+}
+
+/* To map memory for each record would cost more than to write it. */
+static void test_unmapped_maps_no_memory_for_a_record(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    (void)state;
+    options.flags |= JITDUMP_UNMAPPED;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    add_first(dump, 0, 1);
+    mappings = 0;
+    for (unsigned i = 1; i < 1000; i++)
+        add_first(dump, i, i + 1);
+    assert_int_equal(mappings, 0);
+    assert_int_equal(jitdump_close(dump), 0);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
@@ -493,6 +511,7 @@ int main(void)
         TEST(test_harm_while_threads_add),
         TEST(test_unmapped),
         TEST(test_no_shared_mappings),
+        TEST(test_unmapped_maps_no_memory_for_a_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
