@@ -83,23 +83,16 @@ static bool folder_of(const char *name, char folder[FOLDER_NAME_BYTES])
 static int open_folder(int dir_fd, const char *name, bool make, const char **base)
 {
     char folder[FOLDER_NAME_BYTES] = ".";
-    bool made = false;
     *base = name;
     if (folder_of(name, folder)) {
         *base = strchr(name, '/') + 1;
-        made = make && mkdirat(dir_fd, folder, 0777) == 0;
-        if (make && !made && errno != EEXIST)
+        if (make && mkdirat(dir_fd, folder, 0777) && errno != EEXIST)
             return -1;
     }
-    int fd = openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int error = errno;
-    if (fd < 0 && made)
-        unlinkat(dir_fd, folder, AT_REMOVEDIR);
-    errno = error;
-    return fd;
+    return openat(dir_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Remove the folder that NAME was in, if it is empty. */
+/* Remove the folder that NAME was in, or was to be in, if it is empty. */
 static void remove_folder(int dir_fd, const char *name)
 {
     char folder[FOLDER_NAME_BYTES];
@@ -119,8 +112,7 @@ static int move_file(int from_fd, const char *from, int to_fd, const char *to)
         close(source);
     if (target >= 0)
         close(target);
-    if (!result)
-        remove_folder(from_fd, from);
+    remove_folder(result ? to_fd : from_fd, result ? to : from);
     errno = error;
     return result;
 }
@@ -133,12 +125,14 @@ int dso_dir_rename(int dir_fd, const char *from, const char *to)
 int dso_dir_create(int dir_fd, const char *name)
 {
     const char *base;
-    int folder = open_folder(dir_fd, name, true, &base);
-    if (folder < 0)
-        return -1;
-    int fd = openat(folder, base, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int folder = open_folder(dir_fd, name, true, &base), fd = -1;
+    if (folder >= 0)
+        fd = openat(folder, base, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     int error = errno;
-    close(folder);
+    if (folder >= 0)
+        close(folder);
+    if (fd < 0)
+        remove_folder(dir_fd, name);
     errno = error;
     return fd;
 }

@@ -115,7 +115,7 @@ timeless() {
 @test "perfjit inject makes an ELF file for aarch64 that readelf and elfutils read without a word" {
     require_perf
     record qemu.data qemu-aarch64 -cpu cortex-a57 "$BUILD/aarch64/aarch64_frames" "$PWD" >says
-    run --separate-stderr perfjit inject -i qemu.data --jitdump jitdump-*/jit-*.dump
+    run --separate-stderr perfjit inject --rows body -i qemu.data --jitdump jitdump-*/jit-*.dump
     exits 0
     says "108 functions in 1 images" " 0 parts of the input skipped"
     elf=$(elf_files qemu.jit.data.dso)
