@@ -48,6 +48,20 @@ static inline void *array_room(void *items, size_t count, size_t *capacity, size
     return moved;
 }
 
+/* Make room for one more item behind the COUNT ITEMS, an lvalue that follows where the array moves.
+ * COUNT and CAPACITY are lvalues too: each is read more than once.  Returns 0, or -1 without
+ * memory; ITEMS is still valid then. */
+#define array_reserve(items, count, capacity)                                                      \
+    ((items) = array_room_or_same(items, count, &(capacity), sizeof *(items)),                     \
+     (count) < (capacity) ? 0 : -1)
+
+static inline void *array_room_or_same(void *items, size_t count, size_t *capacity,
+                                       size_t item_bytes)
+{
+    void *moved = array_room(items, count, capacity, item_bytes);
+    return moved ? moved : items;
+}
+
 /* Large pages for a large array: the kernel clears and maps a few instead of thousands. For speed
  * only. */
 static inline void array_in_large_pages(void *items, size_t bytes)

@@ -79,14 +79,11 @@ static bool keep_before(struct address_history *history, size_t place)
     struct address_entry *entry = &history->entries[place];
     if (entry->visit == history->visit)
         return true;
-    struct address_before *before = array_room(history->before, history->before_count,
-                                               &history->before_capacity, sizeof *before);
-    if (!before) {
+    if (array_reserve(history->before, history->before_count, history->before_capacity)) {
         history->no_memory = true;
         return false;
     }
-    history->before = before;
-    before[history->before_count++] = (struct address_before){place, *entry};
+    history->before[history->before_count++] = (struct address_before){place, *entry};
     entry->visit = history->visit;
     return true;
 }

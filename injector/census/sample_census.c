@@ -28,12 +28,9 @@ struct collector {
 
 static int add_sample(struct collector *collector, struct census_sample sample)
 {
-    struct census_sample *samples = array_room(collector->samples, collector->sample_count,
-                                               &collector->sample_capacity, sizeof *samples);
-    if (!samples)
+    if (array_reserve(collector->samples, collector->sample_count, collector->sample_capacity))
         return -1;
-    collector->samples = samples;
-    samples[collector->sample_count++] = sample;
+    collector->samples[collector->sample_count++] = sample;
     return 0;
 }
 
@@ -169,12 +166,9 @@ static int count_unknown(struct collector *collector, const struct census_sample
         }
         return 0;
     }
-    struct unknown_samples *groups =
-        array_room(census->groups, census->group_count, &census->group_capacity, sizeof *groups);
-    if (!groups)
+    if (array_reserve(census->groups, census->group_count, census->group_capacity))
         return -1;
-    census->groups = groups;
-    groups[census->group_count++] =
+    census->groups[census->group_count++] =
         (struct unknown_samples){sample->life, cause, 1, sample->ip, sample->time_ns};
     return 0;
 }

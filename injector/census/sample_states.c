@@ -119,12 +119,9 @@ static int number_sample(struct asked_addresses *asked, struct number_table *tab
         return -1;
     uint32_t *number = &table->numbers[place_of(table, asked->items, sample->ip)];
     if (*number == 0) {
-        uint64_t *items =
-            array_room(asked->items, asked->count, &asked->capacity, sizeof *asked->items);
-        if (!items)
+        if (array_reserve(asked->items, asked->count, asked->capacity))
             return -1;
-        asked->items = items;
-        items[asked->count++] = sample->ip;
+        asked->items[asked->count++] = sample->ip;
         *number = (uint32_t)asked->count;
     }
     sample->at = *number - 1;
@@ -172,13 +169,10 @@ static struct history_part part_of(const struct player *player, uint32_t index)
 
 static int enter(struct player *player, uint32_t life)
 {
-    struct visit *visits =
-        array_room(player->visits, player->visit_count, &player->visit_capacity, sizeof *visits);
-    if (!visits)
+    if (array_reserve(player->visits, player->visit_count, player->visit_capacity))
         return -1;
-    player->visits = visits;
     struct asked_life *item = &player->items[life];
-    struct visit *visit = &visits[player->visit_count++];
+    struct visit *visit = &player->visits[player->visit_count++];
     *visit = (struct visit){.item = item,
                             .part = part_of(player, life),
                             .mark = address_history_enter(&player->history),

@@ -98,12 +98,10 @@ static int remember(struct repairer *repairer, const struct jit_record *record)
     const struct jit_move *move = &record->move;
     if (record->id != JIT_CODE_LOAD && record->id != JIT_CODE_MOVE)
         return 0;
-    struct residence *residences = array_room(repairer->residences, repairer->residence_count,
-                                              &repairer->residence_capacity, sizeof *residences);
-    if (!residences)
+    if (array_reserve(repairer->residences, repairer->residence_count,
+                      repairer->residence_capacity))
         return report_failure(repairer->findings, "out of memory");
-    repairer->residences = residences;
-    residences[repairer->residence_count++] =
+    repairer->residences[repairer->residence_count++] =
         record->id == JIT_CODE_LOAD ? (struct residence){load->pid, load->tid, load->code_addr,
                                                          load->code_size, load->code_index}
                                     : (struct residence){move->pid, move->tid, move->new_code_addr,
@@ -162,12 +160,9 @@ static int write_group(struct repairer *repairer)
 
 static int add_to_group(struct repairer *repairer, const struct jit_record *record)
 {
-    struct jit_record *group = array_room(repairer->group, repairer->group_count,
-                                          &repairer->group_capacity, sizeof *group);
-    if (!group)
+    if (array_reserve(repairer->group, repairer->group_count, repairer->group_capacity))
         return report_failure(repairer->findings, "out of memory");
-    repairer->group = group;
-    group[repairer->group_count++] = *record;
+    repairer->group[repairer->group_count++] = *record;
     return 0;
 }
 

@@ -31,12 +31,9 @@ static bool same_file(const struct perf_map *a, const struct perf_map *b)
 static struct dump_claim *add_claim(struct dump_claims *claims, const struct profile_map *map,
                                     uint32_t number)
 {
-    struct dump_claim *items =
-        array_room(claims->items, claims->count, &claims->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(claims->items, claims->count, claims->capacity))
         return NULL;
-    claims->items = items;
-    struct dump_claim *claim = &items[claims->count++];
+    struct dump_claim *claim = &claims->items[claims->count++];
     *claim = (struct dump_claim){.number = number, .map = map};
     claim->named = jit_dump_name_pid(map->map.filename, &number);
     claim->life = process_life_at(claims->lives, map->map.pid,
@@ -62,12 +59,9 @@ static size_t claim_of(struct dump_claims *claims, const struct profile_map *map
 
 static int add_marker(struct dump_claims *claims, uint64_t offset, size_t claim)
 {
-    struct dump_marker *markers = array_room(claims->markers, claims->marker_count,
-                                             &claims->marker_capacity, sizeof *markers);
-    if (!markers)
+    if (array_reserve(claims->markers, claims->marker_count, claims->marker_capacity))
         return -1;
-    claims->markers = markers;
-    markers[claims->marker_count++] = (struct dump_marker){offset, claim};
+    claims->markers[claims->marker_count++] = (struct dump_marker){offset, claim};
     return 0;
 }
 

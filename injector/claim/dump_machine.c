@@ -21,10 +21,8 @@ static struct address_span *collect_ranges(const struct jit_dump *dump, size_t *
     enum jit_dump_end end;
     *count = 0;
     while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
-        struct address_span *room = array_room(ranges, *count, &capacity, sizeof *ranges);
-        if (!room)
+        if (array_reserve(ranges, *count, capacity))
             break;
-        ranges = room;
         if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken)
             ranges[(*count)++] = (struct address_span){
                 record.load.code_addr, record.load.code_addr + record.load.code_size};

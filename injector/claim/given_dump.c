@@ -128,11 +128,9 @@ struct pairs {
 static int add_pair(struct pairs *pairs, struct given_dump *given, struct dump_claims *claims,
                     struct dump_claim *claim, enum claim_match match)
 {
-    struct pair *items = array_room(pairs->items, pairs->count, &pairs->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(pairs->items, pairs->count, pairs->capacity))
         return -1;
-    pairs->items = items;
-    items[pairs->count++] = (struct pair){
+    pairs->items[pairs->count++] = (struct pair){
         given, claim, match, dump_claim_distance(claims, claim, &given->dump, &given->clock),
         dump_origin_fit(&claims->lives->items[claim->life], &given->dump, &given->clock, 0,
                         SIZE_MAX, NULL)};

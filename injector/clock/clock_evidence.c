@@ -31,12 +31,9 @@ struct residences {
 static int add_residence(struct residences *residences, uint64_t start, uint64_t size,
                          uint64_t stamp)
 {
-    struct residence *items =
-        array_room(residences->items, residences->count, &residences->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(residences->items, residences->count, residences->capacity))
         return -1;
-    residences->items = items;
-    items[residences->count++] =
+    residences->items[residences->count++] =
         (struct residence){start, start + (size ? size : 1), stamp, false, UINT64_MAX};
     return 0;
 }

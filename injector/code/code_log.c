@@ -27,12 +27,9 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
 int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
                        size_t index)
 {
-    struct code_event *events =
-        array_room(log->events, log->event_count, &log->event_capacity, sizeof *events);
-    if (!events)
+    if (array_reserve(log->events, log->event_count, log->event_capacity))
         return -1;
-    log->events = events;
-    events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
+    log->events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
     return 0;
 }
 
@@ -66,11 +63,9 @@ uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie)
     for (size_t i = log->cie_count; i-- > oldest;)
         if (same_cie(&log->cies[i], cie))
             return (uint32_t)i;
-    struct eh_cie *cies = array_room(log->cies, log->cie_count, &log->cie_capacity, sizeof *cies);
-    if (!cies)
+    if (array_reserve(log->cies, log->cie_count, log->cie_capacity))
         return UINT32_MAX;
-    log->cies = cies;
-    cies[log->cie_count] = *cie;
+    log->cies[log->cie_count] = *cie;
     return (uint32_t)log->cie_count++;
 }
 

@@ -21,13 +21,10 @@ static int index_lives(struct jit_processes *processes)
 static struct jit_process *add_process(struct jit_processes *processes, uint32_t life)
 {
     const struct process_life *begun = &processes->lives.items[life];
-    struct jit_process *items =
-        array_room(processes->items, processes->count, &processes->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(processes->items, processes->count, processes->capacity))
         return NULL;
-    processes->items = items;
     processes->by_life[life] = (uint32_t)processes->count;
-    struct jit_process *process = &items[processes->count++];
+    struct jit_process *process = &processes->items[processes->count++];
     *process = (struct jit_process){.pid = begun->pid,
                                     .life = life,
                                     .load_slack_ns = LOAD_SLACK_NS,
@@ -47,18 +44,12 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
 
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
 {
-    struct jit_dump *dumps =
-        array_room(process->dumps, process->dump_count, &process->dump_capacity, sizeof *dumps);
-    if (!dumps)
+    if (array_reserve(process->dumps, process->dump_count, process->dump_capacity))
         return -1;
-    process->dumps = dumps;
-    char **paths = array_room(process->dump_paths, process->dump_count, &process->path_capacity,
-                              sizeof *paths);
-    if (!paths)
+    if (array_reserve(process->dump_paths, process->dump_count, process->path_capacity))
         return -1;
-    process->dump_paths = paths;
-    dumps[process->dump_count] = *dump;
-    paths[process->dump_count++] = path;
+    process->dumps[process->dump_count] = *dump;
+    process->dump_paths[process->dump_count++] = path;
     return 0;
 }
 

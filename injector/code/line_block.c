@@ -15,12 +15,9 @@ int line_records_keep(struct line_records *records, const struct jit_record *rec
 {
     if (is_empty(record))
         return 0;
-    struct line_record *items =
-        array_room(records->items, records->count, &records->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(records->items, records->count, records->capacity))
         return -1;
-    records->items = items;
-    items[records->count++] = (struct line_record){*record, next_function};
+    records->items[records->count++] = (struct line_record){*record, next_function};
     return 0;
 }
 

@@ -51,12 +51,9 @@ static int end_earlier(struct log_reader *reader, const struct jit_record *recor
     reader->first_function = end;
     for (size_t i = first; i < end; i++) {
         const struct jit_function *function = &log->functions[i];
-        struct code_unload *unloads =
-            array_room(log->unloads, log->unload_count, &log->unload_capacity, sizeof *unloads);
-        if (!unloads)
+        if (array_reserve(log->unloads, log->unload_count, log->unload_capacity))
             return -1;
-        log->unloads = unloads;
-        unloads[log->unload_count++] = (struct code_unload){
+        log->unloads[log->unload_count++] = (struct code_unload){
             function->addr, function->size, function->code_index, function->dump, function->pid};
         if (add_event(reader, record, CODE_EVENT_END, log->unload_count - 1))
             return -1;
@@ -155,11 +152,8 @@ static int add_move(struct log_reader *reader, const struct jit_record *record)
 {
     struct code_log *log = reader->log;
     const struct jit_move *move = &record->move;
-    struct code_move *moves =
-        array_room(log->moves, log->move_count, &log->move_capacity, sizeof *moves);
-    if (!moves)
+    if (array_reserve(log->moves, log->move_count, log->move_capacity))
         return -1;
-    log->moves = moves;
     struct jit_function *function = add_function(reader);
     if (!function)
         return -1;
@@ -167,7 +161,7 @@ static int add_move(struct log_reader *reader, const struct jit_record *record)
     function->size = move->code_size;
     function->code_index = move->code_index;
     function->pid = move->pid;
-    moves[log->move_count++] =
+    log->moves[log->move_count++] =
         (struct code_move){move->old_code_addr, (uint32_t)(log->function_count - 1)};
     return add_event(reader, record, CODE_EVENT_MOVE, log->move_count - 1);
 }
@@ -176,12 +170,9 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
 {
     struct code_log *log = reader->log;
     const struct jit_unload *unload = &record->unload;
-    struct code_unload *unloads =
-        array_room(log->unloads, log->unload_count, &log->unload_capacity, sizeof *unloads);
-    if (!unloads)
+    if (array_reserve(log->unloads, log->unload_count, log->unload_capacity))
         return -1;
-    log->unloads = unloads;
-    unloads[log->unload_count++] = (struct code_unload){
+    log->unloads[log->unload_count++] = (struct code_unload){
         unload->code_addr, unload->code_size, unload->code_index, reader->dump_index, unload->pid};
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
@@ -189,14 +180,11 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
 static int add_blob(struct log_reader *reader, const struct jit_record *record)
 {
     struct unwind_blobs *blobs = &reader->blobs;
-    struct unwind_blob *items =
-        array_room(blobs->items, blobs->count, &blobs->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(blobs->items, blobs->count, blobs->capacity))
         return -1;
-    blobs->items = items;
     reader->log->has_unwinding = true;
-    items[blobs->count++] = (struct unwind_blob){record->unwinding_info, record->number,
-                                                 record->offset, reader->log->function_count};
+    blobs->items[blobs->count++] = (struct unwind_blob){
+        record->unwinding_info, record->number, record->offset, reader->log->function_count};
     return 0;
 }
 

@@ -46,12 +46,9 @@ static const char *walk_fdes(struct tables *tables, struct eh_frame_walk *walk)
 {
     tables->fde_count = 0;
     for (;;) {
-        struct eh_fde *fdes =
-            array_room(tables->fdes, tables->fde_count, &tables->fde_capacity, sizeof *fdes);
-        if (!fdes)
+        if (array_reserve(tables->fdes, tables->fde_count, tables->fde_capacity))
             return "out of memory";
-        tables->fdes = fdes;
-        if (!jd_eh_frame_next(walk, &fdes[tables->fde_count])) {
+        if (!jd_eh_frame_next(walk, &tables->fdes[tables->fde_count])) {
             tables->ended = cursor_left(&walk->section) > 0;
             return walk->broken;
         }

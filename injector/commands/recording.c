@@ -9,11 +9,9 @@
 
 static error_t add_path(char ***paths, size_t *count, size_t *capacity, char *path)
 {
-    char **room = array_room(*paths, *count, capacity, sizeof *room);
-    if (!room)
+    if (array_reserve(*paths, *count, *capacity))
         return ENOMEM;
-    *paths = room;
-    room[(*count)++] = path;
+    (*paths)[(*count)++] = path;
     return 0;
 }
 

@@ -86,18 +86,15 @@ void debug_tree_begin_unit(struct debug_tree *tree, const char *name)
  * range. */
 static void add_unit_range(struct debug_tree *tree, uint64_t start, uint64_t end, bool follows)
 {
-    struct debug_range *ranges = array_room(tree->unit_ranges, tree->unit_range_count,
-                                            &tree->unit_range_capacity, sizeof *ranges);
-    if (!ranges) {
+    if (array_reserve(tree->unit_ranges, tree->unit_range_count, tree->unit_range_capacity)) {
         tree->failed = true;
         return;
     }
-    tree->unit_ranges = ranges;
     if (tree->unit_range_count && follows &&
-        start - ranges[tree->unit_range_count - 1].end < ALIGNMENT_BYTES)
-        ranges[tree->unit_range_count - 1].end = end;
+        start - tree->unit_ranges[tree->unit_range_count - 1].end < ALIGNMENT_BYTES)
+        tree->unit_ranges[tree->unit_range_count - 1].end = end;
     else
-        ranges[tree->unit_range_count++] = (struct debug_range){start, end, 0};
+        tree->unit_ranges[tree->unit_range_count++] = (struct debug_range){start, end, 0};
 }
 
 static void put_range(struct debug_tree *tree, uint64_t start, uint64_t end)

@@ -18,34 +18,25 @@ void *line_table_scratch(struct line_table *table, size_t bytes)
 
 int line_table_add_row(struct line_table *table, const struct line_row *row)
 {
-    struct line_row *rows =
-        array_room(table->rows, table->row_count, &table->row_capacity, sizeof *rows);
-    if (!rows)
+    if (array_reserve(table->rows, table->row_count, table->row_capacity))
         return -1;
-    table->rows = rows;
-    rows[table->row_count++] = *row;
+    table->rows[table->row_count++] = *row;
     return 0;
 }
 
 int line_table_add_inline(struct line_table *table, const struct line_inline *call)
 {
-    struct line_inline *inlines =
-        array_room(table->inlines, table->inline_count, &table->inline_capacity, sizeof *inlines);
-    if (!inlines)
+    if (array_reserve(table->inlines, table->inline_count, table->inline_capacity))
         return -1;
-    table->inlines = inlines;
-    inlines[table->inline_count++] = *call;
+    table->inlines[table->inline_count++] = *call;
     return 0;
 }
 
 int line_table_add_span(struct line_table *table, const struct line_span *span)
 {
-    struct line_span *spans =
-        array_room(table->spans, table->span_count, &table->span_capacity, sizeof *spans);
-    if (!spans)
+    if (array_reserve(table->spans, table->span_count, table->span_capacity))
         return -1;
-    table->spans = spans;
-    spans[table->span_count++] = *span;
+    table->spans[table->span_count++] = *span;
     return 0;
 }
 

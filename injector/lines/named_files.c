@@ -29,12 +29,9 @@ int named_files_add(struct named_files *files, const char *name)
         if (name[at - 1] != ' ')
             continue;
         spaces++;
-        struct line_text *items =
-            array_room(files->items, files->count, &files->capacity, sizeof *items);
-        if (!items)
+        if (array_reserve(files->items, files->count, files->capacity))
             return -1;
-        files->items = items;
-        items[files->count++] = (struct line_text){name + at, (uint32_t)(end - at)};
+        files->items[files->count++] = (struct line_text){name + at, (uint32_t)(end - at)};
     }
     return 0;
 }

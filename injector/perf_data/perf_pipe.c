@@ -81,14 +81,12 @@ static int take_attr(struct piped *piped, const struct piped_record *record)
         return report_failure(piped->findings,
                               "%s: damaged: an event attribute of %" PRIu32 " bytes", piped->name,
                               attr_size);
-    struct perf_attr *attrs =
-        array_room(piped->attrs, piped->attr_count, &piped->attr_capacity, sizeof *attrs);
-    if (!attrs)
+    if (array_reserve(piped->attrs, piped->attr_count, piped->attr_capacity))
         return report_failure(piped->findings, "out of memory");
-    piped->attrs = attrs;
     const uint8_t *attr = record->bytes + PERF_RECORD_HEADER_BYTES;
     size_t ids_bytes = (record->size - PERF_RECORD_HEADER_BYTES - attr_size) / 8 * 8;
-    attrs[piped->attr_count++] = (struct perf_attr){attr, attr_size, attr + attr_size, ids_bytes};
+    piped->attrs[piped->attr_count++] =
+        (struct perf_attr){attr, attr_size, attr + attr_size, ids_bytes};
     return 0;
 }
 

@@ -106,12 +106,9 @@ static int add_symbol(struct reader *reader, const GElf_Sym *symbol)
     uint64_t start = symbol->st_value, end = symbol->st_size ? start + symbol->st_size : 0;
     if (end && end < start)
         return 0;
-    struct address_span *ranges =
-        array_room(reader->ranges, reader->count, &reader->capacity, sizeof *ranges);
-    if (!ranges)
+    if (array_reserve(reader->ranges, reader->count, reader->capacity))
         return -1;
-    reader->ranges = ranges;
-    ranges[reader->count++] = (struct address_span){start, end};
+    reader->ranges[reader->count++] = (struct address_span){start, end};
     return 0;
 }
 

@@ -306,12 +306,9 @@ static int arrange(struct tree *tree, const uint32_t *order)
 static int add_fork(struct jit_process *parent, struct life_moment at,
                     const struct jit_process *child)
 {
-    struct jit_fork *forks =
-        array_room(parent->forks, parent->fork_count, &parent->fork_capacity, sizeof *forks);
-    if (!forks)
+    if (array_reserve(parent->forks, parent->fork_count, parent->fork_capacity))
         return -1;
-    parent->forks = forks;
-    forks[parent->fork_count++] = (struct jit_fork){at, child};
+    parent->forks[parent->fork_count++] = (struct jit_fork){at, child};
     return 0;
 }
 

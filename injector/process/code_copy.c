@@ -81,29 +81,23 @@ static int copy_move(struct code_copy *copy, uint32_t index, uint32_t dump, uint
     struct code_log *to = copy->to;
     const struct code_move *moved = &copy->from->moves[index];
     uint32_t function;
-    struct code_move *moves =
-        array_room(to->moves, to->move_count, &to->move_capacity, sizeof *moves);
-    if (!moves)
+    if (array_reserve(to->moves, to->move_count, to->move_capacity))
         return -1;
-    to->moves = moves;
     if (copy_owned(copy, moved->function, dump, &function))
         return -1;
     *copy_index = (uint32_t)to->move_count;
-    moves[to->move_count++] = (struct code_move){moved->old_addr, function};
+    to->moves[to->move_count++] = (struct code_move){moved->old_addr, function};
     return 0;
 }
 
 static int copy_unload(struct code_copy *copy, uint32_t index, uint32_t dump, uint32_t *copy_index)
 {
     struct code_log *to = copy->to;
-    struct code_unload *unloads =
-        array_room(to->unloads, to->unload_count, &to->unload_capacity, sizeof *unloads);
-    if (!unloads)
+    if (array_reserve(to->unloads, to->unload_count, to->unload_capacity))
         return -1;
-    to->unloads = unloads;
     *copy_index = (uint32_t)to->unload_count;
-    unloads[to->unload_count] = copy->from->unloads[index];
-    unloads[to->unload_count++].dump = dump;
+    to->unloads[to->unload_count] = copy->from->unloads[index];
+    to->unloads[to->unload_count++].dump = dump;
     return 0;
 }
 
@@ -130,11 +124,8 @@ int code_copy_event(struct code_copy *copy, const struct code_event *event, uint
     struct code_event copied = *event;
     if (copy_subject(copy, event, dump, &copied.index))
         return -1;
-    struct code_event *events =
-        array_room(to->events, to->event_count, &to->event_capacity, sizeof *events);
-    if (!events)
+    if (array_reserve(to->events, to->event_count, to->event_capacity))
         return -1;
-    to->events = events;
-    events[to->event_count++] = copied;
+    to->events[to->event_count++] = copied;
     return 0;
 }

@@ -77,12 +77,10 @@ static int take_markers(struct jit_processes *processes, const struct dump_claim
         const struct dump_marker *marker = &claims->markers[i];
         if (claims->items[marker->claim].state == CLAIM_REFUSED)
             continue;
-        uint64_t *offsets = array_room(processes->marker_offsets, processes->marker_count,
-                                       &processes->marker_capacity, sizeof *offsets);
-        if (!offsets)
+        if (array_reserve(processes->marker_offsets, processes->marker_count,
+                          processes->marker_capacity))
             return report_failure(findings, "out of memory");
-        processes->marker_offsets = offsets;
-        offsets[processes->marker_count++] = marker->offset;
+        processes->marker_offsets[processes->marker_count++] = marker->offset;
     }
     return 0;
 }
@@ -95,12 +93,11 @@ static int take_refusals(struct jit_processes *processes, const struct dump_clai
         const struct dump_claim *claim = &claims->items[i];
         if (claim->state != CLAIM_REFUSED)
             continue;
-        struct refused_dump *refused = array_room(processes->refused, processes->refused_count,
-                                                  &processes->refused_capacity, sizeof *refused);
-        if (!refused)
+        if (array_reserve(processes->refused, processes->refused_count,
+                          processes->refused_capacity))
             return report_failure(findings, "out of memory");
-        processes->refused = refused;
-        refused[processes->refused_count++] = (struct refused_dump){claim->life, claim->refusal};
+        processes->refused[processes->refused_count++] =
+            (struct refused_dump){claim->life, claim->refusal};
     }
     return 0;
 }

@@ -12,12 +12,9 @@
 
 static int add_map(struct profile *profile, const struct perf_record *record)
 {
-    struct profile_map *maps =
-        array_room(profile->maps, profile->map_count, &profile->map_capacity, sizeof *maps);
-    if (!maps)
+    if (array_reserve(profile->maps, profile->map_count, profile->map_capacity))
         return -1;
-    profile->maps = maps;
-    struct profile_map *map = &maps[profile->map_count];
+    struct profile_map *map = &profile->maps[profile->map_count];
     if (!perf_record_map(profile->file, record, &map->map))
         return 0;
     map->record = *record;
@@ -42,12 +39,9 @@ static int add_task(struct profile *profile, const struct perf_record *record)
     if (!perf_record_task(profile->file, record, &task) ||
         (record->type == PERF_RECORD_COMM && task.pid != task.tid))
         return 0;
-    struct profile_task *tasks =
-        array_room(profile->tasks, profile->task_count, &profile->task_capacity, sizeof *tasks);
-    if (!tasks)
+    if (array_reserve(profile->tasks, profile->task_count, profile->task_capacity))
         return -1;
-    profile->tasks = tasks;
-    tasks[profile->task_count++] = (struct profile_task){
+    profile->tasks[profile->task_count++] = (struct profile_task){
         .time_ns = task.time_ns,
         .kind = kind_of(record),
         .pid = task.pid,
@@ -74,14 +68,10 @@ static int add_namespaces(struct profile *profile, const struct perf_record *rec
     cursor_skip(&cursor, (PERF_NAMESPACE_MOUNT - PERF_NAMESPACE_PID) * PERF_NAMESPACE_BYTES - 8);
     uint64_t mount_inode = cursor_u64(&cursor);
     namespace.mount_inode = cursor.failed || links <= PERF_NAMESPACE_MOUNT ? 0 : mount_inode;
-    struct profile_namespace *namespaces =
-        array_room(profile->namespaces, profile->namespace_count, &profile->namespace_capacity,
-                   sizeof *namespaces);
-    if (!namespaces)
+    if (array_reserve(profile->namespaces, profile->namespace_count, profile->namespace_capacity))
         return -1;
-    profile->namespaces = namespaces;
     perf_record_time(profile->file, record, &namespace.time_ns);
-    namespaces[profile->namespace_count++] = namespace;
+    profile->namespaces[profile->namespace_count++] = namespace;
     return 0;
 }
 
@@ -156,12 +146,9 @@ const struct perf_record *profile_comm_of(const struct profile *profile, uint32_
 
 static int add_sample(struct profile *profile, const struct perf_record *record)
 {
-    uint64_t *times = array_room(profile->sample_times_ns, profile->sample_count,
-                                 &profile->sample_capacity, sizeof *times);
-    if (!times)
+    if (array_reserve(profile->sample_times_ns, profile->sample_count, profile->sample_capacity))
         return -1;
-    profile->sample_times_ns = times;
-    if (perf_record_time(profile->file, record, &times[profile->sample_count]))
+    if (perf_record_time(profile->file, record, &profile->sample_times_ns[profile->sample_count]))
         profile->sample_count++;
     return 0;
 }

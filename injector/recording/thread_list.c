@@ -57,12 +57,9 @@ static bool read_thread(struct thread_event *event, const struct perf_file *file
 
 static int add_event(struct thread_list *list, const struct thread_event *event)
 {
-    struct thread_event *events =
-        array_room(list->events, list->count, &list->capacity, sizeof *events);
-    if (!events)
+    if (array_reserve(list->events, list->count, list->capacity))
         return -1;
-    list->events = events;
-    events[list->count++] = *event;
+    list->events[list->count++] = *event;
     return 0;
 }
 
@@ -167,15 +164,12 @@ static struct live_thread *find_or_add(struct thread_sweep *sweep, uint32_t tid,
     struct live_thread *thread = find(sweep, tid);
     if (thread)
         return thread;
-    struct live_thread *threads =
-        array_room(sweep->threads, sweep->count, &sweep->capacity, sizeof *threads);
-    if (!threads)
+    if (array_reserve(sweep->threads, sweep->count, sweep->capacity))
         return NULL;
-    sweep->threads = threads;
-    threads[sweep->count] =
+    sweep->threads[sweep->count] =
         (struct live_thread){tid, time_ns, tid == sweep->pid ? THREAD_NO_NAME : THREAD_NEVER_NAMED,
                              THREAD_NO_NAMESPACES};
-    return &threads[sweep->count++];
+    return &sweep->threads[sweep->count++];
 }
 
 static void end_thread(struct thread_sweep *sweep, const struct thread_event *event)

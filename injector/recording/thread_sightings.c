@@ -19,12 +19,9 @@ int thread_sightings_add(struct thread_sightings *sightings, uint32_t pid, uint3
         sightings->count ? &sightings->items[sightings->count - 1] : NULL;
     if (last && same_thread(last, &added) && last->time_ns <= time_ns)
         return 0;
-    struct thread_sighting *items =
-        array_room(sightings->items, sightings->count, &sightings->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(sightings->items, sightings->count, sightings->capacity))
         return -1;
-    sightings->items = items;
-    items[sightings->count++] = added;
+    sightings->items[sightings->count++] = added;
     return 0;
 }
 

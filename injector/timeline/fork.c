@@ -30,14 +30,11 @@ static int number_function(struct hand_over *over, uint32_t function, uint32_t *
         over->left_out++;
         return 0;
     }
-    struct inherited_function *functions =
-        array_room(inheritance->functions, inheritance->function_count,
-                   &inheritance->function_capacity, sizeof *functions);
-    if (!functions)
+    if (array_reserve(inheritance->functions, inheritance->function_count,
+                      inheritance->function_capacity))
         return -1;
-    inheritance->functions = functions;
     *inherited = (uint32_t)inheritance->function_count;
-    functions[inheritance->function_count++] = (struct inherited_function){
+    inheritance->functions[inheritance->function_count++] = (struct inherited_function){
         function, over->player->timeline->log->functions[function].code_index};
     ++*total;
     return 0;
@@ -51,12 +48,9 @@ static int give_code(struct hand_over *over, uint64_t start, uint64_t end, uint3
         return -1;
     if (*inherited == NO_FUNCTION)
         return 0;
-    struct inherited_code *code = array_room(inheritance->code, inheritance->code_count,
-                                             &inheritance->code_capacity, sizeof *code);
-    if (!code)
+    if (array_reserve(inheritance->code, inheritance->code_count, inheritance->code_capacity))
         return -1;
-    inheritance->code = code;
-    code[inheritance->code_count++] = (struct inherited_code){start, end, *inherited};
+    inheritance->code[inheritance->code_count++] = (struct inherited_code){start, end, *inherited};
     return 0;
 }
 
@@ -64,12 +58,9 @@ static int give_map(struct hand_over *over, uint64_t start, uint64_t end,
                     const struct profile_map *map)
 {
     struct inheritance *inheritance = over->inheritance;
-    struct inherited_map *maps = array_room(inheritance->maps, inheritance->map_count,
-                                            &inheritance->map_capacity, sizeof *maps);
-    if (!maps)
+    if (array_reserve(inheritance->maps, inheritance->map_count, inheritance->map_capacity))
         return -1;
-    inheritance->maps = maps;
-    maps[inheritance->map_count++] = (struct inherited_map){start, end, map};
+    inheritance->maps[inheritance->map_count++] = (struct inherited_map){start, end, map};
     return 0;
 }
 

@@ -79,12 +79,9 @@ static int set_mapped_since(struct player *player, uint64_t start, uint64_t end,
 
 static int drop_record(struct timeline *timeline, uint64_t offset)
 {
-    uint64_t *dropped = array_room(timeline->dropped, timeline->dropped_count,
-                                   &timeline->dropped_capacity, sizeof *dropped);
-    if (!dropped)
+    if (array_reserve(timeline->dropped, timeline->dropped_count, timeline->dropped_capacity))
         return -1;
-    timeline->dropped = dropped;
-    dropped[timeline->dropped_count++] = offset;
+    timeline->dropped[timeline->dropped_count++] = offset;
     return 0;
 }
 
@@ -201,12 +198,9 @@ static int end_strangers(struct player *player, const struct perf_map *map)
 
 static int note_late(struct player *player, uint32_t index)
 {
-    uint32_t *late =
-        array_room(player->late, player->late_count, &player->late_capacity, sizeof *late);
-    if (!late)
+    if (array_reserve(player->late, player->late_count, player->late_capacity))
         return -1;
-    player->late = late;
-    late[player->late_count++] = index;
+    player->late[player->late_count++] = index;
     return 0;
 }
 

@@ -17,24 +17,18 @@
 int player_add_change(struct player *player, struct change change)
 {
     struct timeline *timeline = player->timeline;
-    struct change *changes = array_room(timeline->changes, timeline->change_count,
-                                        &timeline->change_capacity, sizeof *changes);
-    if (!changes)
+    if (array_reserve(timeline->changes, timeline->change_count, timeline->change_capacity))
         return -1;
-    timeline->changes = changes;
-    changes[timeline->change_count++] = change;
+    timeline->changes[timeline->change_count++] = change;
     return 0;
 }
 
 /* Add a change whose time is past: others that are later may have been added before. */
 int player_add_early_change(struct player *player, struct change change)
 {
-    struct change *early =
-        array_room(player->early, player->early_count, &player->early_capacity, sizeof *early);
-    if (!early)
+    if (array_reserve(player->early, player->early_count, player->early_capacity))
         return -1;
-    player->early = early;
-    early[player->early_count++] = change;
+    player->early[player->early_count++] = change;
     return 0;
 }
 
@@ -123,12 +117,9 @@ static int load_early(struct player *player, uint32_t index, uint64_t sample_ns)
 static int add_loaded(struct player *player, uint32_t index)
 {
     struct moment *moment = &player->moment;
-    uint32_t *loaded =
-        array_room(moment->loaded, moment->loaded_count, &moment->loaded_capacity, sizeof *loaded);
-    if (!loaded)
+    if (array_reserve(moment->loaded, moment->loaded_count, moment->loaded_capacity))
         return -1;
-    moment->loaded = loaded;
-    loaded[moment->loaded_count++] = index;
+    moment->loaded[moment->loaded_count++] = index;
     player->timeline->states[index].in_moment = true;
     return 0;
 }
@@ -173,12 +164,9 @@ static int load(struct player *player, uint32_t index, uint64_t time_ns)
 
 static int add_unloaded(struct moment *moment, const struct address_range *range)
 {
-    struct address_range *unloaded = array_room(moment->unloaded, moment->unloaded_count,
-                                                &moment->unloaded_capacity, sizeof *unloaded);
-    if (!unloaded)
+    if (array_reserve(moment->unloaded, moment->unloaded_count, moment->unloaded_capacity))
         return -1;
-    moment->unloaded = unloaded;
-    unloaded[moment->unloaded_count++] = *range;
+    moment->unloaded[moment->unloaded_count++] = *range;
     return 0;
 }
 
