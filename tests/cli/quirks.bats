@@ -144,6 +144,9 @@ machine_of_elf() {
     [[ $(cat symbols) =~ ^alpha,beta,(gamma,)?omega(,omega)?$ ]] || complain "$(cat symbols)"
     run eu-elflint --gnu-ld "$so"
     [ "$output" = "No errors" ]
+    # Unwind tables are in the files of bodies that stand apart.
+    perfjit inject -q -i perf.data -o apart.data --rows body
+    so=$(elf_files apart.data.dso)
     readelf --debug-dump=frames "$so" 2>frames.err | grep -q 'DW_CFA_def_cfa: r15.* ofs 160'
     [ ! -s frames.err ]
     perfjit dump --json dump/jit-*.dump | jq -s -e '.[0].byte_order == "big" and (map(.wrong, .quirks) | all(. == null)) and
