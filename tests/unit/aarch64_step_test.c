@@ -81,7 +81,7 @@ static uint32_t function_at(const struct code_log *log, uint64_t addr)
 
 static void print_mistake(const struct check *check, const struct unwinding *unwinding)
 {
-    const struct code_log *log = &check->tables.process.log;
+    const struct code_log *log = check->tables.timeline.log;
     uint64_t pc = unwinding->step->pc;
     const struct jit_function *function = &log->functions[function_at(log, pc)];
     print_message("# %s+0x%" PRIx64 ", %zu calls from the innermost frame: %s is 0x%" PRIx64
@@ -94,7 +94,7 @@ static void print_mistake(const struct check *check, const struct unwinding *unw
 static void check_step(struct check *check, const struct trace_step *step)
 {
     struct unwinding unwinding = unwind_begin(&trace, step);
-    const struct code_log *log = &check->tables.process.log;
+    const struct code_log *log = check->tables.timeline.log;
     bool right, first;
     do {
         uint32_t index = function_at(log, unwinding.step->pc);
@@ -116,7 +116,7 @@ static void check_begin(struct check *check, const char *name, enum image_layout
 {
     *check = (struct check){0};
     tables_open(&check->tables, name, trace.times_ns, trace.step_count, layout);
-    check->caught = calloc(check->tables.process.log.function_count, sizeof *check->caught);
+    check->caught = calloc(check->tables.timeline.log->function_count, sizeof *check->caught);
     assert_non_null(check->caught);
 }
 
@@ -170,7 +170,7 @@ static void check_files(const struct tables *tables)
 
 static void visit_all(const struct check *check)
 {
-    const struct code_log *log = &check->tables.process.log;
+    const struct code_log *log = check->tables.timeline.log;
     for (size_t i = 0; i < log->function_count; i++)
         coverage_piece(&coverage, &log->functions[i]);
     assert_int_equal(coverage.count, log->function_count);
@@ -215,7 +215,7 @@ static void test_every_chain_by_own_rules(void **state)
     (void)state;
     require_trace();
     check_begin(&check, dump_name, LAYOUT_IMAGE);
-    const struct code_log *log = &check.tables.process.log;
+    const struct code_log *log = check.tables.timeline.log;
     for (size_t i = 0; i < trace.step_count; i++) {
         struct rules_walk walk = rules_begin(&trace, &trace.steps[i]);
         do {
@@ -258,7 +258,7 @@ static size_t check_faults(const struct jit_dump *dump, size_t number)
         return 0;
     check_begin(&check, "faulty.dump", LAYOUT_IMAGE);
     check_steps(&check);
-    const struct code_log *log = &check.tables.process.log;
+    const struct code_log *log = check.tables.timeline.log;
     for (size_t i = 0; i < log->function_count; i++)
         if (check.caught[i] != faults.has_one[i]) {
             print_message("# operand %zu of %s is %s, which was %s\n", number,

@@ -143,7 +143,7 @@ static inline void tables_open(struct tables *tables, const char *dump_name,
     int dir_fd = open(tables->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     elf_version(EV_CURRENT);
     tables->images = calloc(tables->plan.image_count, sizeof *tables->images);
-    tables->frames = calloc(tables->process.log.function_count, sizeof(Dwarf_Frame **));
+    tables->frames = calloc(tables->timeline.log->function_count, sizeof(Dwarf_Frame **));
     assert_true(tables->images && tables->frames);
     for (size_t i = 0; i < tables->plan.image_count; i++)
         tables_open_image(tables, i, dir_fd);
@@ -168,7 +168,7 @@ static inline void tables_close_images(struct tables *tables)
 
 static inline void tables_close(struct tables *tables)
 {
-    const struct code_log *log = &tables->process.log;
+    const struct code_log *log = tables->timeline.log;
     for (size_t i = 0; i < log->function_count; i++) {
         for (size_t at = 0; tables->frames[i] && at < log->functions[i].size; at++)
             free(tables->frames[i][at]);
@@ -237,7 +237,7 @@ static inline void tables_check_dwfl(const struct tables *tables, Dwarf_Frame *f
 static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, uint64_t rip,
                                         bool *first)
 {
-    const struct jit_function *function = &tables->process.log.functions[index];
+    const struct jit_function *function = &tables->timeline.log->functions[index];
     const uint32_t number = tables->plan.processes[0].places[index].image;
     const struct tables_image *image = &tables->images[number];
     Dwarf_Frame ***frames = &tables->frames[index];

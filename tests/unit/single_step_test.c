@@ -147,7 +147,7 @@ static void check_step(struct check *check, const struct trace_step *step)
     bool first;
     play_changes(check, step->time_ns);
     uint32_t index = function_at(check, step->rip);
-    const struct jit_function *function = &check->tables.process.log.functions[index];
+    const struct jit_function *function = &check->tables.timeline.log->functions[index];
     Dwarf_Frame *frame = tables_frame(&check->tables, index, step->rip, &first);
     if (!unwind_check(check->trace, step, frame, &answer) && check->mistakes++ < SHOWN_MISTAKES)
         print_mistake(check, function, step, &answer);
@@ -160,12 +160,13 @@ static void check_step(struct check *check, const struct trace_step *step)
 /* Which piece each function is, also of those that never ran. */
 static void find_pieces(struct check *check)
 {
-    const struct code_log *log = &check->tables.process.log;
+    const struct code_log *log = check->tables.timeline.log;
     check->pieces = calloc(log->function_count, sizeof *check->pieces);
     check->moved = calloc(log->function_count, sizeof *check->moved);
     assert_true(check->pieces && check->moved);
-    for (size_t i = 0; i < log->move_count; i++)
-        check->moved[log->moves[i].function] = true;
+    const struct code_log *read = &check->tables.process.log; /* with the events */
+    for (size_t i = 0; i < read->move_count; i++)
+        check->moved[read->moves[i].function] = true;
     for (size_t i = 0; i < log->function_count; i++)
         check->pieces[i] =
             (size_t)(coverage_piece(check->visited, &log->functions[i]) - check->visited->pieces);
@@ -192,7 +193,7 @@ static void check_layout(const struct variant *variant, const struct trace *trac
     open_tables(&check.tables, trace, layout);
     find_pieces(&check);
     check.inlines =
-        inlines_of_functions(&check.tables.dump, check.tables.process.log.function_count);
+        inlines_of_functions(&check.tables.dump, check.tables.timeline.log->function_count);
     for (size_t i = 0; i < trace->step_count; i++)
         check_step(&check, &trace->steps[i]);
     address_map_free(&check.owners);
