@@ -305,8 +305,12 @@ unveiled() {
         dump jit-78-@-aB3dE9 load 5 run 30 dump jit-79-@-123456 load 3 run 30 dump profile.bin load 4 run 30
     injected 0
     right code
-    [ "$(samples_of code | grep -oE ' code_[0-9]+' | sort -u | wc -l)" -eq 17 ]
     says "17 functions"
+    # Which functions are sampled is luck; that each dump has some that are is not.
+    [ "$(samples_of code | awk 'match($0, / code_[0-9]+/) {
+            n = substr($0, RSTART + 6, RLENGTH - 6) + 0
+            print (n < 5 ? "first" : n < 10 ? "second" : n < 13 ? "third" : "fourth")
+        }' | sort -u | wc -l)" -eq 4 ]
 }
 
 @test "an executable mapping of another file, or of another process's dump under another name, is no dump of its own" {
