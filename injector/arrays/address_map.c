@@ -94,11 +94,10 @@ const struct address_range *address_map_next(const struct address_map *map,
 
 static int insert_leaf(struct address_map *map, size_t at)
 {
-    struct address_leaf **leaves =
-        array_room(map->leaves, map->count, &map->capacity, sizeof(struct address_leaf *));
-    struct address_leaf *leaf = leaves ? malloc(sizeof *leaf) : NULL;
-    if (leaves)
-        map->leaves = leaves;
+    if (array_reserve(map->leaves, map->count, map->capacity))
+        return -1;
+    struct address_leaf **leaves = map->leaves;
+    struct address_leaf *leaf = malloc(sizeof *leaf);
     if (!leaf)
         return -1;
     leaf->count = 0;

@@ -8,12 +8,10 @@
 
 struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_index)
 {
-    struct jit_function *functions =
-        array_room(log->functions, log->function_count, &log->function_capacity, sizeof *functions);
-    if (!functions || log->function_count >= NO_FUNCTION)
+    if (array_reserve(log->functions, log->function_count, log->function_capacity) ||
+        log->function_count >= NO_FUNCTION)
         return NULL;
-    log->functions = functions;
-    struct jit_function *function = &functions[log->function_count++];
+    struct jit_function *function = &log->functions[log->function_count++];
     *function = (struct jit_function){.dump = dump_index};
     return function;
 }

@@ -91,17 +91,14 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
         jit_function_set_name(function, load->name, load->name_bytes);
     if (function->name)
         return 0;
-    char **names = array_room(log->names, log->name_count, &log->name_capacity, sizeof *names);
-    char *name = code_name_mend(load->name, load->name_bytes);
-    if (names)
-        log->names = names;
-    if (!names || !name) {
-        free(name);
+    if (array_reserve(log->names, log->name_count, log->name_capacity))
         return -1;
-    }
+    char *name = code_name_mend(load->name, load->name_bytes);
+    if (!name)
+        return -1;
     if (!clean)
         tell_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
-    names[log->name_count++] = name;
+    log->names[log->name_count++] = name;
     jit_function_set_name(function, name, load->name_bytes);
     return 0;
 }

@@ -269,13 +269,10 @@ static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
     const struct jit_function *function = &log->functions[home];
     uint64_t start = eh_fde_pc(fde, section_addr) - function->addr;
     uint64_t size = fde->pc_range < function->size - start ? fde->pc_range : function->size - start;
-    struct code_fde *fdes = array_room(log->fdes, log->fde_count, &log->fde_capacity, sizeof *fdes);
     uint32_t cie = code_log_intern_cie(log, &fde->cie);
-    if (fdes)
-        log->fdes = fdes;
-    if (!fdes || cie == UINT32_MAX)
+    if (cie == UINT32_MAX || array_reserve(log->fdes, log->fde_count, log->fde_capacity))
         return -1;
-    fdes[log->fde_count++] = (struct code_fde){
+    log->fdes[log->fde_count++] = (struct code_fde){
         home, cie, (uint32_t)start, (uint32_t)size, fde->instructions, fde->instructions_bytes};
     return 0;
 }

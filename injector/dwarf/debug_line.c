@@ -51,17 +51,14 @@ static int grow_files(struct debug_lines *lines, uint32_t string)
 
 uint32_t debug_line_file(struct debug_lines *lines, uint32_t string)
 {
-    uint32_t *unit_files = array_room(lines->unit_files, lines->unit_file_count,
-                                      &lines->unit_file_capacity, sizeof *unit_files);
-    if (unit_files)
-        lines->unit_files = unit_files;
-    if (!unit_files || grow_files(lines, string)) {
+    if (array_reserve(lines->unit_files, lines->unit_file_count, lines->unit_file_capacity) ||
+        grow_files(lines, string)) {
         lines->section.overflow = true;
         return 0;
     }
     struct debug_file *file = &lines->files[string];
     if (file->unit != lines->unit) {
-        unit_files[lines->unit_file_count++] = string;
+        lines->unit_files[lines->unit_file_count++] = string;
         *file = (struct debug_file){lines->unit, (uint32_t)lines->unit_file_count};
     }
     return file->number;

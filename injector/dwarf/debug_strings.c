@@ -69,19 +69,15 @@ static void put_text(struct byte_sink *section, const char *text, size_t bytes)
 uint32_t debug_strings_add(struct debug_strings *strings, const char *text, size_t bytes)
 {
     struct byte_sink *section = &strings->section;
-    struct debug_string *items =
-        array_room(strings->items, strings->count, &strings->capacity, sizeof *items);
-    if (items)
-        strings->items = items;
-    if (section->overflow || !items || grow_slots(strings) ||
-        bytes > UINT32_MAX - 1 - section->size) {
+    if (section->overflow || array_reserve(strings->items, strings->count, strings->capacity) ||
+        grow_slots(strings) || bytes > UINT32_MAX - 1 - section->size) {
         section->overflow = true;
         return 0;
     }
     uint64_t hash = XXH3_64bits(text, bytes);
     size_t slot = find_slot(strings, hash, text, bytes);
     if (!strings->slots[slot]) {
-        items[strings->count++] =
+        strings->items[strings->count++] =
             (struct debug_string){hash, (uint32_t)section->size, (uint32_t)bytes};
         put_text(section, text, bytes);
         strings->slots[slot] = (uint32_t)strings->count;

@@ -149,18 +149,15 @@ void debug_tree_end_unit(struct debug_tree *tree)
 static void end_range(struct debug_tree *tree, uint32_t call_index, uint64_t end)
 {
     struct debug_call *call = &tree->calls[call_index];
-    struct debug_range *ranges = array_room(tree->call_ranges, tree->call_range_count,
-                                            &tree->call_range_capacity, sizeof *ranges);
     call->open = false;
-    if (!ranges) {
+    if (array_reserve(tree->call_ranges, tree->call_range_count, tree->call_range_capacity)) {
         tree->failed = true;
         return;
     }
-    tree->call_ranges = ranges;
-    ranges[tree->call_range_count++] = (struct debug_range){call->open_at, end, 0};
+    tree->call_ranges[tree->call_range_count++] = (struct debug_range){call->open_at, end, 0};
     uint32_t number = (uint32_t)tree->call_range_count;
     if (call->last_range)
-        ranges[call->last_range - 1].next = number;
+        tree->call_ranges[call->last_range - 1].next = number;
     else
         call->first_range = number;
     call->last_range = number;

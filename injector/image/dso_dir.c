@@ -152,15 +152,12 @@ static bool has_name(const struct dso_names *names, const char *name)
 
 static int add_name(struct dso_names *names, const char *name)
 {
-    char **room = array_room(names->items, names->count, &names->capacity, sizeof *room);
-    if (room)
-        names->items = room;
-    char *copy = room ? strdup(name) : NULL;
-    if (!copy) {
+    if (array_reserve(names->items, names->count, names->capacity) ||
+        !(names->items[names->count] = strdup(name))) {
         errno = ENOMEM;
         return -1;
     }
-    names->items[names->count++] = copy;
+    names->count++;
     return 0;
 }
 

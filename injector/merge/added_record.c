@@ -8,14 +8,10 @@ enum { SIZE_AT = 6 }; /* of the record header's size field */
 
 int added_records_append(struct added_records *added, struct added_record record)
 {
-    struct added_record *items =
-        array_room(added->items, added->count, &added->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(added->items, added->count, added->capacity))
         return -1;
-    added->items = items;
-    items[added->count] = record;
-    items[added->count].sequence = (uint32_t)added->count;
-    added->count++;
+    record.sequence = (uint32_t)added->count;
+    added->items[added->count++] = record;
     return 0;
 }
 

@@ -11,12 +11,9 @@ static int add_process(struct foreign_maps *maps, const struct jit_process *proc
         const struct perf_map *map = &process->maps[i].map;
         if (perf_map_is_memory(map) || map->len > UINT64_MAX - map->start)
             continue;
-        struct foreign_map *items =
-            array_room(maps->items, maps->count, &maps->capacity, sizeof *items);
-        if (!items)
+        if (array_reserve(maps->items, maps->count, maps->capacity))
             return -1;
-        maps->items = items;
-        items[maps->count++] = (struct foreign_map){map->start, map->start + map->len, 0};
+        maps->items[maps->count++] = (struct foreign_map){map->start, map->start + map->len, 0};
     }
     return 0;
 }

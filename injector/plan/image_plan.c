@@ -47,12 +47,10 @@ static size_t neighbours(const struct placed *placed, size_t count, enum image_l
 static struct jit_image *add_image(const struct planner *planner)
 {
     struct image_plan *plan = planner->plan;
-    struct jit_image *images =
-        array_room(plan->images, plan->image_count, &plan->image_capacity, sizeof *images);
-    if (!images || plan->image_count >= NO_IMAGE)
+    if (array_reserve(plan->images, plan->image_count, plan->image_capacity) ||
+        plan->image_count >= NO_IMAGE)
         return NULL;
-    plan->images = images;
-    struct jit_image *image = &images[plan->image_count++];
+    struct jit_image *image = &plan->images[plan->image_count++];
     *image = (struct jit_image){.process = planner->process, .log = planner->timeline->log};
     return image;
 }

@@ -41,14 +41,13 @@ static int add_bodies(struct name_groups *groups, const struct placed_functions 
     if (!result)
         find_times(times_ns, &groups->processes[process].log);
     for (size_t i = 0; i < placed->count && !result; i++) {
-        struct image_body *bodies =
-            array_room(groups->bodies, groups->body_count, &groups->body_capacity, sizeof *bodies);
-        result = bodies && groups->body_count < UINT32_MAX - 1 ? 0 : -1;
+        result = groups->body_count < UINT32_MAX - 1
+                     ? array_reserve(groups->bodies, groups->body_count, groups->body_capacity)
+                     : -1;
         if (result)
             break;
-        groups->bodies = bodies;
         uint32_t number = placed->items[i].function;
-        bodies[groups->body_count++] = (struct image_body){
+        groups->bodies[groups->body_count++] = (struct image_body){
             0, times_ns[number], &timeline->log->functions[number], process, number};
     }
     free(times_ns);
@@ -82,12 +81,9 @@ static uint32_t machine_of(struct grouping *grouping, const struct jit_dump *dum
              other->address_bytes == dump->address_bytes))
             return (uint32_t)i;
     }
-    const struct jit_dump **machines = array_room(grouping->machines, to->machine_count,
-                                                  &grouping->machine_capacity, sizeof *machines);
-    if (!machines)
+    if (array_reserve(grouping->machines, to->machine_count, grouping->machine_capacity))
         return UINT32_MAX;
-    grouping->machines = machines;
-    machines[to->machine_count] = dump;
+    grouping->machines[to->machine_count] = dump;
     return (uint32_t)to->machine_count++;
 }
 
@@ -157,11 +153,9 @@ static uint32_t group_of(struct grouping *grouping, uint32_t number)
     for (; grouping->slots[slot]; slot = (slot + 1) & (grouping->slot_count - 1))
         if (is_of_group(grouping, &to->groups[grouping->slots[slot] - 1], &wanted, &name))
             return grouping->slots[slot] - 1;
-    struct name_group *made = array_room(to->groups, to->count, &to->capacity, sizeof *made);
-    if (!made)
+    if (array_reserve(to->groups, to->count, to->capacity))
         return UINT32_MAX;
-    to->groups = made;
-    made[to->count++] = wanted;
+    to->groups[to->count++] = wanted;
     grouping->slots[slot] = (uint32_t)to->count;
     return (uint32_t)to->count - 1;
 }

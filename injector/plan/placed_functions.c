@@ -53,12 +53,9 @@ static void measure_gaps(struct function_place *places, const struct placed_func
  * yet.  NULL without memory. */
 static struct process_plan *add_process(struct image_plan *plan, size_t function_count)
 {
-    struct process_plan *processes = array_room(plan->processes, plan->process_count,
-                                                &plan->process_capacity, sizeof *processes);
-    if (!processes)
+    if (array_reserve(plan->processes, plan->process_count, plan->process_capacity))
         return NULL;
-    plan->processes = processes;
-    struct process_plan *process = &processes[plan->process_count++];
+    struct process_plan *process = &plan->processes[plan->process_count++];
     *process = (struct process_plan){
         .places = malloc((function_count + 1) * sizeof *process->places),
         .first_image = plan->image_count,

@@ -29,11 +29,9 @@ struct used_list {
 
 static int add_used(struct used_list *list, uint64_t start, uint64_t end)
 {
-    struct used *items = array_room(list->items, list->count, &list->capacity, sizeof *items);
-    if (!items)
+    if (array_reserve(list->items, list->count, list->capacity))
         return -1;
-    list->items = items;
-    items[list->count++] = (struct used){start, end};
+    list->items[list->count++] = (struct used){start, end};
     return 0;
 }
 

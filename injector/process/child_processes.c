@@ -36,19 +36,13 @@ static uint32_t process_of(struct tree *tree, uint32_t life)
     struct jit_processes *processes = tree->processes;
     if (processes->by_life[life] != NO_PROCESS)
         return processes->by_life[life];
-    uint32_t *parents =
-        array_room(tree->parent, processes->count, &tree->parent_capacity, sizeof *tree->parent);
-    if (parents)
-        tree->parent = parents;
-    struct footprint *footprints = array_room(tree->footprints, processes->count,
-                                              &tree->footprint_capacity, sizeof *footprints);
-    if (footprints)
-        tree->footprints = footprints;
-    if (!parents || !footprints || !jit_process_of_life(processes, life))
+    if (array_reserve(tree->parent, processes->count, tree->parent_capacity) ||
+        array_reserve(tree->footprints, processes->count, tree->footprint_capacity) ||
+        !jit_process_of_life(processes, life))
         return NO_PROCESS;
     uint32_t index = (uint32_t)(processes->count - 1);
-    parents[index] = NO_PROCESS;
-    footprints[index] = (struct footprint){0};
+    tree->parent[index] = NO_PROCESS;
+    tree->footprints[index] = (struct footprint){0};
     return index;
 }
 

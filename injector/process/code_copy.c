@@ -13,16 +13,13 @@ static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint
     function->first_fde = (uint32_t)to->fde_count;
     for (uint32_t i = 0; i < function->fde_count; i++) {
         const struct code_fde *fde = &copy->from->fdes[first + i];
-        struct code_fde *fdes =
-            array_room(to->fdes, to->fde_count, &to->fde_capacity, sizeof *fdes);
         uint32_t cie = code_log_intern_cie(to, &copy->from->cies[fde->cie]);
-        if (fdes)
-            to->fdes = fdes;
-        if (!fdes || cie == UINT32_MAX)
+        if (cie == UINT32_MAX || array_reserve(to->fdes, to->fde_count, to->fde_capacity))
             return -1;
-        fdes[to->fde_count] = *fde;
-        fdes[to->fde_count].function = index;
-        fdes[to->fde_count++].cie = cie;
+        struct code_fde *copied = &to->fdes[to->fde_count++];
+        *copied = *fde;
+        copied->function = index;
+        copied->cie = cie;
     }
     return 0;
 }
@@ -30,13 +27,10 @@ static int copy_fdes(struct code_copy *copy, struct jit_function *function, uint
 int code_copy_function(struct code_copy *copy, uint32_t index, uint32_t *copy_index)
 {
     struct code_log *to = copy->to;
-    struct jit_function *functions =
-        array_room(to->functions, to->function_count, &to->function_capacity, sizeof *functions);
-    if (!functions || to->function_count >= NO_FUNCTION)
+    struct jit_function *function = code_log_add_function(to, 0);
+    if (!function)
         return -1;
-    to->functions = functions;
-    *copy_index = (uint32_t)to->function_count;
-    struct jit_function *function = &functions[to->function_count++];
+    *copy_index = (uint32_t)to->function_count - 1;
     *function = copy->from->functions[index];
     to->has_unwinding = to->has_unwinding || copy->from->has_unwinding;
     return copy_fdes(copy, function, *copy_index);

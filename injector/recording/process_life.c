@@ -88,12 +88,9 @@ static int collect_signs(struct signs *signs, const struct profile *profile)
 
 static int add_life(struct process_lives *lives, uint32_t pid, struct life_moment begin)
 {
-    struct process_life *items =
-        array_room(lives->items, lives->count, &lives->capacity, sizeof *items);
-    if (!items || lives->count >= NO_LIFE)
+    if (array_reserve(lives->items, lives->count, lives->capacity) || lives->count >= NO_LIFE)
         return -1;
-    lives->items = items;
-    items[lives->count++] = (struct process_life){
+    lives->items[lives->count++] = (struct process_life){
         .pid = pid,
         .parent = NO_LIFE,
         .begin = begin,

@@ -56,24 +56,20 @@ static bool is_said(const struct perf_map *map, const struct profile_map *before
 int player_set_backed(struct player *player, uint64_t start, uint64_t end,
                       const struct profile_map *map)
 {
-    const struct profile_map **mappings = array_room(player->mappings, player->mapping_count,
-                                                     &player->mapping_capacity, sizeof *mappings);
-    if (!mappings || player->mapping_count >= UINT32_MAX)
+    if (array_reserve(player->mappings, player->mapping_count, player->mapping_capacity) ||
+        player->mapping_count >= UINT32_MAX)
         return -1;
-    player->mappings = mappings;
-    mappings[player->mapping_count] = map;
+    player->mappings[player->mapping_count] = map;
     return address_map_set(&player->backed, start, end, (uint32_t)player->mapping_count++);
 }
 
 /* Note that [START, END) was mapped at TIME_NS. */
 static int set_mapped_since(struct player *player, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-    uint64_t *times =
-        array_room(player->times, player->time_count, &player->time_capacity, sizeof *times);
-    if (!times || player->time_count >= UINT32_MAX)
+    if (array_reserve(player->times, player->time_count, player->time_capacity) ||
+        player->time_count >= UINT32_MAX)
         return -1;
-    player->times = times;
-    times[player->time_count] = time_ns;
+    player->times[player->time_count] = time_ns;
     return address_map_set(&player->mapped_since, start, end, (uint32_t)player->time_count++);
 }
 
