@@ -41,7 +41,6 @@ static bool is_hit(const struct address_span *ranges, size_t count, uint64_t ip)
  * logs code that never runs, and knows its machine. */
 static bool ran_here(const struct jit_dump *dump, const struct perf_file *profile)
 {
-    struct findings told = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile);
     struct perf_record record;
     size_t count;
@@ -49,10 +48,9 @@ static bool ran_here(const struct jit_dump *dump, const struct perf_file *profil
     bool hit = false;
     uint32_t pid;
     uint64_t ip;
-    while (!hit && count && perf_walk_next(&walk, &record, &told))
+    while (!hit && count && perf_walk_next(&walk, &record, NULL))
         hit = perf_record_sample(profile, &record, &pid, &ip) && is_hit(ranges, count, ip);
     free(ranges);
-    findings_free(&told);
     return hit;
 }
 

@@ -210,11 +210,10 @@ static uint64_t read_exits(struct clock_evidence *evidence, const struct profile
 static void walk_samples(struct clock_evidence *evidence, struct residences *alone,
                          const struct profile *profile, uint32_t pid, struct clock_life life)
 {
-    struct findings told_before = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record record;
     bool end_known = evidence->ended;
-    while (perf_walk_next(&walk, &record, &told_before)) {
+    while (perf_walk_next(&walk, &record, NULL)) {
         uint32_t whose;
         uint64_t ip, time_ns;
         if (perf_record_sample(profile->file, &record, &whose, &ip) && whose == pid &&
@@ -224,7 +223,6 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
     uint64_t exit_ns = read_exits(evidence, profile, pid);
     if (evidence->ended && !end_known)
         evidence->end_ns = exit_ns;
-    findings_free(&told_before);
 }
 
 /* Keep the residences that share no address. */

@@ -110,15 +110,13 @@ static int write_records(struct rewriter *rewriter)
 {
     struct perf_walk walk = perf_walk_begin(rewriter->file);
     struct perf_record record;
-    struct findings known = {.quiet = true}; /* damage was reported when the profile was read */
     uint64_t end = rewriter->file->records.offset, late = end; /* where the youngest go */
     int result = 0;
-    while (!result && perf_walk_next(&walk, &record, &known)) {
+    while (!result && perf_walk_next(&walk, &record, NULL)) {
         result = pass_record(rewriter, &record);
         end = record.offset + record.span;
         late = record.type == PERF_RECORD_FINISHED_ROUND ? record.offset : end;
     }
-    findings_free(&known);
     if (result || add_until(rewriter, UINT64_MAX, late))
         return -1;
     return copy_up_to(rewriter, end);

@@ -27,21 +27,12 @@ int native_files_begin(struct native_files *files, const struct profile *profile
 
 /* ---- What the recording tells ---- */
 
-/* The build-id that stands in a map's record, in the place of the inode. */
 static bool build_id_in_record(const struct profile_map *map, struct build_id *id)
 {
-    struct byte_cursor cursor = byte_cursor_over(map->record.bytes, map->record.size, false);
-    if (map->record.type != PERF_RECORD_MMAP2 || !(map->record.misc & PERF_MISC_MMAP_BUILD_ID))
-        return false;
-    cursor_skip(&cursor, PERF_MMAP_BYTES);
-    uint8_t size = cursor_u8(&cursor);
-    cursor_skip(&cursor, 3);
-    const uint8_t *bytes = cursor_bytes(&cursor, BUILD_ID_BYTES);
-    if (!bytes || size == 0 || size > BUILD_ID_BYTES)
-        return false;
-    id->size = size;
-    memcpy(id->bytes, bytes, size);
-    return true;
+    const uint8_t *bytes = perf_record_build_id(&map->record, &id->size);
+    if (bytes)
+        memcpy(id->bytes, bytes, id->size);
+    return bytes != NULL;
 }
 
 /* An entry of the feature BUILD_ID: a record header, 8 s32 pid, 12 build_id[20], 32 u8 size with
@@ -172,17 +163,8 @@ static void read_file(struct native_files *files, struct native_file *file)
 
 static int compare_files(const void *left, const void *right)
 {
-    const struct perf_map *a = &((const struct native_file *)left)->map->map;
-    const struct perf_map *b = &((const struct native_file *)right)->map->map;
-    if (a->has_inode != b->has_inode)
-        return a->has_inode ? 1 : -1;
-    if (a->has_inode && a->ino != b->ino)
-        return a->ino < b->ino ? -1 : 1;
-    if (a->has_inode && a->maj != b->maj)
-        return a->maj < b->maj ? -1 : 1;
-    if (a->has_inode && a->min != b->min)
-        return a->min < b->min ? -1 : 1;
-    return strcmp(a->filename, b->filename);
+    const struct native_file *a = left, *b = right;
+    return perf_map_compare_files(&a->map->map, &b->map->map);
 }
 
 static struct native_file *add_file(struct native_files *files, const struct profile_map *map)

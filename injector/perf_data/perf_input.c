@@ -114,11 +114,9 @@ static bool is_compressed(const struct perf_file *file)
 {
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
-    struct findings ignored = {.quiet = true};
     bool found = perf_file_has_feature(file, PERF_FEATURE_COMPRESSED);
-    while (!found && perf_walk_next(&walk, &record, &ignored))
+    while (!found && perf_walk_next(&walk, &record, NULL))
         found = record.type == PERF_RECORD_COMPRESSED || record.type == PERF_RECORD_COMPRESSED2;
-    findings_free(&ignored);
     return found;
 }
 

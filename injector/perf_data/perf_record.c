@@ -17,12 +17,11 @@ struct perf_walk perf_walk_begin(const struct perf_file *file)
 
 static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findings *findings)
 {
-    if (walk->file->cut)
-        return false;
-    report_finding(findings, FINDING_PROFILE_TRUNCATED,
-                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
-                   " bytes are left, too few for it",
-                   walk->file->path, walk->number, walk->offset, left);
+    if (findings && !walk->file->cut)
+        report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
+                       " bytes are left, too few for it",
+                       walk->file->path, walk->number, walk->offset, left);
     return false;
 }
 
@@ -163,10 +162,31 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
     map->has_inode = map->ino != 0 && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
 }
 
+bool perf_record_is_map(const struct perf_record *record)
+{
+    return record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2;
+}
+
+/* With misc bit 14 it stands in an MMAP2's place of the inode. */
+const uint8_t *perf_record_build_id(const struct perf_record *record, size_t *size)
+{
+    if (record->type != PERF_RECORD_MMAP2 || !(record->misc & PERF_MISC_MMAP_BUILD_ID))
+        return NULL;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_MMAP_BYTES);
+    uint8_t said = cursor_u8(&cursor);
+    cursor_skip(&cursor, 3);
+    const uint8_t *bytes = cursor_bytes(&cursor, PERF_BUILD_ID_BYTES);
+    if (!bytes || said == 0 || said > PERF_BUILD_ID_BYTES)
+        return NULL;
+    *size = said;
+    return bytes;
+}
+
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map)
 {
-    if (record->type != PERF_RECORD_MMAP && record->type != PERF_RECORD_MMAP2)
+    if (!perf_record_is_map(record))
         return false;
     const struct sample_layout *layout;
     const uint8_t *trailer = perf_record_trailer(file, record, &layout);
@@ -199,6 +219,19 @@ bool perf_record_task(const struct perf_file *file, const struct perf_record *re
     task->time_ns = has_parent ? cursor_u64(&cursor) : 0;
     perf_record_time(file, record, &task->time_ns);
     return !cursor.failed;
+}
+
+int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b)
+{
+    if (a->has_inode != b->has_inode)
+        return a->has_inode ? 1 : -1;
+    if (a->has_inode && a->ino != b->ino)
+        return a->ino < b->ino ? -1 : 1;
+    if (a->has_inode && a->maj != b->maj)
+        return a->maj < b->maj ? -1 : 1;
+    if (a->has_inode && a->min != b->min)
+        return a->min < b->min ? -1 : 1;
+    return strcmp(a->filename, b->filename);
 }
 
 size_t perf_map_name_length(const char *filename)

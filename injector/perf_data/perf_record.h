@@ -49,8 +49,8 @@ struct perf_task {
 
 struct perf_walk perf_walk_begin(const struct perf_file *file);
 
-/* The next record into *RECORD.  Returns false at the end, and at damage, which is reported
- * once. */
+/* The next record into *RECORD.  Returns false at the end, and at damage, which is reported to
+ * FINDINGS; NULL: it was when the recording was read first. */
 bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings);
 
 /* The time of a record, on perf's clock.  Returns false if it has none. */
@@ -70,6 +70,13 @@ bool perf_record_sample_thread(const struct perf_file *file, const struct perf_r
 const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
                                    const struct sample_layout **layout);
 
+/* Whether RECORD is an MMAP or MMAP2. */
+bool perf_record_is_map(const struct perf_record *record);
+
+/* The build-id of the mapped file, of *SIZE bytes (1 to PERF_BUILD_ID_BYTES), in RECORD.  NULL:
+ * RECORD is not a map, or has none. */
+const uint8_t *perf_record_build_id(const struct perf_record *record, size_t *size);
+
 /* Read an MMAP or MMAP2 record.  Returns false if RECORD is neither, or broken. */
 bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
                      struct perf_map *map);
@@ -78,12 +85,16 @@ bool perf_record_map(const struct perf_file *file, const struct perf_record *rec
 bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
                       struct perf_task *task);
 
+/* An order of the files that are mapped, as of strcmp: by inode where both maps tell it, and by
+ * name. */
+int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b);
+
 /* How long a map's FILENAME is without the " (deleted)" that /proc/PID/maps appends to the names of
  * removed files. */
 size_t perf_map_name_length(const char *filename);
 
-/* Whether FILENAME, of a map, is one of the names that the kernel gives to memory without a file,
- * such as a JIT's arena. */
+/* Whether MAP is memory without a file, such as a JIT's arena: by the name that the kernel gives
+ * it, or because it is of huge pages. */
 bool perf_map_is_memory(const struct perf_map *map);
 
 /* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.

@@ -22,17 +22,8 @@ enum { PAGE_BYTES = 4096, MAX_SEGMENTS = 64 };
 
 static int compare(const void *left, const void *right)
 {
-    const struct perf_map *a = ((const struct mapped_file *)left)->map;
-    const struct perf_map *b = ((const struct mapped_file *)right)->map;
-    if (a->has_inode != b->has_inode)
-        return a->has_inode ? 1 : -1;
-    if (a->has_inode && a->ino != b->ino)
-        return a->ino < b->ino ? -1 : 1;
-    if (a->has_inode && a->maj != b->maj)
-        return a->maj < b->maj ? -1 : 1;
-    if (a->has_inode && a->min != b->min)
-        return a->min < b->min ? -1 : 1;
-    return strcmp(a->filename, b->filename);
+    const struct mapped_file *a = left, *b = right;
+    return perf_map_compare_files(a->map, b->map);
 }
 
 struct mapped_file *mapped_files_get(struct mapped_files *files, const struct perf_map *map)

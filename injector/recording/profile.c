@@ -102,30 +102,25 @@ uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid,
 
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid)
 {
-    struct findings told = {
-        .quiet = true}; /* what is wrong with the records was said when they were read */
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record record;
     bool found = false;
     uint32_t other;
-    while (!found && perf_walk_next(&walk, &record, &told))
+    while (!found && perf_walk_next(&walk, &record, NULL))
         found = perf_record_sample(profile->file, &record, &other, NULL) && other == pid;
-    findings_free(&told);
     return found;
 }
 
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record)
 {
-    struct findings told = {.quiet = true};
     struct perf_walk walk = perf_walk_begin(profile->file);
     struct perf_record next; /* after the last one, what is left of one that is cut */
     const struct sample_layout *layout;
     bool found = false;
-    while (!found && perf_walk_next(&walk, &next, &told))
+    while (!found && perf_walk_next(&walk, &next, NULL))
         found = perf_record_trailer(profile->file, &next, &layout) != NULL;
     if (found)
         *record = next;
-    findings_free(&told);
     return found;
 }
 
@@ -199,9 +194,6 @@ static int sort_times(struct profile *profile)
 static int read_record(struct profile *profile, const struct perf_record *record)
 {
     switch (record->type) {
-    case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2:
-        return add_map(profile, record);
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
@@ -214,7 +206,7 @@ static int read_record(struct profile *profile, const struct perf_record *record
         read_time_conv(&profile->time_conv, record);
         return 0;
     default:
-        return 0;
+        return perf_record_is_map(record) ? add_map(profile, record) : 0;
     }
 }
 

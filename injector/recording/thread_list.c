@@ -80,12 +80,10 @@ static int read_record(struct thread_list *list, struct thread_sightings *sighti
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
         return read_task(&event, file, record) ? add_event(list, &event) : 0;
-    case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2:
-    case PERF_RECORD_NAMESPACES:
-        return read_thread(&event, file, record) ? add_event(list, &event) : 0;
     default:
-        return 0;
+        if (!perf_record_is_map(record) && record->type != PERF_RECORD_NAMESPACES)
+            return 0;
+        return read_thread(&event, file, record) ? add_event(list, &event) : 0;
     }
 }
 
@@ -117,21 +115,18 @@ static int compare_events(const void *left, const void *right)
 
 int thread_list_read(struct thread_list *list, const struct perf_file *file)
 {
-    struct findings told = {
-        .quiet = true}; /* whoever read the profile first said what is wrong with it */
     struct perf_walk walk = perf_walk_begin(file);
     struct thread_sightings sightings = {0};
     struct perf_record record;
     int result = 0;
     *list = (struct thread_list){0};
-    while (!result && perf_walk_next(&walk, &record, &told))
+    while (!result && perf_walk_next(&walk, &record, NULL))
         result = read_record(list, &sightings, file, &record);
     if (!result)
         result = add_sightings(list, &sightings);
     thread_sightings_free(&sightings);
     if (list->count)
         qsort(list->events, list->count, sizeof *list->events, compare_events);
-    findings_free(&told);
     return result;
 }
 
