@@ -9,18 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int copy_dropped(struct history_part *part)
-{
-    size_t count = part->timeline->dropped_count;
-    part->dropped = malloc((count + 1) * sizeof *part->dropped);
-    if (!part->dropped)
-        return -1;
-    if (count)
-        memcpy(part->dropped, part->timeline->dropped, count * sizeof *part->dropped);
-    number_sort(part->dropped, count, sizeof *part->dropped);
-    return 0;
-}
-
 static int find_code(struct history_part *part)
 {
     const struct code_log *log = part->timeline->log;
@@ -38,23 +26,22 @@ int history_part_begin(struct history_part *part)
         return 0;
     for (size_t i = 0; i < part->map_count && !matters; i++)
         matters = perf_map_is_shared_memory(&part->maps[i].map);
-    return (matters && find_code(part)) || copy_dropped(part) ? -1 : 0;
+    return matters ? find_code(part) : 0;
 }
 
 void history_part_end(struct history_part *part)
 {
     address_map_free(&part->code);
-    free(part->dropped);
-    part->dropped = NULL;
 }
 
 /* ---- Mappings ---- */
 
 static bool is_dropped(const struct history_part *part, const struct profile_map *map)
 {
-    size_t at, count = part->process ? part->timeline->dropped_count : 0;
-    array_bisect(at, count, part->dropped[at] < map->record.offset);
-    return at < count && part->dropped[at] == map->record.offset;
+    const struct timeline *timeline = part->timeline;
+    size_t at, count = timeline ? timeline->dropped_count : 0;
+    array_bisect(at, count, timeline->dropped[at] < map->record.offset);
+    return at < count && timeline->dropped[at] == map->record.offset;
 }
 
 /* If there is a function in it. */

@@ -62,7 +62,6 @@ struct history_part {
     const struct profile_map *maps;    /* of this life, by time */
     size_t map_count;
     size_t change, map;      /* the next ones to be played */
-    uint64_t *dropped;       /* the timeline's, ascending; by history_part_begin */
     struct address_map code; /* where PROCESS has a function at some time, if that matters */
 };
 

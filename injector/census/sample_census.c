@@ -11,13 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CPUMODE_MASK = 7, CPUMODE_USER = 2 };
-
 struct collector {
     struct sample_census *census;
     const struct census_question *question;
     const struct process_lives *lives;
-    size_t *process_of; /* by life: index of its process, or SIZE_MAX */
     struct census_sample *samples;
     size_t sample_count, sample_capacity;
     uint32_t pid; /* of the last sample, and its life */
@@ -53,7 +50,7 @@ static int take_record(struct collector *collector, const struct perf_record *re
     struct census_sample sample = {0};
     uint32_t pid;
     census->samples++;
-    if ((record->misc & CPUMODE_MASK) != CPUMODE_USER) {
+    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER) {
         census->outside_user++;
         return 0;
     }
@@ -71,38 +68,17 @@ static int take_record(struct collector *collector, const struct perf_record *re
 
 static int collect(struct collector *collector)
 {
-    struct findings told = {.quiet = true}; /* said when the profile was read */
     struct perf_walk walk = perf_walk_begin(collector->question->profile->file);
     struct perf_record record;
     int result = 0;
     collector->samples = array_expect(NULL, collector->question->profile->sample_count,
                                       &collector->sample_capacity, sizeof *collector->samples);
-    while (!result && perf_walk_next(&walk, &record, &told))
+    while (!result && perf_walk_next(&walk, &record, NULL))
         if (record.type == PERF_RECORD_SAMPLE)
             result = take_record(collector, &record);
-    findings_free(&told);
     return result ? result
                   : sample_order(&collector->samples, collector->sample_count,
                                  collector->lives->count);
-}
-
-static int index_processes(struct collector *collector)
-{
-    const struct jit_processes *processes = collector->question->processes;
-    collector->process_of = malloc((collector->lives->count + 1) * sizeof *collector->process_of);
-    if (!collector->process_of)
-        return -1;
-    for (size_t i = 0; i < collector->lives->count; i++)
-        collector->process_of[i] = SIZE_MAX;
-    for (size_t i = 0; !processes->none && i < processes->count; i++)
-        collector->process_of[processes->items[i].life] = i;
-    return 0;
-}
-
-static const struct jit_process *process_of(const struct collector *collector, uint32_t life)
-{
-    size_t index = collector->process_of[life];
-    return index == SIZE_MAX ? NULL : &collector->question->processes->items[index];
 }
 
 /* ---- Judging ---- */
@@ -110,10 +86,10 @@ static const struct jit_process *process_of(const struct collector *collector, u
 /* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
 static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
 {
-    for (; life != NO_LIFE; life = collector->lives->items[life].parent)
-        if (process_of(collector, life))
-            return process_of(collector, life);
-    return NULL;
+    const struct jit_process *found = NULL;
+    for (; life != NO_LIFE && !found; life = collector->lives->items[life].parent)
+        found = jit_processes_find(collector->question->processes, life);
+    return found;
 }
 
 static bool find_refusal(const struct collector *collector, uint32_t life, enum sample_cause *cause)
@@ -239,7 +215,8 @@ static enum sample_cause cause_of(const struct census_sample *sample, bool later
 static int explain_unknown(struct collector *collector, const struct census_sample *samples,
                            size_t count)
 {
-    const struct jit_process *process = process_of(collector, samples->life);
+    const struct jit_process *process =
+        jit_processes_find(collector->question->processes, samples->life);
     enum sample_cause of_life = cause_of_life(collector, samples->life);
     bool *later = calloc(count, 1), *earlier = calloc(count, 1);
     int result = later && earlier ? 0 : -1;
@@ -309,15 +286,13 @@ int sample_census_take(struct sample_census *census, const struct census_questio
                                   .lives = &question->processes->lives,
                                   .life = NO_LIFE};
     *census = (struct sample_census){0};
-    int result = index_processes(&collector) || collect(&collector) ||
-                         sample_states_find(collector.samples, collector.sample_count, question,
-                                            collector.process_of) ||
+    int result = collect(&collector) ||
+                         sample_states_find(collector.samples, collector.sample_count, question) ||
                          classify_all(&collector)
                      ? -1
                      : 0;
     if (census->group_count)
         qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
-    free(collector.process_of);
     free(collector.samples);
     return result ? report_failure(findings, "out of memory") : 0;
 }

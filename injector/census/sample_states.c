@@ -25,7 +25,6 @@ struct asked_addresses {
 struct player {
     const struct census_question *question;
     const struct process_lives *lives;
-    const size_t *process_of;
     struct asked_life *items; /* by life */
     uint32_t *order;          /* those that matter: a parent stands before its children */
     size_t order_count;
@@ -157,13 +156,11 @@ static struct history_part part_of(const struct player *player, uint32_t index)
     const struct process_life *life = &player->lives->items[index];
     const struct census_question *question = player->question;
     struct history_part part = {0};
-    size_t process = player->process_of[index];
     part.maps =
         process_life_maps(question->profile, life->pid, life->begin, life->next, &part.map_count);
-    if (process == SIZE_MAX)
-        return part;
-    part.process = &question->processes->items[process];
-    part.timeline = &question->timelines[process];
+    part.process = jit_processes_find(question->processes, index);
+    if (part.process)
+        part.timeline = &question->timelines[part.process - question->processes->items];
     return part;
 }
 
@@ -246,10 +243,9 @@ static void free_player(struct player *player)
 }
 
 int sample_states_find(struct census_sample *samples, size_t count,
-                       const struct census_question *question, const size_t *process_of)
+                       const struct census_question *question)
 {
-    struct player player = {
-        .question = question, .lives = &question->processes->lives, .process_of = process_of};
+    struct player player = {.question = question, .lives = &question->processes->lives};
     player.items = calloc(player.lives->count + 1, sizeof *player.items);
     int result = player.items ? find_addresses(&player, samples, count) : -1;
     if (!result) {

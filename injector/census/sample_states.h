@@ -30,9 +30,9 @@ struct census_sample {
     };
 };
 
-/* Fill in shown and last of the COUNT samples, which stand by life, and in a life by time.
- * PROCESS_OF: by life, the index of its process, or SIZE_MAX.  Returns 0, or -1 without memory. */
+/* Fill in shown and last of the COUNT samples, which stand by life, and in a life by time.  Returns
+ * 0, or -1 without memory. */
 int sample_states_find(struct census_sample *samples, size_t count,
-                       const struct census_question *question, const size_t *process_of);
+                       const struct census_question *question);
 
 #endif

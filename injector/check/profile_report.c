@@ -51,14 +51,6 @@ static void report_sources(struct report *report, const struct jit_process *proc
     report_close_array(report);
 }
 
-static size_t own_functions(const struct jit_process *process)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < process->log.function_count; i++)
-        count += process->log.functions[i].dump != NO_DUMP;
-    return count;
-}
-
 static void report_processes(struct report *report, const struct census_question *question)
 {
     const struct jit_processes *processes = question->processes;
@@ -70,10 +62,11 @@ static void report_processes(struct report *report, const struct census_question
         comm_of(question, process->life, comm);
         report_open(report, NULL, NULL);
         report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
-                    own_functions(process), process->parent ? ", and what it inherited" : "");
+                    jit_process_own_functions(process),
+                    process->parent ? ", and what it inherited" : "");
         report_number(report, "pid", NULL, process->pid);
         report_text(report, "comm", NULL, comm);
-        report_number(report, "functions", NULL, own_functions(process));
+        report_number(report, "functions", NULL, jit_process_own_functions(process));
         report_sources(report, process);
         report_close(report);
     }

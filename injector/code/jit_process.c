@@ -42,6 +42,21 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
     return known == NO_PROCESS ? add_process(processes, life) : &processes->items[known];
 }
 
+const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life)
+{
+    if (processes->none || !processes->by_life || processes->by_life[life] == NO_PROCESS)
+        return NULL;
+    return &processes->items[processes->by_life[life]];
+}
+
+size_t jit_process_own_functions(const struct jit_process *process)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < process->log.function_count; i++)
+        count += process->log.functions[i].dump != NO_DUMP;
+    return count;
+}
+
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path)
 {
     if (array_reserve(process->dumps, process->dump_count, process->dump_capacity))

@@ -37,7 +37,8 @@ struct jit_process {
     uint32_t pid;
     uint32_t life; /* index into the profile's lives */
     struct life_moment begin;
-    struct life_moment next;    /* the pid's next life; {0, 0}: there is none that counts */
+    struct life_moment next;    /* the pid's next life, or UINT64_MAX in both; at time 0, of records
+                                   without one, it ends nothing */
     bool execed;                /* this one ended so */
     struct jit_process *parent; /* that it inherited from, directly or through processes without JIT
                                    code; or NULL */
@@ -74,7 +75,7 @@ struct jit_processes {
     struct jit_process *items; /* by begin: parents before their children */
     size_t count, capacity;
     uint32_t *by_life; /* index into items, or NO_PROCESS; NULL while there are none */
-    bool no_lines; /* set by the caller: leave records of source lines alone */
+    bool no_lines;     /* set by the caller: leave records of source lines alone */
     struct process_lives lives;
     uint64_t *marker_offsets; /* of the marker records, which are not passed on */
     size_t marker_count, marker_capacity;
@@ -86,6 +87,12 @@ struct jit_processes {
 /* The process of LIFE, made if there is none yet, which may move the others.  All lives must be
  * known.  NULL without memory. */
 struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_t life);
+
+/* The process of LIFE, or NULL: it has no JIT code that is known. */
+const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life);
+
+/* How many functions PROCESS's dumps are about, without what it inherited. */
+size_t jit_process_own_functions(const struct jit_process *process);
 
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */
 int jit_process_add_dump(struct jit_process *process, const struct jit_dump *dump, char *path);

@@ -458,15 +458,6 @@ static void print_details(const struct injection *run)
     }
 }
 
-/* The functions that PROCESS's dumps are about, without what it inherited. */
-static size_t own_functions(const struct jit_process *process)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < process->log.function_count; i++)
-        count += process->log.functions[i].dump != NO_DUMP;
-    return count;
-}
-
 static void print_unknown(const struct sample_census *census)
 {
     if (census->unknown)
@@ -482,7 +473,7 @@ static void print_summary(struct injection *run, const char *output,
     size_t functions = 0, from_perf_maps = 0, maps = 0;
     char note[64] = "";
     for (size_t i = 0; i < run->in.processes.count; i++) {
-        functions += own_functions(&run->in.processes.items[i]);
+        functions += jit_process_own_functions(&run->in.processes.items[i]);
         from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;
     }
     if (from_perf_maps)

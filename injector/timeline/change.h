@@ -35,7 +35,7 @@ struct timeline {
     size_t inheritance_count;
     struct change *changes; /* by time */
     size_t change_count, change_capacity;
-    uint64_t *dropped; /* offsets of the map records to leave out of the output */
+    uint64_t *dropped; /* offsets of the map records to leave out of the output, ascending */
     size_t dropped_count, dropped_capacity;
 };
 

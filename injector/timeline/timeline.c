@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/number_sort.h"
 #include "injector/arrays/run_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/process/code_copy.h"
@@ -490,6 +491,7 @@ int timeline_play(struct timeline *timeline, const struct jit_process *process,
                          merge_early(&player)
                      ? -1
                      : 0;
+    number_sort(timeline->dropped, timeline->dropped_count, sizeof *timeline->dropped);
     free_player(&player);
     if (interruption_check(findings))
         return -1;

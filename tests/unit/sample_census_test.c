@@ -69,6 +69,9 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
         size_t count;
         find_maps(process, &profile);
         process->life = process_lives_of(&processes.lives, process->pid, &count);
+        processes.by_life = malloc(processes.lives.count * sizeof *processes.by_life);
+        memset(processes.by_life, 0xff, processes.lives.count * sizeof *processes.by_life);
+        processes.by_life[process->life] = 0;
         assert_int_equal(timeline_play(&timeline, process, NULL, NULL, profile.sample_times_ns,
                                        profile.sample_count, &findings),
                          0);
@@ -76,6 +79,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
     const struct census_question question = {&profile, &processes, &timeline, true, false};
     assert_int_equal(sample_census_take(&census, &question, &findings), 0);
     timeline_free(&timeline);
+    free(processes.by_life);
     process_lives_free(&processes.lives);
     profile_free(&profile);
     perf_file_close(&file);

@@ -309,11 +309,12 @@ static void test_a_late_map_in_which_there_was_code_moves_to_its_time(void **sta
         built.maps[i].late = built.maps[i].made_up = true;
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 20, 0x3f00, 0x100);
+    build_map(&built, 22, 0x1000, 0x1000, "//anon"); /* is dropped before the others are */
     build_unload(&built, 30, 1);
     assert_plays("15 25 35",
                  "0:1000-2000=map0 0:3000-4000=map1 10:1000-1100=f0 20:3f00-4000=f1 "
                  "30:3f00-4000=gone",
-                 "0 1");
+                 "0 1 3");
 }
 
 static void test_a_map_that_was_made_up_first_stays(void **state)
