@@ -31,8 +31,8 @@
  *         pid is ppid; misc bit 13: written by perf record for what ran already, an exec later than
  *         its fork: the child has nothing of its parent's
  * EXIT    as FORK; of the thread tid
- * NAMESPACES 8 u32 pid, 12 u32 tid, 16 u64 nr, then nr times {u64 dev, u64 inode}: net, uts, ipc,
- * pid, user, mnt, cgroup
+ * NAMESPACES 8 u32 pid, 12 u32 tid, 16 u64 nr, then nr times {u64 dev, u64 inode}:
+ *         net, uts, ipc, pid, user, mnt, cgroup
  * COMM    8 u32 pid, 12 u32 tid, 16 comm, NUL-terminated, padded to 8; misc bit 13: by exec
  * MMAP    8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff, 40 filename
  * MMAP2   8 u32 pid, 12 u32 tid, 16 u64 start, 24 u64 len, 32 u64 pgoff,

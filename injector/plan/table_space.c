@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the kernel may have put between two mappings without telling the profile (data, stacks,
- * guard pages) is no executable code, so it does not matter; but gaps as small as this are most
- * often alignment within one arena. */
+/* Smaller gaps are most often alignment within one arena.  A larger one may hold mappings that the
+ * recording does not show (without perf record --data: data, stacks, guard pages): a map over them
+ * hides nothing, because perf has none there. */
 #define MIN_GAP_BYTES (UINT64_C(64) << 10)
 
 /* The end of a process's half of the address space on x86-64 and aarch64, without its last page. */

@@ -368,6 +368,8 @@ int child_processes_find(struct jit_processes *processes, const struct profile *
                          struct findings *findings)
 {
     struct tree tree;
+    if (!processes->by_life)
+        return 0; /* no process has code that a child could inherit */
     int result = open_tree(&tree, processes, profile);
     if (!result)
         result = find(&tree);

@@ -1,6 +1,8 @@
 /* Which life a dump belongs to, and who inherits its code: hand-made recordings and dumps. */
 #include "tests/unit/process_world.h"
 
+#include "injector/process/child_processes.h"
+
 /* ---- Lives ---- */
 
 static void test_a_dump_of_a_process_alone(void **state)
@@ -118,6 +120,19 @@ static void test_many_idle_children_cost_nothing(void **state)
     assert_reads(NULL, 1);
     assert_int_equal(processes.items[0].fork_count, 500);
     assert_null(processes.items[0].forks[499].child);
+}
+
+static void test_without_a_process_there_is_nothing_to_inherit(void **state)
+{
+    (void)state;
+    put_fork(CHILD, PID, ms(2000));
+    put_memory(CHILD, ARENA, ms(3000));
+    assert_int_equal(read_all(NULL), -1);
+    assert_true(processes.none);
+    assert_null(processes.by_life);
+    assert_int_equal(child_processes_find(&processes, &profile, &findings), 0);
+    assert_int_equal(processes.count, 0);
+    assert_null(jit_processes_find(&processes, 0));
 }
 
 static void test_after_exec_nothing_is_inherited(void **state)
@@ -280,6 +295,7 @@ int main(void)
         PROCESS_TEST(test_what_ran_already_inherits_nothing),
         PROCESS_TEST(test_only_a_child_with_records_over_the_code_counts),
         PROCESS_TEST(test_many_idle_children_cost_nothing),
+        PROCESS_TEST(test_without_a_process_there_is_nothing_to_inherit),
         PROCESS_TEST(test_after_exec_nothing_is_inherited),
         PROCESS_TEST(test_records_with_a_childs_pid_are_the_childs),
         PROCESS_TEST(test_a_dump_that_is_mapped_twice_is_read_once),
