@@ -25,7 +25,7 @@
  * the code, then .eh_frame at the next multiple of 8, then .eh_frame_hdr.  A runtime that puts them
  * there itself can pass the .eh_frame to __register_frame, and debuggers and C++ exceptions unwind
  * with it too.  (perf inject --jit maps the tables there as well, over whatever else is there: for
- * it, leave unwinding_size + 7 bytes free behind each function.  perfjit inject doesn't need that.)
+ * it, leave unwinding_size + 7 bytes free after each function.  perfjit inject doesn't need that.)
  *
  * All code offsets count from the function's first byte, in bytes.  All registers have DWARF
  * numbers.

@@ -41,7 +41,7 @@ int jd_inline_info_check(const struct jitdump_code *code, struct first_error *er
  * Returns 0 or -ENOMEM.  Release with jd_inline_info_free in either case. */
 int jd_inline_info_make(struct inline_info *info, const struct jitdump_code *code);
 
-/* Put the fields behind the prefix. */
+/* Put the fields after the prefix. */
 void jd_put_inline_info(struct byte_sink *sink, const struct inline_info *info,
                         const struct jitdump_code *code);
 

@@ -371,7 +371,7 @@ static ssize_t bytes_at_end(int fd, off_t size, const char *line, size_t bytes)
 }
 
 /* Remove the BYTES of LINE that did fit, so that the next line is not appended to them; unless
- * someone has written behind them.  If that is impossible, no further line is written. */
+ * someone has written after them.  If that is impossible, no further line is written. */
 RARE static void take_back(struct map_file *file, int fd, const char *line, size_t bytes)
 {
     struct stat status;

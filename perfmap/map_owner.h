@@ -25,7 +25,7 @@ bool pm_is_written_here(const struct stat *status);
 bool pm_is_of_this_life(const struct stat *status);
 
 /* Make this process's other descriptors that write the file FD append: node --perf-basic-prof
- * writes each line behind its own last one, over whatever is there.  Returns whether there are any.
+ * writes each line after its own last one, over whatever is there.  Returns whether there are any.
  */
 bool pm_let_others_append(int fd);
 

@@ -51,7 +51,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* Take a number of at most 64 bits and the one blank behind it. */
+/* Take a number of at most 64 bits and the one blank after it. */
 static bool take_number(const char **at, uint64_t *number)
 {
     const char *text = *at;
@@ -73,7 +73,7 @@ static bool take_number(const char **at, uint64_t *number)
     return true;
 }
 
-/* All that follows the blank behind the size is the name, as for perf; it may begin with a
+/* All that follows the blank after the size is the name, as for perf; it may begin with a
  * space. */
 static bool parse_line(const char *text, struct perfmap_entry *entry)
 {

@@ -17,7 +17,7 @@
 #endif
 #endif
 
-/* Under AddressSanitizer the room behind the last item that was asked for is poisoned: otherwise an
+/* Under AddressSanitizer the room after the last item that was asked for is poisoned: otherwise an
  * index that belongs to another array would be caught only past the capacity. */
 #ifdef ARRAY_GUARDED
 #include <sanitizer/asan_interface.h>
@@ -48,7 +48,7 @@ static inline void *array_room(void *items, size_t count, size_t *capacity, size
     return moved;
 }
 
-/* Make room for one more item behind the COUNT ITEMS, an lvalue that follows where the array moves.
+/* Make room for one more item after the COUNT ITEMS, an lvalue that follows where the array moves.
  * COUNT and CAPACITY are lvalues too: each is read more than once.  Returns 0, or -1 without
  * memory; ITEMS is still valid then. */
 #define array_reserve(items, count, capacity)                                                      \

@@ -56,13 +56,13 @@ static int take_record(struct collector *collector, const struct perf_record *re
     }
     if (!perf_record_sample(file, record, &pid, &sample.ip) ||
         !perf_record_time(file, record, &sample.time_ns)) {
-        census->not_told++;
+        census->incomplete++;
         return 0;
     }
     sample.life = life_at(collector, pid, (struct life_moment){sample.time_ns, record->number});
     if (sample.life != NO_LIFE)
         return add_sample(collector, sample);
-    census->nowhere++;
+    census->unmapped++;
     return 0;
 }
 
@@ -81,7 +81,7 @@ static int collect(struct collector *collector)
                                  collector->lives->count);
 }
 
-/* ---- Judging ---- */
+/* ---- Classifying ---- */
 
 /* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
 static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
@@ -111,7 +111,7 @@ static bool has_map_file(const struct collector *collector, uint32_t pid)
     return !collector->question->no_perf_map && access(path, F_OK) == 0;
 }
 
-/* Why nothing at all is known of the JIT code of LIFE, or, if something is, of this. */
+/* The cause for samples of LIFE at addresses that no function in a log ever had. */
 static enum sample_cause cause_of_life(const struct collector *collector, uint32_t life)
 {
     const struct jit_process *source = source_of(collector, life);
@@ -149,7 +149,7 @@ static int count_unknown(struct collector *collector, const struct census_sample
     return 0;
 }
 
-/* The function that EVENT says is there from now on, or NULL: it says that none is. */
+/* The function that EVENT loads, or moves to a new address; NULL: it ends one. */
 static const struct jit_function *event_function(const struct code_log *log,
                                                  const struct code_event *event)
 {
@@ -172,12 +172,12 @@ static bool covers(const struct address_map *map, uint64_t addr)
     return range && range->start <= addr;
 }
 
-/* Of the COUNT samples, by time, mark in FOUND those at an address that LOG speaks of: later than
- * the sample, if LATER, else earlier. */
+/* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
+ * loaded after the sample if LATER, else before it. */
 static int find_logged(const struct code_log *log, const struct census_sample *samples,
                        size_t count, bool later, bool *found)
 {
-    struct address_map spoken = {0};
+    struct address_map logged = {0};
     int result = 0;
     size_t done = 0;
     for (size_t s = 0; !result && s < count; s++) {
@@ -191,11 +191,11 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
             const struct jit_function *function = event_function(log, event);
             if (function)
                 result =
-                    address_map_set(&spoken, function->addr, function->addr + function->size, 0);
+                    address_map_set(&logged, function->addr, function->addr + function->size, 0);
         }
-        found[at] = covers(&spoken, samples[at].ip);
+        found[at] = covers(&logged, samples[at].ip);
     }
-    address_map_free(&spoken);
+    address_map_free(&logged);
     return result;
 }
 
@@ -245,11 +245,11 @@ static int classify(struct collector *collector, struct census_sample *samples, 
         else if (sample.shown == ADDRESS_FILE)
             census->in_files++;
         else if (sample.shown == ADDRESS_NOTHING)
-            census->nowhere++;
+            census->unmapped++;
         else
             samples[unknown++] = sample;
     }
-    if (collector->question->counts_alone) {
+    if (collector->question->counts_only) {
         census->unknown += unknown;
         return 0;
     }

@@ -1,7 +1,7 @@
-/* All samples of a profile, judged: which are in JIT code, which of those have a name, and why the
- * others have none.
+/* All samples of a profile, by class: which are in JIT code, which of those have a name, and why
+ * the others have none.
  *
- * Only the address at which a sample was taken is judged, not its call chain.
+ * Only the address at which a sample was taken counts, not its call chain.
  */
 #ifndef PERFJIT_SAMPLE_CENSUS_H
 #define PERFJIT_SAMPLE_CENSUS_H
@@ -20,12 +20,12 @@ struct unknown_samples {
 struct sample_census {
     uint64_t samples;
     uint64_t outside_user; /* in the kernel, a hypervisor, a guest */
-    uint64_t not_told;     /* without pid, address or time */
+    uint64_t incomplete;   /* without pid, address or time */
     uint64_t in_files;
     uint64_t named;                 /* in JIT code, with a name */
-    uint64_t nowhere;               /* at an address that no record speaks of */
+    uint64_t unmapped;              /* at an address that no record maps */
     uint64_t unknown;               /* in JIT code, without a name */
-    struct unknown_samples *groups; /* by count, the greatest first; none with counts_alone */
+    struct unknown_samples *groups; /* by count, the greatest first; none with counts_only */
     size_t group_count, group_capacity;
 };
 

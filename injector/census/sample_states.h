@@ -1,8 +1,8 @@
 /* What is at the address of each sample when it is taken.
  *
- * Every life is played forward in time once: a parent up to a fork, the child on top of that, then
- * the parent goes on as if the child had not been.  So memory and time grow with the samples and
- * the records, however lives are nested.
+ * Every life is played forward in time once: a parent up to a fork, then the child from that state,
+ * then the parent from the same state again.  So memory and time grow with the samples and the
+ * records, however deep forks are nested.
  */
 #ifndef PERFJIT_SAMPLE_STATES_H
 #define PERFJIT_SAMPLE_STATES_H
@@ -15,7 +15,7 @@ struct census_question {
     const struct jit_processes *processes;
     const struct timeline *timelines; /* one a process */
     bool no_perf_map;                 /* none was looked for */
-    bool counts_alone;                /* why samples stay unknown is not asked */
+    bool counts_only;                 /* without the causes of unknown samples */
 };
 
 /* The time stands first: sample_order sorts by it. */

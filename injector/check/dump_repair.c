@@ -47,7 +47,7 @@ static int write_header(const struct repairer *repairer)
     sink_u32(&sink, dump->pid);
     sink_u64(&sink, dump->timestamp);
     sink_u64(&sink, dump->flags & JITDUMP_FLAG_ARCH_TIMESTAMP);
-    repairer->repair->header_mended = memcmp(bytes, dump->data, sizeof bytes) != 0;
+    repairer->repair->header_corrected = memcmp(bytes, dump->data, sizeof bytes) != 0;
     return output_file_write(repairer->output, bytes, sizeof bytes, repairer->findings);
 }
 
@@ -129,7 +129,7 @@ static int write_record(struct repairer *repairer, const struct jit_record *reco
     note_time(repairer, record);
     if (record->extent == record->total_size || record->extent > UINT32_MAX)
         return output_file_write(repairer->output, bytes, record->total_size, repairer->findings);
-    repairer->repair->mended++;
+    repairer->repair->sizes_corrected++;
     sink.big_endian = repairer->dump->big_endian;
     sink_u32(&sink, record->id);
     sink_u32(&sink, (uint32_t)record->extent);

@@ -22,9 +22,9 @@ struct dump_repair {
     uint64_t kept, functions;
     uint64_t torn_parts, torn_bytes; /* a record that the end cuts is one */
     uint64_t broken, unknown, fillers, orphans, headers, foreign;
-    uint64_t mended;
+    uint64_t sizes_corrected;
     uint64_t unloads; /* written in place of a header */
-    bool header_mended;
+    bool header_corrected;
 };
 
 /* Write the copy of DUMP to PATH, which must not exist yet.  Returns 0, or -1 with the failure text

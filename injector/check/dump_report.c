@@ -145,8 +145,8 @@ static void report_functions(struct report *report, const struct dump_survey *su
     report_open(report, "unwind", "unwind tables");
     report_number(report, "functions", "functions with one", survey->with_cfi);
     report_count(report, "broken", "broken", findings->count[FINDING_UNWIND_BROKEN]);
-    report_count(report, "homeless", "for code that was never loaded",
-                 findings->count[FINDING_UNWIND_HOMELESS]);
+    report_count(report, "unmatched", "for code that was never loaded",
+                 findings->count[FINDING_UNWIND_UNMATCHED]);
     report_close(report);
 }
 
@@ -159,8 +159,8 @@ static void report_lines(struct report *report, const struct dump_survey *survey
     report_count(report, "outside", "LOST: functions with some outside of it",
                  findings->count[FINDING_LINES_OUTSIDE]);
     report_count(report, "broken", "LOST: broken tables", findings->count[FINDING_LINES_BROKEN]);
-    report_count(report, "homeless", "LOST: tables without a load",
-                 findings->count[FINDING_LINES_HOMELESS]);
+    report_count(report, "unmatched", "LOST: tables without a load",
+                 findings->count[FINDING_LINES_UNMATCHED]);
     report_count(report, "biased", "functions with 0x40 too much",
                  findings->repaired[QUIRK_LINES_BIASED]);
     report_count(report, "cut", "functions with some before the start, or always past the end",
@@ -224,9 +224,9 @@ void repair_report(struct report *report, const struct dump_repair *repair, cons
     report_count(report, "foreign", "other processes' records left out", repair->foreign);
     report_count(report, "fillers", "fillers left out", repair->fillers);
     report_count(report, "unloads", "unloads written for a header", repair->unloads);
-    report_count(report, "mended", "record sizes corrected", repair->mended);
-    report_flag(report, "header_mended", repair->header_mended);
-    if (repair->header_mended)
+    report_count(report, "sizes_corrected", "record sizes corrected", repair->sizes_corrected);
+    report_flag(report, "header_corrected", repair->header_corrected);
+    if (repair->header_corrected)
         report_line(report, "the header was rewritten");
     report_close(report);
 }

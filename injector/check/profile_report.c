@@ -36,8 +36,8 @@ static void report_samples(struct report *report, const struct sample_census *ce
     report_count(report, "in_files", "in programs and libraries", census->in_files);
     report_number(report, "jit_named", "in JIT code, named", census->named);
     report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);
-    report_count(report, "nowhere", "where no mapping was recorded", census->nowhere);
-    report_count(report, "not_told", "without pid, address or time", census->not_told);
+    report_count(report, "unmapped", "where no mapping was recorded", census->unmapped);
+    report_count(report, "incomplete", "without pid, address or time", census->incomplete);
     report_close(report);
 }
 
@@ -107,7 +107,7 @@ static void report_remedies(struct report *report, const struct sample_census *c
 {
     bool said[CAUSES] = {false};
     report_open_array(report, "remedies",
-                      census->unknown || census->not_told ? "what to do" : NULL);
+                      census->unknown || census->incomplete ? "what to do" : NULL);
     for (size_t i = 0; i < census->group_count; i++) {
         enum sample_cause cause = census->groups[i].cause;
         if (said[cause])
@@ -119,7 +119,7 @@ static void report_remedies(struct report *report, const struct sample_census *c
         report_text(report, "remedy", NULL, sample_cause_remedy(cause));
         report_close(report);
     }
-    if (census->not_told)
+    if (census->incomplete)
         report_line(report, "record with times (perf record -T) and without --per-thread alone");
     report_close_array(report);
 }
@@ -134,7 +134,7 @@ static void report_verdict(struct report *report, const struct sample_census *ce
                     census->unknown, census->unknown + census->named);
     if (lost)
         report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
-    if (census->unknown || census->not_told || lost)
+    if (census->unknown || census->incomplete || lost)
         return;
     if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
@@ -150,7 +150,7 @@ void profile_report(struct report *report, const struct census_question *questio
 {
     const char *path = question->profile->file->path;
     const char *image = injected_image(question->profile);
-    bool sound = !census->unknown && !census->not_told && !findings_lost(findings);
+    bool sound = !census->unknown && !census->incomplete && !findings_lost(findings);
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);

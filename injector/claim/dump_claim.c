@@ -50,7 +50,7 @@ static size_t claim_of(struct dump_claims *claims, const struct profile_map *map
     for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
         if (same_file(&claims->items[i].map->map, &map->map) &&
             jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {
-            if (claims->items[i].map->made_up)
+            if (claims->items[i].map->synthesized)
                 claims->items[i].map = map;
             return i;
         }
@@ -113,7 +113,7 @@ static bool fits(const struct dump_claims *claims, const struct dump_claim *clai
 
 /* ---- Evidence for a number that is not the pid ---- */
 
-enum evidence { SPEAKS_FOR, SPEAKS_AGAINST, SAYS_NOTHING };
+enum evidence { EVIDENCE_FOR, EVIDENCE_AGAINST, EVIDENCE_NONE };
 
 /* Is it in a pid namespace that is not everybody's? */
 static enum evidence ask_namespaces(const struct dump_claims *claims,
@@ -122,13 +122,13 @@ static enum evidence ask_namespaces(const struct dump_claims *claims,
     const struct profile *profile = claims->profile;
     uint32_t pid = life_of(claims, claim)->pid;
     uint64_t own = profile_namespace_of(profile, pid, claim->map->time_ns);
-    enum evidence evidence = SAYS_NOTHING;
+    enum evidence evidence = EVIDENCE_NONE;
     for (size_t i = 0; own && i < profile->namespace_count; i++) {
         if (profile->namespaces[i].pid == pid)
             continue;
         if (profile->namespaces[i].inode != own)
-            return SPEAKS_FOR;
-        evidence = SPEAKS_AGAINST;
+            return EVIDENCE_FOR;
+        evidence = EVIDENCE_AGAINST;
     }
     return evidence;
 }
@@ -138,19 +138,19 @@ static enum evidence ask_proc(const struct dump_claims *claims, const struct dum
 {
     struct live_process live;
     if (!dump_place_lives(claims->profile, life_of(claims, claim), &live))
-        return SAYS_NOTHING;
-    return live.namespace_pid == claim->number ? SPEAKS_FOR : SPEAKS_AGAINST;
+        return EVIDENCE_NONE;
+    return live.namespace_pid == claim->number ? EVIDENCE_FOR : EVIDENCE_AGAINST;
 }
 
-/* Can nobody else be meant?  (Of several that mapped the file the judges below choose.) Only a
+/* Can nobody else be meant?  (Of several that mapped the file is_better chooses.)  Only a
  * parent with that pid, which had mapped its dump before the recording. */
 static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     uint32_t life = life_of(claims, claim)->parent;
     for (; life != NO_LIFE; life = claims->lives->items[life].parent)
         if (claims->lives->items[life].pid == claim->number)
-            return SPEAKS_AGAINST;
-    return SPEAKS_FOR;
+            return EVIDENCE_AGAINST;
+    return EVIDENCE_FOR;
 }
 
 static bool is_foreign(const struct dump_claims *claims, const struct dump_claim *claim)
@@ -158,16 +158,16 @@ static bool is_foreign(const struct dump_claims *claims, const struct dump_claim
     return claim->number != life_of(claims, claim)->pid;
 }
 
-/* The first witness that says anything decides.  Whoever maps a file of any other name need not
- * have written it. */
+/* The first source that has evidence decides.  Whoever maps a file of any other name need not have
+ * written it. */
 static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     enum evidence evidence = ask_proc(claims, claim);
-    if (evidence == SAYS_NOTHING)
+    if (evidence == EVIDENCE_NONE)
         evidence = ask_namespaces(claims, claim);
-    if (evidence == SAYS_NOTHING && claim->named)
+    if (evidence == EVIDENCE_NONE && claim->named)
         evidence = ask_ancestors(claims, claim);
-    return claim->dump.pid == claim->number && evidence == SPEAKS_FOR;
+    return claim->dump.pid == claim->number && evidence == EVIDENCE_FOR;
 }
 
 /* ---- Finding the files ---- */
@@ -311,9 +311,8 @@ static void judge_copy(const struct dump_claims *claims, struct dump_claim *clai
     }
 }
 
-/* The log is made before the clock is known, which the stamps in it tell: a large dump is walked
- * once.  Not where each case is told as it is found, since the dump may turn out to be
- * another's. */
+/* The log is made before the clock is known, which its stamps decide: a large dump is walked once.
+ * Not with -v, which prints each finding at once: the dump may turn out to be another's. */
 static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
                     struct findings *findings)
 {
@@ -321,11 +320,11 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
     if (findings->verbose)
         return 0;
     claim->is_read = true;
-    claim->told.progress = findings->progress;
+    claim->findings.progress = findings->progress;
     int result =
-        code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->told);
-    findings->progress = claim->told.progress;
-    return result ? report_failure(findings, "%s", claim->told.failure) : 0;
+        code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->findings);
+    findings->progress = claim->findings.progress;
+    return result ? report_failure(findings, "%s", claim->findings.failure) : 0;
 }
 
 static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
@@ -419,7 +418,7 @@ static bool settle_by_body(const struct dump_claims *claims, struct dump_claim *
     return true;
 }
 
-/* DEFERS: a stage that is not to be found is judged when its body is known. */
+/* DEFERS: a stage that is not found stays open until its body is known. */
 static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool defers,
                      struct findings *findings)
 {
@@ -462,7 +461,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     return 0;
 }
 
-/* ---- Judging ---- */
+/* ---- Several claims of one file ---- */
 
 static bool are_rivals(const struct dump_claim *a, const struct dump_claim *b)
 {
@@ -499,39 +498,39 @@ static bool is_better(const struct dump_claims *claims, const struct dump_claim 
     return !*equal && is_nearer(claims, a, b, equal);
 }
 
-static void judge_rivals(struct dump_claims *claims, struct findings *findings)
+static void settle_rivals(struct dump_claims *claims, struct findings *findings)
 {
     enum { WINS, LOSES, TIES };
-    uint8_t *verdicts = calloc(claims->count + 1, 1);
-    for (size_t i = 0; verdicts && i < claims->count; i++)
+    uint8_t *outcomes = calloc(claims->count + 1, 1);
+    for (size_t i = 0; outcomes && i < claims->count; i++)
         for (size_t j = 0; j < claims->count; j++) {
             bool equal;
             if (!are_rivals(&claims->items[i], &claims->items[j]))
                 continue;
             if (is_better(claims, &claims->items[i], &claims->items[j], &equal))
-                verdicts[i] = LOSES;
-            else if (equal && verdicts[i] == WINS)
-                verdicts[i] = TIES;
+                outcomes[i] = LOSES;
+            else if (equal && outcomes[i] == WINS)
+                outcomes[i] = TIES;
         }
-    for (size_t i = 0; verdicts && i < claims->count; i++) {
+    for (size_t i = 0; outcomes && i < claims->count; i++) {
         struct dump_claim *claim = &claims->items[i];
-        if (verdicts[i] == LOSES)
+        if (outcomes[i] == LOSES)
             dump_claim_refuse(
                 claims, claim, FINDING_DUMP_REPLACED,
                 "the file there is that of another process, or of a later life of this one",
                 findings);
-        else if (verdicts[i] == TIES)
+        else if (outcomes[i] == TIES)
             dump_claim_refuse(claims, claim, FINDING_DUMP_AMBIGUOUS,
                               "could be its dump, and that of another process too", findings);
     }
-    if (!verdicts)
+    if (!outcomes)
         report_failure(findings, "out of memory");
-    free(verdicts);
+    free(outcomes);
 }
 
 /* All of it was written before the process was there, or after it ended. */
-static void judge_time(struct dump_claims *claims, struct dump_claim *claim,
-                       struct findings *findings)
+static void check_times(struct dump_claims *claims, struct dump_claim *claim,
+                        struct findings *findings)
 {
     size_t total;
     if (claim->state == CLAIM_FOUND &&
@@ -551,7 +550,7 @@ static int find_stages(struct dump_claims *claims, struct findings *findings)
     return 0;
 }
 
-/* What is open still: STAGES, or all others, by which those are judged. */
+/* The files of the claims that are still open: STAGES, or all others, on which those depend. */
 static int find_others(struct dump_claims *claims, bool stages, struct findings *findings)
 {
     for (size_t i = 0; i < claims->count; i++)
@@ -568,9 +567,9 @@ int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
     if (find_stages(claims, findings) || find_others(claims, false, findings) ||
         find_others(claims, true, findings))
         return -1;
-    judge_rivals(claims, findings);
+    settle_rivals(claims, findings);
     for (size_t i = 0; i < claims->count; i++)
-        judge_time(claims, &claims->items[i], findings);
+        check_times(claims, &claims->items[i], findings);
     return findings->failure[0] ? -1 : 0;
 }
 
@@ -580,7 +579,7 @@ void dump_claims_free(struct dump_claims *claims)
         jit_dump_close(&claims->items[i].dump);
         free(claims->items[i].place.path);
         code_log_free(&claims->items[i].log);
-        findings_free(&claims->items[i].told);
+        findings_free(&claims->items[i].findings);
     }
     free(claims->items);
     free(claims->markers);

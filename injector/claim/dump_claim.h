@@ -33,14 +33,14 @@
 enum claim_state {
     CLAIM_OPEN,    /* nothing is known yet */
     CLAIM_FOUND,   /* there is a file, opened, that may be it */
-    CLAIM_REFUSED, /* there is none; it has been told */
+    CLAIM_REFUSED, /* there is none; that has been reported */
     CLAIM_GIVEN,   /* a dump given by hand stands for it */
 };
 
 struct dump_claim {
     uint32_t life;
     uint32_t number; /* the pid in the file's name; if it is not named like a dump, in its header */
-    const struct profile_map *map; /* the first of this file that was recorded, else made up */
+    const struct profile_map *map; /* the first of this file that was recorded, else synthesized */
     bool named;                    /* like a dump */
     bool chosen;                   /* for a dump that was given by hand */
     bool closed; /* its dump, or the one that was given, was closed by its process */
@@ -49,9 +49,9 @@ struct dump_claim {
     struct dump_place place;   /* without its dump, which is the next */
     struct jit_dump dump;
     struct jit_clock clock;
-    bool is_read;         /* log and told are valid */
-    struct code_log log;  /* of this dump alone, with its own stamps for times */
-    struct findings told; /* about the log: findings only if it is used */
+    bool is_read;             /* log and findings are valid */
+    struct code_log log;      /* of this dump only, with its own stamps for times */
+    struct findings findings; /* about the log: findings only if it is used */
 };
 
 struct dump_marker {
@@ -79,11 +79,11 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
                         const struct process_lives *lives, const char *root,
                         struct findings *findings);
 
-/* Find and open the files of the claims that are still open, and judge them: each is CLAIM_FOUND or
- * CLAIM_REFUSED then. */
+/* Find and open the files of the claims that are still open, and decide which are used: each is
+ * CLAIM_FOUND or CLAIM_REFUSED then. */
 int dump_claims_settle(struct dump_claims *claims, struct findings *findings);
 
-/* Nothing is there for CLAIM, which is told with its path, its process and WHY. */
+/* No dump is used for CLAIM: report that, with its path, its process and WHY. */
 void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
                        enum finding_kind kind, const char *why, struct findings *findings);
 

@@ -42,7 +42,8 @@ void dump_origin_begin(struct dump_origin *origin, const struct profile *profile
 
 /* ---- Which file ---- */
 
-static bool tell_generation(const struct perf_map *map, const struct jit_dump *dump)
+/* Whether the generations of both inodes are known. */
+static bool have_generations(const struct perf_map *map, const struct jit_dump *dump)
 {
     return map->generation && dump->has_generation;
 }
@@ -54,7 +55,7 @@ enum file_identity dump_origin_compare(const struct dump_origin *origin, const s
         return FILE_UNKNOWN;
     if (dump->ino != map->ino)
         return FILE_OTHER;
-    if (tell_generation(map, dump))
+    if (have_generations(map, dump))
         return dump->generation == map->generation ? FILE_SAME : FILE_OTHER;
     return dump->born_ns > origin->recorded_wall_ns ? FILE_OTHER : FILE_SAME;
 }
@@ -63,7 +64,7 @@ bool dump_origin_is_proven(const struct dump_origin *origin, const struct perf_m
                            const struct jit_dump *dump)
 {
     return dump_origin_compare(origin, map, dump) == FILE_SAME &&
-           (tell_generation(map, dump) ||
+           (have_generations(map, dump) ||
             (dump->born_ns && dump->born_ns <= origin->written_wall_ns));
 }
 
@@ -113,7 +114,7 @@ uint64_t dump_origin_distance(const struct dump_origin *origin, const struct pro
                               const struct jit_dump *dump, const struct jit_clock *clock)
 {
     uint64_t marker_ns = marker->time_ns;
-    if (marker->made_up || clock->frozen || clock->by_marker)
+    if (marker->synthesized || clock->frozen || clock->by_marker)
         return DISTANCE_UNKNOWN;
     uint64_t by_wall_ns = wall_distance(origin, marker_ns, dump);
     uint64_t header_ns = jit_clock_to_perf(clock, dump->timestamp);

@@ -78,7 +78,7 @@ void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
         snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s", what);
 }
 
-/* A copy of MAP's path without " (deleted)", behind PREFIX. */
+/* A copy of MAP's path without " (deleted)", below PREFIX. */
 static char *path_below(const char *prefix, const struct perf_map *map)
 {
     char *path;
@@ -101,8 +101,8 @@ static bool is_found(const struct search *search)
 
 /* TRUSTED: a file that can't be compared may be the right one.  Another file may be a copy if its
  * header has the pid. */
-static enum dump_place_result judge(const struct dump_place_question *question,
-                                    const struct dump_place *place, bool trusted)
+static enum dump_place_result result_of(const struct dump_place_question *question,
+                                        const struct dump_place *place, bool trusted)
 {
     if (place->cause[0])
         return trusted ? DUMP_PLACE_UNUSABLE : DUMP_PLACE_MISSING;
@@ -129,7 +129,7 @@ static void release(struct dump_place *place)
     free(place->path);
 }
 
-/* Look at the map's path behind PREFIX. */
+/* Look at the map's path below PREFIX. */
 static int look(struct search *search, const char *prefix, bool trusted)
 {
     struct stat status;
@@ -146,7 +146,7 @@ static int look(struct search *search, const char *prefix, bool trusted)
     }
     if (jit_dump_open(&place.dump, place.path, place.cause, sizeof place.cause) == 0)
         place.identity = dump_origin_compare(question->origin, &question->map->map, &place.dump);
-    enum dump_place_result result = judge(question, &place, trusted);
+    enum dump_place_result result = result_of(question, &place, trusted);
     if (is_better(search, result, place.identity)) {
         release(search->place);
         *search->place = place;

@@ -47,7 +47,7 @@ struct dump_place_question {
 int dump_place_find(struct dump_place *place, const struct dump_place_question *question,
                     enum dump_place_result *result);
 
-/* What to say of a file that is not to be found, behind its name, into TEXT: where it may be, if
+/* What to say of a file that is not to be found, after its name, into TEXT: where it may be, if
  * anything tells. */
 void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
                         const struct dump_place_question *question);

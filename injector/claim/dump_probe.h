@@ -2,7 +2,7 @@
  *
  * A recording of a whole machine has thousands of executable mappings, and nearly all are of
  * programs and libraries, which are not worth opening.  A runtime maps the beginning of its dump,
- * and hardly ever more than a page of it; a program's code is behind its headers, or longer.  What
+ * and hardly ever more than a page of it; a program's code is after its headers, or longer.  What
  * is left is opened once a path.
  */
 #ifndef PERFJIT_DUMP_PROBE_H
@@ -15,7 +15,7 @@ struct dump_probe {
     void *files;      /* a tree of what was opened, by path: tsearch(3) */
 };
 
-/* Whether MAP can be a runtime's mapping of its dump, by the record alone. */
+/* Whether MAP can be a runtime's mapping of its dump, by only the record. */
 bool dump_probe_may_be(const struct perf_map *map);
 
 /* Whether the file of MAP, which may be, begins as a dump; *PID is set to that of its header.  A

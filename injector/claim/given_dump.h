@@ -34,7 +34,7 @@ struct given_dumps {
 int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
                      struct findings *findings);
 
-/* Add to LIVES those processes that they name and of which PROFILE has samples alone: a piece of a
+/* Add to LIVES those processes that they name and of which PROFILE has only samples: a piece of a
  * recording, whose records of the process's start are in an earlier one.  Returns 0, or -1 with the
  * failure text set. */
 int given_dumps_add_lives(const struct given_dumps *given, struct process_lives *lives,

@@ -9,7 +9,7 @@
 
 enum clock_source {
     CLOCK_SOURCE_SAME,        /* both are one clock */
-    CLOCK_SOURCE_CONV,        /* TIME_CONV alone */
+    CLOCK_SOURCE_CONV,        /* only TIME_CONV */
     CLOCK_SOURCE_MARKER,      /* header and marker */
     CLOCK_SOURCE_MARKER_LIVE, /* header, marker, and the current clocks, which show the drift */
     CLOCK_SOURCE_LIVE,        /* the clocks now */

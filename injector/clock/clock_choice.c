@@ -188,8 +188,8 @@ static const char *by(enum clock_source source)
     return words[source];
 }
 
-static void tell_ns(const struct chooser *chooser, const struct clock_candidate *candidate,
-                    enum finding_kind kind, struct findings *findings)
+static void report_offset(const struct chooser *chooser, const struct clock_candidate *candidate,
+                          enum finding_kind kind, struct findings *findings)
 {
     char offset_text[32], error_text[32];
     uint64_t first = chooser->facts.evidence.stamps.first;
@@ -202,8 +202,8 @@ static void tell_ns(const struct chooser *chooser, const struct clock_candidate 
                    by(candidate->source));
 }
 
-static void tell_cycles(const struct chooser *chooser, const struct clock_candidate *candidate,
-                        enum finding_kind kind, struct findings *findings)
+static void report_cycles(const struct chooser *chooser, const struct clock_candidate *candidate,
+                          enum finding_kind kind, struct findings *findings)
 {
     char error_text[32];
     report_finding(findings, kind,
@@ -213,21 +213,21 @@ static void tell_cycles(const struct chooser *chooser, const struct clock_candid
                    by(candidate->source), grouped(error_text, candidate->error_ns));
 }
 
-static void tell_conversion(const struct chooser *chooser, const struct clock_candidate *candidate,
-                            struct findings *findings)
+static void report_conversion(const struct chooser *chooser,
+                              const struct clock_candidate *candidate, struct findings *findings)
 {
     bool unsure = candidate->error_ns >= MS && chooser->facts.evidence.reused;
     enum finding_kind kind = unsure ? FINDING_CLOCK_UNSURE : FINDING_CLOCK_CONVERTED;
     if (candidate->source == CLOCK_SOURCE_SAME || candidate->source == CLOCK_SOURCE_CONV)
         return;
     if (candidate->kind == CLOCK_KIND_CYCLES)
-        tell_cycles(chooser, candidate, kind, findings);
+        report_cycles(chooser, candidate, kind, findings);
     else
-        tell_ns(chooser, candidate, kind, findings);
+        report_offset(chooser, candidate, kind, findings);
 }
 
-static void tell_lie(const struct chooser *chooser, const struct clock_candidate *candidate,
-                     struct findings *findings)
+static void report_wrong_flag(const struct chooser *chooser,
+                              const struct clock_candidate *candidate, struct findings *findings)
 {
     if (candidate->kind == chooser->claimed)
         return;
@@ -308,8 +308,8 @@ static const char *accept(struct jit_clock *clock, const struct chooser *chooser
 {
     *clock = candidate->clock;
     clock->by_marker = rests_on_marker(candidate);
-    tell_lie(chooser, candidate, findings);
-    tell_conversion(chooser, candidate, findings);
+    report_wrong_flag(chooser, candidate, findings);
+    report_conversion(chooser, candidate, findings);
     return NULL;
 }
 

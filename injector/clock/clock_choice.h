@@ -9,7 +9,7 @@
  *                                        (((c & ((1 << shift) - 1)) * mult) >> shift)
  *   another clock of ns             an offset: when perf saw the mapping, less the header's time
  *   CPU cycles, TIME_CONV, -k       the formula, and then such an offset
- *   CPU cycles alone                a rate, from the mapping to now, if the boot is the same
+ *   only CPU cycles                 a rate, from the mapping to now, if the boot is the same
  *
  * The flag decides what is tried first; the records must then fall into the life of the process. If
  * they do not, the flag is wrong, and a proven candidate that puts them there is used.

@@ -135,7 +135,7 @@ static void read_maps(struct clock_evidence *evidence, const struct profile *pro
     int best = 1; /* of two dumps of a process with one name, each has its own mapping */
     for (size_t i = 0; i < count; i++) {
         uint64_t time_ns = maps[i].time_ns;
-        if (maps[i].made_up || !is_in(life, time_ns))
+        if (maps[i].synthesized || !is_in(life, time_ns))
             continue;
         if (evidence->start_ns == 0 || time_ns < evidence->start_ns)
             evidence->start_ns = time_ns;

@@ -26,8 +26,8 @@ struct assigner {
     struct line_table scratch;
 };
 
-static void tell(const struct assigner *assigner, const struct line_record *kept,
-                 enum finding_kind kind, const char *text)
+static void report_at(const struct assigner *assigner, const struct line_record *kept,
+                      enum finding_kind kind, const char *text)
 {
     report_finding(assigner->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
                    assigner->dump->path, kept->record.number, kept->record.offset, text);
@@ -83,7 +83,7 @@ static struct candidates find_candidates(const struct assigner *assigner,
     return found;
 }
 
-/* Whether the records of this dump stand behind their loads: those with a load of their address on
+/* Whether the records of this dump stand after their loads: those with a load of their address on
  * one side only decide. */
 static bool has_loads_first(const struct assigner *assigner)
 {
@@ -137,7 +137,7 @@ static size_t find_function(const struct assigner *assigner, const struct line_r
 struct reading {
     const char *broken; /* what is wrong, or NULL */
     struct line_extent extent;
-    bool goes_on; /* something stands behind the last entry */
+    bool goes_on; /* something stands after the last entry */
 };
 
 static bool is_padding(struct byte_cursor cursor)
@@ -238,13 +238,13 @@ static int give_entries(struct assigner *assigner, const struct line_record *kep
     struct reading reading =
         read_either_way(assigner, info, &assigner->log->functions[function], &overwritten);
     if (reading.broken) {
-        tell(assigner, kept, FINDING_LINES_BROKEN, reading.broken);
+        report_at(assigner, kept, FINDING_LINES_BROKEN, reading.broken);
         return 0;
     }
     line_bias_add(&assigner->bias, &reading.extent, assigner->log->functions[function].size);
     struct code_lines *lines = lines_of(assigner, function);
     if (lines->entries)
-        tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
+        report_at(assigner, kept, FINDING_LINES_UNMATCHED, "another one of the same load follows");
     lines->entries = info;
     lines->extent = reading.extent;
     lines->files = overwritten ? &assigner->block->files : NULL;
@@ -264,12 +264,12 @@ static int give_inlines(struct assigner *assigner, const struct line_record *kep
     if (check_inlines(assigner, &kept->record.inline_info, size, &broken))
         return -1;
     if (broken) {
-        tell(assigner, kept, FINDING_INLINES_BROKEN, broken);
+        report_at(assigner, kept, FINDING_INLINES_BROKEN, broken);
         return 0;
     }
     struct code_lines *lines = lines_of(assigner, function);
     if (lines->inlines)
-        tell(assigner, kept, FINDING_LINES_HOMELESS, "another one of the same load follows");
+        report_at(assigner, kept, FINDING_LINES_UNMATCHED, "another one of the same load follows");
     lines->inlines = &kept->record.inline_info;
     return 0;
 }
@@ -278,7 +278,7 @@ static int give_record(struct assigner *assigner, const struct line_record *kept
 {
     size_t function = find_function(assigner, kept);
     if (function == NO_FUNCTION) {
-        tell(assigner, kept, FINDING_LINES_HOMELESS, "no load has its address");
+        report_at(assigner, kept, FINDING_LINES_UNMATCHED, "no load has its address");
         return 0;
     }
     return kept->record.id == JIT_CODE_DEBUG_INFO ? give_entries(assigner, kept, function)
@@ -323,7 +323,7 @@ static struct line_overhang overhang_of(const struct jit_function *function)
     return over;
 }
 
-/* Whether it is this producer's habit to write lines behind the ends of functions. */
+/* Whether it is this producer's habit to write lines after the ends of functions. */
 static bool is_used_to_behind(const struct assigner *assigner)
 {
     size_t behind = 0;
@@ -332,9 +332,9 @@ static bool is_used_to_behind(const struct assigner *assigner)
     return behind >= 4 && behind * 4 >= assigner->bias.functions * 3;
 }
 
-/* What stands in front is the function's start's; what stands behind is lost if it is there by
+/* What stands in front is the function's start's; what stands after is lost if it is there by
  * mistake, and a row of the function is missing for it. */
-static void tell_outside(const struct assigner *assigner)
+static void report_outside(const struct assigner *assigner)
 {
     bool habit = is_used_to_behind(assigner);
     for (size_t i = 0; i < assigner->load_count; i++) {
@@ -370,7 +370,7 @@ static int assign(struct assigner *assigner, size_t first_function)
         if (give_record(assigner, &assigner->block->records.items[i]))
             return -1;
     repair_bias(assigner);
-    tell_outside(assigner);
+    report_outside(assigner);
     return collect_files(assigner);
 }
 

@@ -31,8 +31,8 @@ struct log_reader {
     bool index_fell;    /* a load's was not above all before it */
 };
 
-static void tell_repaired(const struct log_reader *reader, const struct jit_record *record,
-                          enum quirk quirk)
+static void report_repaired(const struct log_reader *reader, const struct jit_record *record,
+                            enum quirk quirk)
 {
     report_quirk(reader->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64,
                  reader->dump->path, record->number, record->offset);
@@ -42,7 +42,7 @@ static int add_event(struct log_reader *reader, const struct jit_record *record,
                      enum code_event_kind kind, size_t index);
 
 /* QUIRK_HEADER_AGAIN: whatever was logged before the header ends at the time of RECORD, the first
- * event behind it.  (The header's own time may be another clock's.) */
+ * event after it.  (The header's own time may be another clock's.) */
 static int end_earlier(struct log_reader *reader, const struct jit_record *record)
 {
     struct code_log *log = reader->log;
@@ -93,11 +93,11 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
         return 0;
     if (array_reserve(log->names, log->name_count, log->name_capacity))
         return -1;
-    char *name = code_name_mend(load->name, load->name_bytes);
+    char *name = code_name_clean(load->name, load->name_bytes);
     if (!name)
         return -1;
     if (!clean)
-        tell_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
+        report_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
     log->names[log->name_count++] = name;
     jit_function_set_name(function, name, load->name_bytes);
     return 0;
@@ -110,10 +110,10 @@ static void look_at_ids(struct log_reader *reader, const struct jit_record *reco
     enum { MAX_LINUX_TID = 1 << 22 };
     const struct jit_load *load = &record->load;
     if (load->pid != reader->dump->pid)
-        tell_repaired(reader, record, QUIRK_PID_DIFFERS);
+        report_repaired(reader, record, QUIRK_PID_DIFFERS);
     bool wide = record->quirks & quirk_bit(QUIRK_THREAD_ID_64); /* another system's */
     if (!wide && (load->tid == 0 || load->tid > MAX_LINUX_TID))
-        tell_repaired(reader, record, QUIRK_TID_IMPOSSIBLE);
+        report_repaired(reader, record, QUIRK_TID_IMPOSSIBLE);
     bool first = reader->log->function_count == reader->first_index + 1;
     reader->index_fell |= !first && load->code_index <= reader->max_index;
     if (first || load->code_index > reader->max_index)
@@ -230,7 +230,7 @@ static int take_header(struct log_reader *reader, const struct jit_record *recor
                                                                 : "");
         return 0;
     }
-    tell_repaired(reader, record, QUIRK_HEADER_AGAIN);
+    report_repaired(reader, record, QUIRK_HEADER_AGAIN);
     if (reader->log->function_count > reader->first_function)
         reader->ended = reader->log->function_count;
     return look_at_indices(reader);
@@ -243,13 +243,13 @@ static void look_at_quirks(struct log_reader *reader, const struct jit_record *r
     for (int quirk = 0; record->quirks && quirk < QUIRKS; quirk++)
         if (record->quirks & quirk_bit((enum quirk)quirk) &&
             quirk_text((enum quirk)quirk)->finding == NOT_A_FINDING)
-            tell_repaired(reader, record, (enum quirk)quirk);
+            report_repaired(reader, record, (enum quirk)quirk);
     if (!timeless && record->timestamp < reader->last_time)
-        tell_repaired(reader, record, QUIRK_TIME_BACKWARDS);
+        report_repaired(reader, record, QUIRK_TIME_BACKWARDS);
     if (!timeless)
         reader->last_time = record->timestamp;
     if (reader->closed && !timeless) {
-        tell_repaired(reader, record, QUIRK_AFTER_CLOSE);
+        report_repaired(reader, record, QUIRK_AFTER_CLOSE);
         reader->closed = false;
     }
     reader->closed |= record->id == JIT_CODE_CLOSE;
@@ -296,8 +296,8 @@ static int add_record(struct log_reader *reader, const struct jit_record *record
     return 0;
 }
 
-static void tell_end(const struct log_reader *reader, const struct jit_record *record,
-                     enum jit_dump_end end)
+static void report_end(const struct log_reader *reader, const struct jit_record *record,
+                       enum jit_dump_end end)
 {
     const struct jit_dump *dump = reader->dump;
     if (end == JIT_DUMP_CUT)
@@ -314,7 +314,7 @@ static void tell_end(const struct log_reader *reader, const struct jit_record *r
                        record->offset + record->extent);
 }
 
-static void tell_header(const struct log_reader *reader)
+static void report_header_quirks(const struct log_reader *reader)
 {
     const struct jit_dump *dump = reader->dump;
     for (int quirk = 0; dump->quirks && quirk < QUIRKS; quirk++)
@@ -327,7 +327,7 @@ static void tell_header(const struct log_reader *reader)
 }
 
 enum {
-    RECORDS_TO_JUDGE_BY = 4096,
+    RECORDS_TO_ESTIMATE_BY = 4096,
     BYTES_TO_COME = 250, /* for each function in all, up to the output */
 };
 
@@ -356,15 +356,15 @@ static int read_records(struct log_reader *reader)
     progress_begin(progress, "reading", reader->dump->path, reader->dump->size);
     while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
         if (end == JIT_DUMP_TORN)
-            tell_end(reader, &record, end);
+            report_end(reader, &record, end);
         else if (add_record(reader, &record))
             return -1;
-        if (walk.reader.number == RECORDS_TO_JUDGE_BY)
+        if (walk.reader.number == RECORDS_TO_ESTIMATE_BY)
             expect_rest(reader, walk.offset);
         progress_step(progress, record.id == JIT_CODE_LOAD, record.extent);
     }
     progress_end(progress);
-    tell_end(reader, &record, end);
+    report_end(reader, &record, end);
     return look_at_indices(reader);
 }
 
@@ -389,7 +389,7 @@ int code_log_read(struct code_log *log, const struct jit_dump *dump, uint32_t du
                                 .first_function = log->function_count,
                                 .first_index = log->function_count};
     struct dump_ahead ahead;
-    tell_header(&reader);
+    report_header_quirks(&reader);
     dump_ahead_begin(&ahead, dump);
     int result = read_records(&reader);
     dump_ahead_end(&ahead);

@@ -9,7 +9,7 @@
 
 enum {
     MAX_GUESSES = 64,    /* places tried by matching a blob's first FDE to a load */
-    FDE_SLACK_BYTES = 15 /* an FDE may include the padding behind its function */
+    FDE_SLACK_BYTES = 15 /* an FDE may include the padding after its function */
 };
 
 /* A blob, taken apart. */
@@ -25,7 +25,7 @@ struct tables {
     size_t fde_count, fde_capacity;
 };
 
-/* The functions that a group of blobs can speak of: what was loaded behind them, by address. */
+/* The functions that a group of blobs can speak of: what was loaded after them, by address. */
 struct group {
     struct code_log *log;
     const struct jit_dump *dump;
@@ -33,7 +33,7 @@ struct group {
     uint32_t *by_address; /* indices of functions */
     uint32_t *in_order;   /* the same, as they were logged */
     size_t count;
-    size_t first;  /* index of the first function behind the blobs */
+    size_t first;  /* index of the first function after the blobs */
     bool *taken;   /* from there on: has an unwind table of its own */
     size_t *after; /* by place in in_order, if that function is taken: where to look for one that is
                       not */
@@ -131,7 +131,7 @@ static uint32_t find_function(const struct group *group, uint64_t pc)
 }
 
 /* The function that FDE is for if its section stood at SECTION_ADDR, or NO_FUNCTION. */
-static uint32_t home_of(const struct group *group, const struct eh_fde *fde, uint64_t section_addr)
+static uint32_t owner_of(const struct group *group, const struct eh_fde *fde, uint64_t section_addr)
 {
     uint64_t pc = eh_fde_pc(fde, section_addr);
     uint32_t index = find_function(group, pc);
@@ -142,17 +142,17 @@ static uint32_t home_of(const struct group *group, const struct eh_fde *fde, uin
     return fde->pc_range <= left + FDE_SLACK_BYTES ? index : NO_FUNCTION;
 }
 
-/* How well SECTION_ADDR explains the FDEs: two points for each that is at home, one more for each
- * that begins and ends with its function. */
+/* How well SECTION_ADDR explains the FDEs: two points for each that is in a function, one more for
+ * each that begins and ends with its function. */
 static size_t score(const struct group *group, const struct tables *tables, uint64_t section_addr)
 {
     size_t points = 0;
     for (size_t i = 0; i < tables->fde_count; i++) {
         const struct eh_fde *fde = &tables->fdes[i];
-        uint32_t home = home_of(group, fde, section_addr);
-        if (home == NO_FUNCTION)
+        uint32_t owner = owner_of(group, fde, section_addr);
+        if (owner == NO_FUNCTION)
             continue;
-        const struct jit_function *function = function_at(group, home);
+        const struct jit_function *function = function_at(group, owner);
         bool whole =
             eh_fde_pc(fde, section_addr) == function->addr && fde->pc_range == function->size;
         points += whole ? 3 : 2;
@@ -163,7 +163,7 @@ static size_t score(const struct group *group, const struct tables *tables, uint
 struct best {
     uint64_t section_addr;
     size_t points;
-    bool imagined; /* perf's place behind a function */
+    bool imagined; /* perf's place after a function */
 };
 
 static void try_place(const struct group *group, const struct tables *tables, uint64_t section_addr,
@@ -174,7 +174,7 @@ static void try_place(const struct group *group, const struct tables *tables, ui
         *best = (struct best){section_addr, points, imagined};
 }
 
-/* Every FDE is at home. */
+/* Every FDE is in a function. */
 static bool is_good(const struct tables *tables, const struct best *best)
 {
     return best->points >= 2 * tables->fde_count;
@@ -186,7 +186,7 @@ static bool is_perfect(const struct tables *tables, const struct best *best)
     return best->points == 3 * tables->fde_count;
 }
 
-/* The places that perf imagines: the record's bytes behind the code of FUNCTION, at the next
+/* The places that perf imagines: the record's bytes after the code of FUNCTION, at the next
  * multiple of 8.  With the header first, some count from where the .eh_frame then stands, some as
  * if it were first all the same. */
 static void try_imagined(const struct group *group, const struct tables *tables, uint32_t function,
@@ -222,7 +222,7 @@ static void try_named(const struct group *group, const struct tables *tables, st
         try_place(group, tables, section_addr, false, best);
 }
 
-/* Try every place at which the first FDE is the table of one of the functions logged behind the
+/* Try every place at which the first FDE is the table of one of the functions logged after the
  * blob. */
 static void try_matches(const struct group *group, const struct tables *tables, struct best *best)
 {
@@ -262,23 +262,23 @@ static struct best find_place(const struct group *group, const struct tables *ta
 
 /* ---- Keeping what was found ---- */
 
-static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t home,
+static int add_fde(struct group *group, const struct eh_fde *fde, uint32_t owner,
                    uint64_t section_addr)
 {
     struct code_log *log = group->log;
-    const struct jit_function *function = &log->functions[home];
+    const struct jit_function *function = &log->functions[owner];
     uint64_t start = eh_fde_pc(fde, section_addr) - function->addr;
     uint64_t size = fde->pc_range < function->size - start ? fde->pc_range : function->size - start;
     uint32_t cie = code_log_intern_cie(log, &fde->cie);
     if (cie == UINT32_MAX || array_reserve(log->fdes, log->fde_count, log->fde_capacity))
         return -1;
     log->fdes[log->fde_count++] = (struct code_fde){
-        home, cie, (uint32_t)start, (uint32_t)size, fde->instructions, fde->instructions_bytes};
+        owner, cie, (uint32_t)start, (uint32_t)size, fde->instructions, fde->instructions_bytes};
     return 0;
 }
 
-static void tell(const struct group *group, const struct unwind_blob *blob, enum finding_kind kind,
-                 const char *what)
+static void report_at(const struct group *group, const struct unwind_blob *blob,
+                      enum finding_kind kind, const char *what)
 {
     report_finding(group->findings, kind, "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s",
                    group->dump->path, blob->record_number, blob->record_offset, what);
@@ -298,8 +298,8 @@ static bool has_table(const struct tables *tables, const struct jit_dump *dump)
            count > 0;
 }
 
-static void tell_repaired(const struct group *group, const struct unwind_blob *blob,
-                          enum quirk quirk)
+static void report_repaired(const struct group *group, const struct unwind_blob *blob,
+                            enum quirk quirk)
 {
     report_quirk(group->findings, quirk, "%s: record %" PRIu64 " at 0x%" PRIx64, group->dump->path,
                  blob->record_number, blob->record_offset);
@@ -309,52 +309,53 @@ static void look_at_form(const struct group *group, const struct tables *tables)
 {
     const struct unwind_blob *blob = tables->blob;
     if (tables->fde_count == 0) {
-        tell_repaired(group, blob, QUIRK_UNWIND_EMPTY);
+        report_repaired(group, blob, QUIRK_UNWIND_EMPTY);
         return;
     }
     if (tables->hdr_bytes == 0)
-        tell_repaired(group, blob, QUIRK_HDR_ABSENT);
+        report_repaired(group, blob, QUIRK_HDR_ABSENT);
     else if (!has_table(tables, group->dump))
-        tell_repaired(group, blob, QUIRK_HDR_NO_TABLE);
+        report_repaired(group, blob, QUIRK_HDR_NO_TABLE);
     if (tables->eh_frame_offset)
-        tell_repaired(group, blob, QUIRK_HDR_FIRST);
+        report_repaired(group, blob, QUIRK_HDR_FIRST);
     if (!tables->ended)
-        tell_repaired(group, blob, QUIRK_FRAME_NO_END);
+        report_repaired(group, blob, QUIRK_FRAME_NO_END);
     if (blob->info.mapped_size == 0)
-        tell_repaired(group, blob, QUIRK_MAPPED_SIZE_0);
+        report_repaired(group, blob, QUIRK_MAPPED_SIZE_0);
 }
 
-/* The FDEs' functions are HOMES in all, LAST_HOME among them. */
+/* The FDEs' functions are OWNERS in all, LAST_OWNER among them. */
 static void look_at_place(const struct group *group, const struct tables *tables,
-                          const struct best *best, size_t homes, uint32_t last_home)
+                          const struct best *best, size_t owners, uint32_t last_owner)
 {
     if (!best->imagined)
-        tell_repaired(group, tables->blob, QUIRK_FRAME_ELSEWHERE);
-    if (homes > 1)
-        tell_repaired(group, tables->blob, QUIRK_UNWIND_SHARED);
-    else if (last_home != group->in_order[0])
-        tell_repaired(group, tables->blob, QUIRK_UNWIND_FAR);
+        report_repaired(group, tables->blob, QUIRK_FRAME_ELSEWHERE);
+    if (owners > 1)
+        report_repaired(group, tables->blob, QUIRK_UNWIND_SHARED);
+    else if (last_owner != group->in_order[0])
+        report_repaired(group, tables->blob, QUIRK_UNWIND_FAR);
 }
 
 /* ---- All of it ---- */
 
 static int keep(struct group *group, const struct tables *tables, const struct best *best)
 {
-    size_t homeless = 0, homes = 0;
-    uint32_t last_home = NO_FUNCTION;
+    size_t unmatched = 0, owners = 0;
+    uint32_t last_owner = NO_FUNCTION;
     for (size_t i = 0; i < tables->fde_count; i++) {
-        uint32_t home = home_of(group, &tables->fdes[i], best->section_addr);
-        homeless += home == NO_FUNCTION;
-        if (home != NO_FUNCTION && add_fde(group, &tables->fdes[i], home, best->section_addr))
+        uint32_t owner = owner_of(group, &tables->fdes[i], best->section_addr);
+        unmatched += owner == NO_FUNCTION;
+        if (owner != NO_FUNCTION && add_fde(group, &tables->fdes[i], owner, best->section_addr))
             return -1;
-        homes += home != NO_FUNCTION && home != last_home;
-        last_home = home != NO_FUNCTION ? home : last_home;
-        if (home != NO_FUNCTION && tables->fde_count == 1)
-            group->taken[home - group->first] = true;
+        owners += owner != NO_FUNCTION && owner != last_owner;
+        last_owner = owner != NO_FUNCTION ? owner : last_owner;
+        if (owner != NO_FUNCTION && tables->fde_count == 1)
+            group->taken[owner - group->first] = true;
     }
-    if (homeless)
-        tell(group, tables->blob, FINDING_UNWIND_HOMELESS, "no later load covers all of its FDEs");
-    look_at_place(group, tables, best, homes, last_home);
+    if (unmatched)
+        report_at(group, tables->blob, FINDING_UNWIND_UNMATCHED,
+                  "no later load covers all of its FDEs");
+    look_at_place(group, tables, best, owners, last_owner);
     return 0;
 }
 
@@ -367,13 +368,13 @@ static int assign_blob(struct group *group, const struct unwind_blob *blob, size
     if (!wrong)
         look_at_form(group, &tables);
     if (wrong) {
-        tell(group, blob, FINDING_UNWIND_BROKEN, wrong);
+        report_at(group, blob, FINDING_UNWIND_BROKEN, wrong);
     } else if (tables.fde_count) {
         struct best best = find_place(group, &tables, number, blob_count);
         if (best.points)
             result = keep(group, &tables, &best);
         else
-            tell(group, blob, FINDING_UNWIND_HOMELESS, "no later load fits");
+            report_at(group, blob, FINDING_UNWIND_UNMATCHED, "no later load fits");
     }
     free(tables.fdes);
     return result;

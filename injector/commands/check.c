@@ -63,7 +63,7 @@ static int check_dump(struct report *report, const char *path)
         dump_survey_free(&survey);
     } else {
         dump_report(report, &dump, &survey);
-        newest_records_tell(&dump);
+        newest_records_print(&dump);
         status = dump_survey_lost(&survey) ? EXIT_LOST : EXIT_SOUND;
         dump_survey_free(&survey);
     }
@@ -127,7 +127,7 @@ static int check_profile(struct report *report, const struct check_options *opti
     } else {
         const struct census_question question = question_of(&run, options);
         profile_report(report, &question, &run.census, &findings);
-        bool lost = run.census.unknown || run.census.not_told || findings_lost(&findings);
+        bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings);
         status = lost ? EXIT_LOST : EXIT_SOUND;
     }
     release(&run);

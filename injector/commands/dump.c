@@ -361,7 +361,7 @@ static void print_torn(const struct field_writer *writer, const struct jit_recor
                record->extent);
 }
 
-static void tell_cut(const struct jit_dump *dump, const struct jit_record *record)
+static void print_cut(const struct jit_dump *dump, const struct jit_record *record)
 {
     fflush(stdout);
     printable_line(stderr,
@@ -389,7 +389,7 @@ static uint64_t print_records(const struct jit_dump *dump, const struct dump_opt
             unsound++;
             break;
         case JIT_DUMP_CUT:
-            tell_cut(dump, &record);
+            print_cut(dump, &record);
             return unsound + 1;
         case JIT_DUMP_WHOLE:
             return unsound;
@@ -460,7 +460,7 @@ int dump_command(int argc, char **argv)
         return EXIT_UNREADABLE;
     }
     uint64_t unsound = print_records(&dump, &options);
-    newest_records_tell(&dump);
+    newest_records_print(&dump);
     jit_dump_close(&dump);
     if (interruption_check(&findings)) {
         printable_line(stderr, "perfjit: %s: %s", options.path, findings.failure);

@@ -122,7 +122,7 @@ static const struct argp_option option_table[] = {
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
-/* Which of WORDS the argument of OPTION is.  Behind them NULL, and how a message lists them. */
+/* Which of WORDS the argument of OPTION is.  After them NULL, and how a message lists them. */
 static size_t choice_of(const char *argument, const char *option, const char *const *words,
                         struct argp_state *state)
 {
@@ -339,7 +339,7 @@ static int take_census(struct injection *run, const struct inject_options *optio
 {
     const struct census_question question = {&run->in.profile, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
-                                             .counts_alone = true};
+                                             .counts_only = true};
     return options->quiet ? 0 : sample_census_take(&run->census, &question, findings);
 }
 

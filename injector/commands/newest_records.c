@@ -15,7 +15,7 @@ static bool has_records(const char *path)
     return has;
 }
 
-void newest_records_tell(const struct jit_dump *dump)
+void newest_records_print(const struct jit_dump *dump)
 {
     char *stage = jit_dump_is_closed(dump) ? NULL : jit_dump_name_stage(dump->path);
     if (stage && has_records(stage))

@@ -6,6 +6,6 @@
 #include "injector/dump/jit_dump.h"
 
 /* Print a line on stderr if there are any that are not in DUMP. */
-void newest_records_tell(const struct jit_dump *dump);
+void newest_records_print(const struct jit_dump *dump);
 
 #endif

@@ -16,7 +16,7 @@ static void touch(const uint8_t *bytes, size_t count)
     (void)sum;
 }
 
-/* Record by record.  Where there is none the walk goes on alone. */
+/* Record by record.  Where there is none this ends, and the walk goes on without it. */
 static void *go_through(void *context)
 {
     struct dump_ahead *ahead = context;

@@ -78,7 +78,7 @@ static size_t size_of(int fd)
     return fstat(fd, &status) ? 0 : (size_t)status.st_size;
 }
 
-/* Copy the whole from front to back.  All that a writer changes in it is what stands behind the
+/* Copy the whole from front to back.  All that a writer changes in it is what stands after the
  * last record, unless it empties the stage: then the first record is another one. */
 static bool freeze_small(uint8_t *data, int fd, size_t size)
 {
@@ -93,7 +93,7 @@ static bool freeze_small(uint8_t *data, int fd, size_t size)
 }
 
 /* Copy the FILLER that reaches to the end, in place of which the next records will be.  Returns
- * false if that happened meanwhile; or if the file is longer by now and the FILLER behind what is
+ * false if that happened meanwhile; or if the file is longer by now and the FILLER after what is
  * mapped. */
 static bool freeze_large(uint8_t *data, int fd, size_t size)
 {

@@ -14,10 +14,10 @@ static bool is_end(const char *at, size_t left, const char *end)
 }
 
 /* What mkstemp makes of "-XXXXXX". */
-static bool is_made_up(const char *at, size_t left)
+static bool is_random_suffix(const char *at, size_t left)
 {
-    enum { MADE_UP_BYTES = 6 };
-    if (left != 1 + MADE_UP_BYTES || *at != '-')
+    enum { SUFFIX_BYTES = 6 };
+    if (left != 1 + SUFFIX_BYTES || *at != '-')
         return false;
     for (size_t i = 1; i < left; i++)
         if (!isalnum((unsigned char)at[i]))
@@ -38,7 +38,7 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid)
     if (is_end(behind, (size_t)(end - behind), ".dump"))
         *pid = first;
     else if (behind_second && (is_end(behind_second, (size_t)(end - behind_second), ".dump") ||
-                               is_made_up(behind_second, (size_t)(end - behind_second))))
+                               is_random_suffix(behind_second, (size_t)(end - behind_second))))
         *pid = second;
     else
         return false;

@@ -4,7 +4,7 @@
 #include "injector/dump/torn_record.h"
 #include "injector/findings/quirk.h"
 
-/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand behind it if they end with
+/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand after it if they end with
  * the file, or if no record follows it, but one follows them. */
 static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
 {
@@ -70,7 +70,7 @@ static bool read_next(const struct jit_dump_walk *walk, struct jit_record *recor
     return true;
 }
 
-/* What is behind the record ahead comes from memory while the one in front is looked at.  Behind
+/* What is after the record ahead comes from memory while the one in front is looked at.  After
  * the file's end nothing comes, and no harm is done. */
 static void fetch_behind(const struct jit_dump_walk *walk)
 {

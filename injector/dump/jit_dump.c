@@ -103,7 +103,7 @@ static bool record_follows_header(const struct jit_dump *dump)
     return jit_record_follows(&walk.reader, walk.offset);
 }
 
-/* QUIRK_HEADER_SIZE: behind total_size, unless a record is found at 40 and none there. */
+/* QUIRK_HEADER_SIZE: after total_size, unless a record is found at 40 and none there. */
 static void place_records(struct jit_dump *dump)
 {
     bool possible = dump->header_bytes >= JITHEADER_BYTES && dump->header_bytes <= dump->size;

@@ -28,7 +28,7 @@ static bool is_text(const uint8_t *bytes, size_t count)
 
 /* QUIRK_NAME_OPEN: the REST bytes at NAME are name and code with no NUL between.  The first NUL is
  * then in the code, or there is none: what stands before it is no text, while the name is.  A text
- * up to its NUL is a name, and the code behind it too short. */
+ * up to its NUL is a name, and the code after it too short. */
 static bool name_is_open(const uint8_t *name, size_t rest, uint64_t code_size, size_t name_bytes)
 {
     size_t open_bytes = rest > code_size ? rest - (size_t)code_size : 0;
@@ -78,7 +78,7 @@ static const char *read_name_and_code(struct byte_cursor *cursor, struct jit_loa
     return NULL;
 }
 
-/* A LOAD whose tid has TID_BYTES, behind PAD_BYTES of padding. */
+/* A LOAD whose tid has TID_BYTES, after PAD_BYTES of padding. */
 static const char *read_load_fields(struct byte_cursor *cursor, struct jit_load *load,
                                     uint64_t *quirks, size_t pad_bytes, size_t tid_bytes)
 {

@@ -18,7 +18,7 @@ static bool is_near(const struct record_reader *reader, const struct jit_record 
            (a < b ? b - a : a - b) < NEAR_NS;
 }
 
-/* A LOAD that is read from the wrong place on has a gap of any size behind its name. */
+/* A LOAD that is read from the wrong place on has a gap of any size after its name. */
 static bool has_wide_gap(const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
@@ -79,7 +79,7 @@ bool jit_record_following(const struct record_reader *reader, uint64_t offset,
     return follows(reader, offset, jit_record_at, next, is_read);
 }
 
-/* Whether a chain begins at OFFSET that leads behind PAST.  A LOAD of another pid than the last
+/* Whether a chain begins at OFFSET that leads after PAST.  A LOAD of another pid than the last
  * one's is not believed to begin one on its own word. */
 static bool chain_at(const struct record_reader *reader, uint64_t offset, uint64_t past)
 {

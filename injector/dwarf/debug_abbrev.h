@@ -9,7 +9,7 @@ enum {
     ABBREV_FUNCTION,
     ABBREV_FUNCTION_PARENT, /* has calls that were inlined */
     ABBREV_CALLEE,
-    ABBREV_CALLEE_FROM_NOWHERE, /* where it is defined is not known */
+    ABBREV_CALLEE_UNDECLARED, /* where it is defined is not known */
     ABBREV_CALL,
     ABBREV_CALL_PARENT,
     ABBREV_CALL_PIECES, /* in several ranges */

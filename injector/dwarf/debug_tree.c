@@ -82,7 +82,7 @@ void debug_tree_begin_unit(struct debug_tree *tree, const char *name)
     sink_u32(info, 0);
 }
 
-/* A function right behind the one before, or with nothing but alignment between them, shares its
+/* A function right after the one before, or with nothing but alignment between them, shares its
  * range. */
 static void add_unit_range(struct debug_tree *tree, uint64_t start, uint64_t end, bool follows)
 {
@@ -277,7 +277,7 @@ static void put_callee(struct debug_tree *tree, const struct debug_callee *calle
 {
     struct byte_sink *info = &tree->info;
     debug_room(info, ENTRY_BYTES);
-    sink_uleb(info, callee->decl_file ? ABBREV_CALLEE : ABBREV_CALLEE_FROM_NOWHERE);
+    sink_uleb(info, callee->decl_file ? ABBREV_CALLEE : ABBREV_CALLEE_UNDECLARED);
     put_string(tree, callee->name);
     sink_u8(info, DW_INL_inlined);
     if (callee->decl_file) {

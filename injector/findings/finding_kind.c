@@ -40,7 +40,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
         {"broken unwind table",
          "its functions have their names, but perf can unwind through them by frame pointers only",
          true},
-    [FINDING_UNWIND_HOMELESS] =
+    [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",
          "skipped; its functions, if any, can be unwound by frame pointers only", true},
     [FINDING_UNWIND_NO_ROOM] =
@@ -50,7 +50,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_LINES_BROKEN] = {"broken record of source lines", "its function has no lines", true},
     [FINDING_LINES_OUTSIDE] = {"function with source lines outside of its code",
                                "those were left out", true},
-    [FINDING_LINES_HOMELESS] =
+    [FINDING_LINES_UNMATCHED] =
         {"record of source lines or inlined calls for code that was never loaded, or twice",
          "skipped; its load may have been lost", true},
     [FINDING_INLINES_BROKEN] = {"broken record of inlined calls",
@@ -113,12 +113,12 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "left out: it is the map of another process or run, or its process "
                                "had no code left when it was written",
                                true},
-    [FINDING_SAMPLE_BROKEN] =
-        {"sample that contradicts itself",
-         "left out: where its stack, or what follows it, begins can't be told; with --stacks keep it "
-         "is passed on",
-         true},
-    [FINDING_HERITAGE_LEFT] =
+    [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
+                               "left out: where its stack, or what follows it, begins can't be "
+                               "told; with --stacks keep it "
+                               "is passed on",
+                               true},
+    [FINDING_INHERITANCE_CUT] =
         {"forked process whose inherited code is only partly known",
          "4 million functions have been copied to children already; inherited names may be missing "
          "there: record fewer processes at once (perf record -p)",
@@ -140,7 +140,7 @@ bool finding_is_lost(enum finding_kind kind)
     return texts[kind].lost;
 }
 
-const struct finding_alone finding_alone[FINDING_ALONE_KINDS] = {
+const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS] = {
     {FINDING_DUMP_UNUSABLE, ""},
     {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was moved, "
                            "name it with --jitdump FILE"},

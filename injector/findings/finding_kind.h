@@ -15,11 +15,11 @@ enum finding_kind {
     FINDING_RECORD_BROKEN,     /* a record that contradicts itself */
     FINDING_CODE_LOST,         /* a move or unload of code that was never loaded */
     FINDING_UNWIND_BROKEN,     /* an unwind table that contradicts itself */
-    FINDING_UNWIND_HOMELESS,   /* an unwind table for code that no load record covers */
+    FINDING_UNWIND_UNMATCHED,  /* an unwind table for code that no load record covers */
     FINDING_UNWIND_NO_ROOM,    /* no free addresses near the code for its unwind tables */
     FINDING_LINES_BROKEN,      /* source lines that contradict themselves */
     FINDING_LINES_OUTSIDE,     /* source lines at addresses outside of their function */
-    FINDING_LINES_HOMELESS,    /* source lines of code that no load record covers */
+    FINDING_LINES_UNMATCHED,   /* source lines of code that no load record covers */
     FINDING_INLINES_BROKEN,    /* inlined calls that contradict themselves or their function */
     FINDING_BYTES_ABSENT,      /* a load without its code bytes: named, but no disassembly */
     FINDING_DUMP_TORN,         /* bytes among a dump's records that are no records */
@@ -36,12 +36,11 @@ enum finding_kind {
                                   there */
     FINDING_KCORE_LEFT,        /* the copy of the kernel's code in a recording made with --kcore */
     FINDING_MAP_NOT_OURS,      /* /tmp/perf-<pid>.map that may not be the process's own */
-    FINDING_MAP_STALE,     /* a perf map that an earlier process with the same pid left behind */
-    FINDING_MAP_UNUSABLE,  /* a perf map that can't be read */
-    FINDING_MAP_LINES,     /* a perf map with lines that can't be read */
-    FINDING_MAP_ELSEWHERE, /* a perf map of addresses where its process has no code */
-    FINDING_HERITAGE_LEFT, /* a forked process with too much code that it has inherited and touches
-                            */
+    FINDING_MAP_STALE,       /* a perf map that an earlier process with the same pid left behind */
+    FINDING_MAP_UNUSABLE,    /* a perf map that can't be read */
+    FINDING_MAP_LINES,       /* a perf map with lines that can't be read */
+    FINDING_MAP_ELSEWHERE,   /* a perf map of addresses where its process has no code */
+    FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
     FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
     FINDING_KINDS
 };
@@ -54,11 +53,11 @@ bool finding_is_lost(enum finding_kind kind);
 
 /* If no dump and no map could be used, the first of these kinds that occurred is the reason: the
  * text of its first case, followed by REMEDY. */
-struct finding_alone {
+struct no_dump_reason {
     enum finding_kind kind;
     const char *remedy;
 };
-enum { FINDING_ALONE_KINDS = 12 };
-extern const struct finding_alone finding_alone[FINDING_ALONE_KINDS];
+enum { NO_DUMP_REASONS = 12 };
+extern const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS];
 
 #endif

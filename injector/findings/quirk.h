@@ -59,7 +59,7 @@ enum quirk {
 
 _Static_assert(QUIRKS <= 64, "a set of quirks is a uint64_t");
 
-/* A set that holds QUIRK alone. */
+/* A set of only QUIRK. */
 static inline uint64_t quirk_bit(enum quirk quirk)
 {
     return UINT64_C(1) << quirk;

@@ -8,14 +8,14 @@ enum sample_cause {
     CAUSE_NO_DUMP,       /* executable memory, but no dump and no perf map */
     CAUSE_NO_MARKER,     /* there is a dump, but the recording does not name it */
     CAUSE_DUMP_MISSING,  /* the recording names a dump that is not there */
-    CAUSE_DUMP_OWNER,    /* it is not proven to be what was mapped, and another user's */
+    CAUSE_DUMP_OWNER,    /* it belongs to another user, and is not proven to be the mapped file */
     CAUSE_DUMP_REFUSED,  /* it can't be read */
     CAUSE_DUMP_REPLACED, /* it is another process's, or could be */
     CAUSE_WRONG_CLOCK,   /* its times can't be brought onto the profile's clock */
     CAUSE_PID_NAMESPACE, /* its name has another pid */
     CAUSE_MAP_REFUSED,   /* there is a perf map that was not used */
-    CAUSE_BEFORE_LOAD,   /* the function was logged later */
-    CAUSE_FREED,         /* the function had been unloaded, or moved away */
+    CAUSE_BEFORE_LOAD,   /* the function was logged after the sample */
+    CAUSE_FREED,         /* the function was unloaded or moved before the sample */
     CAUSE_REMAPPED,      /* something else was mapped over the function */
     CAUSE_NOT_LOGGED,    /* no function ever covered the address */
     CAUSE_NOT_IN_MAP,    /* the process's perf map does not cover it, and there is no dump */
@@ -26,7 +26,7 @@ const char *sample_cause_id(enum sample_cause cause);     /* in lower case, with
 const char *sample_cause_what(enum sample_cause cause);   /* follows "process 7:" */
 const char *sample_cause_remedy(enum sample_cause cause); /* a sentence */
 
-/* What a dump that was refused for WHY (dump_claim.h) costs. */
+/* The cause for samples of a process whose dump was refused for WHY (dump_claim.h). */
 enum sample_cause sample_cause_of_refusal(enum finding_kind why);
 
 #endif

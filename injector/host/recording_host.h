@@ -16,8 +16,7 @@ struct recording_host {
 
 void recording_host_read(struct recording_host *host, const struct perf_file *file);
 
-/* Whether the recording was made on the machine that this program runs on, judging by its name
- * alone. */
+/* Whether the recording was made on the machine that this program runs on, by only its name. */
 bool recording_host_is_here(const struct recording_host *host);
 
 /* What the wall clock showed at PERF_NS on perf's; valid with has_wall_clock. */

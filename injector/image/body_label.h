@@ -1,4 +1,4 @@
-/* What the symbol in front of a body says, where several stand behind one symbol: perf annotate
+/* What the symbol in front of a body says, where several share one symbol: perf annotate
  * shows it.
  *
  *     body 2 of 3, tier2, loaded at 12345.678901

@@ -168,7 +168,7 @@ static uint64_t place(struct elf_writer *writer, uint64_t bytes, uint64_t alignm
     return at;
 }
 
-/* Program headers and note stand in the headers' page, or behind the text where there is none
+/* Program headers and note stand in the headers' page, or after the text where there is none
  * (image_plan.c, place). */
 static void place_headers(struct elf_writer *writer)
 {
@@ -181,8 +181,8 @@ static void place_headers(struct elf_writer *writer)
         writer->end = image->text_end;
 }
 
-/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf leaves the
- * bytes alone, and write_contents puts them there.  (libelf fills the gap in front of a section
+/* Put SHDR into the next section, with its contents, unless they are NULL: then libelf writes
+ * nothing there, and write_contents does.  (libelf fills the gap in front of a section
  * that has contents with zeros, be it program headers or 1 GiB of hole.) */
 static int add_section(struct elf_writer *writer, enum section section, GElf_Shdr shdr,
                        const void *contents)
@@ -206,7 +206,7 @@ static int add_section(struct elf_writer *writer, enum section section, GElf_Shd
     return gelf_update_shdr(scn, &shdr) ? 0 : -1;
 }
 
-/* The note is part of what is loaded if it stands in the headers' page, and not if it stands behind
+/* The note is part of what is loaded if it stands in the headers' page, and not if it stands after
  * the text, where it would make libdw's module longer. */
 static int add_note(struct elf_writer *writer)
 {
@@ -420,7 +420,7 @@ static int write_elf(struct elf_writer *writer, int fd)
     return result ? -1 : 0;
 }
 
-/* What libelf was told to leave alone, but for the code. */
+/* The contents that libelf does not write, but for the code, which is there already. */
 static int write_contents(const struct elf_writer *writer, int fd)
 {
     const struct jit_image *image = writer->image;

@@ -75,23 +75,23 @@ static int choose(struct image_draft *draft)
 }
 
 /* Nothing is shown of what was done before anybody waited for it, but it counts. */
-static void tell(struct image_draft *draft, size_t *told, size_t done)
+static void show_progress(struct image_draft *draft, size_t *shown, size_t done)
 {
     struct progress *progress = atomic_load_explicit(&draft->progress, memory_order_acquire);
     if (!progress)
         return;
-    for (; *told < done; ++*told) {
-        const struct drafted_code *piece = &draft->code[draft->first + *told];
+    for (; *shown < done; ++*shown) {
+        const struct drafted_code *piece = &draft->code[draft->first + *shown];
         progress_step(progress, 1, piece->code ? piece->size : 0);
     }
 }
 
 static int put_code(struct image_draft *draft, struct text_stream *stream)
 {
-    size_t told = 0;
+    size_t shown = 0;
     for (size_t i = 0; i < draft->count; i++) {
         const struct drafted_code *piece = &draft->code[draft->first + i];
-        tell(draft, &told, i);
+        show_progress(draft, &shown, i);
         if (atomic_load_explicit(&draft->unwanted, memory_order_relaxed))
             return -1;
         if (piece->code &&

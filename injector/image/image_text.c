@@ -34,7 +34,7 @@ int image_text_write(const struct jit_image *image, int fd, struct progress *pro
 
 bool image_text_is_large(const struct jit_image *image)
 {
-    /* In front of headers that stand behind the text libelf writes zeros: there the text must come
+    /* In front of headers that stand after the text libelf writes zeros: there the text must come
      * last. */
     return image_has_header_page(image) && image->text_end - image->text_start >= IMAGE_LARGE_BYTES;
 }

@@ -90,7 +90,7 @@ static size_t lowest_under(size_t n, size_t count)
     return n;
 }
 
-/* The next higher one than number N; 0 behind the last. */
+/* The next higher one than number N; 0 after the last. */
 static size_t next_behind(size_t n, size_t count)
 {
     if (2 * n + 1 <= count)

@@ -37,7 +37,7 @@ static int empty(struct text_stream *stream)
     return pass_on(stream, stream->buffer, count);
 }
 
-/* Go on at OFFSET, behind a hole. */
+/* Go on at OFFSET, after a hole. */
 static int skip_to(struct text_stream *stream, uint64_t offset)
 {
     if (empty(stream))

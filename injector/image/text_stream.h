@@ -17,14 +17,14 @@ struct text_stream {
     int fd; /* -1: only the digest is wanted */
     uint8_t *buffer;
     size_t buffered;
-    uint64_t end; /* file offset behind what was put */
+    uint64_t end; /* file offset after what was put */
     XXH3_state_t *digest;
 };
 
 /* Begin to write into FD, or with -1 into nothing.  Returns 0, or -1 with errno. */
 int text_stream_begin(struct text_stream *stream, int fd);
 
-/* Put COUNT bytes at OFFSET, behind all that was put before.  Returns 0, or -1 with errno. */
+/* Put COUNT bytes at OFFSET, after all that was put before.  Returns 0, or -1 with errno. */
 int text_stream_put(struct text_stream *stream, uint64_t offset, const void *bytes, size_t count);
 
 /* Have all of it in the file, and its digest in *DIGEST, unless that is NULL: equal for equal bytes

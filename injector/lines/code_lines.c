@@ -10,7 +10,7 @@ struct row_cut {
                               entry there */
     struct line_row front; /* its row, as one of the function's first byte */
     bool has_start;        /* the function's first byte has a row of its own */
-    bool goes_on;          /* there is an entry behind the first byte, be it behind the function */
+    bool goes_on;          /* there is an entry after the first byte, be it after the function */
 };
 
 static int take_row(struct line_table *table, struct row_cut *cut, struct line_row row,

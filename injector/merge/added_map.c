@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* perf opens a map's file name as a path, and finds nothing behind this one: the samples stay
+/* perf opens a map's file name as a path, and finds no file of this name: the samples stay
  * [unknown]. */
 static const char unloaded_name[] = "[unloaded JIT code]";
 
@@ -129,7 +129,7 @@ static bool needs_reset(const struct map_maker *maker, const struct change *chan
     return false;
 }
 
-/* Functions that were compiled one behind the other already are. */
+/* Functions that were compiled one after the other already are. */
 static void sort_moment(struct change *changes, size_t count, struct function_place *places)
 {
     for (size_t i = 1; i < count; i++)

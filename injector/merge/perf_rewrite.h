@@ -16,7 +16,7 @@
 /* Where the records to add come from, by time. */
 struct record_source {
     void *context;
-    /* The time of record INDEX.  Returns false behind the last one. */
+    /* The time of record INDEX.  Returns false after the last one. */
     bool (*time)(void *context, size_t index, uint64_t *time_ns);
     /* Put record INDEX into SINK, of RECORD_MAX_BYTES.  Returns 0 or -1. */
     int (*put)(void *context, size_t index, struct byte_sink *sink);

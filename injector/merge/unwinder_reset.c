@@ -109,7 +109,7 @@ static int put_task(const struct added_record *map, const struct added_record_so
     return added_record_end(sink, start);
 }
 
-/* A record of TYPE with BYTES behind the pid and tid of MAP's thread. */
+/* A record of TYPE with BYTES after the pid and tid of MAP's thread. */
 static int put_thread(const struct added_record *map, const struct added_record_source *source,
                       struct byte_sink *sink, uint32_t type, uint16_t misc, const void *bytes,
                       size_t size)

@@ -18,7 +18,7 @@
  * EXIT.
  *
  * perf copies all maps each time.  Where that would be too many copies, one COMM record says that
- * the process has execed, under the name that it has: that helps libunwind alone, and costs
+ * the process has execed, under the name that it has: that helps only libunwind, and costs
  * nothing.  The same where an event is a tracepoint that perf trace, perf sched or others count
  * (tracepoints.h): they keep that with perf's thread, and would lose it with each fork.
  */

@@ -62,7 +62,7 @@ static int add_piece(struct perf_plain *plain, const char *path, struct findings
     return result;
 }
 
-static void tell_kcore(const char *path, struct findings *findings)
+static void report_kcore(const char *path, struct findings *findings)
 {
     char *kcore = join(path, "kcore_dir");
     if (kcore && perf_directory_is(kcore))
@@ -85,6 +85,6 @@ int perf_directory_add(struct perf_plain *plain, const char *path, struct findin
         free(entries[i]);
     }
     free(entries);
-    tell_kcore(path, findings);
+    report_kcore(path, findings);
     return result;
 }

@@ -105,7 +105,7 @@ static int read_event(struct perf_file *file, struct perf_event *event, uint64_t
     event->ids = get_section(&tail);
     if (event->ids.size == 0)
         event->ids.offset =
-            0; /* it is nowhere: another offset could lie behind the end of what is written */
+            0; /* it is nowhere: another offset could lie after the end of what is written */
     if (!section_inside(file, &event->ids) || event->ids.size % 8)
         return report_failure(findings,
                               "%s: damaged: the event ids at 0x%" PRIx64 " lie outside the file",
@@ -288,7 +288,7 @@ static size_t take_features(struct perf_file *file, const uint64_t *bits,
     return count;
 }
 
-/* A recording whose writer was killed has set no bits, or has no table behind its records. */
+/* A recording whose writer was killed has set no bits, or has no table after its records. */
 static void read_features(struct perf_file *file, const uint64_t *bits, struct findings *findings)
 {
     struct perf_section table = {file->records.offset + file->records.size,

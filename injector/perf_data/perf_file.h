@@ -54,7 +54,7 @@ struct perf_file {
     bool one_layout; /* all events have the same record layout */
     struct perf_section records;
     bool cut;       /* the file ends before its records do, which has been reported */
-    bool scattered; /* attributes or ids stand behind the records; perf inject -i - -o FILE does
+    bool scattered; /* attributes or ids stand after the records; perf inject -i - -o FILE does
                        that since 6.12 */
     struct perf_features features;
 };

@@ -1,6 +1,6 @@
 /* The perf.data format, as far as this project touches it: offsets and numbers.
  *
- * File header, 104 bytes (a pipe's is the first 16 alone)
+ * File header, 104 bytes (a pipe's is only the first 16)
  *      0 u64 magic            "PERFILE2"
  *      8 u64 size             104; 16 in a pipe
  *     16 u64 attr_size        of one entry of attrs
@@ -19,7 +19,7 @@
  *      0 u32 type,  4 u16 misc,  6 u16 size (of the whole record, a multiple of 8 in practice)
  *     An AUXTRACE record is followed by the `size` bytes of trace that it announces at offset 8.
  *
- * After data: for each set feature bit, in order, a section; then, anywhere behind, their contents.
+ * After data: for each set feature bit, in order, a section; then, anywhere after, their contents.
  *
  * Kernel records (type < 64) other than SAMPLE end in the sample_id if sample_id_all is set, 8
  * bytes each:

@@ -52,7 +52,7 @@ static uint64_t payload_bytes(const struct piped_record *record)
     return record->type == PERF_RECORD_AUXTRACE ? cursor_u64(&cursor) : 0;
 }
 
-/* The record at *AT, and *AT behind it.  Returns false at the end of the stream, and where it is
+/* The record at *AT, and *AT after it.  Returns false at the end of the stream, and where it is
  * cut: then *AT stays. */
 static bool next_record(const struct memory_file *stream, size_t *at, struct piped_record *record)
 {
@@ -96,7 +96,7 @@ static void take_feature(struct piped *piped, const struct piped_record *record)
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     uint64_t bit = cursor_u64(&cursor);
     size_t bytes = cursor_left(&cursor);
-    if (bytes && bit < PERF_FEATURE_BITS) /* the mark behind the last feature has no contents */
+    if (bytes && bit < PERF_FEATURE_BITS) /* the mark after the last feature has no contents */
         perf_features_set(&piped->features, (unsigned)bit, cursor_bytes(&cursor, bytes), bytes);
 }
 

@@ -7,7 +7,7 @@
  *     HEADER_ATTR         8 the perf_event_attr (its size at offset 12), then its event ids, u64
  *                         each
  *     HEADER_FEATURE      8 u64 feature bit, 16 the feature section's contents
- *     HEADER_TRACING_DATA 8 u32 size; behind the record, so many bytes: the feature's section
+ *     HEADER_TRACING_DATA 8 u32 size; after the record, so many bytes: the feature's section
  *     HEADER_BUILD_ID     as an entry of the section of feature BUILD_ID
  */
 #ifndef PERFJIT_PERF_PIPE_H

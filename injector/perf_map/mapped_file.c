@@ -41,7 +41,7 @@ struct mapped_file *mapped_files_get(struct mapped_files *files, const struct pe
     return NULL;
 }
 
-/* Open what is at the map's path behind PREFIX, if it is a regular file and can be the one that was
+/* Open what is at the map's path below PREFIX, if it is a regular file and can be the one that was
  * mapped. */
 static int open_below(const char *prefix, const struct perf_map *map)
 {

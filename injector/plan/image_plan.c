@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    /* libelf fills with zeros what lies in front of headers that stand behind the text: a larger
+    /* libelf fills with zeros what lies in front of headers that stand after the text: a larger
      * function that is logged without its bytes gets a page for them in front of it, and stays a
      * hole. */
     MAX_CLOSE_HOLE_BYTES = 1 << 20,

@@ -13,7 +13,7 @@ enum {
     IMAGE_ELF_HEADER_BYTES = 64, /* of ELF64; more than ELF32 needs */
     IMAGE_PAGE_BYTES = 4096,
     IMAGE_TRAILER_BYTES =
-        512, /* room for the rest of the headers behind the text of a function that is alone */
+        512, /* room for the rest of the headers after the text of a function that is alone */
 };
 
 /* One function's bytes in a file. */
@@ -25,7 +25,7 @@ struct image_body {
     uint32_t number;                     /* of the function in the log */
 };
 
-/* Bodies side by side behind one symbol, which has their name without what stands at CUT_AT. */
+/* Bodies side by side with one symbol, which has their name without what stands at CUT_AT. */
 struct image_row {
     uint32_t first, count; /* of the image's bodies */
     uint32_t cut_at, cut_bytes;
@@ -36,10 +36,10 @@ struct jit_image {
     const struct code_log *log; /* the timeline's; NULL: of several */
     uint64_t base;              /* run-time address of the file's first byte; 0 where it has none */
     uint64_t text_start;        /* offset = virtual address of the first function */
-    uint64_t text_end;          /* and behind the last */
+    uint64_t text_end;          /* and after the last */
     uint64_t tables_start; /* of the unwind tables, far above the text perhaps; 0: there are none */
     uint64_t hdr_bytes;    /* of .eh_frame_hdr, with padding */
-    uint64_t eh_frame_bytes;   /* of .eh_frame behind it */
+    uint64_t eh_frame_bytes;   /* of .eh_frame after it */
     struct image_body *bodies; /* by offset */
     size_t body_count;
     const struct image_row *rows; /* by offset; NULL: each body is one */
@@ -78,7 +78,7 @@ struct image_plan {
 };
 
 /* Whether all of IMAGE's headers stand in front of its text; else there is only the ELF header, and
- * the others stand behind it. */
+ * the others stand after it. */
 static inline bool image_has_header_page(const struct jit_image *image)
 {
     return image->text_start >= IMAGE_PAGE_BYTES;

@@ -92,7 +92,7 @@ static void add_gap(struct table_gaps *gaps, uint64_t start, uint64_t end)
         gaps->items[gaps->count++] = (struct table_gap){start, end};
 }
 
-/* Fill GAPS with what lies between the pieces in LIST, and behind them. */
+/* Fill GAPS with what lies between the pieces in LIST, and after them. */
 static int collect_gaps(struct table_gaps *gaps, struct used_list *list)
 {
     gaps->items = malloc((list->count + 1) * sizeof *gaps->items);
@@ -129,7 +129,7 @@ int table_space_open(struct table_space *space, const struct jit_process *proces
     return result;
 }
 
-/* The first gap that ends behind ADDR. */
+/* The first gap that ends after ADDR. */
 static size_t find_gap(const struct table_gaps *gaps, uint64_t addr)
 {
     size_t first;

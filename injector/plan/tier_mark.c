@@ -19,7 +19,7 @@ static const char *const prefixes[] = {
     "Ion: ",       "Baseline: ",     "Interpreter: ", "BaselineInterpreter: ",
 };
 
-/* How the marks begin that stand in brackets behind a name; digits and more of the word follow. */
+/* How the marks begin that stand in brackets after a name; digits and more of the word follow. */
 static const char *const bracketed[] = {"tier",        "Tier",         "Optimized",   "PreJIT",
                                         "QuickJitted", "MinOptJitted", "Instrumented"};
 
@@ -58,7 +58,7 @@ static bool is_bracketed_tier(const char *text, size_t bytes)
     return false;
 }
 
-/* A mark behind the name takes the space in front of it along. */
+/* A mark after the name takes the space in front of it along. */
 static struct tier_mark bracketed_mark(const char *name, size_t bytes)
 {
     const char *open = bytes && name[bytes - 1] == ']' ? memrchr(name, '[', bytes) : NULL;

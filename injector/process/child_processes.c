@@ -383,7 +383,7 @@ int child_processes_find(struct jit_processes *processes, const struct profile *
  * length. */
 enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
 
-/* Where something happens in PROCESS: its maps, and its code before and behind a move or unload. */
+/* Where something happens in PROCESS: its maps, and its code before and after a move or unload. */
 static size_t collect_touched(const struct jit_process *process, struct address_span *spans)
 {
     const struct code_log *log = &process->log;

@@ -22,7 +22,7 @@ static bool take_log(struct jit_process *process, struct dump_claim *claim,
     process->log = claim->log;
     claim->log = (struct code_log){0};
     code_log_convert(&process->log, &claim->clock);
-    findings_move(findings, &claim->told);
+    findings_move(findings, &claim->findings);
     return true;
 }
 
@@ -146,10 +146,10 @@ static size_t dump_count(const struct jit_processes *processes)
 /* Neither dump nor map could be used: say why in one sentence. */
 static int no_dump(const struct profile *profile, struct findings *findings)
 {
-    for (size_t i = 0; i < FINDING_ALONE_KINDS; i++) {
-        const struct finding_alone *alone = &finding_alone[i];
-        if (findings->count[alone->kind])
-            return report_failure(findings, "%s%s", findings->first[alone->kind], alone->remedy);
+    for (size_t i = 0; i < NO_DUMP_REASONS; i++) {
+        const struct no_dump_reason *reason = &no_dump_reasons[i];
+        if (findings->count[reason->kind])
+            return report_failure(findings, "%s%s", findings->first[reason->kind], reason->remedy);
     }
     const char *image = injected_image(profile);
     if (image)

@@ -20,8 +20,8 @@ static int add_map(struct profile *profile, const struct perf_record *record)
     map->record = *record;
     map->time_ns = 0;
     perf_record_time(profile->file, record, &map->time_ns);
-    map->made_up = map->time_ns == 0;
-    map->late = map->made_up && profile->sample_count > 0;
+    map->synthesized = map->time_ns == 0;
+    map->late = map->synthesized && profile->sample_count > 0;
     profile->map_count++;
     return 0;
 }
@@ -239,8 +239,8 @@ static uint64_t began_last(const struct profile *profile, uint32_t pid, size_t *
     return began_ns;
 }
 
-/* The maps stand by process: give those that were made up late their time.  Returns whether there
- * are any. */
+/* The maps are in order of process: give those that were synthesized late their time.  Returns
+ * whether there are any. */
 static bool date_late_maps(struct profile *profile)
 {
     uint64_t began_ns = 0;

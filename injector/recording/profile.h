@@ -12,7 +12,7 @@
 struct profile_map {
     struct perf_map map;
     uint64_t time_ns; /* if synthesized late, when that program began; 0: before the recording */
-    bool made_up;
+    bool synthesized;
     bool late; /* synthesized after samples: a reader applies it in file order */
     struct perf_record record;
 };
@@ -96,7 +96,7 @@ uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid,
 /* Whether a sample was taken in process PID.  Reads the profile again: for rare use. */
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
 
-/* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD alone,
+/* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD as it is,
  * if there is none. */
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
 

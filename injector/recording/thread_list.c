@@ -188,7 +188,7 @@ static size_t inherited_name(const struct thread_sweep *sweep, uint32_t creator_
                                        : THREAD_NEVER_NAMED;
 }
 
-/* The kernel's last samples in a main thread may come behind its EXIT. */
+/* The kernel's last samples in a main thread may come after its EXIT. */
 static void note_main(struct thread_sweep *sweep, const struct thread_event *event, bool new)
 {
     if (event->tid == event->pid && event->kind != THREAD_SAMPLED)

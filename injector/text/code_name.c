@@ -66,19 +66,19 @@ bool code_name_is_clean(const char *name, size_t bytes)
     return true;
 }
 
-char *code_name_mend(const char *name, size_t bytes)
+char *code_name_clean(const char *name, size_t bytes)
 {
-    char *mended = malloc(bytes + 1);
-    if (!mended)
+    char *cleaned = malloc(bytes + 1);
+    if (!cleaned)
         return NULL;
-    memcpy(mended, name, bytes);
-    mended[bytes] = '\0';
+    memcpy(cleaned, name, bytes);
+    cleaned[bytes] = '\0';
     for (size_t at = 0, count; at < bytes; at += count) {
         count = utf8_bytes(name + at, bytes - at);
         if (count && !is_control((const unsigned char *)name + at, count))
             continue;
         count = count ? count : 1;
-        memset(mended + at, name[at] >= '\t' && name[at] <= '\r' ? ' ' : '?', count);
+        memset(cleaned + at, name[at] >= '\t' && name[at] <= '\r' ? ' ' : '?', count);
     }
-    return mended;
+    return cleaned;
 }

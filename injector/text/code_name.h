@@ -18,6 +18,6 @@ bool code_name_is_clean(const char *name, size_t bytes);
 
 /* A copy of NAME, NUL-terminated, to be freed: each byte of white space that controls is a space,
  * each of other controls and of what is not UTF-8 a question mark.  NULL without memory. */
-char *code_name_mend(const char *name, size_t bytes);
+char *code_name_clean(const char *name, size_t bytes);
 
 #endif

@@ -23,7 +23,7 @@ struct function_state {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
     bool visible;        /* a sample could have hit it */
     bool in_moment;      /* loaded in the moment that is being played */
-    bool before_maps;    /* logged, by its stamp, before the recording told what its process maps */
+    bool before_maps;    /* logged, by its stamp, before the recording has its process's mappings */
 };
 
 struct timeline {

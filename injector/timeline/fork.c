@@ -113,7 +113,7 @@ int player_hand_over(struct player *player, size_t fork)
     for (size_t i = 0; i < inheritance->function_count; i++)
         over.inherited[inheritance->functions[i].function] = NO_FUNCTION;
     if (over.left_out)
-        report_finding(player->findings, FINDING_HERITAGE_LEFT,
+        report_finding(player->findings, FINDING_INHERITANCE_CUT,
                        "process %" PRIu32
                        ": %zu functions that it was forked with, and that it has at "
                        "addresses which it touches",
@@ -123,7 +123,7 @@ int player_hand_over(struct player *player, size_t fork)
 
 /* ---- Of the child: at its beginning ---- */
 
-/* Add the functions behind the process's own ones. */
+/* Add the functions after the process's own ones. */
 static int take_functions(struct player *player, const struct inheritance *inheritance,
                           const struct timeline *parent)
 {

@@ -38,7 +38,7 @@ struct player {
     size_t early_count, early_capacity;
     uint32_t *inherited; /* fork.c's, by function */
     struct moment moment;
-    uint32_t *late; /* maps that were made up late, and are passed on so far */
+    uint32_t *late; /* maps that were synthesized late, and are passed on so far */
     size_t late_count, late_capacity;
 };
 
@@ -62,8 +62,8 @@ int player_add_early_change(struct player *player, struct change change);
 int player_play_map(struct player *player, uint32_t index);
 void player_note_before_maps(struct player *player, uint64_t time_ns, uint32_t function);
 
-/* All has been played: put the maps that were made up late, and in which there was code, where they
- * belong. */
+/* All has been played: put the maps that were synthesized late, and in which there was code, where
+ * they belong. */
 int player_place_late(struct player *player);
 
 /* Make the timeline's own log, whose functions can be changed, if there is none yet. */

@@ -2,7 +2,7 @@
  *
  * A mapping over live JIT code is either the arena itself, logged again because the runtime flipped
  * its protection or let it grow, or something else that took the code's place.  munmap is not
- * recorded, so it must be told by what is mapped:
+ * recorded, so that only the new mapping shows which of the two it is:
  *
  *   memory by its name        the arena.  A JIT's memory has no other content to be mapped.
  *   a file                    the arena if it is the file that was there, with the same offset at
@@ -46,8 +46,8 @@ static bool is_arena(const struct perf_map *map, const struct profile_map *befor
     return is_same_file(map, &before->map);
 }
 
-/* Whether an earlier mapping BEFORE of the same memory already says what MAP says. */
-static bool is_said(const struct perf_map *map, const struct profile_map *before)
+/* Whether an earlier mapping BEFORE is of the same memory as MAP. */
+static bool is_same_memory(const struct perf_map *map, const struct profile_map *before)
 {
     return perf_map_is_memory(map) ? perf_map_is_memory(&before->map)
                                    : is_same_file(map, &before->map);
@@ -120,7 +120,8 @@ static int restore_new_parts(struct player *player, uint32_t index)
     struct address_place place;
     const struct address_range *range = address_map_find(&player->backed, start, &place);
     while (start < end) {
-        while (range && range->start < end && !is_said(&map->map, player->mappings[range->value]))
+        while (range && range->start < end &&
+               !is_same_memory(&map->map, player->mappings[range->value]))
             range = address_map_next(&player->backed, &place);
         uint64_t stop = range && range->start < end ? range->start : end;
         if (start < stop && restore_part(player, index, start, stop))
@@ -139,7 +140,7 @@ static int end_code(struct player *player, uint64_t start, uint64_t end)
     return player_end_moment(player) || address_map_clear(&player->owners, start, end) ? -1 : 0;
 }
 
-/* From when on the recording tells what the process maps: from its beginning, or, of one that was
+/* From when on the recording has the process's mappings: from its beginning, or, of one that was
  * there before, from the first sample.  What was executable before that, and still was then, perf
  * record wrote down. */
 static uint64_t maps_known_ns(const struct player *player)
@@ -173,8 +174,8 @@ static int end_before_maps(struct player *player, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* End the code within MAP at whose addresses MAP is not the memory that the code is in. */
-static int end_strangers(struct player *player, const struct perf_map *map)
+/* End the code at addresses where MAP replaces the memory that it was in. */
+static int end_replaced(struct player *player, const struct perf_map *map)
 {
     uint64_t start = map->start, end = map->start + map->len;
     while (start < end) {
@@ -224,7 +225,7 @@ int player_play_map(struct player *player, uint32_t index)
     uint64_t start = map->map.start, end = map->map.start + map->map.len;
     if (jit_dump_has_name(map->map.filename) || start == end)
         return 0;
-    if (end_strangers(player, &map->map))
+    if (end_replaced(player, &map->map))
         return -1;
     bool drop = covers_live_code(player, start, end);
     if (drop ? drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index)

@@ -1,7 +1,7 @@
 /* What the builder of unwind tables needs to know about an architecture: one table each.
  *
  * The functions describe by the public directives of cfi.h, at code offset AT, and return the
- * offset behind the instructions that they describe.  With a NULL builder the directives do
+ * offset after the instructions that they describe.  With a NULL builder the directives do
  * nothing, which yields just the lengths.  FRAME has passed `check`, and is a leaf only in
  * `prologue`.
  */
@@ -41,7 +41,7 @@ struct cfi_arch {
     struct eh_cie cie;  /* the rules at a function's first instruction */
     int64_t cfa_offset; /* of those rules */
 
-    /* By how much an instruction behind a ret lies behind it, at least. */
+    /* By how much an instruction after a ret lies after it, at least. */
     uint64_t leave_bytes;
 
     /* What is wrong with FRAME, or NULL. */

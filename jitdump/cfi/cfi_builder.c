@@ -267,7 +267,7 @@ static const char *check_at(const struct jitdump_cfi *cfi, const struct cfi_bloc
     if (at < block->start || at - block->start > block->size)
         return "outside of its block";
     if (at < block->at)
-        return "behind one with a higher offset";
+        return "after one with a higher offset";
     return (at - block->start) % cfi->arch->cie.code_align ? "not at an instruction" : NULL;
 }
 
@@ -512,7 +512,7 @@ void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *fram
     if (wrong || frame->kind == JITDUMP_FRAME_LEAF)
         return;
     for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++) {
-        /* Behind the leaving instruction the frame stands again.  Whatever that instruction's
+        /* After the leaving instruction the frame stands again.  Whatever that instruction's
          * length: no profiler sees the middle of it.  At the end of the code jitdump_cfi_finish
          * drops this. */
         jitdump_cfi_remember_state(cfi, frame->epilogues[i]);

@@ -122,7 +122,7 @@ static size_t put_cie(struct jitdump_cfi *cfi, const struct eh_frame_writer *wri
     return cie->offset;
 }
 
-/* Put .eh_frame and .eh_frame_hdr in perf's layout of the function: code at 0, the tables behind
+/* Put .eh_frame and .eh_frame_hdr in perf's layout of the function: code at 0, the tables after
  * it. Returns the size of the second. */
 static size_t put_tables(struct jitdump_cfi *cfi, struct byte_sink *sink, uint64_t code_size)
 {

@@ -3,7 +3,7 @@
  *      header | group | group | ... | group | FILLER .......................... |
  *                                           end                                 filler_end
  *
- * Groups are added with pwrite, into the FILLER behind its first eight bytes, together with the
+ * Groups are added with pwrite, into the FILLER after its first eight bytes, together with the
  * prefix of the FILLER that is to follow them; they become visible when these eight bytes, the
  * first record's id and size, are written in one call.  So a process killed at any moment has added
  * all of them or none.  The file is extended first if necessary, and is never mapped writable:

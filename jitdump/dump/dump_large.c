@@ -1,5 +1,5 @@
 /* A group that is too large for the stage, or any group if the stage is not mapped: it goes
- * directly to the body, behind all that was in the stage.
+ * directly to the body, after all that was in the stage.
  *
  * It is assembled before any lock is taken, and gets its time and code index afterwards.  Others
  * continue in the stage while it is written.  Its functions are declared in dump_writer.h.

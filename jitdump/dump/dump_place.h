@@ -20,7 +20,7 @@
 enum {
     PLACES_MAX = 999,
     DUMP_PLACE_BYTES = sizeof "/jitdump--999/stage/jit-.dump" +
-                       2 * 20, /* behind the directory: with the pid, twice, and NUL */
+                       2 * 20, /* after the directory: with the pid, twice, and NUL */
 };
 
 struct dump_place {

@@ -86,7 +86,7 @@ static inline bool jd_stage_is_empty(const struct dump_stage *stage)
     return !stage->spilling && stage->end == STAGE_START;
 }
 
-/* Whether a group of BYTES can be appended: the prefix of a FILLER must fit behind it. */
+/* Whether a group of BYTES can be appended: the prefix of a FILLER must fit after it. */
 static inline bool jd_stage_holds(const struct dump_stage *stage, uint64_t bytes)
 {
     return bytes + JR_PREFIX_BYTES <= stage->stop - stage->end;

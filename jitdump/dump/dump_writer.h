@@ -8,7 +8,7 @@
  * When the stage's main part is full, groups go into its spill, and the thread that filled main
  * adds main's groups to the body and then moves the spill's groups to main.  Others wait for that
  * only if the spill is full as well.  A group too large for the stage goes directly to the body,
- * behind all that was in the stage (dump_large.c); meanwhile the others continue in the stage.
+ * after all that was in the stage (dump_large.c); meanwhile the others continue in the stage.
  *
  * Groups are in order of their timestamps, no two of which are equal, first in the body and then in
  * the stage.  After any kill each is there once; except that main's groups are in both files, byte

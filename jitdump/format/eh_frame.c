@@ -192,7 +192,7 @@ static const char *read_cie(struct byte_cursor *cursor, uint8_t address_bytes, s
     return wrong ? wrong : take_instructions(cursor, &cie->instructions, &cie->instructions_bytes);
 }
 
-/* The bytes of the entry at OFFSET behind its length and id, which is set.  Returns false if it is
+/* The bytes of the entry at OFFSET after its length and id, which is set.  Returns false if it is
  * not in SECTION. */
 static bool open_entry(const struct byte_cursor *section, size_t offset, struct byte_cursor *entry,
                        uint32_t *id)
@@ -211,7 +211,7 @@ static bool open_entry(const struct byte_cursor *section, size_t offset, struct 
     return !entry->failed;
 }
 
-/* ---- The CIEs behind ---- */
+/* ---- The CIEs that have been passed ---- */
 
 static struct eh_passed_cie *passed_cie(struct eh_frame_walk *walk, size_t number)
 {
@@ -266,7 +266,7 @@ static const char *get_cie(struct eh_frame_walk *walk, size_t offset, struct eh_
     return passed->wrong;
 }
 
-/* CURSOR stands behind the id of an FDE. */
+/* CURSOR stands after the id of an FDE. */
 static const char *read_fde(struct eh_frame_walk *walk, struct byte_cursor *cursor, uint32_t id,
                             struct eh_fde *fde)
 {

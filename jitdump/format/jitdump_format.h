@@ -62,7 +62,7 @@
  *     40 u64 code_index
  *
  * 0x504a0002 FILLER, 16 bytes and more: says nothing, whatever is in it, its timestamp included.  A
- * dump that was not closed has one behind its body, and up to three behind that
+ * dump that was not closed has one after its body, and up to three after that
  * (jitdump/README.md); a closed one has none.
  *
  * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose

@@ -123,7 +123,7 @@ set_u64() {
         counts=$(jq -r '.profile.samples | "\(.jit_named) \(.jit_unknown)"' json)
         echo "# $data: $counts (named, unknown)" >&3
         [ "$counts" = "$(perf_counts $data.data)" ] || complain "$data: $counts; perf: $(perf_counts $data.data)"
-        is '.profile.samples | .total == .outside_user + .in_files + .jit_named + .jit_unknown + .nowhere + .not_told'
+        is '.profile.samples | .total == .outside_user + .in_files + .jit_named + .jit_unknown + .unmapped + .incomplete'
         is '(.profile.unknown | map(.samples) | add // 0) == .profile.samples.jit_unknown'
     done
     is '.profile.samples.jit_unknown > 20' # churn's
@@ -325,7 +325,7 @@ faults=(
 @test "a dump: unwind tables in every function of tinyjit, lines within them, no overlap without an unload" {
     checked 0 "$(dumps_of demo.data)"
     is '.dumps[0] | .unwind.functions == .names.functions and .unwind.broken == 0 and .order.overlaps == 0'
-    is '.dumps[0] | .lines.functions > 5 and .lines.outside == 0 and .lines.homeless == 0 and .lines.biased == 0'
+    is '.dumps[0] | .lines.functions > 5 and .lines.outside == 0 and .lines.unmatched == 0 and .lines.biased == 0'
 }
 
 @test "a dump: lines outside of their function, and without one" {
@@ -334,10 +334,10 @@ faults=(
     at=$(jq -s 'map(select(.type == "CODE_DEBUG_INFO"))[0].offset' records)
     printf '\xff' | dd of=every.dump bs=1 seek=$((at + 32 + 5)) conv=notrunc status=none # in the first entry's address
     checked 3 every.dump
-    is '.dumps[0].lines | .outside == 1 and .homeless == 0'
+    is '.dumps[0].lines | .outside == 1 and .unmatched == 0'
     printf '\xff' | dd of=every.dump bs=1 seek=$((at + 16 + 5)) conv=notrunc status=none # in the table's
     checked 3 every.dump
-    is '.dumps[0].lines | .outside == 0 and .homeless == 1'
+    is '.dumps[0].lines | .outside == 0 and .unmatched == 1'
     grep -q 'LOST: tables without a load' text
 }
 
@@ -421,7 +421,7 @@ loads() {
     every_record
     repair 0 copy.dump every.dump
     cmp copy.dump every.dump
-    is '.repaired | .header_mended == false and .torn_parts == 0'
+    is '.repaired | .header_corrected == false and .torn_parts == 0'
 }
 
 # bats test_tags=test,more
@@ -444,7 +444,7 @@ loads() {
     done
 }
 
-@test "repair: what is torn, unknown or another's is left out, and headers are mended" {
+@test "repair: what is torn, unknown or another's is left out, and headers are corrected" {
     for name in $("$BUILD/producers/quirks" --names); do
         mkdir "repair-$name"
         "$BUILD/producers/quirks" "$name" "repair-$name" 0

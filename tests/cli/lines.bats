@@ -226,7 +226,7 @@ quantity() {
     for shape in $shapes lli node; do
         run --separate-stderr perfjit inject -i "$shape.data" -o "$BATS_TEST_TMPDIR/out.data"
         perfjit check --json "$(dumps_of "$shape.data")" >"$BATS_TEST_TMPDIR/json" || [ $? = 3 ]
-        jq -r '.dumps[0] | .lines.biased, .lines.broken, .lines.outside, .lines.homeless, .inlined.broken, .records.broken' \
+        jq -r '.dumps[0] | .lines.biased, .lines.broken, .lines.outside, .lines.unmatched, .inlined.broken, .records.broken' \
             "$BATS_TEST_TMPDIR/json" | xargs >"$BATS_TEST_TMPDIR/checked"
         {
             quantity lines-biased

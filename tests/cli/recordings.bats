@@ -269,7 +269,7 @@ branches() {
     perf script -i out.data -F time,ip,sym --no-inline >script.txt
     [ "$(grep -cE '^ *18446744069\.414584: .* (inner|solo)$' script.txt)" -gt 8 ]
     perfjit check --json off.data >check.json
-    jq -e '.profile.samples | .jit_named > 100 and .jit_unknown == 0 and (.not_told // 0) == 0' check.json
+    jq -e '.profile.samples | .jit_named > 100 and .jit_unknown == 0 and (.incomplete // 0) == 0' check.json
 }
 
 # ---- Pieces ----

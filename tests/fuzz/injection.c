@@ -86,11 +86,11 @@ static void put_added(const struct run *run)
 static void take_census(struct run *run)
 {
     const struct census_question question = {&run->profile, &run->processes, run->timelines,
-                                             .counts_alone = true};
+                                             .counts_only = true};
     struct sample_census census;
     promise(sample_census_take(&census, &question, &run->findings) == 0, "samples are counted");
-    promise(census.samples == census.outside_user + census.not_told + census.in_files +
-                                  census.named + census.nowhere + census.unknown,
+    promise(census.samples == census.outside_user + census.incomplete + census.in_files +
+                                  census.named + census.unmapped + census.unknown,
             "each sample is one thing");
     sample_census_free(&census);
 }

@@ -301,7 +301,7 @@ static void test_wrong_places(void **state)
     assert_error(after(jitdump_cfi_def_cfa_offset, 41, 16), 100, -EINVAL,
                  "directive at code offset 0x29: outside of its block");
     assert_error(after(jitdump_cfi_def_cfa_offset, 15, 16), 100, -EINVAL,
-                 "directive at code offset 0xf: behind one with a higher offset");
+                 "directive at code offset 0xf: after one with a higher offset");
     assert_error(after(jitdump_cfi_def_cfa_offset, UINT64_MAX, 16), 100, -EINVAL,
                  "directive at code offset 0xffffffffffffffff: past 2 GiB");
     assert_error(after(jitdump_cfi_def_cfa_offset, 40, 16), 39, -EINVAL,

@@ -239,14 +239,14 @@ static void test_epilogues_in_wrong_places(void **state)
     (void)state;
     f.epilogue_count = 1;
     f.epilogues = early;
-    assert_refused(JITDUMP_X86_64, f, "0x3: behind one with a higher offset");
+    assert_refused(JITDUMP_X86_64, f, "0x3: after one with a higher offset");
     f.epilogues = late; /* pop rbp; the code ends; no ret */
     f.epilogue_count = 1;
     f.stack_bytes = 8;
     assert_refused(JITDUMP_X86_64, f, "past the code");
     f.epilogues = overlapping;
     f.epilogue_count = 2;
-    assert_refused(JITDUMP_X86_64, f, "0x15: behind");
+    assert_refused(JITDUMP_X86_64, f, "0x15: after");
     f.stack_bytes = 0;
     f.epilogues = odd;
     f.epilogue_count = 1;

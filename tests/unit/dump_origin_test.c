@@ -101,7 +101,7 @@ static void build(uint64_t header, uint64_t first_ns)
 static uint64_t distance_of(const struct dump_origin *from, uint64_t marker_ns,
                             struct jit_clock clock)
 {
-    const struct profile_map marker = {.time_ns = marker_ns, .made_up = marker_ns == 0};
+    const struct profile_map marker = {.time_ns = marker_ns, .synthesized = marker_ns == 0};
     return dump_origin_distance(from, &marker, &dump, &clock);
 }
 

@@ -90,7 +90,7 @@ static void test_what_ran_already_inherits_nothing(void **state)
     assert_reads(NULL, 1);
 }
 
-/* ---- Heritage ---- */
+/* ---- Inheritance ---- */
 
 static void test_only_a_child_with_records_over_the_code_counts(void **state)
 {
@@ -236,7 +236,7 @@ static void test_a_piece_with_a_fork_of_the_process(void **state)
 
 /* ---- What perf makes up behind a snapshot ---- */
 
-static void test_what_is_made_up_behind_samples_is_of_the_last_life(void **state)
+static void test_what_is_synthesized_after_samples_is_of_the_last_life(void **state)
 {
     (void)state;
     write_two(dump_path, PID, ms(5100), ms(5200));
@@ -253,7 +253,7 @@ static void test_what_is_made_up_behind_samples_is_of_the_last_life(void **state
     assert_int_equal(findings_lost(&findings), 0);
 }
 
-static void test_what_was_made_up_first_is_of_the_first_life(void **state)
+static void test_what_was_synthesized_first_is_of_the_first_life(void **state)
 {
     (void)state;
     write_two(dump_path, PID, ms(1100), ms(1200));
@@ -303,8 +303,8 @@ int main(void)
         PROCESS_TEST(test_a_mapping_that_says_deleted_is_the_same_dump),
         PROCESS_TEST(test_a_piece_with_samples_alone),
         PROCESS_TEST(test_a_piece_with_a_fork_of_the_process),
-        PROCESS_TEST(test_what_is_made_up_behind_samples_is_of_the_last_life),
-        PROCESS_TEST(test_what_was_made_up_first_is_of_the_first_life),
+        PROCESS_TEST(test_what_is_synthesized_after_samples_is_of_the_last_life),
+        PROCESS_TEST(test_what_was_synthesized_first_is_of_the_first_life),
         PROCESS_TEST(test_a_given_dump_of_a_snapshot_is_of_the_last_life),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

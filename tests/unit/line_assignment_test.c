@@ -97,7 +97,7 @@ static void test_wrong_code_addr_goes_to_the_next_load_if_the_lines_lie_there(vo
     read_log();
     assert_line(0, 7);
     assert_false(decode(1));
-    assert_only(FINDING_LINES_HOMELESS, 2);
+    assert_only(FINDING_LINES_UNMATCHED, 2);
     release();
 }
 
@@ -109,7 +109,7 @@ static void test_of_two_records_the_second_counts(void **state)
     load(3, ADDR, "f");
     read_log();
     assert_line(0, 8);
-    assert_only(FINDING_LINES_HOMELESS, 1);
+    assert_only(FINDING_LINES_UNMATCHED, 1);
     release();
 }
 
@@ -120,8 +120,8 @@ static void test_no_lines_are_kept_if_none_are_wanted(void **state)
     load(3, ADDR, "f");
     memset(&fixture, 0, sizeof fixture);
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, false, &fixture.findings),
-                     0);
+    assert_int_equal(
+        code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, false, &fixture.findings), 0);
     assert_false(decode(0));
     release();
 }

@@ -47,7 +47,8 @@ static void test_repaired_quirks_lose_nothing(void **state)
     stream = fmemopen(said, sizeof said, "w");
     findings_print(&findings, stream);
     fclose(stream);
-    assert_non_null(strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr comes before"));
+    assert_non_null(
+        strstr(said, "perfjit: repaired: 2 x hdr-first: The .eh_frame_hdr comes before"));
     assert_non_null(strstr(said, "first: record 7\n"));
     assert_null(strstr(said, "record 8"));
     findings_free(&findings);
@@ -55,30 +56,30 @@ static void test_repaired_quirks_lose_nothing(void **state)
 
 /* ---- Names ---- */
 
-static void assert_mended(const char *name, const char *wanted)
+static void assert_cleaned(const char *name, const char *wanted)
 {
-    char *mended = code_name_mend(name, strlen(name));
+    char *cleaned = code_name_clean(name, strlen(name));
     assert_int_equal(code_name_is_clean(name, strlen(name)), strcmp(name, wanted) == 0);
-    assert_string_equal(mended, wanted);
-    assert_true(code_name_is_clean(mended, strlen(mended)));
-    free(mended);
+    assert_string_equal(cleaned, wanted);
+    assert_true(code_name_is_clean(cleaned, strlen(cleaned)));
+    free(cleaned);
 }
 
 static void test_names_become_fit_to_print(void **state)
 {
     (void)state;
-    assert_mended("", "");
-    assert_mended("LazyCompile:*fib work.js:1:13", "LazyCompile:*fib work.js:1:13");
-    assert_mended("gr\xc3\xb6\xc3\x9f"
-                  "e \xf0\x9f\x98\x80",
-                  "gr\xc3\xb6\xc3\x9f"
-                  "e \xf0\x9f\x98\x80");
-    assert_mended("two\nlines\tand \033[31m\x7f", "two lines and ?[31m?");
-    assert_mended("C1: \xc2\x9b"
-                  "31m",
-                  "C1: ??31m");
-    assert_mended("\xff \xc3( \xed\xa0\x80 \xc0\x80 \xe2\x82", "? ?( ??? ?? ??");
-    assert_mended("\xc2\xa0\xf4\x8f\xbf\xbf\xf4\x90\x80\x80", "\xc2\xa0\xf4\x8f\xbf\xbf????");
+    assert_cleaned("", "");
+    assert_cleaned("LazyCompile:*fib work.js:1:13", "LazyCompile:*fib work.js:1:13");
+    assert_cleaned("gr\xc3\xb6\xc3\x9f"
+                   "e \xf0\x9f\x98\x80",
+                   "gr\xc3\xb6\xc3\x9f"
+                   "e \xf0\x9f\x98\x80");
+    assert_cleaned("two\nlines\tand \033[31m\x7f", "two lines and ?[31m?");
+    assert_cleaned("C1: \xc2\x9b"
+                   "31m",
+                   "C1: ??31m");
+    assert_cleaned("\xff \xc3( \xed\xa0\x80 \xc0\x80 \xe2\x82", "? ?( ??? ?? ??");
+    assert_cleaned("\xc2\xa0\xf4\x8f\xbf\xbf\xf4\x90\x80\x80", "\xc2\xa0\xf4\x8f\xbf\xbf????");
 }
 
 /* A character that the name's end cuts is not completed by what stands behind it. */

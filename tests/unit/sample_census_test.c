@@ -225,7 +225,7 @@ static void what_runs_in_no_mapping_is_not_judged(void **state)
     build_load(&built, 15, IP, 64);
     judge(&built.process, NULL, 0);
     assert_counts(1, 0, 0);
-    assert_int_equal(census.nowhere, 1);
+    assert_int_equal(census.unmapped, 1);
 }
 
 static void without_dump_and_map(void **state)

@@ -297,7 +297,7 @@ static void test_huge_pages_are_memory(void **state)
     assert_plays("15 25", "10:1000-1100=f0", "0");
 }
 
-/* ---- Mappings that perf made up behind what was recorded ---- */
+/* ---- Mappings that perf synthesized after what was recorded ---- */
 
 static void test_a_late_map_in_which_there_was_code_moves_to_its_time(void **state)
 {
@@ -306,7 +306,7 @@ static void test_a_late_map_in_which_there_was_code_moves_to_its_time(void **sta
     build_map(&built, 0, 0x3000, 0x1000, "/memfd:code (deleted)");
     build_map(&built, 0, 0x5000, 0x1000, "/usr/lib/libx.so");
     for (size_t i = 0; i < 3; i++)
-        built.maps[i].late = built.maps[i].made_up = true;
+        built.maps[i].late = built.maps[i].synthesized = true;
     build_load(&built, 10, 0x1000, 0x100);
     build_load(&built, 20, 0x3f00, 0x100);
     build_map(&built, 22, 0x1000, 0x1000, "//anon"); /* is dropped before the others are */
@@ -317,11 +317,11 @@ static void test_a_late_map_in_which_there_was_code_moves_to_its_time(void **sta
                  "0 1 3");
 }
 
-static void test_a_map_that_was_made_up_first_stays(void **state)
+static void test_a_map_that_was_synthesized_first_stays(void **state)
 {
     (void)state;
     build_map(&built, 0, 0x1000, 0x1000, "//anon");
-    built.maps[0].made_up = true;
+    built.maps[0].synthesized = true;
     build_load(&built, 10, 0x1000, 0x100);
     assert_plays("15", "10:1000-1100=f0", "");
 }
@@ -353,7 +353,7 @@ int main(void)
         TIMELINE_TEST(test_file_over_code_from_before_the_first_sample_may_be_the_arena),
         TIMELINE_TEST(test_huge_pages_are_memory),
         TIMELINE_TEST(test_a_late_map_in_which_there_was_code_moves_to_its_time),
-        TIMELINE_TEST(test_a_map_that_was_made_up_first_stays),
+        TIMELINE_TEST(test_a_map_that_was_synthesized_first_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
