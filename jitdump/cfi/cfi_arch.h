@@ -9,33 +9,8 @@
 #define CFI_ARCH_H
 
 #include "jitdump/cfi.h"
+#include "jitdump/format/cfa_opcode.h"
 #include "jitdump/format/eh_frame.h"
-
-/* DWARF 5, table 7.29. */
-enum {
-    CFA_advance_loc = 0x40, /* the three with an operand in their low six bits */
-    CFA_offset = 0x80,
-    CFA_restore = 0xc0,
-    CFA_advance_loc1 = 0x02,
-    CFA_advance_loc2 = 0x03,
-    CFA_advance_loc4 = 0x04,
-    CFA_offset_extended = 0x05,
-    CFA_restore_extended = 0x06,
-    CFA_undefined = 0x07,
-    CFA_same_value = 0x08,
-    CFA_register = 0x09,
-    CFA_remember_state = 0x0a,
-    CFA_restore_state = 0x0b,
-    CFA_def_cfa = 0x0c,
-    CFA_def_cfa_register = 0x0d,
-    CFA_def_cfa_offset = 0x0e,
-    CFA_offset_extended_sf = 0x11,
-    CFA_def_cfa_sf = 0x12,
-    CFA_def_cfa_offset_sf = 0x13,
-    CFA_val_offset = 0x14,
-    CFA_val_offset_sf = 0x15,
-    LOW_SIX_BITS = 0x3f,
-};
 
 struct cfi_arch {
     struct eh_cie cie;  /* the rules at a function's first instruction */

@@ -1,6 +1,8 @@
 /* See eh_frame.h, which has the format. */
 #include "jitdump/format/eh_frame.h"
 
+#include "jitdump/format/cfa_opcode.h"
+
 #include <stdlib.h>
 
 enum {
@@ -8,21 +10,6 @@ enum {
     ENCODING_FORMAT = 0x0f,
     ENCODING_APPLICATION = 0x70,
     ENCODING_INDIRECT = 0x80,
-};
-
-/* DWARF 5, table 7.29, and the GNU extensions that gcc and binutils write. */
-enum {
-    CFA_advance_loc = 0x40, /* the three with an operand in their low six bits */
-    CFA_offset = 0x80,
-    CFA_restore = 0xc0,
-    CFA_nop = 0x00,
-    CFA_set_loc = 0x01,
-    CFA_advance_loc1 = 0x02,
-    CFA_advance_loc4 = 0x04,
-    CFA_MIPS_advance_loc8 = 0x1d,
-    CFA_remember_state = 0x0a,
-    CFA_restore_state = 0x0b,
-    CFA_last = 0x2f,
 };
 
 /* What follows the opcode: u uleb, s sleb, b block (uleb length and bytes), 1 2 4 8 that many
