@@ -92,6 +92,13 @@ const struct address_range *address_map_next(const struct address_map *map,
     return range_at(map, place);
 }
 
+bool address_map_meets(const struct address_map *map, uint64_t start, uint64_t end)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(map, start, &place);
+    return range && range->start < end;
+}
+
 static int insert_leaf(struct address_map *map, size_t at)
 {
     if (array_reserve(map->leaves, map->count, map->capacity))

@@ -16,6 +16,7 @@
 #ifndef PERFJIT_ADDRESS_MAP_H
 #define PERFJIT_ADDRESS_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,9 @@ const struct address_range *address_map_find(const struct address_map *map, uint
  * zeros. */
 const struct address_range *address_map_find_near(const struct address_map *map, uint64_t addr,
                                                   struct address_place *place);
+
+/* Whether any range has addresses in [START, END). */
+bool address_map_meets(const struct address_map *map, uint64_t start, uint64_t end);
 
 /* The range after *PLACE, or NULL. */
 const struct address_range *address_map_next(const struct address_map *map,

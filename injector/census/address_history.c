@@ -47,9 +47,8 @@ static bool is_dropped(const struct history_part *part, const struct profile_map
 /* If there is a function in it. */
 static bool may_be_arena(const struct history_part *part, const struct perf_map *map)
 {
-    struct address_place place;
-    const struct address_range *range = address_map_find(&part->code, map->start, &place);
-    return perf_map_is_shared_memory(map) && range && range->start < map->start + map->len;
+    return perf_map_is_shared_memory(map) &&
+           address_map_meets(&part->code, map->start, map->start + map->len);
 }
 
 /* The first of the addresses that is not below ADDR. */

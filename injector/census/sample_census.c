@@ -165,13 +165,6 @@ static const struct jit_function *event_function(const struct code_log *log,
     return NULL;
 }
 
-static bool covers(const struct address_map *map, uint64_t addr)
-{
-    struct address_place place;
-    const struct address_range *range = address_map_find(map, addr, &place);
-    return range && range->start <= addr;
-}
-
 /* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
  * loaded after the sample if LATER, else before it. */
 static int find_logged(const struct code_log *log, const struct census_sample *samples,
@@ -193,7 +186,7 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
                 result =
                     address_map_set(&logged, function->addr, function->addr + function->size, 0);
         }
-        found[at] = covers(&logged, samples[at].ip);
+        found[at] = address_map_meets(&logged, samples[at].ip, samples[at].ip + 1);
     }
     address_map_free(&logged);
     return result;

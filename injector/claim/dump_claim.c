@@ -36,8 +36,7 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct pro
     struct dump_claim *claim = &claims->items[claims->count++];
     *claim = (struct dump_claim){.number = number, .map = map};
     claim->named = jit_dump_name_pid(map->map.filename, &number);
-    claim->life = process_life_at(claims->lives, map->map.pid,
-                                  (struct life_moment){map->time_ns, map->record.number});
+    claim->life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
     return claim;
 }
 
@@ -45,8 +44,7 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct pro
  * often it is mapped. Returns SIZE_MAX without memory. */
 static size_t claim_of(struct dump_claims *claims, const struct profile_map *map, uint32_t number)
 {
-    uint32_t life = process_life_at(claims->lives, map->map.pid,
-                                    (struct life_moment){map->time_ns, map->record.number});
+    uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
     for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
         if (same_file(&claims->items[i].map->map, &map->map) &&
             jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {

@@ -233,17 +233,18 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp argp = {
-    option_table,
-    parse_option,
-    "[perf.data] [FILE.dump...]",
-    "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
-    "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for it, as "
-    "with perfjit inject --jitdump.  Only the address of a sample is checked, not its call chain.  "
-    "Exit status: 0 sound, and every sample in JIT code has a name; 3 something would be lost or "
-    "is unknown; 1 can't be read; 2 wrong usage.",
-    NULL,
-    NULL,
-    NULL};
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[perf.data] [FILE.dump...]",
+    .doc =
+        "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
+        "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for "
+        "it, as "
+        "with perfjit inject --jitdump.  Only the address of a sample is checked, not its call "
+        "chain.  "
+        "Exit status: 0 sound, and every sample in JIT code has a name; 3 something would be lost "
+        "or "
+        "is unknown; 1 can't be read; 2 wrong usage."};
 
 /* STATUS, unless what it is about was cut while it was read. */
 static int settled(int status)

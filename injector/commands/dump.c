@@ -431,15 +431,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {option_table,
-                                 parse_option,
-                                 "FILE.dump",
-                                 "Print a jitdump file, record by record."
-                                 "\vExit status: 0 every record is sound; 3 some are not; 1 the "
-                                 "file can't be read; 2 wrong usage.",
-                                 NULL,
-                                 NULL,
-                                 NULL};
+static const struct argp argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "FILE.dump",
+    .doc = "Print a jitdump file, record by record."
+           "\vExit status: 0 every record is sound; 3 some are not; 1 the "
+           "file can't be read; 2 wrong usage."};
 
 int dump_command(int argc, char **argv)
 {

@@ -205,17 +205,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {
-    option_table,
-    parse_option,
-    NULL,
-    "Rewrite a recording of perf record -k mono so that perf report names JIT-compiled code.\vThe "
-    "dumps are found through the recording, perf maps by the pids in it. Exit status: 0 done; 3 "
-    "done, but parts of the input had to be skipped, as reported on stderr; 1 nothing written; 2 "
-    "wrong usage.",
-    NULL,
-    NULL,
-    NULL};
+static const struct argp argp = {.options = option_table,
+                                 .parser = parse_option,
+                                 .doc = "Rewrite a recording of perf record -k mono so that perf "
+                                        "report names JIT-compiled code.\vThe "
+                                        "dumps are found through the recording, perf maps by the "
+                                        "pids in it. Exit status: 0 done; 3 "
+                                        "done, but parts of the input had to be skipped, as "
+                                        "reported on stderr; 1 nothing written; 2 "
+                                        "wrong usage."};
 
 /* Whether the LENGTH bytes at NAME, the last part of a path, name no recording: standard input, or
  * a directory by its place. */

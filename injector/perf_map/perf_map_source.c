@@ -292,8 +292,7 @@ static uint32_t life_of(const struct process_lives *lives, const struct profile 
     uint32_t life = process_lives_of(lives, pid, &lives_count);
     for (size_t i = 0; i < count; i++)
         if (is_executable_memory(&maps[i]))
-            life = process_life_at(lives, pid,
-                                   (struct life_moment){maps[i].time_ns, maps[i].record.number});
+            life = process_life_at(lives, pid, life_moment_of(&maps[i]));
     return life;
 }
 

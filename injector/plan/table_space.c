@@ -1,9 +1,9 @@
 /* See table_space.h. */
 #include "injector/plan/table_space.h"
 
+#include "injector/arrays/address_span.h"
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-#include "injector/arrays/number_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,8 @@
 
 enum { TABLE_ALIGN_BYTES = 16 };
 
-struct used {
-    uint64_t start, end;
-};
-
 struct used_list {
-    struct used *items;
+    struct address_span *items;
     size_t count, capacity;
 };
 
@@ -31,7 +27,7 @@ static int add_used(struct used_list *list, uint64_t start, uint64_t end)
 {
     if (array_reserve(list->items, list->count, list->capacity))
         return -1;
-    list->items[list->count++] = (struct used){start, end};
+    list->items[list->count++] = (struct address_span){start, end};
     return 0;
 }
 
@@ -98,14 +94,10 @@ static int collect_gaps(struct table_gaps *gaps, struct used_list *list)
     gaps->items = malloc((list->count + 1) * sizeof *gaps->items);
     if (!gaps->items)
         return -1;
-    number_sort(list->items, list->count, sizeof *list->items); /* by start */
-    uint64_t reach = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            add_gap(gaps, reach, list->items[i].start);
-        reach = list->items[i].end > reach ? list->items[i].end : reach;
-    }
-    add_gap(gaps, reach, USER_END);
+    list->count = address_spans_join(list->items, list->count);
+    for (size_t i = 1; i < list->count; i++)
+        add_gap(gaps, list->items[i - 1].end, list->items[i].start);
+    add_gap(gaps, list->count ? list->items[list->count - 1].end : 0, USER_END);
     return 0;
 }
 

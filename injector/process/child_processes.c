@@ -309,9 +309,7 @@ static int add_fork(struct jit_process *parent, struct life_moment at,
 static int compare_forks(const void *left, const void *right)
 {
     const struct jit_fork *a = left, *b = right;
-    if (life_moment_before(a->at, b->at))
-        return -1;
-    return life_moment_before(b->at, a->at);
+    return life_moment_compare(a->at, b->at);
 }
 
 static void number_fork(struct jit_processes *processes, const struct jit_process *parent,

@@ -34,6 +34,16 @@ bool life_moment_before(struct life_moment a, struct life_moment b)
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.number < b.number;
 }
 
+int life_moment_compare(struct life_moment a, struct life_moment b)
+{
+    return life_moment_before(a, b) ? -1 : life_moment_before(b, a);
+}
+
+struct life_moment life_moment_of(const struct profile_map *map)
+{
+    return (struct life_moment){map->time_ns, map->record.number};
+}
+
 static enum sign_kind kind_of(const struct profile_task *task)
 {
     switch (task->kind) {
@@ -55,7 +65,7 @@ static int compare_signs(const void *left, const void *right)
     const struct sign *a = left, *b = right;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
-    return life_moment_before(a->at, b->at) ? -1 : life_moment_before(b->at, a->at);
+    return life_moment_compare(a->at, b->at);
 }
 
 /* All signs, by pid, then by time.  Returns -1 without memory. */
@@ -75,11 +85,8 @@ static int collect_signs(struct signs *signs, const struct profile *profile)
     }
     for (size_t i = 0; i < profile->map_count; i++) {
         const struct profile_map *map = &profile->maps[i];
-        bool main = map->map.pid == map->map.tid;
-        signs->items[count++] = (struct sign){map->map.pid,
-                                              main ? SIGN_OF_MAIN : SIGN_OF_LIFE,
-                                              0,
-                                              {map->time_ns, map->record.number}};
+        enum sign_kind kind = map->map.pid == map->map.tid ? SIGN_OF_MAIN : SIGN_OF_LIFE;
+        signs->items[count++] = (struct sign){map->map.pid, kind, 0, life_moment_of(map)};
     }
     qsort(signs->items, count, sizeof *signs->items, compare_signs);
     signs->count = count;
@@ -221,16 +228,11 @@ uint32_t process_life_at(const struct process_lives *lives, uint32_t pid, struct
     return first + (uint32_t)(next ? next - 1 : 0);
 }
 
-static struct life_moment moment_of(const struct profile_map *map)
-{
-    return (struct life_moment){map->time_ns, map->record.number};
-}
-
 /* How many of the COUNT maps at MAPS, by time, come before MOMENT. */
 static size_t maps_before(const struct profile_map *maps, size_t count, struct life_moment moment)
 {
     size_t first;
-    array_bisect(first, count, life_moment_before(moment_of(&maps[first]), moment));
+    array_bisect(first, count, life_moment_before(life_moment_of(&maps[first]), moment));
     return first;
 }
 
@@ -255,11 +257,8 @@ static int compare_lives(const void *left, const void *right, void *argument)
 {
     const struct process_life *lives = argument;
     const uint32_t *a = left, *b = right;
-    if (life_moment_before(lives[*a].begin, lives[*b].begin))
-        return -1;
-    if (life_moment_before(lives[*b].begin, lives[*a].begin))
-        return 1;
-    return *a < *b ? -1 : *a > *b;
+    int order = life_moment_compare(lives[*a].begin, lives[*b].begin);
+    return order ? order : *a < *b ? -1 : *a > *b;
 }
 
 uint32_t *process_lives_order(const struct process_lives *lives)

@@ -66,6 +66,11 @@ uint32_t *process_lives_order(const struct process_lives *lives);
 
 bool life_moment_before(struct life_moment a, struct life_moment b);
 
+/* As strcmp. */
+int life_moment_compare(struct life_moment a, struct life_moment b);
+
+struct life_moment life_moment_of(const struct profile_map *map);
+
 void process_lives_free(struct process_lives *lives);
 
 #endif

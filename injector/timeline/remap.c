@@ -81,13 +81,6 @@ static int drop_record(struct timeline *timeline, uint64_t offset)
     return 0;
 }
 
-static bool covers_live_code(const struct player *player, uint64_t start, uint64_t end)
-{
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, start, &place);
-    return range && range->start < end;
-}
-
 /* Add the part [START, END) of mapping INDEX again, but for the live code in it and the alignment
  * in between. */
 static int restore_part(struct player *player, uint32_t index, uint64_t start, uint64_t end)
@@ -184,7 +177,7 @@ static int end_replaced(struct player *player, const struct perf_map *map)
         bool known = range && range->start <= start;
         uint64_t stop = !range || range->start >= end ? end : known ? range->end : range->start;
         stop = stop < end ? stop : end;
-        if (covers_live_code(player, start, stop) &&
+        if (address_map_meets(&player->owners, start, stop) &&
             !is_arena(map, known ? player->mappings[range->value] : NULL) &&
             (known ? end_code(player, start, stop) : end_before_maps(player, start, stop)))
             return -1;
@@ -208,10 +201,8 @@ int player_place_late(struct player *player)
     for (size_t i = 0; i < player->late_count; i++) {
         const struct profile_map *map = &player->process->maps[player->late[i]];
         uint64_t start = map->map.start, end = map->map.start + map->map.len;
-        struct address_place place;
-        const struct address_range *range = address_map_find(&player->shown, start, &place);
         struct change change = {map->time_ns, start, end, CHANGE_MAP, player->late[i]};
-        if (range && range->start < end &&
+        if (address_map_meets(&player->shown, start, end) &&
             (drop_record(player->timeline, map->record.offset) ||
              player_add_early_change(player, change)))
             return -1;
@@ -227,7 +218,7 @@ int player_play_map(struct player *player, uint32_t index)
         return 0;
     if (end_replaced(player, &map->map))
         return -1;
-    bool drop = covers_live_code(player, start, end);
+    bool drop = address_map_meets(&player->owners, start, end); /* it would hide live code */
     if (drop ? drop_record(player->timeline, map->record.offset) || restore_new_parts(player, index)
              : player_end_moment(player) || (map->late && note_late(player, index)))
         return -1;

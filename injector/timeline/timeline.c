@@ -74,15 +74,13 @@ static uint64_t alone_since(const struct player *player, const struct jit_functi
     uint64_t end = function->addr + function->size;
     uint64_t slack = player->process->load_slack_ns;
     uint64_t since = time_ns > slack ? time_ns - slack : 0;
-    struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
-    if (range && range->start < end)
-        return time_ns;
-    range = address_map_find(&player->vacated, function->addr, &place);
-    if (range && range->start < end)
+    if (address_map_meets(&player->owners, function->addr, end) ||
+        address_map_meets(&player->vacated, function->addr, end))
         return time_ns;
     since = since > player->began_ns ? since : player->began_ns;
-    range = address_map_find(&player->mapped_since, function->addr, &place);
+    struct address_place place;
+    const struct address_range *range =
+        address_map_find(&player->mapped_since, function->addr, &place);
     for (; range && range->start < end; range = address_map_next(&player->mapped_since, &place))
         since = player->times[range->value] > since ? player->times[range->value] : since;
     return since < time_ns ? since : time_ns;
@@ -263,9 +261,8 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
         range = address_map_next(&player->owners, &place);
     }
     uint32_t owner = owner_at(player, code_unload->addr);
-    range = address_map_find(&player->shown, code_unload->addr, &place);
     if (is_recorded && owner == NO_FUNCTION && code_unload->size &&
-        (!range || range->start > code_unload->addr))
+        !address_map_meets(&player->shown, code_unload->addr, code_unload->addr + 1))
         report_finding(
             player->findings, FINDING_CODE_LOST,
             "%s: unload of code_index %" PRIu64 " at 0x%" PRIx64 ", where no function ever was",
@@ -331,11 +328,6 @@ struct play_progress {
     size_t event, map, fork;
 };
 
-static struct life_moment map_moment(const struct profile_map *map)
-{
-    return (struct life_moment){map->time_ns, map->record.number};
-}
-
 /* What comes next, and when.  Of an event and a record of the same time the event comes first, as
  * it does in the output. What a dump says about the time before the life can only have been stamped
  * too early. */
@@ -346,7 +338,7 @@ static enum step next_step(const struct player *player, const struct play_progre
     struct life_moment at = {UINT64_MAX, UINT64_MAX};
     enum step step = STEP_END;
     if (progress->map < process->map_count) {
-        at = map_moment(&process->maps[progress->map]);
+        at = life_moment_of(&process->maps[progress->map]);
         step = STEP_MAP;
     }
     if (progress->fork < process->fork_count &&
