@@ -24,8 +24,8 @@ struct jit_function {
     uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
-    bool same_memory; /* nothing between it and the next one could be sampled and named, however far
-                         that is: one mapping holds both, and its map names no more */
+    bool same_memory; /* the next one is in the same mapping, and the perf map names nothing between
+                         them: one map record may cover both, however far apart they are */
     /* Its source lines and inlined calls, or NULL. */
     const struct code_lines *lines;
 };
@@ -41,8 +41,7 @@ enum code_event_kind {
     CODE_EVENT_LOAD,
     CODE_EVENT_MOVE,
     CODE_EVENT_UNLOAD,
-    CODE_EVENT_END, /* as UNLOAD, but because the dump restarted: the function may be gone already
-                     */
+    CODE_EVENT_END, /* as UNLOAD, by a second header: the function may have been unloaded before */
 };
 
 struct code_event {
@@ -85,7 +84,7 @@ struct code_log {
     size_t move_count, move_capacity;
     struct code_unload *unloads;
     size_t unload_count, unload_capacity;
-    char **names; /* that could not be used as they are in the dump */
+    char **names; /* copies of those that are not clean in the dump (code_name.h) */
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     struct eh_cie *cies;
@@ -111,7 +110,7 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
 
-/* Add function NAME, of which nothing else is known, as loaded at TIME_NS on the profile's clock.
+/* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
                        uint64_t size, const char *name);

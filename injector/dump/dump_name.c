@@ -31,14 +31,14 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid)
     uint32_t first, second;
     if (strncmp(name, "jit", 3) != 0)
         return false;
-    const char *behind = file_name_number(name + 3, &first);
-    if (!behind)
+    const char *after_first = file_name_number(name + 3, &first);
+    if (!after_first)
         return false;
-    const char *behind_second = file_name_number(behind, &second);
-    if (is_end(behind, (size_t)(end - behind), ".dump"))
+    const char *after_second = file_name_number(after_first, &second);
+    if (is_end(after_first, (size_t)(end - after_first), ".dump"))
         *pid = first;
-    else if (behind_second && (is_end(behind_second, (size_t)(end - behind_second), ".dump") ||
-                               is_random_suffix(behind_second, (size_t)(end - behind_second))))
+    else if (after_second && (is_end(after_second, (size_t)(end - after_second), ".dump") ||
+                              is_random_suffix(after_second, (size_t)(end - after_second))))
         *pid = second;
     else
         return false;

@@ -4,9 +4,9 @@
 #include "injector/dump/torn_record.h"
 #include "injector/findings/quirk.h"
 
-/* QUIRK_CODE_BEHIND: the bytes that a LOAD without code announces stand after it if they end with
- * the file, or if no record follows it, but one follows them. */
-static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record *record)
+/* QUIRK_CODE_BEHIND: the code of a LOAD without code bytes follows the record if the file ends
+ * code_size bytes after it, or a record begins there and none right after the LOAD. */
+static void take_code_after(const struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct record_reader *reader = &walk->reader;
     uint64_t end = record->offset + record->total_size;
@@ -23,7 +23,7 @@ static void take_code_behind(const struct jit_dump_walk *walk, struct jit_record
     record->quirks |= quirk_bit(QUIRK_CODE_BEHIND);
 }
 
-/* Update what tells later records from noise. */
+/* Update what the reader compares later records with. */
 static void remember(struct jit_dump_walk *walk, const struct jit_record *record)
 {
     walk->reader.number++;
@@ -45,7 +45,7 @@ static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record
 }
 
 /* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it,
- * still says what is at its addresses. */
+ * still names its addresses. */
 static bool keep_name(struct jit_record *record, const uint8_t *next)
 {
     const struct jit_load *load = &record->load;
@@ -70,9 +70,9 @@ static bool read_next(const struct jit_dump_walk *walk, struct jit_record *recor
     return true;
 }
 
-/* What is after the record ahead comes from memory while the one in front is looked at.  After
- * the file's end nothing comes, and no harm is done. */
-static void fetch_behind(const struct jit_dump_walk *walk)
+/* Fetch what follows the record ahead while the one before is processed.  A prefetch past the end
+ * of the file does no harm. */
+static void fetch_following(const struct jit_dump_walk *walk)
 {
     enum { LINE_BYTES = 64, LINES = 3 }; /* mostly a LOAD with its name */
     uintptr_t at = (uintptr_t)walk->reader.data + walk->ahead_offset + walk->ahead.total_size;
@@ -86,7 +86,7 @@ static bool look_ahead(struct jit_dump_walk *walk, uint64_t offset)
     walk->ahead_big_endian = walk->reader.big_endian;
     bool follows = jit_record_following(&walk->reader, offset, &walk->ahead, &walk->has_ahead);
     if (walk->has_ahead)
-        fetch_behind(walk);
+        fetch_following(walk);
     return follows;
 }
 
@@ -103,7 +103,7 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
         return torn_record_end(reader, walk->offset, &next) ? step_over(walk, record, next)
                                                             : JIT_DUMP_CUT;
     }
-    take_code_behind(walk, record);
+    take_code_after(walk, record);
     if (!look_ahead(walk, walk->offset + record->extent) &&
         torn_record_inside(reader, walk->offset, record->extent, &next)) {
         if (!keep_name(record, reader->data + next))

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* A record without the bytes may claim any size, and an image is as large as its code: no file and
- * no disk would do. */
+/* A record without code bytes may have any code_size, and an image is as large as its code. */
 #define MAX_CODE_BYTES (UINT64_C(1) << 30)
 
 /* Whether a process can have SIZE bytes of code at ADDR.  The first 64 KiB are kept free by the
@@ -16,8 +15,7 @@ static bool possible_code(uint64_t addr, uint64_t size)
     return addr >= 0x10000 && size <= MAX_CODE_BYTES && size <= UINT64_MAX - addr;
 }
 
-/* Whether BYTES are text: no control character, and UTF-8 as far as one can tell from the leading
- * bits. */
+/* Whether BYTES are text: no control character, and no byte that UTF-8 never has. */
 static bool is_text(const uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -27,8 +25,8 @@ static bool is_text(const uint8_t *bytes, size_t count)
 }
 
 /* QUIRK_NAME_OPEN: the REST bytes at NAME are name and code with no NUL between.  The first NUL is
- * then in the code, or there is none: what stands before it is no text, while the name is.  A text
- * up to its NUL is a name, and the code after it too short. */
+ * then in the code, or there is none: the bytes up to it are not text, and the name's are.  Text up
+ * to a NUL is a name, and its code too short. */
 static bool name_is_open(const uint8_t *name, size_t rest, uint64_t code_size, size_t name_bytes)
 {
     size_t open_bytes = rest > code_size ? rest - (size_t)code_size : 0;
@@ -62,18 +60,18 @@ static const char *read_name_and_code(struct byte_cursor *cursor, struct jit_loa
     }
     if (name_bytes == rest)
         return "LOAD has a name without end";
-    size_t behind = rest - name_bytes - 1;
+    size_t after_name = rest - name_bytes - 1;
     if (name_bytes == 0)
         *quirks |= quirk_bit(QUIRK_NAME_EMPTY);
     if (load->code_size == 0)
         *quirks |= quirk_bit(QUIRK_CODE_EMPTY);
-    else if (behind > load->code_size)
+    else if (after_name > load->code_size)
         *quirks |= quirk_bit(QUIRK_NAME_PADDED);
-    else if (behind == 0)
+    else if (after_name == 0)
         *quirks |= quirk_bit(QUIRK_CODE_ABSENT);
-    if (behind >= load->code_size)
+    if (after_name >= load->code_size)
         load->code = bytes + (rest - (size_t)load->code_size);
-    else if (behind != 0)
+    else if (after_name != 0)
         return "LOAD holds fewer bytes of code than it says";
     return NULL;
 }
@@ -97,8 +95,8 @@ static const char *read_load_fields(struct byte_cursor *cursor, struct jit_load 
 }
 
 /* QUIRK_THREAD_ID_64.  CPython's struct on macOS is not packed, so 4 bytes of padding stand before
- * the tid; it says vma = code_addr, and name, NUL and code fill the record.  A damaged LOAD fulfils
- * none of that by chance. */
+ * the tid; it says vma = code_addr, and name, NUL and code fill the record.  A damaged LOAD does
+ * not meet all of that by chance. */
 static bool read_wide_load(const struct byte_cursor *start, struct jit_load *load, uint64_t *quirks)
 {
     for (size_t pad_bytes = 0; pad_bytes <= 4; pad_bytes += 4) {

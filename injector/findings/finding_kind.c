@@ -114,9 +114,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "had no code left when it was written",
                                true},
     [FINDING_SAMPLE_BROKEN] = {"sample that contradicts itself",
-                               "left out: where its stack, or what follows it, begins can't be "
-                               "told; with --stacks keep it "
-                               "is passed on",
+                               "left out: the offset of its stack, or of what follows it, is not "
+                               "known; with --stacks keep it is passed on",
                                true},
     [FINDING_INHERITANCE_CUT] =
         {"forked process whose inherited code is only partly known",

@@ -30,7 +30,7 @@ struct map_maker {
     bool *has_tables; /* by image, from the process's first one on: its tables are mapped */
 };
 
-/* Where in its image the first byte of CHANGE's function that it speaks of stands. */
+/* The image offset of CHANGE's first byte, which may lie inside its function. */
 static uint64_t pgoff_of(const struct map_maker *maker, const struct change *change)
 {
     return maker->places[change->index].offset + change->start -
@@ -231,7 +231,7 @@ int added_maps_add(struct added_records *added, struct timeline *timeline,
 
 /* ---- From a map to its record ---- */
 
-/* What stands in a record of this kind between the mapping's bounds and its name. */
+/* The fields of the record between pgoff and the file name. */
 static void put_identity(struct byte_sink *sink, const struct jit_image *image)
 {
     if (!image) {

@@ -16,8 +16,9 @@ size_t utf8_bytes(const char *text, size_t bytes);
 /* Whether the BYTES bytes at NAME are UTF-8 without control characters. */
 bool code_name_is_clean(const char *name, size_t bytes);
 
-/* A copy of NAME, NUL-terminated, to be freed: each byte of white space that controls is a space,
- * each of other controls and of what is not UTF-8 a question mark.  NULL without memory. */
+/* A copy of NAME, NUL-terminated, to be freed.  Control characters that are white space become
+ * spaces; each byte of other control characters, and each that is not UTF-8, a question mark.  NULL
+ * without memory. */
 char *code_name_clean(const char *name, size_t bytes);
 
 #endif

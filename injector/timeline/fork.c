@@ -115,8 +115,7 @@ int player_hand_over(struct player *player, size_t fork)
     if (over.left_out)
         report_finding(player->findings, FINDING_INHERITANCE_CUT,
                        "process %" PRIu32
-                       ": %zu functions that it was forked with, and that it has at "
-                       "addresses which it touches",
+                       ": %zu inherited functions at addresses that it maps or loads code at",
                        child->pid, over.left_out);
     return 0;
 }

@@ -68,8 +68,8 @@ static bool is_repeated(const struct player *player, const struct jit_function *
 /* Since when FUNCTION, logged at TIME_NS, had its addresses to itself: at most the slack, and not
  * before they were mapped. TIME_NS, if somebody else has them or had them: code that was unloaded,
  * or not logged, may have run there. */
-static uint64_t alone_since(const struct player *player, const struct jit_function *function,
-                            uint64_t time_ns)
+static uint64_t exclusive_since(const struct player *player, const struct jit_function *function,
+                                uint64_t time_ns)
 {
     uint64_t end = function->addr + function->size;
     uint64_t slack = player->process->load_slack_ns;
@@ -154,7 +154,7 @@ static int load(struct player *player, uint32_t index, uint64_t time_ns)
         return 0;
     if (is_repeated(player, function))
         return renumber(player, owner_at(player, function->addr), function);
-    if (was_sampled(player, alone_since(player, function, time_ns), time_ns, &sample_ns))
+    if (was_sampled(player, exclusive_since(player, function, time_ns), time_ns, &sample_ns))
         return load_early(player, index, sample_ns);
     if (add_loaded(player, index))
         return -1;
@@ -243,12 +243,12 @@ static int move(struct player *player, const struct code_move *code_move)
                            code_move->function);
 }
 
-/* Owners of what an unload speaks of: unloads of everything, again and again, would ask all
+/* How many owners one unload looks at: repeated unloads of all addresses would look at all
  * functions each time. */
 enum { MAX_ASKED = 1024 };
 
 /* An unload may come late, when the addresses, or some of them, have a new owner: that one stays.
- * IS_RECORDED: a record of the dump said it. */
+ * IS_RECORDED: by a record of the dump, not by a second header. */
 static int unload(struct player *player, const struct code_unload *code_unload, bool is_recorded)
 {
     uint64_t end = code_unload->addr + (code_unload->size ? code_unload->size : 1);
