@@ -144,97 +144,6 @@ void debug_tree_end_unit(struct debug_tree *tree)
     debug_line_end_unit(&tree->lines, &tree->strings);
 }
 
-/* ---- Which addresses an inlined call has ---- */
-
-static void end_range(struct debug_tree *tree, uint32_t call_index, uint64_t end)
-{
-    struct debug_call *call = &tree->calls[call_index];
-    call->open = false;
-    if (array_reserve(tree->call_ranges, tree->call_range_count, tree->call_range_capacity)) {
-        tree->failed = true;
-        return;
-    }
-    tree->call_ranges[tree->call_range_count++] = (struct debug_range){call->open_at, end, 0};
-    uint32_t number = (uint32_t)tree->call_range_count;
-    if (call->last_range)
-        tree->call_ranges[call->last_range - 1].next = number;
-    else
-        call->first_range = number;
-    call->last_range = number;
-}
-
-/* Parents are opened in front of their children, so that ORDER has them so. */
-static void begin_range(struct debug_tree *tree, uint32_t call_index, uint64_t start)
-{
-    struct debug_call *call = &tree->calls[call_index];
-    if (!call->last_range)
-        tree->order[tree->order_count++] = call_index;
-    call->open = true;
-    call->open_at = start;
-}
-
-/* The instructions from ADDR on are inline TO's, the ones before were FROM's. */
-static void change_call(struct debug_tree *tree, const struct line_inline *inlines, int32_t from,
-                        int32_t to, uint64_t addr)
-{
-    uint32_t opening[LINE_MAX_DEPTH], count = 0;
-    int32_t common = to;
-    while (common != LINE_NOT_INLINED && !tree->calls[common].open) {
-        opening[count++] = (uint32_t)common;
-        common = inlines[common].parent;
-    }
-    for (; from != common; from = inlines[from].parent)
-        end_range(tree, (uint32_t)from, addr);
-    while (count)
-        begin_range(tree, opening[--count], addr);
-}
-
-static int clear_calls(struct debug_tree *tree, size_t count)
-{
-    if (count > tree->call_capacity) {
-        free(tree->calls);
-        free(tree->order);
-        tree->calls = malloc(count * sizeof *tree->calls);
-        tree->order = malloc(count * sizeof *tree->order);
-        tree->call_capacity = tree->calls && tree->order ? count : 0;
-        if (tree->call_capacity == 0)
-            return -1;
-    }
-    if (count)
-        memset(tree->calls, 0, count * sizeof *tree->calls);
-    tree->order_count = 0;
-    tree->call_range_count = 0;
-    return 0;
-}
-
-static void link_child(struct debug_call *calls, struct debug_call *parent, uint32_t child)
-{
-    if (parent->last_child)
-        calls[parent->last_child - 1].next_sibling = child + 1;
-    else
-        parent->first_child = child + 1;
-    parent->last_child = child + 1;
-}
-
-/* Find out each call's ranges and children; ROOT receives those that were inlined straight into the
- * function. */
-static void lay_out_calls(struct debug_tree *tree, const struct line_table *table, uint64_t addr,
-                          uint64_t size, struct debug_call *root)
-{
-    int32_t now = LINE_NOT_INLINED;
-    for (size_t i = 0; i < table->span_count; i++) {
-        const struct line_span *span = &table->spans[i];
-        change_call(tree, table->inlines, now, span->inline_index, addr + span->offset);
-        now = span->inline_index;
-    }
-    change_call(tree, table->inlines, now, LINE_NOT_INLINED, addr + size);
-    for (size_t i = 0; i < tree->order_count; i++) {
-        uint32_t call = tree->order[i];
-        int32_t parent = table->inlines[call].parent;
-        link_child(tree->calls, parent == LINE_NOT_INLINED ? root : &tree->calls[parent], call);
-    }
-}
-
 /* ---- Callees ---- */
 
 static uint64_t callee_hash(const struct debug_callee *callee)
@@ -307,6 +216,95 @@ static uint32_t callee_of(struct debug_tree *tree, const struct line_inline *cal
         put_callee(tree, callee);
     }
     return callee->offset;
+}
+
+/* ---- Which addresses an inlined call has ---- */
+
+static void end_range(struct debug_tree *tree, uint32_t call_index, uint64_t end)
+{
+    struct debug_call *call = &tree->calls[call_index];
+    call->open = false;
+    if (array_reserve(tree->call_ranges, tree->call_range_count, tree->call_range_capacity)) {
+        tree->failed = true;
+        return;
+    }
+    tree->call_ranges[tree->call_range_count++] = (struct debug_range){call->open_at, end, 0};
+    uint32_t number = (uint32_t)tree->call_range_count;
+    if (call->last_range)
+        tree->call_ranges[call->last_range - 1].next = number;
+    else
+        call->first_range = number;
+    call->last_range = number;
+}
+
+static void link_child(struct debug_call *calls, struct debug_call *parent, uint32_t child)
+{
+    if (parent->last_child)
+        calls[parent->last_child - 1].next_sibling = child + 1;
+    else
+        parent->first_child = child + 1;
+    parent->last_child = child + 1;
+}
+
+/* A call is put among its parent's when it is first opened, after its parent.  One without
+ * addresses never is, and has no entry. */
+static void begin_range(struct debug_tree *tree, const struct line_inline *inlines,
+                        uint32_t call_index, uint64_t start)
+{
+    struct debug_call *call = &tree->calls[call_index];
+    int32_t parent = inlines[call_index].parent;
+    if (!call->last_range) {
+        link_child(tree->calls, parent == LINE_NOT_INLINED ? &tree->root : &tree->calls[parent],
+                   call_index);
+        call->origin = callee_of(tree, &inlines[call_index]);
+    }
+    call->open = true;
+    call->open_at = start;
+}
+
+/* The instructions from ADDR on are inline TO's, the ones before were FROM's. */
+static void change_call(struct debug_tree *tree, const struct line_inline *inlines, int32_t from,
+                        int32_t to, uint64_t addr)
+{
+    uint32_t opening[LINE_MAX_DEPTH], count = 0;
+    int32_t common = to;
+    while (common != LINE_NOT_INLINED && !tree->calls[common].open) {
+        opening[count++] = (uint32_t)common;
+        common = inlines[common].parent;
+    }
+    for (; from != common; from = inlines[from].parent)
+        end_range(tree, (uint32_t)from, addr);
+    while (count)
+        begin_range(tree, inlines, opening[--count], addr);
+}
+
+static int clear_calls(struct debug_tree *tree, size_t count)
+{
+    if (count > tree->call_capacity) {
+        free(tree->calls);
+        tree->calls = malloc(count * sizeof *tree->calls);
+        tree->call_capacity = tree->calls ? count : 0;
+        if (!tree->calls)
+            return -1;
+    }
+    if (count)
+        memset(tree->calls, 0, count * sizeof *tree->calls);
+    tree->root = (struct debug_call){0};
+    tree->call_range_count = 0;
+    return 0;
+}
+
+/* Find out each call's ranges and children, and put the callees that are new in the unit. */
+static void lay_out_calls(struct debug_tree *tree, const struct line_table *table, uint64_t addr,
+                          uint64_t size)
+{
+    int32_t now = LINE_NOT_INLINED;
+    for (size_t i = 0; i < table->span_count; i++) {
+        const struct line_span *span = &table->spans[i];
+        change_call(tree, table->inlines, now, span->inline_index, addr + span->offset);
+        now = span->inline_index;
+    }
+    change_call(tree, table->inlines, now, LINE_NOT_INLINED, addr + size);
 }
 
 /* ---- Entries ---- */
@@ -393,22 +391,19 @@ static void put_rows(struct debug_tree *tree, const struct line_table *table, ui
 void debug_tree_put_function(struct debug_tree *tree, const char *name, uint64_t addr,
                              uint64_t size, const struct line_table *table, bool follows)
 {
-    struct debug_call root = {0};
     if (clear_calls(tree, table->inline_count)) {
         tree->failed = true;
         return;
     }
-    lay_out_calls(tree, table, addr, size, &root);
-    for (size_t i = 0; !tree->failed && i < tree->order_count; i++)
-        tree->calls[tree->order[i]].origin = callee_of(tree, &table->inlines[tree->order[i]]);
+    lay_out_calls(tree, table, addr, size);
     if (tree->failed)
         return;
     debug_room(&tree->info, ENTRY_BYTES);
-    sink_uleb(&tree->info, root.first_child ? ABBREV_FUNCTION_PARENT : ABBREV_FUNCTION);
+    sink_uleb(&tree->info, tree->root.first_child ? ABBREV_FUNCTION_PARENT : ABBREV_FUNCTION);
     put_string(tree, debug_strings_add(&tree->strings, name, strlen(name)));
     put_address(tree, &tree->info, addr);
     sink_u32(&tree->info, (uint32_t)size);
-    put_calls(tree, table, root.first_child);
+    put_calls(tree, table, tree->root.first_child);
     put_rows(tree, table, addr, size);
     add_unit_range(tree, addr, addr + size, follows);
 }
@@ -434,7 +429,6 @@ void debug_tree_free(struct debug_tree *tree)
     free(tree->aranges.data);
     free(tree->calls);
     free(tree->call_ranges);
-    free(tree->order);
     free(tree->callees);
     free(tree->rows);
     free(tree->unit_ranges);

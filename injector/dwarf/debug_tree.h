@@ -51,8 +51,7 @@ struct debug_tree {
     size_t call_capacity;
     struct debug_range *call_ranges;
     size_t call_range_count, call_range_capacity;
-    uint32_t *order; /* the function's calls as they are first seen */
-    size_t order_count, order_capacity;
+    struct debug_call root;       /* its children were inlined straight into the function */
     struct debug_callee *callees; /* by hash; unit 0: free */
     size_t callee_count, callee_slots;
     struct debug_row *rows;
