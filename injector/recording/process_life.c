@@ -29,21 +29,6 @@ struct signs {
     size_t count;
 };
 
-bool life_moment_before(struct life_moment a, struct life_moment b)
-{
-    return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.number < b.number;
-}
-
-int life_moment_compare(struct life_moment a, struct life_moment b)
-{
-    return life_moment_before(a, b) ? -1 : life_moment_before(b, a);
-}
-
-struct life_moment life_moment_of(const struct profile_map *map)
-{
-    return (struct life_moment){map->time_ns, map->record.number};
-}
-
 static enum sign_kind kind_of(const struct profile_task *task)
 {
     switch (task->kind) {

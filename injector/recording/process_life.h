@@ -15,12 +15,6 @@
 
 #define NO_LIFE UINT32_MAX
 
-/* A point in a profile; the record number orders equal times. */
-struct life_moment {
-    uint64_t time_ns;
-    uint64_t number;
-};
-
 struct process_life {
     uint32_t pid;
     uint32_t parent; /* the life that it was forked from, or NO_LIFE */
@@ -63,13 +57,6 @@ bool process_life_descends(const struct process_lives *lives, uint32_t life, uin
 /* The numbers of all lives by begin, so that parents come before their children.  NULL without
  * memory; the caller frees it. */
 uint32_t *process_lives_order(const struct process_lives *lives);
-
-bool life_moment_before(struct life_moment a, struct life_moment b);
-
-/* As strcmp. */
-int life_moment_compare(struct life_moment a, struct life_moment b);
-
-struct life_moment life_moment_of(const struct profile_map *map);
 
 void process_lives_free(struct process_lives *lives);
 

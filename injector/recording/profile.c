@@ -10,6 +10,21 @@
 
 #include <stdlib.h>
 
+bool life_moment_before(struct life_moment a, struct life_moment b)
+{
+    return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.number < b.number;
+}
+
+int life_moment_compare(struct life_moment a, struct life_moment b)
+{
+    return life_moment_before(a, b) ? -1 : life_moment_before(b, a);
+}
+
+struct life_moment life_moment_of(const struct profile_map *map)
+{
+    return (struct life_moment){map->time_ns, map->record.number};
+}
+
 static int add_map(struct profile *profile, const struct perf_record *record)
 {
     if (array_reserve(profile->maps, profile->map_count, profile->map_capacity))
@@ -167,9 +182,7 @@ static int compare_maps(const void *left, const void *right)
     const struct profile_map *a = left, *b = right;
     if (a->map.pid != b->map.pid)
         return a->map.pid < b->map.pid ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+    return life_moment_compare(life_moment_of(a), life_moment_of(b));
 }
 
 static int compare_tasks(const void *left, const void *right)
@@ -177,9 +190,8 @@ static int compare_tasks(const void *left, const void *right)
     const struct profile_task *a = left, *b = right;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+    return life_moment_compare((struct life_moment){a->time_ns, a->record.number},
+                               (struct life_moment){b->time_ns, b->record.number});
 }
 
 static int sort_times(struct profile *profile)

@@ -5,6 +5,12 @@
 
 #include "injector/perf_data/perf_record.h"
 
+/* A point in a profile; the record number orders equal times. */
+struct life_moment {
+    uint64_t time_ns;
+    uint64_t number;
+};
+
 /* perf synthesizes records from /proc, without a time, for what is mapped when it writes them. At
  * the start of a recording these mappings are older than the recording. At a snapshot (--overwrite)
  * and with --tail-synthesize such records come after what was recorded: they belong to the program
@@ -99,6 +105,13 @@ bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
 /* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD as it is,
  * if there is none. */
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
+
+bool life_moment_before(struct life_moment a, struct life_moment b);
+
+/* As strcmp. */
+int life_moment_compare(struct life_moment a, struct life_moment b);
+
+struct life_moment life_moment_of(const struct profile_map *map);
 
 void profile_free(struct profile *profile);
 

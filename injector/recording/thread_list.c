@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/recording/profile.h"
 #include "injector/recording/thread_sightings.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -108,9 +109,8 @@ static int compare_events(const void *left, const void *right)
     const struct thread_event *a = left, *b = right;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
-    return a->record.number < b->record.number ? -1 : a->record.number > b->record.number;
+    return life_moment_compare((struct life_moment){a->time_ns, a->record.number},
+                               (struct life_moment){b->time_ns, b->record.number});
 }
 
 int thread_list_read(struct thread_list *list, const struct perf_file *file)
