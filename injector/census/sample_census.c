@@ -149,22 +149,6 @@ static int count_unknown(struct collector *collector, const struct census_sample
     return 0;
 }
 
-/* The function that EVENT loads, or moves to a new address; NULL: it ends one. */
-static const struct jit_function *event_function(const struct code_log *log,
-                                                 const struct code_event *event)
-{
-    switch (event->kind) {
-    case CODE_EVENT_LOAD:
-        return &log->functions[event->index];
-    case CODE_EVENT_MOVE:
-        return &log->functions[log->moves[event->index].function];
-    case CODE_EVENT_UNLOAD:
-    case CODE_EVENT_END:
-        return NULL;
-    }
-    return NULL;
-}
-
 /* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
  * loaded after the sample if LATER, else before it. */
 static int find_logged(const struct code_log *log, const struct census_sample *samples,
@@ -181,7 +165,7 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
             if (later ? event->time_ns <= samples[at].time_ns
                       : event->time_ns > samples[at].time_ns)
                 break;
-            const struct jit_function *function = event_function(log, event);
+            const struct jit_function *function = code_event_function(log, event);
             if (function)
                 result =
                     address_map_set(&logged, function->addr, function->addr + function->size, 0);

@@ -94,6 +94,20 @@ int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_
     return code_log_add_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
 }
 
+struct jit_function *code_event_function(const struct code_log *log, const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return &log->functions[event->index];
+    case CODE_EVENT_MOVE:
+        return &log->functions[log->moves[event->index].function];
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return NULL;
+    }
+    return NULL;
+}
+
 static bool sorted(const struct code_log *log)
 {
     for (size_t i = 1; i < log->event_count; i++)
@@ -126,22 +140,16 @@ static bool same_code(const struct jit_function *a, const struct jit_function *b
            !a->code == !b->code && (!a->code || memcmp(a->code, b->code, a->size) == 0);
 }
 
-static struct jit_function *function_of(const struct code_log *log, const struct code_event *event)
-{
-    uint32_t move = event->index;
-    return &log->functions[event->kind == CODE_EVENT_MOVE ? log->moves[move].function : move];
-}
-
 static bool same_event(const struct code_log *log, const struct code_event *a,
                        const struct code_event *b)
 {
     if (a->time_ns != b->time_ns || a->kind != b->kind)
         return false;
     if (a->kind == CODE_EVENT_LOAD)
-        return same_code(function_of(log, a), function_of(log, b));
+        return same_code(code_event_function(log, a), code_event_function(log, b));
     if (a->kind == CODE_EVENT_MOVE)
         return log->moves[a->index].old_addr == log->moves[b->index].old_addr &&
-               same_code(function_of(log, a), function_of(log, b));
+               same_code(code_event_function(log, a), code_event_function(log, b));
     const struct code_unload *unload = &log->unloads[a->index], *other = &log->unloads[b->index];
     return unload->dump != other->dump && unload->addr == other->addr &&
            unload->size == other->size && unload->code_index == other->code_index &&
@@ -171,7 +179,7 @@ void code_log_drop_repeated(struct code_log *log)
         if (!is_repeated(log, count, event))
             log->events[count++] = *event;
         else if (event->kind == CODE_EVENT_LOAD || event->kind == CODE_EVENT_MOVE)
-            function_of(log, event)->dump = NO_DUMP; /* it does not count, either */
+            code_event_function(log, event)->dump = NO_DUMP; /* it does not count, either */
     }
     log->event_count = count;
 }

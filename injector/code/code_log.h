@@ -104,6 +104,10 @@ struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_i
 int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
                        size_t index);
 
+/* The function that a LOAD or MOVE brings to its addresses; NULL of an UNLOAD or END. */
+struct jit_function *code_event_function(const struct code_log *log,
+                                         const struct code_event *event);
+
 void jit_function_set_name(struct jit_function *function, const char *name, size_t bytes);
 
 /* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX

@@ -87,24 +87,13 @@ struct origin {
     uint32_t pid, dump;
 };
 
-static struct origin origin_of_function(const struct code_log *log, uint32_t index)
-{
-    return (struct origin){log->functions[index].pid, log->functions[index].dump};
-}
-
 /* The origin of the record that EVENT came from; of an END, of the load that it ends. */
 static struct origin origin_of(const struct code_log *log, const struct code_event *event)
 {
-    switch (event->kind) {
-    case CODE_EVENT_LOAD:
-        return origin_of_function(log, event->index);
-    case CODE_EVENT_MOVE:
-        return origin_of_function(log, log->moves[event->index].function);
-    case CODE_EVENT_UNLOAD:
-    case CODE_EVENT_END:
-        return (struct origin){log->unloads[event->index].pid, log->unloads[event->index].dump};
-    }
-    return (struct origin){0, NO_DUMP};
+    const struct jit_function *function = code_event_function(log, event);
+    if (function)
+        return (struct origin){function->pid, function->dump};
+    return (struct origin){log->unloads[event->index].pid, log->unloads[event->index].dump};
 }
 
 /* The life that EVENT of process INDEX belongs to: its own, or that of a descendant whose pid the
@@ -138,22 +127,6 @@ static uint32_t borrow_dump(struct jit_process *to, const struct jit_process *fr
     return (uint32_t)(to->dump_count - 1);
 }
 
-/* The function of EVENT has no event in LOG any more. */
-static void disown(struct code_log *log, const struct code_event *event)
-{
-    switch (event->kind) {
-    case CODE_EVENT_LOAD:
-        log->functions[event->index].dump = NO_DUMP;
-        return;
-    case CODE_EVENT_MOVE:
-        log->functions[log->moves[event->index].function].dump = NO_DUMP;
-        return;
-    case CODE_EVENT_UNLOAD: /* they speak of functions, and have none */
-    case CODE_EVENT_END:
-        return;
-    }
-}
-
 static int give_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
                       uint32_t life)
 {
@@ -166,7 +139,9 @@ static int give_event(struct tree *tree, uint32_t from_index, const struct code_
     uint32_t dump = borrow_dump(to, from, origin_of(&from->log, event).dump);
     if (dump == NO_DUMP || code_copy_event(&copy, event, dump))
         return -1;
-    disown(&from->log, event);
+    struct jit_function *function = code_event_function(&from->log, event);
+    if (function)
+        function->dump = NO_DUMP; /* it has no event there any more */
     return 0;
 }
 
