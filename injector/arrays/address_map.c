@@ -34,7 +34,7 @@ static size_t find_slot(const struct address_leaf *leaf, uint64_t addr)
 }
 
 /* Allocators mostly go upwards. */
-static bool lies_behind_all(const struct address_map *map, uint64_t addr)
+static bool lies_after_all(const struct address_map *map, uint64_t addr)
 {
     return map->count == 0 || end_of(map->leaves[map->count - 1]) <= addr;
 }
@@ -42,7 +42,7 @@ static bool lies_behind_all(const struct address_map *map, uint64_t addr)
 const struct address_range *address_map_find(const struct address_map *map, uint64_t addr,
                                              struct address_place *place)
 {
-    if (lies_behind_all(map, addr)) {
+    if (lies_after_all(map, addr)) {
         *place = (struct address_place){map->count, 0};
         return NULL;
     }

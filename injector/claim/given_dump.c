@@ -79,7 +79,7 @@ int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count
 
 /* ---- Whose is it? ---- */
 
-/* The name of a file that is called jit-<n>.dump is believed before its header. */
+/* The name of a file that is called jit-<n>.dump takes precedence over its header. */
 enum claim_match { MATCH_FILE, MATCH_NAME, MATCH_HEADER, CLAIM_MATCHES };
 
 /* Whether GIVEN is the very file of CLAIM; if the recording does not tell, what stands at its
@@ -111,7 +111,7 @@ static bool matches(const struct given_dump *given, const struct dump_claims *cl
     }
 }
 
-/* A given dump and a claim that it may stand for, and what speaks for that. */
+/* A given dump and a claim that it may stand for, and the evidence for that. */
 struct pair {
     struct given_dump *given;
     struct dump_claim *claim;
@@ -399,7 +399,7 @@ static struct clock_life life_of_unknown_beginning(const struct process_lives *l
     return (struct clock_life){0, life->end_ns};
 }
 
-/* Refuse the claims of others to files that were given to somebody. */
+/* Refuse the claims of others to files that were assigned to another. */
 static void refuse_others(const struct given_dumps *given, struct dump_claims *claims,
                           struct findings *findings)
 {

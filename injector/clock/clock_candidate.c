@@ -129,7 +129,7 @@ static bool within(const struct bounds *bounds, uint64_t offset)
            (!bounds->has_upper || !before(bounds->upper + LATE_LOG_NS, offset));
 }
 
-/* Whether the clocks now speak of the recording's boot: they agree with the header but for their
+/* Whether the clocks now are of the recording's boot: they agree with the header but for their
  * drift, or else with all that bounds the offset. */
 static bool live_agrees(const struct clock_facts *facts, const struct pair *marker,
                         const struct pair *live, uint64_t drift_ppm)

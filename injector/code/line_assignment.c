@@ -39,7 +39,7 @@ static uint64_t code_addr_of(const struct jit_record *record)
                                              : record->inline_info.code_addr;
 }
 
-/* ---- Which load a record speaks of ---- */
+/* ---- Which load a record is about ---- */
 
 static int compare_loaded(const void *left, const void *right)
 {
@@ -303,7 +303,7 @@ static void repair_bias(struct assigner *assigner)
 /* Where lines of FUNCTION stand outside of it.  Entries at its end say where it ends, and lines 0
  * that there are none. */
 struct line_overhang {
-    bool in_front, behind;
+    bool in_front, past_end;
     bool all; /* none of its instructions has a line because of that */
 };
 
@@ -317,34 +317,34 @@ static struct line_overhang overhang_of(const struct jit_function *function)
     int64_t end = (int64_t)function->size + bias;
     const struct line_extent *extent = &lines->extent;
     over.in_front = extent->lowest_line < bias;
-    over.behind = extent->highest_line > end;
+    over.past_end = extent->highest_line > end;
     over.all = over.in_front ? extent->highest_line < bias && extent->highest <= bias
-                             : over.behind && extent->lowest_line >= end;
+                             : over.past_end && extent->lowest_line >= end;
     return over;
 }
 
 /* Whether it is this producer's habit to write lines after the ends of functions. */
-static bool is_used_to_behind(const struct assigner *assigner)
+static bool writes_past_ends(const struct assigner *assigner)
 {
-    size_t behind = 0;
+    size_t past_end = 0;
     for (size_t i = 0; i < assigner->load_count; i++)
-        behind += overhang_of(&assigner->log->functions[assigner->loads[i].function]).behind;
-    return behind >= 4 && behind * 4 >= assigner->bias.functions * 3;
+        past_end += overhang_of(&assigner->log->functions[assigner->loads[i].function]).past_end;
+    return past_end >= 4 && past_end * 4 >= assigner->bias.functions * 3;
 }
 
-/* What stands in front is the function's start's; what stands after is lost if it is there by
- * mistake, and a row of the function is missing for it. */
+/* What stands in front is the function's start's; what stands past the end is lost if it is there
+ * by mistake, and a row of the function is missing for it. */
 static void report_outside(const struct assigner *assigner)
 {
-    bool habit = is_used_to_behind(assigner);
+    bool habit = writes_past_ends(assigner);
     for (size_t i = 0; i < assigner->load_count; i++) {
         const struct jit_function *function =
             &assigner->log->functions[assigner->loads[i].function];
         struct line_overhang over = overhang_of(function);
-        if (over.all || (over.behind && !habit))
+        if (over.all || (over.past_end && !habit))
             report_finding(assigner->findings, FINDING_LINES_OUTSIDE, "%s: %s",
                            assigner->dump->path, function->name);
-        else if (over.in_front || over.behind)
+        else if (over.in_front || over.past_end)
             report_quirk(assigner->findings, QUIRK_LINES_OUTSIDE, "%s: %s", assigner->dump->path,
                          function->name);
     }

@@ -25,7 +25,7 @@ struct tables {
     size_t fde_count, fde_capacity;
 };
 
-/* The functions that a group of blobs can speak of: what was loaded after them, by address. */
+/* The functions that a group of blobs can be about: what was loaded after them, by address. */
 struct group {
     struct code_log *log;
     const struct jit_dump *dump;
@@ -193,10 +193,10 @@ static void try_imagined(const struct group *group, const struct tables *tables,
                          struct best *best)
 {
     const struct jit_function *candidate = function_at(group, function);
-    uint64_t behind = candidate->addr + (candidate->size + 7) / 8 * 8;
-    try_place(group, tables, behind + tables->eh_frame_offset, true, best);
+    uint64_t after_code = candidate->addr + (candidate->size + 7) / 8 * 8;
+    try_place(group, tables, after_code + tables->eh_frame_offset, true, best);
     if (tables->eh_frame_offset && !is_perfect(tables, best))
-        try_place(group, tables, behind, true, best);
+        try_place(group, tables, after_code, true, best);
 }
 
 /* LLVM's ORC makes up a header on x86-64 whose pointer to .eh_frame is absolute: that is the

@@ -307,7 +307,7 @@ static int put_chain(void *stacks, const struct perf_record *record, struct byte
     return chain_record_put(stacks, record, sink);
 }
 
-/* User stacks become call chains, and what tells of their form says so. */
+/* User stacks become call chains, and the events' attributes say so. */
 static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
 {
     if (!run->unwinds)

@@ -18,7 +18,7 @@ static bool is_near(const struct record_reader *reader, const struct jit_record 
            (a < b ? b - a : a - b) < NEAR_NS;
 }
 
-/* A LOAD that is read from the wrong place on has a gap of any size after its name. */
+/* A LOAD that is read from a wrong offset has a gap of any size after its name. */
 static bool has_wide_gap(const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;

@@ -1,4 +1,4 @@
-/* What /proc knows of a process of the recording that is still alive. */
+/* What /proc says about a process of the recording that is still alive. */
 #ifndef PERFJIT_LIVE_PROCESS_H
 #define PERFJIT_LIVE_PROCESS_H
 

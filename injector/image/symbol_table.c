@@ -65,9 +65,9 @@ static void end_name(struct symbol_table *table)
 static size_t add_name(struct symbol_table *table, const struct jit_function *function,
                        const struct image_row *row)
 {
-    size_t at = begin_name(table), behind = row->cut_at + (size_t)row->cut_bytes;
+    size_t at = begin_name(table), rest = row->cut_at + (size_t)row->cut_bytes;
     put_name(table, function->name, row->cut_at);
-    put_name(table, function->name + behind, function->name_bytes - behind);
+    put_name(table, function->name + rest, function->name_bytes - rest);
     end_name(table);
     return at;
 }

@@ -22,7 +22,7 @@ enum { LINE_BIAS = 0x40 };
 struct line_bias {
     size_t functions; /* that have entries */
     size_t contrary;  /* with an entry where a biased one can't be */
-    size_t behind;    /* with a line past the end */
+    size_t past_end;  /* with a line past the end */
     size_t exact;     /* whose first entry is just at the bias */
 };
 
@@ -33,7 +33,7 @@ static inline void line_bias_add(struct line_bias *bias, const struct line_exten
         return;
     bias->functions++;
     bias->contrary += extent->lowest < LINE_BIAS || extent->highest > (int64_t)size + LINE_BIAS;
-    bias->behind += extent->highest_line > (int64_t)size;
+    bias->past_end += extent->highest_line > (int64_t)size;
     bias->exact += extent->lowest == LINE_BIAS;
 }
 
@@ -42,7 +42,7 @@ static inline uint64_t line_bias_of(const struct line_bias *bias)
 {
     bool shape = bias->functions > 0 && bias->contrary * 50 <= bias->functions;
     bool usual = bias->functions >= 4 && bias->exact * 4 >= bias->functions * 3;
-    return shape && (bias->behind > 0 || usual) ? LINE_BIAS : 0;
+    return shape && (bias->past_end > 0 || usual) ? LINE_BIAS : 0;
 }
 
 #endif

@@ -59,7 +59,7 @@ static int place_in_moment(const struct change *change)
     return change->kind == CHANGE_UNLOADED ? 0 : change->kind == CHANGE_MAP ? 1 : 2;
 }
 
-/* The changes of one moment: first what is nobody's any more, then the functions by image, then by
+/* The changes of one moment: first what was unloaded, then the functions by image, then by
  * address. */
 static int compare_in_moment(const void *left, const void *right, void *argument)
 {

@@ -25,7 +25,7 @@ struct surroundings {
     struct address_map dumped;        /* some function of a dump was there at some time; likewise */
 };
 
-/* Give VALUE what nobody has of [START, END). */
+/* Set what is free in [START, END) to VALUE. */
 static int fill(struct address_map *map, uint64_t start, uint64_t end, uint32_t value)
 {
     while (start < end) {
@@ -135,7 +135,7 @@ struct reader {
     struct address_range last; /* the executable memory that the last function lies in */
 };
 
-/* Add [START, END) as function NAME of the moment TIME_NS, but for what a dump knows of. */
+/* Add [START, END) as function NAME of the moment TIME_NS, but for where a dump has functions. */
 static int add_unknown_to_dumps(struct reader *reader, const char *name, uint64_t start,
                                 uint64_t end, uint64_t time_ns)
 {

@@ -90,7 +90,7 @@ static uint32_t machine_of(struct grouping *grouping, const struct jit_dump *dum
 /* A name without what is cut out of it. */
 struct row_name {
     const char *text;
-    size_t front, behind, bytes; /* it is [0, front) and [behind, bytes) */
+    size_t front, back, bytes; /* it is [0, front) and [back, bytes) */
 };
 
 static struct row_name name_of(const struct jit_function *function, struct tier_mark cut)
@@ -102,27 +102,27 @@ static struct row_name name_of(const struct jit_function *function, struct tier_
 /* Of a name that is in one piece without the detour of a state. */
 static uint64_t hash_name(const struct row_name *name)
 {
-    if (name->front == name->behind)
+    if (name->front == name->back)
         return XXH3_64bits(name->text, name->bytes);
     XXH3_state_t state;
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset(&state);
     XXH3_64bits_update(&state, name->text, name->front);
-    XXH3_64bits_update(&state, name->text + name->behind, name->bytes - name->behind);
+    XXH3_64bits_update(&state, name->text + name->back, name->bytes - name->back);
     return XXH3_64bits_digest(&state);
 }
 
 /* Two names of one length without their cuts are equal if they are in each of three pieces. */
 static bool names_are_equal(const struct row_name *a, const struct row_name *b)
 {
-    if (a->bytes - (a->behind - a->front) != b->bytes - (b->behind - b->front))
+    if (a->bytes - (a->back - a->front) != b->bytes - (b->back - b->front))
         return false;
     if (a->front > b->front)
         return names_are_equal(b, a);
     size_t between = b->front - a->front;
     return memcmp(a->text, b->text, a->front) == 0 &&
-           memcmp(a->text + a->behind, b->text + a->front, between) == 0 &&
-           memcmp(a->text + a->behind + between, b->text + b->behind, b->bytes - b->behind) == 0;
+           memcmp(a->text + a->back, b->text + a->front, between) == 0 &&
+           memcmp(a->text + a->back + between, b->text + b->back, b->bytes - b->back) == 0;
 }
 
 static bool is_of_group(const struct grouping *grouping, const struct name_group *group,

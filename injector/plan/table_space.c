@@ -31,7 +31,7 @@ static int add_used(struct used_list *list, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* Memory that only recordings of data mappings show, and that nobody looks up a name for. */
+/* Memory that only recordings of data mappings show, and that is not executable. */
 static bool is_reserved(const struct perf_map *map)
 {
     return map->data && strncmp(map->filename, "//anon", 6) == 0;

@@ -214,7 +214,7 @@ static int is_touched(struct tree *tree, uint32_t life, uint32_t index)
     return result;
 }
 
-/* Find out what LIFE inherits; its parent has been asked before. */
+/* Find out what LIFE inherits; its parent has been placed before. */
 static int place_life(struct tree *tree, uint32_t life)
 {
     const struct process_life *born = &tree->processes->lives.items[life];

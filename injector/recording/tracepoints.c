@@ -29,7 +29,7 @@ static size_t count_tracepoints(const struct perf_file *file)
     return count;
 }
 
-/* How many tracepoints the feature names that nobody counts. */
+/* How many tracepoints the feature names that no perf command counts. */
 static size_t count_harmless(const struct perf_feature *feature)
 {
     struct byte_cursor cursor = byte_cursor_over(feature->bytes, feature->size, false);

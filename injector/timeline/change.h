@@ -1,4 +1,4 @@
-/* What a timeline says: from a moment on, some addresses are a function's, or nobody's. */
+/* What a timeline consists of: from a moment on, some addresses are a function's, or free. */
 #ifndef PERFJIT_CHANGE_H
 #define PERFJIT_CHANGE_H
 
@@ -7,7 +7,7 @@
 
 enum change_kind {
     CHANGE_FUNCTION, /* INDEX is the function */
-    CHANGE_UNLOADED, /* nobody's from now on */
+    CHANGE_UNLOADED, /* no function's from now on */
     CHANGE_MAP,      /* a part of mapping INDEX of the process, whose record is dropped */
 };
 

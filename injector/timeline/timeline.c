@@ -134,7 +134,7 @@ int player_own_log(struct player *player)
     return 0;
 }
 
-/* Function INDEX, which is there already, goes on under the number by which the runtime speaks of
+/* Function INDEX, which is there already, goes on under the number that the runtime has for
  * it now. */
 static int renumber(struct player *player, uint32_t index, const struct jit_function *repeated)
 {
@@ -169,7 +169,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
     return 0;
 }
 
-/* End the residence of function INDEX: what it still owns is nobody's. */
+/* End the residence of function INDEX: what it still owns is free. */
 static int end_function(struct player *player, uint32_t index)
 {
     const struct jit_function *function = &player->timeline->log->functions[index];
