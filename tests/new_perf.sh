@@ -180,7 +180,7 @@ for shape in frame-first header-first mapped-size-0 absolute-header one-blob blo
         check "new perf unwinds $shape, layout $layout" run_shape $shape $layout
     done
 done
-# ---- Every form of recording: the table of cli/forms.bats, recorded here and read by the new perf ----
+# ---- Every form of recording: the tables of cli/forms.bats and other_forms.bats, recorded here and read by the new perf ----
 
 # Outside of the chroot, with its own libraries, so that it finds the programs that were recorded.
 new_reader() {
@@ -192,7 +192,7 @@ new_reader() {
 
 new_reader >"$build/new-perf-reader"
 chmod +x "$build/new-perf-reader"
-BUILD=$build READER=$build/new-perf-reader bats --tap tests/cli/forms.bats >"$build/forms.txt" || true
+BUILD=$build READER=$build/new-perf-reader bats --tap tests/cli/forms.bats tests/cli/other_forms.bats >"$build/forms.txt" || true
 grep -v '^1\.\.' "$build/forms.txt"
 passed=$((passed + $(grep -c '^ok ' "$build/forms.txt")))
 failed=$((failed + $(grep -c '^not ok ' "$build/forms.txt")))

@@ -76,7 +76,8 @@ by_leaving() {
     "$BUILD/producers/address_churn" -s 0.5 -n -w go truth 3>&- &
     pid=$!
     await_threads "$pid"
-    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; sleep 0.2; echo stop >control' &
+    # shellcheck disable=SC2016 # for the inner shell
+    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; await_use "$0" 150; echo stop >control' "$pid" &
     record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
     wait && name_dumps && return $status
 }
@@ -86,7 +87,7 @@ by_leaving() {
 by_script() {
     mkfifo go
     # shellcheck disable=SC2016 # for the inner shell
-    record_with record "${@:2}" -- sh -c 'perf=$PPID
+    record_with record "${@:2}" -- bash -c 'perf=$PPID
         (until [ ! -e /proc/$$ ] || [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; echo >go) >/dev/null 2>&1 & exec "$@"' \
         "$1" $(churn -n -w go)
 }
@@ -95,12 +96,12 @@ new_piece='kill -USR2 $perf; until [ ! -e /proc/$perf ] || ls in.data.*; do slee
 
 # In two pieces.  The second one begins with what the process has mapped.
 by_pieces() {
-    by_script "sleep 0.1; $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
+    by_script "await_use \$\$ 100; $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
 }
 
 # What is left need not name the dump.
 by_snapshots() {
-    by_script "sleep 0.1; $new_piece" --overwrite --switch-output "$@" && name_dumps
+    by_script "await_use \$\$ 100; $new_piece" --overwrite --switch-output "$@" && name_dumps
 }
 
 by_overwriting() {
@@ -112,20 +113,28 @@ name_dumps() {
     inject_options=(--jitdump jitdump-*/jit-*.dump --jitdump second/jitdump-*/jit-*.dump)
 }
 
-# perf sleeps, and the kernel throws away what its buffers can't hold.
+# perf is stopped, and the kernel throws away what its buffers can't hold: those of 200 ms of a processor.
 by_losing() {
     local pages=2
     [ "$graph" != dwarf ] || pages=16
-    by_script 'kill -STOP $perf; sleep 0.2; kill -CONT $perf; sleep 0.05' -m $pages "$@" || return
+    by_script 'kill -STOP $perf; await_use $$ 200; kill -CONT $perf; await_use $$ 50' -m $pages "$@" || return
     read_with script in.* --show-lost-events >events.txt 2>/dev/null
     grep -q PERF_RECORD_LOST events.txt || complain "nothing was lost"
 }
 
+# perf answers when it has done what it was told.
 by_control() {
-    mkfifo control
+    mkfifo control ack
     # shellcheck disable=SC2016 # for the inner shell
-    by_script 'exec 3>control; for i in 1 2 3; do echo enable >&3; sleep 0.05; echo disable >&3; sleep 0.02; done; echo enable >&3' \
-        -D -1 --control fifo:control "$@"
+    by_script 'tell() { echo "$1" >control; read -r _ <ack; }
+        for i in 1 2 3; do tell enable; await_use $$ 50; tell disable; await_use $$ 20; done; tell enable' \
+        -D -1 --control fifo:control,ack "$@"
+}
+
+# It answers when the delay is over.
+by_delayed() {
+    mkfifo control ack
+    by_script 'echo ping >control; read -r _ <ack' -D 100 --control fifo:control,ack "$@"
 }
 
 # by_lives [OPTION...] -- STEP...

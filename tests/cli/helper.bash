@@ -44,6 +44,29 @@ record() {
     perf record -q -k mono -e cpu-clock -F 2000 -o "$data" "$@"
 }
 
+# ---- Processes that run ----
+
+# used_ms PID: of processors, by all its threads, in steps of 10; nothing if it has ended.
+used_ms() {
+    local stat
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+    read -ra stat <<<"${stat##*) }"
+    echo $(((stat[11] + stat[12]) * 10))
+}
+
+# await_use PID MS: until the process has used that much more of processors, however busy they are, or has ended.
+await_use() {
+    local now until
+    until=$(($(used_ms "$1") + $2))
+    while now=$(used_ms "$1") && [ -n "$now" ] && [ "$now" -lt "$until" ]; do sleep 0.01; done
+}
+export -f used_ms await_use
+
+# await COMMAND...: until it succeeds.  What never comes is a hang, which shows in the test's place.
+await() {
+    until "$@"; do sleep 0.01; done
+}
+
 # ---- Processes (producers/process_lives.c) ----
 
 lives=$BUILD/producers/process_lives

@@ -86,7 +86,8 @@ static void fill_often(struct worker *worker, const struct patch *patch)
     run_survivor(worker, patch);
 }
 
-/* Move a function, maybe to another arena, run it, and give its old place a new owner if it left all of that. */
+/* Move a function, maybe to another arena, run it, and give its old place a new owner if it left
+ * all of that. */
 static void run_moved(struct worker *worker, const struct patch *patch)
 {
     struct arena *from = patch->arena;
@@ -133,7 +134,8 @@ static void name_memory(struct worker *worker, struct arena *arena)
     worker->deeds[MEMORY_NAMES]++;
 }
 
-/* Tell that FUNCTION of the arena that stood at OLD_EXEC is at the arena's new place.  What was only half there is dropped. */
+/* Tell that FUNCTION of the arena that stood at OLD_EXEC is at the arena's new place.  What was
+ * only half there is dropped. */
 static void follow_memory(struct worker *worker, struct arena *arena, uint8_t *old_exec,
                           struct function *function)
 {
@@ -168,7 +170,8 @@ static void move_memory(struct worker *worker, struct arena *arena)
     worker->deeds[MEMORY_MOVES]++;
 }
 
-/* Map a file over the first page of ARENA, whose functions are gone with that, run code in it, and go back. */
+/* Map a file over the first page of ARENA, whose functions are gone with that, run code in it, and
+ * go back. */
 static void map_file(struct worker *worker, struct arena *arena)
 {
     if (mmap(arena->exec, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, code_file,
@@ -280,7 +283,8 @@ static void be_child(struct worker *worker, enum child child)
         worker->patch_count--;
     uint64_t child_end_ns = monotonic_ns() + child_ns();
     bool forked = child != CHURNING_CHILD;
-    while (monotonic_ns() < child_end_ns) {
+    double least = (double)child_ns() / 1e9 * STEPS_PER_SECOND;
+    for (size_t done = 0; monotonic_ns() < child_end_ns || (double)done < least; done++) {
         do_as(worker, child);
         if (!forked && monotonic_ns() > child_end_ns - child_ns() / 2) {
             fork_child(worker, GRANDCHILD);
@@ -359,12 +363,12 @@ static void work_until(struct worker *worker, uint64_t time_ns)
         step(worker);
 }
 
-/* Work to the end; where the machine is busy with other things, longer. */
-static void work_to_end(struct worker *worker)
+/* Work to the end; where the machine is busy with other things, longer.  BEGUN is how many steps
+ * were done when time began. */
+static void work_to_end(struct worker *worker, size_t begun)
 {
-    while (monotonic_ns() < atomic_load(&end_ns))
-        step(worker);
-    while ((double)worker->steps < run_seconds * STEPS_PER_SECOND)
+    while (monotonic_ns() < atomic_load(&end_ns) ||
+           (double)(worker->steps - begun) < run_seconds * STEPS_PER_SECOND)
         step(worker);
 }
 
@@ -389,7 +393,9 @@ static void *work(void *argument)
     if (made_apart)
         go_to_processor(0);
     be_thread(worker);
-    work_to_end(worker);
+    while (atomic_load(&end_ns) == UINT64_MAX)
+        step(worker);
+    work_to_end(worker, worker->steps);
     return NULL;
 }
 
@@ -427,12 +433,13 @@ static void work_all(struct worker *workers)
     if (go_fifo)
         wait_for_go();
     uint64_t start_ns = monotonic_ns();
+    size_t begun = forking->steps;
     atomic_store(&end_ns, start_ns + run_ns);
     for (enum child child = QUIET_CHILD; child <= CHURNING_CHILD && !childless; child++) {
         work_until(forking, start_ns + run_ns * child / (CHURNING_CHILD + 1));
         fork_child(forking, child);
     }
-    work_to_end(forking);
+    work_to_end(forking, begun);
     for (int i = FLIPPED + 1; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
     wait_for_children();
