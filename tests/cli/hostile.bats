@@ -9,7 +9,7 @@ setup_file() {
     dumps_of sound.data >named_dump
     cp "$(cat named_dump)" pristine.dump
     mv "$(cat named_dump)" original.dump
-    PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 2000 -s 0.5
+    PERFJIT=dump JITDUMPDIR=$PWD record many.data "$BUILD/producers/many_functions" -n 600 -b 200 -s 0.5
     chmod 755 . jitdump-* # for an ordinary user
 }
 
@@ -264,10 +264,10 @@ make_wanted() {
     cp -r out.data.dso ../wanted.dso
 }
 
-# moment I N: at random in the I-th of N parts of a run and half of one more, so that some are early and some late for certain.
+# moment I N: at random in the I-th of N parts of a run and half of one more, so that some are early and some late; the N+1-th is the first.
 moment() {
     started_us=${EPOCHREALTIME/./}
-    sleep "$(awk -v us="$lasts_us" -v part="$1" -v parts="$2" -v seed="$RANDOM" \
+    sleep "$(awk -v us="$lasts_us" -v part=$((($1 - 1) % $2 + 1)) -v parts="$2" -v seed="$RANDOM" \
         'BEGIN { srand(seed); printf "%.6f", (part - rand()) / parts * us * 1.5e-6 }')"
 }
 
@@ -289,7 +289,8 @@ nothing_else() {
     local i signal status pid all=0 none=0
     make_wanted
     rm -r out.data out.data.dso
-    for i in $(seq "$tries"); do
+    # Until one was early enough, however fast or late things are.
+    for ((i = 1; i <= tries || none == 0; i++)); do
         signal=$(printf 'INT\nTERM\nHUP\n' | sed -n "$((i % 3 + 1))p")
         # Background processes of a script ignore SIGINT: env starts it as a terminal would.
         env --default-signal=INT,TERM,HUP "$BUILD/perfjit" inject -q -i "$BATS_FILE_TMPDIR/many.data" -o out.data --layout function 2>../stderr &
@@ -312,7 +313,6 @@ nothing_else() {
         rm -rf out.data out.data.dso
     done
     echo "# $all runs came to their end, $none were ended by the signal and left nothing" >&3
-    [ "$none" -gt 0 ]
 }
 
 # bats test_tags=more

@@ -144,14 +144,15 @@ nothing_half() {
     start=${EPOCHREALTIME/./}
     perfjit check --repair wanted.dump many.dump >stdout
     lasts_us=$((${EPOCHREALTIME/./} - start))
-    for i in $(seq $((tries * 2))); do
+    # Until one was early enough, however fast or late things are.
+    for ((i = 1; i <= tries * 2 || none == 0; i++)); do
         signal=$(printf 'INT\nTERM\nHUP\n' | sed -n "$((i % 3 + 1))p")
         # Background processes of a script ignore SIGINT: env starts it as a terminal would.
         env --default-signal=INT,TERM,HUP "$BUILD/perfjit" check --repair out.dump many.dump >stdout 2>stderr &
         pid=$!
-        # At random in the I-th part of a run and a bit more, so that some are early and some late for certain.
+        # At random in the I-th part of a run and a bit more, so that some are early and some late.
         start=${EPOCHREALTIME/./}
-        sleep "$(awk -v us="$lasts_us" -v i="$i" -v n=$((tries * 2)) -v seed="$RANDOM" \
+        sleep "$(awk -v us="$lasts_us" -v i=$(((i - 1) % (tries * 2) + 1)) -v n=$((tries * 2)) -v seed="$RANDOM" \
             'BEGIN { srand(seed); printf "%.6f", (i - rand()) / n * us * 1.3e-6 }')"
         kill -s "$signal" "$pid" 2>/dev/null || true
         status=0
@@ -168,5 +169,4 @@ nothing_half() {
         rm -f out.dump
     done
     echo "# $all runs came to their end, $none were ended by the signal and left nothing" >&3
-    [ "$none" -gt 0 ]
 }
