@@ -91,9 +91,10 @@ function join(n) {
     return text.length;
 }
 let sum = 0;
-// A second or so, however busy the machine is.  What asks for the time would be inlined, with lines of its own.
-for (let i = 0; i < 5000; i++)
-    sum = (sum + fib(20) + sieve(20000) + join(1000)) | 0;
+// A second of its own.  What asks for the time so seldom is not inlined, with lines of its own.
+while (process.cpuUsage().user < 1e6)
+    for (let i = 0; i < 200; i++)
+        sum = (sum + fib(20) + sieve(20000) + join(1000)) | 0;
 console.log(sum);
 END
 }
@@ -154,10 +155,12 @@ check_chains() {
     check_chains lines-first
 }
 
+# bats test_tags=all
 @test "all lines in front of all loads: the same" {
     check_chains all-before
 }
 
+# bats test_tags=all
 @test "loads in front of their lines: the same" {
     check_chains loads-first
 }
@@ -169,6 +172,7 @@ check_chains() {
     says 'repaired: 12 x lines-biased'
 }
 
+# bats test_tags=all
 @test "names of files overwritten: the same" {
     check_chains overwritten
     run --separate-stderr perfjit inject -i overwritten.data -o "$BATS_TEST_TMPDIR/out.data"
@@ -176,6 +180,7 @@ check_chains() {
     says '12 x lines-biased' '12 x files-overwritten'
 }
 
+# bats test_tags=all
 @test "first lines in front of their functions: the same" {
     check_chains in-front
     run --separate-stderr perfjit inject -i in-front.data -o "$BATS_TEST_TMPDIR/out.data"
@@ -288,8 +293,9 @@ check_files() {
     done
 }
 
+# bats test_tags=more
 @test "llvm-dwarfdump --verify, readelf, eu-readelf and eu-elflint have nothing to say" {
-    for shape in $shapes; do check_files $(elf_files "$shape".jit.data.dso); done
+    for shape in $([ -n "${BRIEF:-}" ] && echo lines-first broken || echo $shapes); do check_files $(elf_files "$shape".jit.data.dso); done
     check_files $(elf_files lli.{jit,function}.data.dso) $(elf_files node.jit.data.dso)
     # shellcheck disable=SC2046 # many
     check_files $(find node.function.data.dso -name '*.so' | sort | awk 'NR % 20 == 0')
@@ -391,7 +397,7 @@ function_lines() {
                 if (name == "fib") right += line >= 1 && line <= 5
                 else if (name == "sieve") right += line >= 6 && line <= 16
                 else if (name == "join") right += line >= 17 && line <= 22
-                else right += line >= 1 && line <= 27
+                else right += line >= 1 && line <= 28
                 if (!(name " " line in lines)) { lines[name " " line]; different++ }
             }
             END { print all + 0, right + 0, different + 0 }' "$BATS_TEST_TMPDIR/sampled" >"$BATS_TEST_TMPDIR/counts"
@@ -406,7 +412,7 @@ function_lines() {
     done
 }
 
-# An ES module's name is a file:// URL, in which perf took "file" for the file, and no line.  Line 28 is the module's end.
+# An ES module's name is a file:// URL, in which perf took "file" for the file, and no line.  Line 29 is the module's end.
 @test "node: an ES module has its lines in perf report, and its source in perf annotate" {
     asking_of_jit_code
     cd "$BATS_TEST_TMPDIR"
@@ -416,7 +422,7 @@ function_lines() {
     perf report -i module.jit.data --stdio -F sample,srcline 2>/dev/null | grep -v '^#' >report
     run ! grep -E ' (file|node):0 *$' report
     sed -nE 's/^ *([0-9]+) +mod é 100%\.mjs:([0-9]+) *$/\1 \2/p' report |
-        awk '{ all += $1 } $2 >= 1 && $2 <= 28 { right += $1 } END { exit !(all >= 30 && right == all) }' || complain "$(cat report)"
+        awk '{ all += $1 } $2 >= 1 && $2 <= 29 { right += $1 } END { exit !(all >= 30 && right == all) }' || complain "$(cat report)"
     symbol=$(perf script -i module.jit.data -F ip,sym | sed -nE 's/^ *[0-9a-f]+ (JS:\*[^ ]*sieve .*)/\1/p' | sort | uniq -c | sort -rn | sed -nE '1s/^ *[0-9]+ //p')
     perf annotate -i module.jit.data --stdio -l -s "$symbol" >annotated 2>/dev/null
     grep -qE 'mod é 100%\.mjs:1[0-3] *$' annotated || complain "$symbol: $(cat annotated)"
@@ -508,18 +514,17 @@ tinyjit_questions() {
 
 # ---- Cost ----
 
-# The shortest of several runs, in microseconds of the CPU.
-run_us() {
-    { TIMEFORMAT='%3U %3S'; time perfjit inject -q -i node.data -o "$BATS_TEST_TMPDIR/out.data" "$@"; } 2>&1 |
-        awk '{ print ($1 + $2) * 1000000 }'
+# inject_instructions OPTION...
+inject_instructions() {
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$BUILD/perfjit" inject -q -i node.data -o "$BATS_TEST_TMPDIR/out.data" "$@" 2>&1 |
+        sed -n 's/.*Collected : //p'
 }
 
-@test "node: lines make perfjit inject at most 1.6 times slower" {
-    with=999999999 without=999999999
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-        now=$(run_us) && [ "$now" -ge "$with" ] || with=$now
-        now=$(run_us --no-lines) && [ "$now" -ge "$without" ] || without=$now
-    done
-    echo "# with lines $with us, without $without us" >&3
+@test "node: lines make perfjit inject take at most 1.6 times the instructions" {
+    local with without
+    command -v valgrind >/dev/null || skip "no valgrind"
+    with=$(inject_instructions) without=$(inject_instructions --no-lines)
+    echo "# with lines $with, without $without" >&3
+    [ "$without" -gt 1000000 ]
     [ $((with * 10)) -le $((without * 16)) ]
 }
