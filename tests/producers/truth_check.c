@@ -1,6 +1,6 @@
 /* truth_check: compare the names that perf shows with what a JIT says about itself.
  *
- *     perf script -F time,ip,sym --ns -i perf.jit.data | truth_check TRUTH
+ *     perf script -F time,ip,sym --ns -i perf.jit.data | truth_check [-m MICROSECONDS] TRUTH
  *     perf script -F pid,tid,time,ip,sym --ns -i perf.jit.data | truth_check [-m MICROSECONDS] [-p] TRUTH
  *
  * Events.  TRUTH comes from tinyjit --truth or many_functions -t: one event a line, times of CLOCK_MONOTONIC in ns,
@@ -12,7 +12,8 @@
  *
  * in the order in which they happened.  A JIT notes an event down before the code runs at its new place, or after it
  * last ran at the old one: so at the time of a sample, the events up to that time say exactly whose code it hit, and there
- * is nothing to be lenient about.
+ * is nothing to be lenient about.  With -m the samples' times are known to MICROSECONDS alone: those whose address has not
+ * the same owner so long before and after are not judged.
  *
  * Prints "samples N right N wrong N missing N": the samples in the arena, and for how many perf shows the right name,
  * another name, or none.  Code where by TRUTH there is none counts as wrong.
@@ -197,8 +198,21 @@ static void judge(struct score *score, const char *truth, const char *shown, con
         fprintf(stderr, "truth_check:%s: it is %s\n", line, truth ? truth : "no code at all");
 }
 
-static void take_sample(struct truth *truth, struct score *score, char *line, size_t line_number,
-                        uint64_t *last_ns)
+/* The events around a sample: those before its earliest and its latest time. */
+struct around {
+    struct truth early, late;
+    uint64_t margin_ns;
+};
+
+static bool same_owner(const struct around *around, uint64_t addr)
+{
+    const char *early = name_at(&around->early.code, addr);
+    const char *late = name_at(&around->late.code, addr);
+    return early && late ? strcmp(early, late) == 0 : early == late;
+}
+
+static void take_sample(struct around *around, struct score *score, char *line,
+                        size_t line_number, uint64_t *last_ns)
 {
     uint64_t seconds, rest, addr;
     int at = 0;
@@ -210,27 +224,31 @@ static void take_sample(struct truth *truth, struct score *score, char *line, si
     if (time_ns < *last_ns)
         fail("stdin", line_number, "time goes back");
     *last_ns = time_ns;
-    play_until(truth, time_ns);
-    if (addr >= truth->arena_start && addr < truth->arena_end)
+    struct truth *truth = &around->late;
+    play_until(&around->early, time_ns - around->margin_ns);
+    play_until(truth, time_ns + around->margin_ns);
+    if (addr >= truth->arena_start && addr < truth->arena_end && same_owner(around, addr))
         judge(score, name_at(&truth->code, addr), line + at, line);
 }
 
-static void judge_events(const char *path)
+static void judge_events(const char *path, uint64_t margin_ns)
 {
-    struct truth truth;
+    struct around around = {.margin_ns = margin_ns};
     struct score score = {0};
     char *line = NULL;
     size_t line_bytes = 0, line_number = 0;
     uint64_t last_ns = 0;
-    open_truth(&truth, path);
+    open_truth(&around.early, path);
+    open_truth(&around.late, path);
     while (getline(&line, &line_bytes, stdin) > 0) {
         strip_newline(line);
-        take_sample(&truth, &score, line, ++line_number, &last_ns);
+        take_sample(&around, &score, line, ++line_number, &last_ns);
     }
     printf("samples %zu right %zu wrong %zu missing %zu\n", score.samples, score.right, score.wrong,
            score.missing);
     free(line);
-    close_truth(&truth);
+    close_truth(&around.early);
+    close_truth(&around.late);
 }
 
 /* ---- Runs ---- */
@@ -525,26 +543,28 @@ static bool has_runs(const char *path)
 int main(int argc, char **argv)
 {
     static struct run_truth runs = {.margin_ns = 100000};
-    bool options = false, usage = false;
-    for (int option; (option = getopt(argc, argv, "m:p")) != -1; options = true) {
+    uint64_t events_margin_ns = 0;
+    bool usage = false;
+    for (int option; (option = getopt(argc, argv, "m:p")) != -1;) {
         if (option == 'm')
-            runs.margin_ns = strtoull(optarg, NULL, 10) * 1000;
+            runs.margin_ns = events_margin_ns = strtoull(optarg, NULL, 10) * 1000;
         else if (option == 'p')
             runs.perf_clock = true;
         else
             usage = true;
     }
     if (usage || optind != argc - 1) {
-        fprintf(stderr, "usage: perf script -F time,ip,sym --ns | truth_check TRUTH\n"
+        fprintf(stderr, "usage: perf script -F time,ip,sym --ns | truth_check "
+                        "[-m MICROSECONDS] TRUTH\n"
                         "       perf script -F pid,tid,time,ip,sym --ns | truth_check "
                         "[-m MICROSECONDS] [-p] TRUTH\n");
         return 2;
     }
     if (has_runs(argv[optind]))
         judge_runs(&runs, argv[optind]);
-    else if (!options)
-        judge_events(argv[optind]);
+    else if (!runs.perf_clock)
+        judge_events(argv[optind], events_margin_ns);
     else
-        fail(argv[optind], 1, "is no log of runs, for which -m and -p are");
+        fail(argv[optind], 1, "is no log of runs, for which -p is");
     return EXIT_SUCCESS;
 }
