@@ -14,12 +14,12 @@ usage="usage: tests/run.sh BUILD_DIR test|check|all"
 export BUILD=${1:?$usage}
 level=${2:?$usage}
 case $level in
-test) TAGS=test ;;
+test) TAGS=test BRIEF=10 ;;
 check) TAGS='!all' BRIEF=10 ;;
 all) TAGS='all more' ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
-# BRIEF: how often what is tagged `more` is done in make check.  cmocka's units write TAP, too.
+# BRIEF: how often what is tagged `more` is done in make test and make check.  cmocka's units write TAP, too.
 export TAGS BRIEF=${BRIEF:-} CMOCKA_MESSAGE_OUTPUT=TAP
 RESULTS=$(mktemp -d) || exit 1
 export RESULTS

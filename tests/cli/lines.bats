@@ -326,20 +326,6 @@ check_files() {
 
 # ---- perf ----
 
-# perf asks addr2line of each address, and of node's own it takes seconds: only of JIT code is that asked here.
-asking_of_jit_code() {
-    mkdir -p "$BATS_TEST_TMPDIR/bin"
-    cat >"$BATS_TEST_TMPDIR/bin/addr2line" <<END
-#!/bin/sh
-case "\$*" in
-*.dso/*) exec $(command -v addr2line) "\$@" ;;
-*) exec $(command -v addr2line) -e /bin/true -i -f ;;
-esac
-END
-    chmod +x "$BATS_TEST_TMPDIR/bin/addr2line"
-    PATH=$BATS_TEST_TMPDIR/bin:$PATH
-}
-
 # sampled_lines DATA FILE: "symbol offset line" for each sample of JIT code that perf shows at a line of FILE.
 sampled_lines() {
     perf script -i "$1" -F ip,sym,symoff,srcline -G 2>/dev/null | awk -v file="  $2:" '

@@ -22,7 +22,8 @@ setup() {
     require_perf
     cd "$BATS_TEST_TMPDIR"
     seed=$((RANDOM + 1))
-    tries=${TORTURE:-${BRIEF:-25}}
+    tries=${TORTURE:-${BRIEF:+5}}
+    tries=${tries:-25}
     local shape
     for shape in every lines; do
         cat "$BATS_FILE_TMPDIR/$shape.pristine" >"$(cat "$BATS_FILE_TMPDIR/$shape.name")"

@@ -6,9 +6,12 @@
 #
 # Frame pointers can't give more than they have: where the innermost function has not set rbp, or has it no more, its
 # caller is missing.  Such chains are counted as "skipped", and good, if they are right otherwise.
+# bats file_tags=more
 load helper
 
 DEPTH=31
+seconds=3
+[ -z "${BRIEF:-}" ] || seconds=1
 
 setup_file() {
     require_perf || return 0
@@ -24,7 +27,7 @@ setup_file() {
     # Few calls: hardly a sample falls where a frame pointer is not set yet, or no more.
     sed 's/i % 64 == 0/i % 8192 == 0/' known.tj >loop.tj
     stacks loop-fp loop.tj fp --no-inline
-    F=200 stacks deep-dwarf deep.tj dwarf,65528 --no-frame-pointer --no-inline
+    F=$((seconds == 1 ? 300 : 200)) stacks deep-dwarf deep.tj dwarf,65528 --no-frame-pointer --no-inline
     stacks inlined-dwarf known.tj dwarf,16384 --no-frame-pointer --tier2-after 0
     stacks tier1-dwarf keep.tj dwarf,16384 --no-frame-pointer --no-tier2
     stacks tier2-dwarf keep.tj dwarf,16384 --no-frame-pointer --tier2-after 0
@@ -58,7 +61,7 @@ stacks() {
     local name=$1 script=$2 graph=$3
     shift 3
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
-        "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds 3 "$script" >"$name.out"
+        "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
     for layout in image function; do
         perfjit inject -q -i "$name.data" -o "$name.$layout.data" --layout $layout
     done

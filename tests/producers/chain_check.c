@@ -8,7 +8,8 @@
  *
  * With CODE, the file of tinyjit --dump-code, the chains are those of frame pointers.  They may end at main(), because
  * the C library has none; and where the innermost function has not set rbp, or has it no more, they lack its caller:
- * that is known from CODE of compiled functions, and assumed of C.
+ * that is known from CODE of compiled functions, and assumed of C.  Of samples in C they may also give nothing of use, where the
+ * C library keeps something else in rbp: these are among the others, if there is no frame of compiled code in them.
  *
  * With INLINE_LOG, the file of tinyjit --inline-log, a frame stands for as many calls as were inlined where it is: these
  * are put into the chain, and judged like the others.  Without, nothing may have been inlined.
@@ -473,6 +474,14 @@ static void print_chain(const struct checker *checker)
     fprintf(stderr, "\n");
 }
 
+/* There is no telling who called the C library. */
+static bool is_lost_in_c(const struct checker *checker)
+{
+    const struct node *innermost = &checker->frames[0];
+    return checker->frame_pointers && innermost->kind == NODE_C &&
+           strcmp(innermost->name, "[unknown]") != 0;
+}
+
 static void take_chain(struct checker *checker)
 {
     bool ours = false, inlined = false;
@@ -483,6 +492,8 @@ static void take_chain(struct checker *checker)
     if (checker->frame_count == 0)
         return;
     enum verdict verdict = judge(checker);
+    if (verdict == WRONG && !ours && is_lost_in_c(checker))
+        verdict = SKIPPED;
     if (verdict == WRONG && checker->wrong++ < SHOWN_WRONG)
         print_chain(checker);
     else if (verdict != WRONG && !ours)
