@@ -45,8 +45,8 @@ calls_grow() {
 }
 
 @test "short processes with executable memory and no JIT" {
-    grows inject lives 1500
-    grows check lives 1500
+    grows inject lives 800
+    grows check lives 800
 }
 
 # Other costs of a process are so much larger that thousands of them would hide it: only this function is counted.
@@ -81,11 +81,11 @@ calls_grow() {
 }
 
 @test "lines of a perf map that overlap in any way" {
-    calls_grow perf-map 4000
+    calls_grow perf-map 2500
 }
 
 @test "functions that overlap in any way" {
-    calls_grow timeline 3000
+    calls_grow timeline 1800
 }
 
 @test "unwind tables that are handed in: a long CIE for all functions, and a CIE for each" {
@@ -118,7 +118,7 @@ calls_grow() {
 @test "a function that others leave pieces of, and unloads of everything" {
     grows inject pieces 300
     grows check pieces 300
-    grows inject unloads 4000
+    grows inject unloads 2000
 }
 
 @test "functions one after the other at the same addresses, with lines and unwind tables" {

@@ -220,13 +220,10 @@ unveiled() {
 @test "a container that still runs: its dump is found through /proc" {
     require_root
     local process
-    container box life boxed load 5 run 4000 3>&- &
-    for _ in $(seq 40); do
-        [ ! -s truth/boxed ] || break
-        sleep 0.05
-    done
+    container box life boxed load 5 run 60000 3>&- &
+    await pgrep -x boxed >/dev/null
     process=$(pgrep -x boxed)
-    record perf.data -p "$process" sleep 0.3
+    record perf.data -p "$process" bash -c "await_use $process 100"
     injected 0
     kill -9 "$process"
     wait
@@ -403,14 +400,11 @@ service() {
     require_root
     local process
     chmod 777 . truth
-    "$lives" -r -u 12345 truth life code load 5 run 4000 3>&- &
+    "$lives" -r -u 12345 truth life code load 5 run 60000 3>&- &
     process=$!
-    for _ in $(seq 100); do
-        [ ! -s truth/code ] || [ "$(wc -l <truth/code)" -lt 6 ] || break
-        sleep 0.05
-    done
-    record perf.data -p "$process" sleep 0.3
-    record build_id.data --buildid-mmap -p "$process" sleep 0.3
+    await grep -q ' code_4$' truth/code 2>/dev/null
+    record perf.data -p "$process" bash -c "await_use $process 100"
+    record build_id.data --buildid-mmap -p "$process" bash -c "await_use $process 100"
     injected 0 -i build_id.data -o perf.jit.data
     kill -9 "$process"
     wait "$process" || true
