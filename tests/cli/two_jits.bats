@@ -55,7 +55,7 @@ END
 const addon = {exports: {}};
 process.dlopen(addon, process.argv[2]);
 function javaScript(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }
-for (let i = 0; i < 40; i++) javaScript(3e6);
+for (let i = 0; i < 15; i++) javaScript(3e6);
 addon.exports();
 END
     cc -shared -fPIC -O1 -fvisibility=hidden -I"$here/../.." -o addon.node addon.c "$BUILD/libjitdump.a" -pthread
@@ -101,7 +101,7 @@ END
     cc -shared -fPIC -O1 -fvisibility=hidden -I"$here/../.." -o first.so first.c "$BUILD/libjitdump.a" -pthread
     PERFJIT=dump perf record -q -k mono -e cpu-clock -o perf.data env LD_PRELOAD="$PWD/first.so" node --perf-prof -e "
         function javaScript(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }
-        for (let i = 0; i < 40; i++) javaScript(3e6);"
+        for (let i = 0; i < 15; i++) javaScript(3e6);"
 }
 
 # What V8 does, without V8: jit-PID.dump in the current directory, emptied whatever it was.
