@@ -15,8 +15,8 @@ setup() {
 @test "forms: -i"                              { long; form all   run -i; }
 @test "forms: -t, of the main thread"          { long; form all   attaching -t PID; }
 @test "forms: -a -G, of a cgroup"              { wide; form mixed run -a -G /; }
-@test "forms: -C 0,1"                          { wide; form all   run -C 0,1; }
-@test "forms: -C 0"                            { wide; form all   one_processor -C 0; }
+@test "forms: -C 0,1"                          { require_two_processors; wide; form all run -C 0,1; }
+@test "forms: -C 0"                            { require_two_processors; wide; form all one_processor -C 0; }
 @test "forms: user space alone"                { form mixed run --all-user; }
 
 # ---- When perf records and writes ----
