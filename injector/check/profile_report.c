@@ -1,6 +1,7 @@
 /* See profile_report.h. */
 #include "injector/check/profile_report.h"
 
+#include "injector/check/chain_report.h"
 #include "injector/check/dump_report.h"
 #include "injector/claim/injected_image.h"
 #include "injector/perf_data/perf_format.h"
@@ -126,15 +127,18 @@ static void report_remedies(struct report *report, const struct sample_census *c
 
 /* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL. */
 static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings, const char *image)
+                           const struct findings *findings, uint64_t misled, const char *image)
 {
     uint64_t lost = findings_lost(findings);
+    if (misled)
+        report_line(report, "%" PRIu64 " call chains are ended by wrong unwind tables of JIT code",
+                    misled);
     if (census->unknown)
         report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
                     census->unknown, census->unknown + census->named);
     if (lost)
         report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
-    if (census->unknown || census->incomplete || lost)
+    if (census->unknown || census->incomplete || lost || misled)
         return;
     if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
@@ -145,22 +149,35 @@ static void report_verdict(struct report *report, const struct sample_census *ce
                     image);
 }
 
-void profile_report(struct report *report, const struct census_question *question,
-                    const struct sample_census *census, const struct findings *findings)
+static int report_chains(struct report *report, const struct chain_question *chains)
+{
+    if (chains->stacks)
+        return chain_report(report, chains->stacks, chains->census, chains->verbose);
+    if (chains->asked)
+        chain_report_none(report);
+    return 0;
+}
+
+int profile_report(struct report *report, const struct census_question *question,
+                   const struct sample_census *census, const struct chain_question *chains,
+                   const struct findings *findings)
 {
     const char *path = question->profile->file->path;
     const char *image = injected_image(question->profile);
-    bool sound = !census->unknown && !census->incomplete && !findings_lost(findings);
+    bool sound =
+        !census->unknown && !census->incomplete && !findings_lost(findings) && !chains->misled;
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);
     if (image)
         report_text(report, "injected", NULL, image);
+    int result = report_chains(report, chains);
     report_samples(report, census);
     report_processes(report, question);
     report_unknown(report, question, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings, image);
+    report_verdict(report, census, findings, chains->misled, image);
     report_close(report);
+    return result;
 }

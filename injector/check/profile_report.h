@@ -2,11 +2,22 @@
 #ifndef PERFJIT_PROFILE_REPORT_H
 #define PERFJIT_PROFILE_REPORT_H
 
+#include "injector/census/chain_census.h"
 #include "injector/census/sample_census.h"
 #include "injector/check/report.h"
+#include "injector/stacks/user_stacks.h"
 
-/* A member "profile" of the object that is open. */
-void profile_report(struct report *report, const struct census_question *question,
-                    const struct sample_census *census, const struct findings *findings);
+/* What is said of call chains. */
+struct chain_question {
+    bool asked, verbose;
+    const struct user_stacks *stacks; /* NULL: there are none */
+    const struct chain_census *census;
+    uint64_t misled; /* see chain_census_misled */
+};
+
+/* A member "profile" of the object that is open.  Returns 0, or -1 without memory. */
+int profile_report(struct report *report, const struct census_question *question,
+                   const struct sample_census *census, const struct chain_question *chains,
+                   const struct findings *findings);
 
 #endif

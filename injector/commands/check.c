@@ -4,7 +4,7 @@
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
  * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
- * unknown; 1 can't be read; 2 usage.
+ * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
  */
 #include "injector/commands/check.h"
 
@@ -30,13 +30,16 @@ struct check_options {
     const char *profile; /* NULL: none is checked */
     struct recording_request request;
     const char *repair;
-    bool json;
+    bool json, chains, verbose;
 };
 
 /* Everything that looking at a recording makes, in the order in which it is made. */
 struct inspection {
     struct recording in;
     struct sample_census census;
+    struct user_stacks stacks;
+    struct chain_census chains;
+    bool has_stacks;
 };
 
 /* The status so far, and a worse one. */
@@ -102,10 +105,33 @@ static struct census_question question_of(const struct inspection *run,
                                     options->request.no_perf_map, false};
 }
 
+/* Stacks are unwound as by perfjit inject --stacks unwind. */
+static int count_chains(struct inspection *run, const struct check_options *options,
+                        struct findings *findings)
+{
+    if (!options->chains || !perf_file_has_stacks(&run->in.input.file))
+        return 0;
+    run->has_stacks = true;
+    run->stacks.walked = chain_census_add;
+    run->stacks.context = &run->chains;
+    return user_stacks_unwind(&run->stacks, &run->in.profile, &run->in.processes, run->in.timelines,
+                              options->request.root, findings);
+}
+
+static struct chain_question chains_of(const struct inspection *run,
+                                       const struct check_options *options)
+{
+    if (!run->has_stacks)
+        return (struct chain_question){.asked = options->chains};
+    return (struct chain_question){options->chains, options->verbose, &run->stacks, &run->chains,
+                                   chain_census_misled(&run->chains, &run->stacks.source)};
+}
+
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    if (open_recording(run, options, findings) || recording_play(&run->in, findings))
+    if (open_recording(run, options, findings) || recording_play(&run->in, findings) ||
+        count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
     return sample_census_take(&run->census, &question, findings);
@@ -114,6 +140,8 @@ static int inspect(struct inspection *run, const struct check_options *options,
 static void release(struct inspection *run)
 {
     sample_census_free(&run->census);
+    user_stacks_free(&run->stacks);
+    chain_census_free(&run->chains);
     recording_free(&run->in);
 }
 
@@ -126,9 +154,14 @@ static int check_profile(struct report *report, const struct check_options *opti
         printable_line(stderr, "perfjit: %s", findings.failure);
     } else {
         const struct census_question question = question_of(&run, options);
-        profile_report(report, &question, &run.census, &findings);
-        bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings);
+        const struct chain_question chains = chains_of(&run, options);
+        bool lost =
+            run.census.unknown || run.census.incomplete || findings_lost(&findings) || chains.misled;
         status = lost ? EXIT_LOST : EXIT_SOUND;
+        if (profile_report(report, &question, &run.census, &chains, &findings)) {
+            printable_line(stderr, "perfjit: out of memory");
+            status = EXIT_UNREADABLE;
+        }
     }
     release(&run);
     findings_free(&findings);
@@ -161,10 +194,16 @@ static int repair(struct report *report, const struct check_options *options)
 
 /* ---- Options ---- */
 
-enum option_key { KEY_JSON = 256, KEY_REPAIR };
+enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_CHAINS };
 
 static const struct argp_option option_table[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
+    {"chains", KEY_CHAINS, 0, 0,
+     "Unwind the stacks of --call-graph dwarf, and say in which JIT functions and files chains "
+     "end, "
+     "and why: the worst first",
+     0},
+    {"verbose", 'v', 0, 0, "With --chains, all functions and files", 0},
     {"repair", KEY_REPAIR, "OUT", 0,
      "Write a sound copy of the given dump to OUT, which must not exist yet", 0},
     {"force", 'f', 0, 0, "As for perfjit inject", 0},
@@ -220,6 +259,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'f':
         options->request.any_owner = true;
         return 0;
+    case KEY_CHAINS:
+        options->chains = true;
+        return 0;
+    case 'v':
+        options->verbose = true;
+        return 0;
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
@@ -239,12 +284,10 @@ static const struct argp argp = {
     .doc =
         "Say what is wrong with a recording or a dump, why samples in JIT code stay [unknown], and "
         "what to do.  Nothing is changed.\vDumps that are given beside a recording are used for "
-        "it, as "
-        "with perfjit inject --jitdump.  Only the address of a sample is checked, not its call "
-        "chain.  "
-        "Exit status: 0 sound, and every sample in JIT code has a name; 3 something would be lost "
-        "or "
-        "is unknown; 1 can't be read; 2 wrong usage."};
+        "it, as with perfjit inject --jitdump.  Only the address of a sample is checked, and with "
+        "--chains its call chain.  Exit status: 0 sound, and every sample in JIT code has a name; "
+        "3 something would be lost or is unknown, or (--chains) chains are ended by wrong unwind "
+        "tables of JIT code; 1 can't be read; 2 wrong usage."};
 
 /* STATUS, unless what it is about was cut while it was read. */
 static int settled(int status)

@@ -23,6 +23,7 @@ static int count_functions(struct space_source *source)
             return -1;
         source->process_of[processes->items[i].life] = i;
     }
+    source->function_count = (uint32_t)count;
     return 0;
 }
 
@@ -30,7 +31,7 @@ int space_source_begin(struct space_source *source, const struct profile *profil
                        const struct jit_processes *processes, const struct timeline *timelines)
 {
     const struct process_lives *lives = &processes->lives;
-    *source = (struct space_source){profile, processes, timelines, NULL, NULL};
+    *source = (struct space_source){profile, processes, timelines, NULL, NULL, 0};
     source->process_of = malloc((lives->count + 1) * sizeof *source->process_of);
     source->first_function = calloc(processes->count + 1, sizeof *source->first_function);
     if (!source->process_of || !source->first_function)

@@ -23,6 +23,7 @@ struct space_source {
     const struct timeline *timelines; /* one a process */
     size_t *process_of;               /* by life: its process, or SIZE_MAX */
     uint32_t *first_function;         /* by process: its first function's number */
+    uint32_t function_count;          /* of all processes */
 };
 
 /* Returns 0, or -1 without memory.  Release with space_source_free in either case. */

@@ -87,7 +87,7 @@ int stack_counts_add(struct stack_counts *counts, const struct stack_walker *wal
 {
     uint32_t what = walker->end_at;
     counts->ends[end]++;
-    if (end == STACK_NO_TABLE || end == STACK_WRONG) {
+    if (end == STACK_NO_TABLE || end == STACK_WRONG || end == STACK_OUTSIDE) {
         if (what != SPACE_NOTHING)
             what = what & SPACE_FUNCTION ? SPACE_FUNCTION : walker->files.of_map[what];
         return add_stop(counts, what, end);
@@ -118,6 +118,8 @@ static const char *reason_of(const struct stack_stop *stop, const struct native_
 {
     if (stop->what && stop->what < SPACE_NOTHING && !files->items[stop->what - 1]->view.elf)
         return "it can't be read, or is not what was mapped";
+    if (stop->end == STACK_OUTSIDE)
+        return "its caller's frame is not in this stack";
     return stop->end == STACK_WRONG ? "its table leads to no code" : "no table";
 }
 
@@ -142,7 +144,8 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
                         FILE *stream)
 {
     const uint64_t *ends = counts->ends;
-    uint64_t ended = ends[STACK_NO_TABLE] + ends[STACK_WRONG] + ends[STACK_NOT_READ];
+    uint64_t ended =
+        ends[STACK_OUTSIDE] + ends[STACK_NO_TABLE] + ends[STACK_WRONG] + ends[STACK_NOT_READ];
     printable_line(stream,
                    "perfjit: %" PRIu64 " stacks unwound: %" PRIu64 " whole, %" PRIu64
                    " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",

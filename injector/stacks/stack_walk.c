@@ -5,6 +5,7 @@
 #include "injector/perf_data/perf_format.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Call frame instructions and operations that one sample may cost. */
 enum { BUDGET = 1 << 20, MOST_FRAMES = 8192, MOST_PROGRAM_BYTES = 1 << 16 };
@@ -289,18 +290,110 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
     }
 }
 
-static enum stack_end end_of(enum unwind_result result, uint8_t kind)
+/* Whether the step to FRAME, by the table of a JIT function, was ended by a return address of 0,
+ * which marks the outermost frame of threads that were made by hand; no thread begins in JIT code,
+ * so that the table is wrong there. */
+static bool leads_to_0(const struct stack_walker *walker, const struct code_spot *spot,
+                       enum unwind_result result, uint8_t kind, struct unwind_frame *frame)
 {
-    if (result == UNWIND_END)
+    if (result != UNWIND_END || !spot->function || kind == RULE_PLACE ||
+        frame->registers[walker->machine->return_register] != 0)
+        return false;
+    frame->pc = 0;
+    return true;
+}
+
+/* ---- Whose fault it is ---- */
+
+/* What is known of a stack when its chain ends. */
+struct walk_state {
+    const struct user_sample *sample;
+    bool has_all;   /* the registers: none is unknown because it was not sampled */
+    bool suspected; /* a table led to code in front of which is no call */
+    size_t suspect; /* the frame that it was in */
+    uint64_t suspect_addr;
+};
+
+static enum chain_end why_no_table(const struct code_spot *spot)
+{
+    if (spot->function || spot->owner)
+        return CHAIN_NO_TABLE;
+    if (!spot->file || spot->file->map->map.filename[0] != '/' ||
+        strncmp(spot->file->map->map.filename, "//", 2) == 0)
+        return CHAIN_NOT_LOGGED;
+    return CHAIN_NO_FILE;
+}
+
+/* Where a table led: how the chain ends in SPOT, whose rule was of KIND. */
+static enum chain_end why_ended(const struct walk_state *state, const struct code_spot *spot,
+                                enum unwind_result result, uint8_t kind)
+{
+    bool outside = !state->sample->cut && state->sample->stack_bytes && state->has_all;
+    switch (result) {
+    case UNWIND_END:
+        return CHAIN_WHOLE;
+    case UNWIND_CUT:
+        return outside ? CHAIN_OUTSIDE : CHAIN_CUT;
+    case UNWIND_CALLER:
+        return kind == RULE_PLACE ? why_no_table(spot) : CHAIN_NO_CODE;
+    case UNWIND_WRONG:
+        break;
+    }
+    if (kind == RULE_PLACE)
+        return why_no_table(spot);
+    return kind == RULE_NONE ? CHAIN_TABLE_BROKEN : CHAIN_NO_FRAME;
+}
+
+/* A chain that a table led astray may go on for a while, and end where all is right. */
+static void blame(struct stack_walker *walker, const struct walk_state *state,
+                  const struct code_spot *spot, enum unwind_result result, uint8_t kind)
+{
+    walker->chain_end = why_ended(state, spot, result, kind);
+    walker->blamed = walker->ip_count - 1;
+    walker->blamed_addr = spot->addr;
+    if (!state->suspected ||
+        (!chain_end_is_wrong(walker->chain_end) && walker->chain_end != CHAIN_OUTSIDE))
+        return;
+    walker->chain_end = CHAIN_NO_CALL;
+    walker->blamed = state->suspect;
+    walker->blamed_addr = state->suspect_addr;
+}
+
+static enum stack_end end_of(enum chain_end end)
+{
+    switch (end) {
+    case CHAIN_WHOLE:
         return STACK_WHOLE;
-    if (result == UNWIND_CUT)
+    case CHAIN_CUT:
         return STACK_CUT;
-    return kind == RULE_PLACE ? STACK_NO_TABLE : STACK_WRONG;
+    case CHAIN_OUTSIDE:
+        return STACK_OUTSIDE;
+    case CHAIN_NO_TABLE:
+    case CHAIN_NOT_LOGGED:
+    case CHAIN_NO_FILE:
+        return STACK_NO_TABLE;
+    default:
+        return STACK_WRONG;
+    }
+}
+
+/* SPOT's table, a rule of KIND, led to FRAME, where code is. */
+static void judge(struct stack_walker *walker, struct walk_state *state,
+                  const struct code_spot *spot, uint8_t kind, const struct unwind_frame *frame)
+{
+    if (frame->exact && state->suspect + 2 == walker->ip_count)
+        state->suspected = false; /* it was where a signal handler returns to */
+    if (!walker->judges || state->suspected || kind == RULE_PLACE || frame->exact ||
+        returns_to(walker, frame->pc))
+        return;
+    state->suspected = true;
+    state->suspect = walker->ip_count - 1;
+    state->suspect_addr = spot->addr;
 }
 
 /* From FRAME on; its address is among walker->ips already. */
-static enum stack_end walk_frames(struct stack_walker *walker, struct unwind_step *step,
-                                  struct unwind_frame *frame)
+static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state *state,
+                                  struct unwind_step *step, struct unwind_frame *frame)
 {
     struct code_spot spot = find_spot(walker, frame->pc);
     for (;;) {
@@ -311,15 +404,22 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct unwind_ste
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
             (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what};
-        if (result != UNWIND_CALLER)
-            return end_of(result, kind);
+        if (leads_to_0(walker, &spot, result, kind, frame))
+            result = UNWIND_CALLER;
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
-        spot = find_spot(walker, ip);
-        if (ip > INT64_MAX || !is_code(walker, spot.what))
-            return kind == RULE_PLACE ? STACK_NO_TABLE : STACK_WRONG;
-        if (walker->ip_count == walker->ip_most)
+        struct code_spot caller = find_spot(walker, ip);
+        if (result != UNWIND_CALLER || ip > INT64_MAX || !is_code(walker, caller.what)) {
+            blame(walker, state, &spot, result, kind);
+            return end_of(walker->chain_end);
+        }
+        judge(walker, state, &spot, kind, frame);
+        if (walker->ip_count == walker->ip_most) {
+            walker->chain_end = CHAIN_TOO_LONG;
+            walker->blamed = walker->ip_count - 1;
             return STACK_CUT;
+        }
         walker->ips[walker->ip_count++] = ip;
+        spot = caller;
     }
 }
 
@@ -331,6 +431,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     walker->space = space;
     walker->end_at = SPACE_NOTHING;
     walker->sp = walker->cfa = 0;
+    walker->chain_end = CHAIN_NOT_READ;
     walker->budget.left = BUDGET;
     if (sample->abi != USER_ABI_64 || !sample->registers ||
         !read_registers(walker, sample, &frame) || most == 0)
@@ -346,7 +447,9 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     walker->ip_most = most < MOST_FRAMES ? most : (size_t)MOST_FRAMES;
     walker->ips[walker->ip_count++] = frame.pc;
     walker->sp = stack.start;
-    enum stack_end end = walk_frames(walker, &step, &frame);
+    const uint64_t all = (UINT64_C(1) << walker->machine->return_register) - 1;
+    struct walk_state state = {.sample = sample, .has_all = (frame.known & all) == all};
+    enum stack_end end = walk_frames(walker, &state, &step, &frame);
     walker->cfa = step.cfa;
     return end;
 }

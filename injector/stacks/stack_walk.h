@@ -3,6 +3,7 @@
 #ifndef PERFJIT_STACK_WALK_H
 #define PERFJIT_STACK_WALK_H
 
+#include "injector/findings/chain_end.h"
 #include "injector/native/native_file.h"
 #include "injector/stacks/address_space.h"
 #include "injector/stacks/sample_format.h"
@@ -12,6 +13,7 @@
 enum stack_end {
     STACK_WHOLE,    /* where its thread began */
     STACK_CUT,      /* where the copy does */
+    STACK_OUTSIDE,  /* the caller's frame is in another stack than the copied one */
     STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
     STACK_WRONG,    /* at code whose table leads to no code */
     STACK_NOT_READ, /* it is of a 32-bit program, or there are no registers */
@@ -49,6 +51,10 @@ struct stack_walker {
     const struct address_space *space; /* of this sample */
     uint32_t end_at;                   /* what the stack ended in: as address_space_at says */
     uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
+    enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
+    size_t blamed;
+    uint64_t blamed_addr; /* of that frame, in the file or function */
+    bool judges;          /* set by the caller: what a table leads to is looked at closely */
 };
 
 /* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */

@@ -108,6 +108,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     stacks->chains[asked->number] = chain;
     if (sample.abi == USER_ABI_NONE)
         return 0; /* a kernel thread */
+    if (stacks->walked && stacks->walked(stacks->context, &stacks->walker))
+        return -1;
     return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
 
@@ -131,15 +133,17 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile
 {
     struct unwinding run = {.stacks = stacks, .profile = profile, .findings = findings};
     const struct unwind_machine *machine = machine_of_recording(profile->file);
-    *stacks = (struct user_stacks){.stitch = stacks->stitch};
+    *stacks = (struct user_stacks){
+        .stitch = stacks->stitch, .walked = stacks->walked, .context = stacks->context};
     if (!machine)
         return report_failure(findings,
                               "%s: stacks of this machine can't be unwound here: say --stacks keep",
                               profile->file->path);
     int result = sample_formats_read(&stacks->formats, profile->file) ||
                  space_source_begin(&stacks->source, profile, processes, timelines) ||
-                 stack_walker_begin(&stacks->walker, &stacks->source, root, machine) ||
-                 unwind_all(&run);
+                 stack_walker_begin(&stacks->walker, &stacks->source, root, machine);
+    stacks->walker.judges = stacks->walked != NULL;
+    result = result || unwind_all(&run);
     free(run.samples);
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);
 }

@@ -25,6 +25,10 @@ struct user_stacks {
     struct stack_counts counts;
     struct stack_stitches stitches;
     bool stitch; /* set by the caller: what the copy cuts is inferred, where it can be */
+    /* Set by the caller, or NULL: told of each chain when it has been walked.  Returns 0, or -1
+     * without memory. */
+    int (*walked)(void *context, const struct stack_walker *walker);
+    void *context;
 };
 
 /* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns

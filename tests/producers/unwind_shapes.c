@@ -1,23 +1,27 @@
-/* unwind_shapes SHAPE DIR SECONDS: run code without frame pointers and log its unwind tables as SHAPE says.
+/* unwind_shapes SHAPE DIR SECONDS: run code without frame pointers and log its unwind tables as
+ * SHAPE says.
  *
  *     main ─▶ outer ─▶ middle ─▶ inner (spins)          main ─▶ solo (spins)
  *
- * outer sets rbp to rubbish, so that nobody gets through by frame pointers.  The dump is written by hand, record by record,
- * because libjitdump would not write most of these:
+ * outer sets rbp to rubbish, so that nobody gets through by frame pointers.  The dump is written by
+ * hand, record by record, because libjitdump would not write most of these:
  *
- *     frame-first      as perf has it: a record per function, .eh_frame first, relative to the place that perf imagines
- *     header-first     the same with the header first, as the specification's text has it
- *     mapped-size-0    frame-first with mapped_size 0
- *     no-end           frame-first without the zero length that ends an .eh_frame
- *     absolute-header  as LLVM's ORC: one blob for all functions, relative to where it was in memory, behind a header
- *                      whose pointer to it is absolute and that has no table
- *     one-blob         the same without a header
- *     blobs-before     a record per function, all in front of all loads
- *     blobs-swapped    the same, in another order than the loads
- *     empty-header     an empty .eh_frame and a header without FDEs, as V8 says "use frame pointers"; outer keeps rbp sound
- *     none             no unwind tables at all; outer keeps rbp sound
+ *     frame-first      as perf has it: a record per function, .eh_frame first, relative to the
+ * place that perf imagines header-first     the same with the header first, as the specification's
+ * text has it mapped-size-0    frame-first with mapped_size 0 no-end           frame-first without
+ * the zero length that ends an .eh_frame absolute-header  as LLVM's ORC: one blob for all
+ * functions, relative to where it was in memory, behind a header whose pointer to it is absolute
+ * and that has no table one-blob         the same without a header blobs-before     a record per
+ * function, all in front of all loads blobs-swapped    the same, in another order than the loads
+ *     empty-header     an empty .eh_frame and a header without FDEs, as V8 says "use frame
+ * pointers"; outer keeps rbp sound none             no unwind tables at all; outer keeps rbp sound
  *     garbage          frame-first, but middle's table is noise
  *     garbage-length   frame-first, but middle's CIE claims to be longer than the record
+ *     high-cfa         frame-first, but middle's CFA is 16 too high, so that 0x1234 is its return
+ * address low-cfa          the same 16 too low astray           high-cfa, but what is taken for its
+ * return address is in the midst of solo, behind no call zero             high-cfa, but what is
+ * taken for its return address is 0, as where a thread begins bare             frame-first, but
+ * middle has no table
  */
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/eh_frame.h"
@@ -37,6 +41,8 @@ enum { ARENA_BYTES = 1 << 16, STEP_BYTES = 512, TABLE_BYTES = 4096 };
 
 enum { OUTER, MIDDLE, INNER, SOLO, FUNCTIONS };
 
+enum { NO_CODE = 0x1234 }; /* an address where none is */
+
 /* A function: its code, and its CFI as bytes of DWARF instructions. */
 struct function {
     const char *name;
@@ -51,7 +57,9 @@ struct shape {
     const char *name;
     bool header_first, mapped_size_0, no_end, absolute_header, one_blob, blobs_before, swapped,
         empty, none;
-    bool noise, wrong_length;
+    bool noise, wrong_length, bare;
+    int shift;                                           /* of middle's CFA */
+    enum { NO_ADDRESS, NULL_ADDRESS, IN_SOLO } leads_to; /* what is found there */
 };
 
 static const struct shape shapes[] = {
@@ -67,6 +75,11 @@ static const struct shape shapes[] = {
     {.name = "none", .none = true},
     {.name = "garbage", .noise = true},
     {.name = "garbage-length", .wrong_length = true},
+    {.name = "high-cfa", .shift = 16},
+    {.name = "low-cfa", .shift = -16},
+    {.name = "astray", .shift = 16, .leads_to = IN_SOLO},
+    {.name = "zero", .shift = 16, .leads_to = NULL_ADDRESS},
+    {.name = "bare", .bare = true},
 };
 
 static struct function functions[FUNCTIONS];
@@ -109,21 +122,44 @@ static void code_call(struct function *function, uint64_t target)
     CODE(function, 0xff, 0xd0); /* call rax */
 }
 
-static void make_outer(struct function *function, uint64_t middle, bool rubbish)
+/* What a CFA that is 16 off takes for middle's return address: VALUE, into outer's frame, and
+ * behind it NO_CODE. */
+static void plant(struct function *function, uint64_t value)
 {
+    CODE(function, 0x48, 0xb8); /* mov rax, value */
+    add(function->code, &function->code_bytes, &value, 8);
+    CODE(function, 0x48, 0x89, 0x44, 0x24, 0x08); /* mov [rsp + 8], rax */
+    CODE(function, 0x48, 0xc7, 0x44, 0x24, 0x28, NO_CODE & 0xff, NO_CODE >> 8, 0, 0);
+}
+
+static uint64_t planted_value(const struct shape *shape)
+{
+    enum { IN_ITS_LOOP = 11 };
+    if (shape->leads_to == NULL_ADDRESS)
+        return 0;
+    return shape->leads_to == IN_SOLO ? functions[SOLO].addr + IN_ITS_LOOP : NO_CODE;
+}
+
+static void make_outer(struct function *function, uint64_t middle, const struct shape *shape,
+                       bool rubbish)
+{
+    enum { PLANTED_BYTES = 24 };
     CODE(function, 0x55);             /* push rbp */
     CODE(function, 0x48, 0x89, 0xe5); /* mov rbp, rsp */
     if (rubbish)
         CODE(function, 0xbd, 0x11, 0, 0, 0); /* mov ebp, 0x11 */
     CODE(function, 0x48, 0x83, 0xec, 0x40);  /* sub rsp, 0x40 */
     CFI(function, ADVANCE(1), CFA_OFFSET(16), RBP_AT_16, ADVANCE(rubbish ? 12 : 7), CFA_OFFSET(80));
+    if (shape->shift)
+        plant(function, planted_value(shape));
     code_call(function, middle);
     CODE(function, 0x48, 0x83, 0xc4, 0x40, 0x5d, 0xc3); /* add rsp, 0x40; pop rbp; ret */
-    CFI(function, ADVANCE(16), CFA_OFFSET(16), ADVANCE(1), CFA_OFFSET(8));
+    CFI(function, ADVANCE(16 + (shape->shift ? PLANTED_BYTES : 0)), CFA_OFFSET(16), ADVANCE(1),
+        CFA_OFFSET(8));
 }
 
 /* With frame pointers for the shapes that say so, without otherwise. */
-static void make_middle(struct function *function, uint64_t inner, bool frame_pointer)
+static void make_middle(struct function *function, uint64_t inner, int shift, bool frame_pointer)
 {
     if (frame_pointer) {
         CODE(function, 0x55, 0x48, 0x89, 0xe5);
@@ -133,10 +169,12 @@ static void make_middle(struct function *function, uint64_t inner, bool frame_po
     }
     CODE(function, 0x53, 0x48, 0x83, 0xec, 0x20); /* push rbx; sub rsp, 0x20 */
     CODE(function, 0xbb, 0x22, 0, 0, 0);          /* mov ebx, 0x22 */
-    CFI(function, ADVANCE(1), CFA_OFFSET(16), RBX_AT_16, ADVANCE(4), CFA_OFFSET(48));
+    CODE(function, 0x48, 0xc7, 0x44, 0x24, 0x18, NO_CODE & 0xff, NO_CODE >> 8, 0, 0);
+    CFI(function, ADVANCE(1), CFA_OFFSET(16), RBX_AT_16, ADVANCE(4),
+        CFA_OFFSET((uint8_t)(48 + shift)));
     code_call(function, inner);
     CODE(function, 0x48, 0x83, 0xc4, 0x20, 0x5b, 0xc3); /* add rsp, 0x20; pop rbx; ret */
-    CFI(function, ADVANCE(21), CFA_OFFSET(16), ADVANCE(1), CFA_OFFSET(8));
+    CFI(function, ADVANCE(30), CFA_OFFSET(16), ADVANCE(1), CFA_OFFSET(8));
 }
 
 static void make_spinner(struct function *function, bool frame_pointer)
@@ -161,8 +199,8 @@ static void make_code(uint8_t *arena, const struct shape *shape)
         functions[i].name = names[i];
         functions[i].addr = (uint64_t)(uintptr_t)(arena + i * STEP_BYTES);
     }
-    make_outer(&functions[OUTER], functions[MIDDLE].addr, !frame_pointer);
-    make_middle(&functions[MIDDLE], functions[INNER].addr, frame_pointer);
+    make_outer(&functions[OUTER], functions[MIDDLE].addr, shape, !frame_pointer);
+    make_middle(&functions[MIDDLE], functions[INNER].addr, shape->shift, frame_pointer);
     make_spinner(&functions[INNER], frame_pointer);
     make_spinner(&functions[SOLO], frame_pointer);
     for (size_t i = 0; i < FUNCTIONS; i++)
@@ -305,7 +343,8 @@ static void put_dump(const struct shape *shape)
     for (size_t i = 0; shape->blobs_before && i < FUNCTIONS; i++)
         put_unwinding_info(shape, &functions[shape->swapped ? FUNCTIONS - 1 - i : i], 1);
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        if (!shape->one_blob && !shape->blobs_before && !shape->none)
+        if (!shape->one_blob && !shape->blobs_before && !shape->none &&
+            !(shape->bare && i == MIDDLE))
             put_unwinding_info(shape, &functions[i], 1);
         put_load(&functions[i], i);
     }
