@@ -87,7 +87,8 @@ static bool returns_to(void *context, uint64_t addr)
     bytes++;
     before++;
     size_t most = before < LONGEST_CALL_BYTES ? before : LONGEST_CALL_BYTES;
-    return code_ends_in_call(walker->machine, bytes - most, most);
+    return code_ends_in_call(walker->machine, bytes - most, most) ||
+           code_is_signal_return(walker->machine, bytes, size - 1);
 }
 
 /* ---- Rules ---- */
@@ -381,8 +382,6 @@ static enum stack_end end_of(enum chain_end end)
 static void judge(struct stack_walker *walker, struct walk_state *state,
                   const struct code_spot *spot, uint8_t kind, const struct unwind_frame *frame)
 {
-    if (frame->exact && state->suspect + 2 == walker->ip_count)
-        state->suspected = false; /* it was where a signal handler returns to */
     if (!walker->judges || state->suspected || kind == RULE_PLACE || frame->exact ||
         returns_to(walker, frame->pc))
         return;

@@ -10,27 +10,45 @@
 
 enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2, REP = 0xf3 };
 
-/* push rbp; mov rbp,rsp, in both encodings. */
-static const uint8_t prologues[2][4] = {{PUSH_RBP, 0x48, 0x89, 0xe5}, {PUSH_RBP, 0x48, 0x8b, 0xec}};
+/* mov rbp,rsp, in both encodings. */
+enum { SET_BYTES = 3 };
+static const uint8_t frame_sets[2][SET_BYTES] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 
-static bool is_prologue(const uint8_t *code)
+/* Where push rbp stands, and behind it, not always at once, mov rbp,rsp. */
+struct prologue {
+    size_t push, end;
+};
+
+static bool is_frame_set_x86_64(const uint8_t *code)
 {
-    return memcmp(code, prologues[0], sizeof prologues[0]) == 0 ||
-           memcmp(code, prologues[1], sizeof prologues[1]) == 0;
+    return memcmp(code, frame_sets[0], SET_BYTES) == 0 ||
+           memcmp(code, frame_sets[1], SET_BYTES) == 0;
 }
 
-/* The offset of the first prologue, or SIZE. */
-static size_t find_prologue(const uint8_t *code, size_t size)
+/* Whether push rbp stands in front of mov rbp,rsp, which is at SET.  Compilers put what does not
+ * touch the stack between them. */
+static bool find_push(const uint8_t *code, size_t set, struct prologue *prologue)
 {
-    for (size_t i = 0; i + sizeof prologues[0] <= size; i++) {
-        const uint8_t *push = memchr(code + i, PUSH_RBP, size - i);
-        if (!push)
-            return size;
-        i = (size_t)(push - code);
-        if (i + sizeof prologues[0] <= size && is_prologue(push))
-            return i;
+    enum { MOST_BETWEEN = 64 };
+    for (size_t i = 1; i <= MOST_BETWEEN && i <= set; i++)
+        if (code[set - i] == PUSH_RBP) {
+            *prologue = (struct prologue){set - i, set + SET_BYTES};
+            return true;
+        }
+    return false;
+}
+
+static bool find_prologue(const uint8_t *code, size_t size, struct prologue *prologue)
+{
+    for (size_t i = 0; i + SET_BYTES <= size; i++) {
+        const uint8_t *set = memchr(code + i, frame_sets[0][0], size - i - (SET_BYTES - 1));
+        if (!set)
+            return false;
+        i = (size_t)(set - code);
+        if (is_frame_set_x86_64(set) && find_push(code, i, prologue))
+            return true;
     }
-    return size;
+    return false;
 }
 
 /* At a return, or right behind what takes the frame down. */
@@ -45,12 +63,12 @@ static bool is_leaving_x86_64(const uint8_t *code, size_t size, size_t offset)
 
 static enum code_place place_x86_64(const uint8_t *code, size_t size, size_t offset, bool calls)
 {
-    size_t prologue = find_prologue(code, size);
-    if (prologue == size)
+    struct prologue prologue;
+    if (!find_prologue(code, size, &prologue))
         return PLACE_FRAMELESS;
-    if (offset <= prologue)
+    if (offset <= prologue.push)
         return PLACE_BEFORE;
-    if (offset < prologue + sizeof prologues[0])
+    if (offset < prologue.end)
         return PLACE_PUSHED;
     return !calls && is_leaving_x86_64(code, size, offset) ? PLACE_BEFORE : PLACE_IN_FRAME;
 }
@@ -173,4 +191,17 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 {
     return machine->elf_mach == EM_AARCH64 ? ends_in_call_aarch64(code, size)
                                            : ends_in_call_x86_64(code, size);
+}
+
+bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+{
+    /* mov $15, %rax (or %eax); syscall */
+    static const uint8_t x86_64[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t x86_64_short[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+    /* mov x8, #139; svc #0 */
+    static const uint8_t aarch64[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+    if (machine->elf_mach == EM_AARCH64)
+        return size >= sizeof aarch64 && memcmp(code, aarch64, sizeof aarch64) == 0;
+    return (size >= sizeof x86_64 && memcmp(code, x86_64, sizeof x86_64) == 0) ||
+           (size >= sizeof x86_64_short && memcmp(code, x86_64_short, sizeof x86_64_short) == 0);
 }

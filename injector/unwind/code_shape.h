@@ -32,4 +32,8 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 
 enum { LONGEST_CALL_BYTES = 8 };
 
+/* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
+ * handlers return to, though nobody calls them from there. */
+bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+
 #endif

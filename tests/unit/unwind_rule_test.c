@@ -228,6 +228,12 @@ static void test_prologues(void **state)
     assert_int_equal(place_of("4883ec18 e800000000 c3", 4, false), PLACE_FRAMELESS);
     assert_int_equal(place_of("55 488bec 90 c3", 4, false), PLACE_IN_FRAME);
     assert_int_equal(place_of("55 55 4889e5", 1, false), PLACE_BEFORE);
+    /* push rbp; mov rsi,[rsi]; mov rbp,rsp; ret: gcc */
+    assert_int_equal(place_of("55 488b36 4889e5 c3", 0, false), PLACE_BEFORE);
+    assert_int_equal(place_of("55 488b36 4889e5 c3", 1, false), PLACE_PUSHED);
+    assert_int_equal(place_of("55 488b36 4889e5 c3", 4, false), PLACE_PUSHED);
+    assert_int_equal(place_of("55 488b36 4889e5 90 c3", 7, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of("488b36 4889e5 90 c3", 6, false), PLACE_FRAMELESS);
     assert_int_equal(code_place_of(unwind_machine_of(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
 }
 
@@ -262,6 +268,27 @@ static void test_calls(void **state)
     assert_false(ends_in_call(EM_AARCH64, "00011fd6")); /* br x8 */
 }
 
+static bool is_signal_return(uint16_t elf_mach, const uint8_t *code, size_t size)
+{
+    return code_is_signal_return(unwind_machine_of(elf_mach), code, size);
+}
+
+static void test_signal_returns(void **state)
+{
+    static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t other_call[] = {0x48, 0xc7, 0xc0, 16, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t narrow[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t vdso[] = {0x68, 0x11, 0x80, 0xd2, 1, 0, 0, 0xd4};
+    (void)state;
+    assert_true(is_signal_return(EM_X86_64, glibc, sizeof glibc));
+    assert_false(is_signal_return(EM_X86_64, glibc, sizeof glibc - 1));
+    assert_false(is_signal_return(EM_X86_64, other_call, sizeof other_call));
+    assert_true(is_signal_return(EM_X86_64, narrow, sizeof narrow));
+    assert_false(is_signal_return(EM_X86_64, vdso, sizeof vdso));
+    assert_true(is_signal_return(EM_AARCH64, vdso, sizeof vdso));
+    assert_false(is_signal_return(EM_AARCH64, vdso, sizeof vdso - 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_cyclic_frames),
         cmocka_unit_test(test_prologues),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_signal_returns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
