@@ -13,7 +13,8 @@ DESTDIR ?=
 # What building and testing need, as "command-or-file:package": setup installs the packages whose left
 # side is missing.
 NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev \
-         /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/xxhash.h:libxxhash-dev \
+         /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev \
+         /usr/include/xxhash.h:libxxhash-dev \
          /usr/include/cmocka.h:libcmocka-dev bats:bats script:bsdutils eu-elflint:elfutils readelf:binutils g++:g++ \
          jq:jq pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
@@ -34,7 +35,7 @@ ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
-INJECTOR_LIBS := -lelf -lxxhash -lzstd
+INJECTOR_LIBS := -lelf -lxxhash -lzstd -llzma
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)

@@ -38,11 +38,15 @@ static Elf_Scn *find_section(const struct elf_view *view, const char *name, GElf
 
 /* A section that is packed with zlib or zstd becomes what it was; one that would become too large,
  * nothing. */
-static bool unpack(Elf_Scn *section, const GElf_Shdr *header)
+static bool unpack(const struct elf_view *view, Elf_Scn *section, const GElf_Shdr *header)
 {
     GElf_Chdr packed;
     if (!(header->sh_flags & SHF_COMPRESSED))
         return true;
+    /* libelf changes the section's header, where it is: in memory that is this process's alone. */
+    if (!view->mapped ||
+        mprotect((void *)(uintptr_t)view->bytes, view->size, PROT_READ | PROT_WRITE))
+        return false;
     return gelf_getchdr(section, &packed) && packed.ch_size <= MAX_UNPACKED_BYTES &&
            elf_compress(section, 0, 0) >= 0;
 }
@@ -52,7 +56,7 @@ const uint8_t *elf_view_section(const struct elf_view *view, const char *name, s
 {
     GElf_Shdr header;
     Elf_Scn *section = find_section(view, name, &header);
-    if (!section || header.sh_type == SHT_NOBITS || !unpack(section, &header))
+    if (!section || header.sh_type == SHT_NOBITS || !unpack(view, section, &header))
         return NULL;
     Elf_Data *data = elf_rawdata(section, NULL);
     if (header.sh_flags & SHF_COMPRESSED)
@@ -278,5 +282,6 @@ void elf_view_close(struct elf_view *view)
     elf_end(view->elf);
     if (view->mapped)
         munmap((void *)(uintptr_t)view->bytes, view->size);
+    free(view->unpacked);
     *view = (struct elf_view){0};
 }

@@ -28,8 +28,9 @@ struct elf_function {
 struct elf_view {
     const uint8_t *bytes;
     size_t size;
-    bool mapped; /* by elf_view_open */
-    Elf *elf;    /* NULL: it is no ELF file of 64 bits in the machine's order */
+    bool mapped;       /* by elf_view_open */
+    uint8_t *unpacked; /* bytes to be freed with it, or NULL */
+    Elf *elf;          /* NULL: it is no ELF file of 64 bits in the machine's order */
     uint16_t elf_mach;
     uint64_t entry; /* where a process begins with it */
     struct build_id build_id;

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/native/debug_file.h"
+#include "injector/native/mini_debug.h"
 #include "injector/perf_data/perf_format.h"
 
 #include <inttypes.h>
@@ -208,11 +209,19 @@ static int find_in(struct elf_view *view, uint64_t addr, struct unwind_budget *b
     return found ? found : frame_section_find(&view->debug_frame, addr, budget, entry);
 }
 
+static void open_debug(struct native_files *files, struct native_file *file)
+{
+    debug_file_open(&file->debug, &file->view, &file->wanted, file->map->map.filename, files->root);
+    if (file->debug.elf)
+        return;
+    elf_view_close(&file->debug);
+    mini_debug_open(&file->debug, &file->view);
+}
+
 static void seek_debug(struct native_files *files, struct native_file *file)
 {
-    const struct perf_map *map = &file->map->map;
     if (!file->debug_sought)
-        debug_file_open(&file->debug, &file->view, &file->wanted, map->filename, files->root);
+        open_debug(files, file);
     file->debug_sought = true;
 }
 

@@ -4,7 +4,8 @@
  * then at its own path; what has another build-id than the recording tells, or, if it tells none,
  * another inode on the same device, is not the file that was mapped, and is not used.  Where it has
  * no table for an address its debug file may have one: the one that its build-id names, or its
- * .gnu_debuglink, whose CRC must be right.  Nothing is asked of the network.
+ * .gnu_debuglink, whose CRC must be right, or what its own .gnu_debugdata holds.  Nothing is asked
+ * of the network.
  */
 #ifndef PERFJIT_NATIVE_FILE_H
 #define PERFJIT_NATIVE_FILE_H
