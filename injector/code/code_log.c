@@ -5,6 +5,7 @@
 #include "injector/arrays/run_sort.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_index)
 {
@@ -20,6 +21,7 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
 {
     function->name = name;
     function->name_bytes = (uint32_t)bytes;
+    function->name_hash = XXH3_64bits(name, bytes);
 }
 
 int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,

@@ -18,6 +18,7 @@ struct jit_function {
     uint64_t size;
     uint64_t code_index;
     const char *name;    /* in the dump, or cleaned in the log's names */
+    uint64_t name_hash;  /* of it: worked out while it is in the cache */
     const uint8_t *code; /* size bytes in the dump, or NULL */
     uint32_t name_bytes; /* without the NUL */
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */

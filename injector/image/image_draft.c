@@ -33,22 +33,32 @@ static size_t measure(const struct image_draft *draft, size_t first, uint64_t *b
     return those.count;
 }
 
-/* Whether an image by name has what is in the draft as memory has it. */
+/* Whether HASH is none of those in the SIZE SLOTS, 0 being a free one; it is one of them then. */
+static bool is_new(uint64_t *slots, size_t size, uint64_t hash)
+{
+    size_t slot = hash & (size - 1);
+    for (; slots[slot]; slot = (slot + 1) & (size - 1))
+        if (slots[slot] == hash)
+            return false;
+    slots[slot] = hash;
+    return true;
+}
+
+/* Whether an image by name has what is in the draft as memory has it: no two functions have one
+ * name, and nothing lies between them. */
 static bool stands_so_by_name(const struct image_draft *draft)
 {
     const struct drafted_code *pieces = draft->code + draft->first;
-    uint64_t *hashes = malloc(draft->count * sizeof *hashes);
-    bool result = hashes;
-    for (size_t i = 0; i < draft->count && result; i++) {
-        hashes[i] = XXH3_64bits(pieces[i].name, pieces[i].name_bytes);
-        result =
-            i == 0 || pieces[i].addr - (pieces[i - 1].addr + pieces[i - 1].size) <= CODE_GAP_BYTES;
-    }
-    if (result)
-        number_sort(hashes, draft->count, sizeof *hashes);
-    for (size_t i = 1; i < draft->count && result; i++)
-        result = hashes[i] != hashes[i - 1];
-    free(hashes);
+    size_t size = 16;
+    while (size < 2 * draft->count)
+        size *= 2;
+    uint64_t *slots = calloc(size, sizeof *slots);
+    bool result = slots;
+    for (size_t i = 0; i < draft->count && result; i++)
+        result = is_new(slots, size, pieces[i].name_hash) &&
+                 (i == 0 ||
+                  pieces[i].addr - (pieces[i - 1].addr + pieces[i - 1].size) <= CODE_GAP_BYTES);
+    free(slots);
     return result;
 }
 
@@ -142,7 +152,7 @@ static int collect(struct image_draft *draft, const struct code_log *log)
         if (function->size == 0)
             continue;
         draft->code[draft->code_count++] = (struct drafted_code){
-            function->addr, function->size, function->code, function->name, function->name_bytes};
+            function->addr, function->size, function->code, function->name_hash};
         bytes += function->code ? function->size : 0;
     }
     return bytes < IMAGE_LARGE_BYTES ? -1 : 0;

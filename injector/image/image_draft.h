@@ -24,8 +24,7 @@ enum { IMAGE_TEXT_NAME_BYTES = 64 };
 struct drafted_code {
     uint64_t addr, size;
     const uint8_t *code; /* in the dump, or NULL */
-    const char *name;
-    uint32_t name_bytes;
+    uint64_t name_hash;
 };
 
 struct image_draft {

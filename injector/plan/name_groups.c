@@ -99,11 +99,9 @@ static struct row_name name_of(const struct jit_function *function, struct tier_
                              function->name_bytes};
 }
 
-/* Of a name that is in one piece without the detour of a state. */
-static uint64_t hash_name(const struct row_name *name)
+/* Of a name in two pieces. */
+static uint64_t hash_pieces(const struct row_name *name)
 {
-    if (name->front == name->back)
-        return XXH3_64bits(name->text, name->bytes);
     XXH3_state_t state;
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset(&state);
@@ -145,7 +143,7 @@ static uint32_t group_of(struct grouping *grouping, uint32_t number)
     if (grouping->rows == ROWS_FUNCTION)
         wanted.cut = tier_mark_of(function->name, function->name_bytes);
     struct row_name name = name_of(function, wanted.cut);
-    wanted.hash = hash_name(&name);
+    wanted.hash = wanted.cut.bytes ? hash_pieces(&name) : function->name_hash;
     wanted.machine = machine_of(grouping, &to->processes[body->process].dumps[function->dump]);
     if (wanted.machine == UINT32_MAX)
         return UINT32_MAX;
@@ -160,11 +158,13 @@ static uint32_t group_of(struct grouping *grouping, uint32_t number)
     return (uint32_t)to->count - 1;
 }
 
-/* Names stand far apart in the dump: without a hint each is waited for. */
-static void fetch_name(const struct name_groups *groups, size_t body)
+/* Slots stand anywhere: without a hint each is waited for. */
+static void fetch_slot(const struct grouping *grouping, size_t body)
 {
-    if (body < groups->body_count)
-        __builtin_prefetch(groups->bodies[body].function->name);
+    const struct name_groups *to = grouping->to;
+    if (body < to->body_count)
+        __builtin_prefetch(
+            &grouping->slots[to->bodies[body].function->name_hash & (grouping->slot_count - 1)]);
 }
 
 static int find_groups(struct grouping *grouping)
@@ -178,7 +178,7 @@ static int find_groups(struct grouping *grouping)
         return -1;
     for (uint32_t i = 0; i < to->body_count; i++) {
         enum { AHEAD = 16 };
-        fetch_name(to, i + (size_t)AHEAD);
+        fetch_slot(grouping, i + (size_t)AHEAD);
         uint32_t group = grouping->group_of[i] = group_of(grouping, i);
         if (group == UINT32_MAX)
             return -1;

@@ -216,8 +216,7 @@ static int move_content(struct player *player, uint32_t from, uint32_t to)
         return -1;
     struct jit_function *moved = &player->timeline->own.functions[to];
     const struct jit_function *old = &player->timeline->own.functions[from];
-    moved->name = old->name;
-    moved->name_bytes = old->name_bytes;
+    jit_function_set_name(moved, old->name, old->name_bytes);
     moved->code = moved->size <= old->size ? old->code : NULL;
     moved->lines = old->lines;
     moved->first_fde = old->first_fde;
