@@ -1,9 +1,10 @@
 /* functions: a JIT whose functions have the sizes and names of a real runtime's: many small ones and few large.
  *
- *     PERFJIT=dump functions -n FUNCTIONS [-r SEED] [-s SECONDS]
+ *     PERFJIT=dump functions -n FUNCTIONS [-m NAMES] [-r SEED] [-s SECONDS]
  *
  * Each is logged as it is made, with samples being taken meanwhile; then all are called in turn for SECONDS.  Half of
- * them have 32 to 95 bytes, a quarter twice as many, and so on up to 24 KiB: about 300 bytes in the mean.
+ * them have 32 to 95 bytes, a quarter twice as many, and so on up to 24 KiB: about 300 bytes in the mean.  With NAMES there are
+ * only so many different ones, as where a runtime compiles the same functions again and again.
  */
 #include "jitdump/jitdump.h"
 
@@ -32,6 +33,7 @@ struct arena {
 
 struct options {
     size_t functions;
+    size_t names; /* 0: as many as functions */
     uint64_t seed;
     double seconds;
 };
@@ -117,14 +119,18 @@ static struct arena open_arena(size_t count)
 }
 
 static uint8_t *make_function(struct jitdump *dump, struct arena *arena, size_t number,
-                              uint64_t *state)
+                              struct options *options)
 {
+    uint64_t *state = &options->seed, of_name = number % (options->names ? options->names : 1) + 1;
     char name[NAME_BYTES];
     size_t bytes = next_size(state);
     uint8_t *at = arena->base + arena->used;
     if (bytes > arena->bytes - arena->used)
         fail("the arena is too small for this seed");
-    next_name(state, number, name);
+    if (options->names)
+        next_name(&of_name, number % options->names, name);
+    else
+        next_name(state, number, name);
     emit(at, bytes, state);
     __builtin___clear_cache((char *)at, (char *)at + bytes);
     log_function(dump, name, at, bytes);
@@ -152,9 +158,11 @@ static void call_in_turn(uint8_t *const *entries, const struct options *options)
 static struct options parse(int argc, char **argv)
 {
     struct options options = {.functions = 1000, .seed = 1, .seconds = 1};
-    for (int option; (option = getopt(argc, argv, "n:r:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:m:r:s:")) != -1;) {
         if (option == 'n')
             options.functions = strtoul(optarg, NULL, 10);
+        else if (option == 'm')
+            options.names = strtoul(optarg, NULL, 10);
         else if (option == 'r')
             options.seed = strtoull(optarg, NULL, 10);
         else if (option == 's')
@@ -163,7 +171,7 @@ static struct options parse(int argc, char **argv)
             exit(2);
     }
     if (optind < argc || !options.functions || !options.seed)
-        fail("usage: functions -n FUNCTIONS [-r SEED] [-s SECONDS]; none of them 0");
+        fail("usage: functions -n FUNCTIONS [-m NAMES] [-r SEED] [-s SECONDS]");
     return options;
 }
 
@@ -178,7 +186,7 @@ int main(int argc, char **argv)
     if (jitdump_open(&dump, NULL))
         fail(jitdump_error(dump));
     for (size_t i = 0; i < options.functions; i++)
-        entries[i] = make_function(dump, &arena, i, &options.seed);
+        entries[i] = make_function(dump, &arena, i, &options);
     if (jitdump_close(dump))
         fail("the dump is not whole");
     call_in_turn(entries, &options);
