@@ -30,7 +30,7 @@ __attribute__((unused)) static void stop_clock(void)
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &clock_stands_at);
 }
 
-static void pass_retry_time(void)
+__attribute__((unused)) static void pass_retry_time(void)
 {
     clock_ahead_seconds += RETRY_SECONDS;
 }
