@@ -33,13 +33,11 @@ int profile_merge_plan(struct profile_merge *merge, const struct profile *profil
 {
     enum reset_policy resets = merge->change ? RESET_NEVER : unwinder_reset_policy(profile->file);
     merge->source =
-        (struct added_record_source){profile, processes->items, plan, dso_dir, &merge->threads};
-    if (thread_list_read(&merge->threads, profile->file))
-        return report_failure(findings, "out of memory");
+        (struct added_record_source){profile, processes->items, plan, dso_dir, &profile->threads};
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
             added_maps_add(&merge->added, &timelines[i], &processes->items[i], (uint32_t)i, plan,
-                           &merge->threads, resets, findings))
+                           &profile->threads, resets, findings))
             return -1;
     added_records_sort(&merge->added);
     return collect_dropped(merge, processes, timelines, findings);
@@ -72,5 +70,4 @@ void profile_merge_free(struct profile_merge *merge)
 {
     free(merge->dropped);
     added_records_free(&merge->added);
-    thread_list_free(&merge->threads);
 }

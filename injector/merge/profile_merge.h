@@ -9,7 +9,6 @@
 
 struct profile_merge {
     struct added_record_source source;
-    struct thread_list threads;
     struct added_records added;
     const struct record_change *change; /* what other records become, or NULL: set by the caller */
     uint64_t *dropped;                  /* offsets of records, ascending */

@@ -10,16 +10,6 @@
 
 #include <stdlib.h>
 
-bool life_moment_before(struct life_moment a, struct life_moment b)
-{
-    return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.number < b.number;
-}
-
-int life_moment_compare(struct life_moment a, struct life_moment b)
-{
-    return life_moment_before(a, b) ? -1 : life_moment_before(b, a);
-}
-
 struct life_moment life_moment_of(const struct profile_map *map)
 {
     return (struct life_moment){map->time_ns, map->record.number};
@@ -286,10 +276,10 @@ int profile_read(struct profile *profile, const struct perf_file *file, struct f
     struct perf_walk walk = perf_walk_begin(file);
     struct perf_record record;
     while (perf_walk_next(&walk, &record, findings)) {
-        if (read_record(profile, &record))
+        if (read_record(profile, &record) || thread_list_take(&profile->threads, file, &record))
             return report_failure(findings, "out of memory");
     }
-    if (order_tasks(profile))
+    if (order_tasks(profile) || thread_list_order(&profile->threads))
         return report_failure(findings, "out of memory");
     order_maps(profile);
     return sort_times(profile) ? report_failure(findings, "out of memory") : 0;
@@ -325,6 +315,7 @@ const struct profile_task *profile_tasks_of(const struct profile *profile, uint3
 
 void profile_free(struct profile *profile)
 {
+    thread_list_free(&profile->threads);
     free(profile->maps);
     free(profile->tasks);
     free(profile->names);

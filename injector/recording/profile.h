@@ -4,12 +4,8 @@
 #define PERFJIT_PROFILE_H
 
 #include "injector/perf_data/perf_record.h"
-
-/* A point in a profile; the record number orders equal times. */
-struct life_moment {
-    uint64_t time_ns;
-    uint64_t number;
-};
+#include "injector/recording/life_moment.h"
+#include "injector/recording/thread_list.h"
 
 /* perf synthesizes records from /proc, without a time, for what is mapped when it writes them. At
  * the start of a recording these mappings are older than the recording. At a snapshot (--overwrite)
@@ -58,6 +54,7 @@ struct time_conv {
 
 struct profile {
     const struct perf_file *file;
+    struct thread_list threads;
     struct profile_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;
     struct profile_task *tasks; /* by process, then by time, then in file order */
@@ -105,11 +102,6 @@ bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
 /* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD as it is,
  * if there is none. */
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record);
-
-bool life_moment_before(struct life_moment a, struct life_moment b);
-
-/* As strcmp. */
-int life_moment_compare(struct life_moment a, struct life_moment b);
 
 struct life_moment life_moment_of(const struct profile_map *map);
 

@@ -4,8 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
-#include "injector/recording/profile.h"
-#include "injector/recording/thread_sightings.h"
+#include "injector/recording/life_moment.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdlib.h>
@@ -64,8 +63,8 @@ static int add_event(struct thread_list *list, const struct thread_event *event)
     return 0;
 }
 
-static int read_record(struct thread_list *list, struct thread_sightings *sightings,
-                       const struct perf_file *file, const struct perf_record *record)
+int thread_list_take(struct thread_list *list, const struct perf_file *file,
+                     const struct perf_record *record)
 {
     struct thread_event event = {.record = *record};
     uint64_t time_ns = 0;
@@ -76,7 +75,7 @@ static int read_record(struct thread_list *list, struct thread_sightings *sighti
         if (!perf_record_sample_thread(file, record, &pid, &tid))
             return 0;
         perf_record_time(file, record, &time_ns);
-        return thread_sightings_add(sightings, pid, tid, time_ns);
+        return thread_sightings_add(&list->sightings, pid, tid, time_ns);
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
@@ -88,8 +87,9 @@ static int read_record(struct thread_list *list, struct thread_sightings *sighti
     }
 }
 
-static int add_sightings(struct thread_list *list, struct thread_sightings *sightings)
+static int add_sightings(struct thread_list *list)
 {
+    struct thread_sightings *sightings = &list->sightings;
     thread_sightings_reduce(sightings);
     for (size_t i = 0; i < sightings->count; i++) {
         const struct thread_sighting *seen = &sightings->items[i];
@@ -113,25 +113,30 @@ static int compare_events(const void *left, const void *right)
                                (struct life_moment){b->time_ns, b->record.number});
 }
 
-int thread_list_read(struct thread_list *list, const struct perf_file *file)
+int thread_list_order(struct thread_list *list)
 {
-    struct perf_walk walk = perf_walk_begin(file);
-    struct thread_sightings sightings = {0};
-    struct perf_record record;
-    int result = 0;
-    *list = (struct thread_list){0};
-    while (!result && perf_walk_next(&walk, &record, NULL))
-        result = read_record(list, &sightings, file, &record);
-    if (!result)
-        result = add_sightings(list, &sightings);
-    thread_sightings_free(&sightings);
+    int result = add_sightings(list);
+    thread_sightings_free(&list->sightings);
+    list->sightings = (struct thread_sightings){0};
     if (list->count)
         qsort(list->events, list->count, sizeof *list->events, compare_events);
     return result;
 }
 
+int thread_list_read(struct thread_list *list, const struct perf_file *file)
+{
+    struct perf_walk walk = perf_walk_begin(file);
+    struct perf_record record;
+    int result = 0;
+    *list = (struct thread_list){0};
+    while (!result && perf_walk_next(&walk, &record, NULL))
+        result = thread_list_take(list, file, &record);
+    return result ? result : thread_list_order(list);
+}
+
 void thread_list_free(struct thread_list *list)
 {
+    thread_sightings_free(&list->sightings);
     free(list->events);
 }
 

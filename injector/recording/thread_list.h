@@ -9,6 +9,7 @@
 #define PERFJIT_THREAD_LIST_H
 
 #include "injector/perf_data/perf_record.h"
+#include "injector/recording/thread_sightings.h"
 
 enum thread_event_kind {
     THREAD_BORN,
@@ -32,6 +33,7 @@ struct thread_event {
 struct thread_list {
     struct thread_event *events; /* by process, then by time, then in file order */
     size_t count, capacity;
+    struct thread_sightings sightings; /* what becomes events when all is read */
 };
 
 #define THREAD_NO_NAME       SIZE_MAX       /* what its process was called when that was forked */
@@ -57,8 +59,13 @@ struct thread_sweep {
     uint64_t main_end_ns;
 };
 
-/* Read the records of FILE.  Returns 0, or -1 without memory.  Release with thread_list_free in
- * either case. */
+/* Take RECORD of FILE, each in its turn, and then put what they say in order.  LIST is zeros at
+ * first.  Both return 0, or -1 without memory.  Release with thread_list_free in any case. */
+int thread_list_take(struct thread_list *list, const struct perf_file *file,
+                     const struct perf_record *record);
+int thread_list_order(struct thread_list *list);
+
+/* Both, for all records of FILE, into LIST, which need not be zeros. */
 int thread_list_read(struct thread_list *list, const struct perf_file *file);
 
 /* How many bytes after pid and tid of RECORD, a NAMESPACES, describe the namespaces; 0: it is
