@@ -279,7 +279,7 @@ branches() {
 
 # ---- Pieces ----
 
-# Three, a new one each time that the program has used half a second of the CPU.
+# Three as a rule, a new one each time that the program has used half a second of the CPU.
 record_pieces() {
     # shellcheck disable=SC2016 # for the inner shell
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --sample-identifier --switch-output --no-buildid -o piece.data \
@@ -288,21 +288,22 @@ record_pieces() {
                 kill -USR2 $PPID
                 until [ "$(ls piece.data.* 2>/dev/null | wc -l)" -ge $i ] || [ ! -e /proc/$$ ]; do sleep 0.01; done
             done) 3>&- & exec "$@"' pieces "$BUILD/tinyjit" --seconds=1.6 --truth=truth "$here/../../examples/tinyjit/demo.tj" >/dev/null 2>&1
-    [ "$(ls piece.data.* | wc -l)" -eq 3 ] || complain "$(ls)"
 }
 
 # perf writes into every piece anew which files the process has mapped, the dump among them if it still is.
 @test "pieces of --switch-output: all names are right; without the dump's name 1, and --jitdump helps" {
-    local score right samples
+    local score right samples count=0
     record_pieces
     for piece in piece.data.*; do
         [ -n "$(dumps_of "$piece")" ] || complain "$piece does not name the dump"
         perfjit inject -q -i "$piece" -o out.data
         score=$(samples out.data | "$BUILD/producers/truth_check" truth)
         read -r _ samples _ right _ <<<"$score"
-        [ "$samples" -ge 500 ] && [ "$right" -eq "$samples" ] || complain "$piece: $score"
+        [ "$right" -eq "$samples" ] || complain "$piece: $score"
+        [ "$samples" -lt 500 ] || count=$((count + 1))
     done
-    "$BUILD/producers/rare_form" nameless "$(ls piece.data.* | sed -n 2p)" second.data
+    [ "$count" -ge 2 ] # the third is short if nobody looked in time
+    "$BUILD/producers/rare_form" nameless "$(ls piece.data.* | tail -n +2 | xargs ls -S | head -1)" second.data
     rm out.data
     run --separate-stderr perfjit inject -i second.data -o out.data
     exits 1
