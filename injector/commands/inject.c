@@ -21,6 +21,7 @@
 #include "injector/perf_data/perf_pipe.h"
 #include "injector/perf_map/perf_map_source.h"
 #include "injector/plan/image_plan_by_name.h"
+#include "injector/process/inlined_calls.h"
 #include "injector/stacks/chain_records.h"
 #include "injector/text/printable_text.h"
 
@@ -33,6 +34,13 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
+/* Where inlined calls are told of. */
+enum inlines {
+    INLINES_DWARF,  /* in the ELF files */
+    INLINES_FRAMES, /* in call chains, where these are in the output; else as above */
+    INLINES_NONE
+};
+
 struct inject_options {
     const char *input;
     char *output;
@@ -42,6 +50,7 @@ struct inject_options {
     bool unwind; /* user stacks become call chains */
     bool stitch;
     enum image_rows rows;
+    enum inlines inlines;
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
@@ -53,6 +62,8 @@ struct injection {
     struct image_draft draft;
     struct image_plan plan;
     bool unwinds; /* there are user stacks, and they become call chains */
+    bool frames;  /* inlined calls become frames of call chains */
+    struct inlined_calls calls;
     struct user_stacks stacks;
     struct memory_file event_desc;
     struct record_change chains;
@@ -73,7 +84,8 @@ enum option_key {
     KEY_NO_LINES,
     KEY_COMPRESS_DEBUG,
     KEY_STACKS,
-    KEY_STITCH
+    KEY_STITCH,
+    KEY_INLINES
 };
 
 static const struct argp_option option_table[] = {
@@ -115,6 +127,10 @@ static const struct argp_option option_table[] = {
      "last "
      "whole stack, if that has the same frame there; an inference",
      0},
+    {"inlines", KEY_INLINES, "dwarf|frames|none", 0,
+     "Tell of inlined calls in the ELF files' debug info, which perf reads by addr2line (default); "
+     "as frames in call chains; or not at all",
+     0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,
      "Compress the lines and inlined calls in the ELF files (with zlib)", 0},
@@ -145,7 +161,15 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
                                        NULL,
                                        "name, body or function"};
     static const char *const stacks[] = {"keep", "unwind", NULL, "keep or unwind"};
+    static const char *const inlines[] = {[INLINES_DWARF] = "dwarf",
+                                          [INLINES_FRAMES] = "frames",
+                                          [INLINES_NONE] = "none",
+                                          NULL,
+                                          "dwarf, frames or none"};
     switch (key) {
+    case KEY_INLINES:
+        options->inlines = (enum inlines)choice_of(argument, "inlines", inlines, state);
+        return 0;
     case KEY_LAYOUT:
         options->layout =
             choice_of(argument, "layout", layouts, state) ? LAYOUT_FUNCTION : LAYOUT_IMAGE;
@@ -310,7 +334,7 @@ static int put_chain(void *stacks, const struct perf_record *record, struct byte
 /* User stacks become call chains, and the events' attributes say so. */
 static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
 {
-    if (!run->unwinds)
+    if (!run->unwinds && !run->frames)
         return 0;
     if (user_stacks_unwind(&run->stacks, &run->in.profile, &run->in.processes, run->in.timelines,
                            root, findings))
@@ -326,7 +350,7 @@ static int write_profile(struct injection *run, struct findings *findings)
 {
     if (profile_merge_write(&run->merge, &run->output, findings))
         return -1;
-    return run->unwinds
+    return run->merge.change
                ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
                : 0;
 }
@@ -387,13 +411,33 @@ static int open_recording(struct injection *run, const struct inject_options *op
     return 0;
 }
 
+/* Frames can only stand in chains: in those that were recorded, and of stacks that are unwound. */
+static int name_inlined_calls(struct injection *run, const struct inject_options *options,
+                              struct findings *findings)
+{
+    const struct perf_file *file = &run->in.input.file;
+    bool chains = run->unwinds || (perf_file_has_chains(file) && !perf_file_has_stacks(file));
+    run->frames = options->inlines == INLINES_FRAMES && chains && !run->in.processes.none;
+    if (!run->frames)
+        return 0;
+    run->stacks.calls = &run->calls;
+    return inlined_calls_add(&run->calls, &run->in.processes, &run->in.profile, findings);
+}
+
+/* What would be told twice, or is not wanted. */
+static void choose_debug_info(struct injection *run, const struct inject_options *options)
+{
+    for (size_t i = 0; i < run->plan.image_count; i++)
+        run->plan.images[i].no_inlined_calls = run->frames || options->inlines == INLINES_NONE;
+}
+
 /* ---- The pipeline ---- */
 
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
     interruption_watch_files();
-    if (open_recording(run, options, findings))
+    if (open_recording(run, options, findings) || name_inlined_calls(run, options, findings))
         return -1;
     interruption_hold_signals();
     if (output_file_open(&run->output, options->output, findings) ||
@@ -403,8 +447,10 @@ static int inject(struct injection *run, const struct inject_options *options,
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
                           rows_for(run, options) == ROWS_NAME);
     if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
-        plan_images(run, options, findings) ||
-        profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
+        plan_images(run, options, findings))
+        return -1;
+    choose_debug_info(run, options);
+    if (profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
                            &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          &run->draft, findings) ||
@@ -424,6 +470,7 @@ static void release(struct injection *run)
     memory_file_free(&run->event_desc);
     image_plan_free(&run->plan);
     recording_free(&run->in);
+    inlined_calls_free(&run->calls);
 }
 
 /* ---- What is said about it ---- */
@@ -478,6 +525,7 @@ static void print_summary(struct injection *run, const char *output,
         snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
     for (size_t i = 0; i < run->merge.added.count; i++)
         maps += run->merge.added.items[i].kind < ADDED_COMM;
+    functions -= run->calls.added;
     findings_print(findings, stderr);
     print_unknown(&run->census);
     if (run->unwinds)

@@ -39,6 +39,8 @@ static int put_functions(struct debug_tree *tree, const struct jit_image *image,
         if (in_unit == 0)
             debug_tree_begin_unit(tree, name);
         result = code_lines_decode(function->lines, function->size, &table);
+        if (image->no_inlined_calls)
+            table.inline_count = table.span_count = 0;
         if (!result)
             debug_tree_put_function(tree, function->name, image->bodies[i].offset, function->size,
                                     &table, last + 1 == i);

@@ -392,6 +392,14 @@ const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t 
     return cursor.failed ? NULL : text;
 }
 
+bool perf_file_has_chains(const struct perf_file *file)
+{
+    for (size_t i = 0; i < file->event_count; i++)
+        if (file->events[i].layout.sample_type & PERF_SAMPLE_CALLCHAIN)
+            return true;
+    return false;
+}
+
 bool perf_file_has_stacks(const struct perf_file *file)
 {
     for (size_t i = 0; i < file->event_count; i++)

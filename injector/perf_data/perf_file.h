@@ -76,6 +76,9 @@ bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
  * its NULs), without the NULs; NULL if FILE does not have it. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
 
+/* Whether samples of some event contain call chains. */
+bool perf_file_has_chains(const struct perf_file *file);
+
 /* Whether samples of some event contain user stack memory, which perf unwinds when it reports. */
 bool perf_file_has_stacks(const struct perf_file *file);
 

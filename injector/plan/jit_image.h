@@ -44,10 +44,11 @@ struct jit_image {
     size_t body_count;
     const struct image_row *rows; /* by offset; NULL: each body is one */
     size_t row_count;
-    size_t label_count;   /* symbols that tell bodies of a row apart */
-    uint32_t part;        /* which of the files for one machine it is, from 0 on */
-    uint64_t names_bytes; /* of all symbols' names, NULs included */
-    bool compress_debug;  /* write its debug info compressed; false unless it is set */
+    size_t label_count;    /* symbols that tell bodies of a row apart */
+    uint32_t part;         /* which of the files for one machine it is, from 0 on */
+    uint64_t names_bytes;  /* of all symbols' names, NULs included */
+    bool compress_debug;   /* write its debug info compressed; false unless it is set */
+    bool no_inlined_calls; /* they are no part of that; the same */
     uint8_t build_id[IMAGE_BUILD_ID_BYTES]; /* set when the file is written */
 };
 

@@ -22,12 +22,13 @@ static void put_chain(const struct user_stacks *stacks, const struct user_sample
                       uint32_t chain, struct byte_sink *sink)
 {
     const struct chain_node *nodes = stacks->tree.nodes;
+    bool unwound = sample_format_has_stack(sample->format);
     uint64_t count = chain ? nodes[chain].length + UINT64_C(1) : 0;
-    sink_u64(sink, sample->kernel_count + count);
-    if (sample->kernel_count)
+    sink_u64(sink, unwound ? sample->kernel_count + count : nodes[chain].length);
+    if (unwound && sample->kernel_count)
         sink_bytes(sink, sample->record->bytes + sample->chain_at + 8,
                    8 * (size_t)sample->kernel_count);
-    if (count)
+    if (unwound && count)
         sink_u64(sink, CONTEXT_USER);
     for (; chain; chain = nodes[chain].caller)
         sink_u64(sink, nodes[chain].ip);
@@ -56,9 +57,11 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
     if (record->type != PERF_RECORD_SAMPLE)
         return 0;
     const struct sample_format *format = sample_format_of(&stacks->formats, record);
-    if (!sample_format_has_stack(format))
+    if (!user_stacks_want(stacks, format))
         return 0;
     uint32_t chain = stacks->next < stacks->count ? stacks->chains[stacks->next++] : 0;
+    if (!chain && !sample_format_has_stack(format))
+        return 0;
     if (!user_sample_read(&sample, format, record))
         return -1; /* which has been reported */
     put_sample(stacks, &sample, chain, sink);

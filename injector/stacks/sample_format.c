@@ -76,6 +76,11 @@ bool sample_format_has_stack(const struct sample_format *format)
            (format->sample_type & PERF_SAMPLE_REGS_USER);
 }
 
+bool sample_format_has_chain_alone(const struct sample_format *format)
+{
+    return (format->sample_type & PERF_SAMPLE_CALLCHAIN) && !sample_format_has_stack(format);
+}
+
 /* Where a SAMPLE tells its event's id; 0: nowhere.  Where the events do not begin with it they are
  * laid out alike. */
 static size_t id_place(const struct sample_formats *formats)
@@ -200,8 +205,10 @@ bool user_sample_read(struct user_sample *sample, const struct sample_format *fo
     if (type & PERF_SAMPLE_BRANCH_STACK)
         skip_branches(&cursor, format->branch_sample_type);
     sample->regs_at = cursor.offset;
-    read_registers(&cursor, sample);
-    read_stack(&cursor, sample);
+    if (sample_format_has_stack(format)) {
+        read_registers(&cursor, sample);
+        read_stack(&cursor, sample);
+    }
     sample->stack_end = cursor.offset;
     return !cursor.failed;
 }

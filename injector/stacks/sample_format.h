@@ -57,11 +57,15 @@ int sample_formats_read(struct sample_formats *formats, const struct perf_file *
 /* Whether samples of EVENT hold the user's stack and registers. */
 bool sample_format_has_stack(const struct sample_format *format);
 
+/* Whether samples of EVENT hold a call chain, and all of it is in that. */
+bool sample_format_has_chain_alone(const struct sample_format *format);
+
 /* The format of RECORD, a SAMPLE. */
 const struct sample_format *sample_format_of(const struct sample_formats *formats,
                                              const struct perf_record *record);
 
-/* Read RECORD, whose format has a stack.  Returns false if it is not valid. */
+/* Read RECORD, of FORMAT; without a stack in that, what stands in front of the registers.  Returns
+ * false if it is not valid. */
 bool user_sample_read(struct user_sample *sample, const struct sample_format *format,
                       const struct perf_record *record);
 

@@ -34,6 +34,12 @@ static const struct unwind_machine *machine_of_recording(const struct perf_file 
 
 /* ---- Which samples ---- */
 
+bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
+{
+    return sample_format_has_stack(format) ||
+           (stacks->calls && sample_format_has_chain_alone(format));
+}
+
 static int add_sample(struct unwinding *run, const struct perf_record *record)
 {
     struct walk_sample *samples =
@@ -61,7 +67,7 @@ static int collect_samples(struct unwinding *run)
     int result = 0;
     while (!result && perf_walk_next(&walk, &record, &known))
         if (record.type == PERF_RECORD_SAMPLE &&
-            sample_format_has_stack(sample_format_of(&run->stacks->formats, &record)))
+            user_stacks_want(run->stacks, sample_format_of(&run->stacks->formats, &record)))
             result = add_sample(run, &record);
     findings_free(&known);
     return result;
@@ -80,6 +86,33 @@ static struct perf_record record_at(const struct perf_file *file, uint64_t offse
     return record;
 }
 
+/* The chain of the stack that was walked, with its inlined calls, if they are wanted and it has
+ * room for them. */
+static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sample *sample)
+{
+    const struct stack_walker *walker = &stacks->walker;
+    size_t count = 0;
+    if (stacks->calls)
+        count = inlined_frames_of_stack(&stacks->inlined, walker, stacks->ips,
+                                        user_sample_most_frames(sample));
+    if (count == SIZE_MAX)
+        return UINT32_MAX;
+    return count ? chain_tree_add(&stacks->tree, stacks->ips, count)
+                 : chain_tree_add(&stacks->tree, walker->ips, walker->ip_count);
+}
+
+/* A chain that was recorded is kept only if it gets longer. */
+static int visit_chain(struct user_stacks *stacks, const struct walk_sample *asked,
+                       const struct user_sample *sample, const struct address_space *space)
+{
+    size_t count = inlined_frames_of_sample(&stacks->inlined, sample, space, stacks->ips,
+                                            user_sample_most_frames(sample));
+    uint32_t chain =
+        count == SIZE_MAX ? UINT32_MAX : chain_tree_add(&stacks->tree, stacks->ips, count);
+    stacks->chains[asked->number] = chain;
+    return chain == UINT32_MAX ? -1 : 0;
+}
+
 static int visit(void *context, const struct walk_sample *asked, const struct address_space *space)
 {
     struct unwinding *run = context;
@@ -93,6 +126,8 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
                        run->profile->file->path, record.offset);
         return 0;
     }
+    if (!sample_format_has_stack(format))
+        return visit_chain(stacks, asked, &sample, space);
     perf_record_sample_thread(run->profile->file, &record, &pid, &tid);
     enum stack_end end =
         stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
@@ -102,7 +137,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
         end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
         stacks->counts.inferred += found != end && end == STACK_WHOLE;
     }
-    uint32_t chain = chain_tree_add(&stacks->tree, stacks->walker.ips, stacks->walker.ip_count);
+    uint32_t chain = chain_of_stack(stacks, &sample);
     if (stacks->walker.no_memory || chain == UINT32_MAX || end == STACK_ENDS)
         return -1;
     stacks->chains[asked->number] = chain;
@@ -119,7 +154,8 @@ static int unwind_all(struct unwinding *run)
     if (collect_samples(run))
         return -1;
     stacks->chains = calloc(stacks->count + 1, sizeof *stacks->chains);
-    if (!stacks->chains)
+    stacks->ips = malloc(CHAIN_MOST_IPS * sizeof *stacks->ips);
+    if (!stacks->chains || !stacks->ips)
         return -1;
     struct life_walk walk = {&stacks->source, run->samples, run->count, run, visit};
     int result = life_walk_go(&walk);
@@ -133,15 +169,18 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile
 {
     struct unwinding run = {.stacks = stacks, .profile = profile, .findings = findings};
     const struct unwind_machine *machine = machine_of_recording(profile->file);
-    *stacks = (struct user_stacks){
-        .stitch = stacks->stitch, .walked = stacks->walked, .context = stacks->context};
-    if (!machine)
+    *stacks = (struct user_stacks){.stitch = stacks->stitch,
+                                   .calls = stacks->calls,
+                                   .walked = stacks->walked,
+                                   .context = stacks->context};
+    if (!machine && perf_file_has_stacks(profile->file))
         return report_failure(findings,
                               "%s: stacks of this machine can't be unwound here: say --stacks keep",
                               profile->file->path);
     int result = sample_formats_read(&stacks->formats, profile->file) ||
                  space_source_begin(&stacks->source, profile, processes, timelines) ||
-                 stack_walker_begin(&stacks->walker, &stacks->source, root, machine);
+                 inlined_frames_begin(&stacks->inlined, &stacks->source, stacks->calls) ||
+                 (machine && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
     stacks->walker.judges = stacks->walked != NULL;
     result = result || unwind_all(&run);
     free(run.samples);
@@ -156,6 +195,8 @@ void user_stacks_free(struct user_stacks *stacks)
     chain_tree_free(&stacks->tree);
     stack_counts_free(&stacks->counts);
     stack_stitches_free(&stacks->stitches);
+    inlined_frames_end(&stacks->inlined);
+    free(stacks->ips);
     free(stacks->chains);
     *stacks = (struct user_stacks){0};
 }

@@ -7,11 +7,15 @@
  *     what the kernel wrote of itself, PERF_CONTEXT_USER, the address, its callers'
  * All else is as it was.  A caller's address is one less than the return address, inside the call,
  * as perf has it of stacks that it unwinds: so its lines are the call's.
+ *
+ * Where inlined calls are wanted each stands in the chain as a frame, in front of the one that it
+ * was inlined in; in chains that were recorded, too.
  */
 #ifndef PERFJIT_USER_STACKS_H
 #define PERFJIT_USER_STACKS_H
 
 #include "injector/stacks/chain_tree.h"
+#include "injector/stacks/inlined_frames.h"
 #include "injector/stacks/stack_counts.h"
 #include "injector/stacks/stack_stitch.h"
 
@@ -20,16 +24,23 @@ struct user_stacks {
     struct space_source source;
     struct stack_walker walker;
     struct chain_tree tree;
-    uint32_t *chains;   /* of the samples with stacks, in file order: numbers in the tree */
+    struct inlined_frames inlined;
+    uint64_t *ips;      /* of the sample at hand, with inlined calls */
+    uint32_t *chains;   /* of the samples with stacks, or with chains and inlined calls in them, in
+                           file order: numbers in the tree */
     size_t count, next; /* the next one to be written */
     struct stack_counts counts;
     struct stack_stitches stitches;
-    bool stitch; /* set by the caller: what the copy cuts is inferred, where it can be */
-    /* Set by the caller, or NULL: told of each chain when it has been walked.  Returns 0, or -1
-     * without memory. */
+    /* Set by the caller: */
+    bool stitch;                       /* what the copy cuts is inferred, where it can be */
+    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
+    /* Or NULL: told of each chain when it has been walked.  Returns 0, or -1 without memory. */
     int (*walked)(void *context, const struct stack_walker *walker);
     void *context;
 };
+
+/* Whether samples of FORMAT may get another chain. */
+bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
 /* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
  * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
