@@ -92,7 +92,8 @@ right() {
     printf '%s\n' '#include <fcntl.h>' '#include <sys/mman.h>' '__attribute__((constructor)) static void take(void)' \
         '{ mmap((void *)0x100000000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, open("/proc/self/exe", O_RDONLY), 0); }' >taken.c
     gcc -shared -fPIC -o taken.so taken.c
-    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" --call-graph fp -o taken.data env LD_PRELOAD="$PWD/taken.so" \
+    PERFJIT=dump JITDUMPDIR=$PWD ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" \
+        "${R[@]}" --call-graph fp -o taken.data env LD_PRELOAD="$PWD/taken.so" \
         "$BUILD/tinyjit" --inline-log taken.log --seconds 0.5 demo.tj >out
     perf script --show-mmap-events -i taken.data 2>/dev/null | grep -q '\[0x100000000000(0x1000)'
     right taken 1
@@ -114,4 +115,17 @@ right() {
     done
     perfjit inject -q -i - -o - --inlines frames <fp.data >fp.stream
     [ "$(perf script -i - --no-inline -F ip,sym <fp.stream 2>/dev/null | grep -c 'inlined')" -gt 100 ]
+}
+
+# What runs in which process: see inlined_children.c.
+@test "inlined frames: children have their parents', and their own" {
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" --call-graph fp -o children.data "$BUILD/producers/inlined_children"
+    inject children frames --inlines frames
+    perf script --no-inline -F pid,ip,sym -i children.frames.data 2>/dev/null | awk 'BEGIN { RS = ""; FS = "\n" } {
+        pid = $1; sub(/ *$/, "", pid); for (i = 2; i <= 3; i++) sub(/^[ \t]*[0-9a-f]+ /, "", $i)
+        if (($2 $3) ~ /parents|shared|childs/) print pid, $2 "<" $3 }' | sort | uniq -c >children.txt
+    # Each process has what it ran, with its own inlined call, and nothing else.
+    awk '{ name = $3; sub(/_inner$/, "", name); if ($4 != "(inlined)<" name || NF != 4) exit 1 }' children.txt || complain "$(cat children.txt)"
+    [ "$(awk '$1 > 20 { print $3 }' children.txt | sort | xargs)" = "childs_inner parents_inner parents_inner parents_inner shared_inner shared_inner" ] ||
+        complain "$(cat children.txt)"
 }
