@@ -63,7 +63,7 @@ static int append(struct inlined_calls *calls, char *mended, size_t bytes, uint6
 /* The name as it is shown. */
 static char *mend(struct line_text name)
 {
-    return code_name_mend(name.text ? name.text : "", name.bytes);
+    return code_name_clean(name.text ? name.text : "", name.bytes);
 }
 
 /* The number of NAME, given to it if it has none.  UINT32_MAX without memory. */
