@@ -20,7 +20,7 @@ struct elf_segment {
     bool executable;
 };
 
-/* Where a function begins and ends; end 0: not told. */
+/* Where a function begins and ends; end 0: unknown. */
 struct elf_function {
     uint64_t start, end;
 };

@@ -15,7 +15,7 @@
 
 struct native_file {
     const struct profile_map *map; /* one that names it */
-    struct build_id wanted;        /* size 0: not told */
+    struct build_id wanted;        /* size 0: unknown */
     struct elf_view view;          /* without segments: it could not be read, or was another one */
     struct elf_view debug;
     bool was_read, debug_sought;

@@ -47,12 +47,13 @@ static int enlarge(struct inlined_calls *calls)
     return 0;
 }
 
-/* MENDED, a name fit to be shown, with its mark, which is NULL without memory. */
-static int append(struct inlined_calls *calls, char *mended, size_t bytes, uint64_t hash)
+/* CLEAN is a name fit to be shown, a block of malloc that is the list's from now on: it gets its
+ * mark.  Returns 0, or -1 without memory. */
+static int append(struct inlined_calls *calls, char *clean, size_t bytes, uint64_t hash)
 {
-    char *text = mended ? realloc(mended, bytes + MARK_BYTES + 1) : NULL;
+    char *text = realloc(clean, bytes + MARK_BYTES + 1);
     if (!text || array_reserve(calls->names, calls->count, calls->capacity)) {
-        free(text ? text : mended);
+        free(text ? text : clean);
         return -1;
     }
     memcpy(text + bytes, mark, sizeof mark);
@@ -61,7 +62,7 @@ static int append(struct inlined_calls *calls, char *mended, size_t bytes, uint6
 }
 
 /* The name as it is shown. */
-static char *mend(struct line_text name)
+static char *clean_name(struct line_text name)
 {
     return code_name_clean(name.text ? name.text : "", name.bytes);
 }
@@ -71,7 +72,7 @@ static uint32_t number_of(struct inlined_calls *calls, struct line_text name)
 {
     if (2 * (calls->count + 1) > calls->size && enlarge(calls))
         return UINT32_MAX;
-    char *text = mend(name);
+    char *text = clean_name(name);
     size_t bytes = text ? strlen(text) : 0;
     uint64_t hash = text ? XXH3_64bits(text, bytes) : 0;
     if (!text)
@@ -89,7 +90,7 @@ static uint32_t number_of(struct inlined_calls *calls, struct line_text name)
 
 uint64_t inlined_call_addr(const struct inlined_calls *calls, struct line_text name)
 {
-    char *text = calls->count ? mend(name) : NULL;
+    char *text = calls->count ? clean_name(name) : NULL;
     if (!text)
         return 0;
     size_t bytes = strlen(text);

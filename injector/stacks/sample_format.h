@@ -31,7 +31,7 @@ struct sample_formats {
     struct sample_format *items; /* by event */
     struct perf_id *ids;         /* by id */
     size_t id_count;
-    bool by_identifier; /* a sample's event is told by IDENTIFIER, at its start */
+    bool by_identifier; /* IDENTIFIER, at its start, says which event a sample is of */
 };
 
 enum { USER_ABI_NONE, USER_ABI_32, USER_ABI_64 };

@@ -34,7 +34,7 @@ struct user_stacks {
     /* Set by the caller: */
     bool stitch;                       /* what the copy cuts is inferred, where it can be */
     const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
-    /* Or NULL: told of each chain when it has been walked.  Returns 0, or -1 without memory. */
+    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
     int (*walked)(void *context, const struct stack_walker *walker);
     void *context;
 };
