@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
 # Whether two builds of perfjit say and write the same, for every recipe in the tests.
 #
-#     tests/compare_builds.sh BEFORE AFTER [tests/cli/X.bats...]
+#     tests/compare_builds.sh [-w] [-i OPTION...] BEFORE AFTER [tests/cli/X.bats...]
 #
 # runs the tests with AFTER's build directory, but each perfjit that they start is run by both, BEFORE first, on the same
 # input and into the same output.  What differs is printed: exit status, standard output, standard error (-w: not that), the
-# profile and each ELF file.  Tests that kill, trace or time the command are left out.
+# profile and each ELF file.  -i: AFTER's inject gets these options as well (`-i '--rows body'`: what a build from before the
+# option did), and the test goes on with what it gets without them.  Options that BEFORE does not know are not compared.
+# Tests that kill, trace or time the command are left out.
 set -uo pipefail
-words=1
-[ "${1:-}" != -w ] || { words=0; shift; }
+words=1 options=
+while getopts wi: option; do
+    case $option in
+    w) words=0 ;;
+    i) options=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
 before=$(realpath "${1:?the build directory before}") after=$(realpath "${2:?the one after}")
 cd "$(dirname "$0")/.." || exit 1
 shift 2
@@ -24,7 +33,11 @@ rm "$scratch/build/perfjit"
 cat >"$scratch/build/perfjit" <<'WRAPPER'
 #!/usr/bin/env bash
 # One run of perfjit by both builds.
-name=$COMPARE/run.$$ out= in= stdin=/dev/stdin
+for argument in "$@"; do
+    [[ $argument != --* ]] || "$COMPARE_BEFORE/perfjit" "$1" --help 2>&1 | grep -q -e "${argument%%=*}\>" ||
+        exec "$COMPARE_AFTER/perfjit" "$@"
+done
+name=$COMPARE/run.$$ out= in=
 arguments=("$@")
 for ((i = 0; i < $#; i++)); do
     case ${arguments[i]} in
@@ -42,32 +55,38 @@ if [ "${1:-}" = inject ] && [ -z "$out" ]; then
 fi
 if [ ! -t 0 ] && { [ -p /dev/stdin ] || [ -f /dev/stdin ]; }; then
     timeout 60 cat >"$name.stdin"
-    stdin=$name.stdin
 fi
 put_aside() { # TO
     mkdir -p "$1"
     [ -z "$out" ] || [ "$out" = - ] || [ ! -f "$out" ] || cp -a "$out" "$1/out"
     [ -z "$out" ] || [ ! -d "$out.dso" ] || cp -a "$out.dso" "$1/dso"
 }
-put_aside "$name.there"
-if [ -e "$stdin" ] && [ "$stdin" != /dev/stdin ]; then
-    "$COMPARE_BEFORE/perfjit" "$@" <"$stdin" >"$name.1.stdout" 2>"$name.1.stderr"
-else
-    "$COMPARE_BEFORE/perfjit" "$@" >"$name.1.stdout" 2>"$name.1.stderr"
-fi
-status1=$?
-put_aside "$name.1"
-if [ -n "$out" ] && [ "$out" != - ]; then
+put_back() {
+    [ -n "$out" ] && [ "$out" != - ] || return 0
     [ ! -f "$out" ] || rm -f "$out"
     rm -rf "$out.dso"
     [ ! -e "$name.there/out" ] || cp -a "$name.there/out" "$out"
     [ ! -e "$name.there/dso" ] || cp -a "$name.there/dso" "$out.dso"
-fi
-if [ -e "$stdin" ] && [ "$stdin" != /dev/stdin ]; then
-    "$COMPARE_AFTER/perfjit" "$@" <"$stdin" >"$name.2.stdout" 2>"$name.2.stderr"
-else
-    "$COMPARE_AFTER/perfjit" "$@" >"$name.2.stdout" 2>"$name.2.stderr"
-fi
+}
+run_build() { # BUILD NUMBER ARGUMENT...
+    local build=$1 number=$2
+    shift 2
+    if [ -e "$name.stdin" ]; then
+        "$build/perfjit" "$@" <"$name.stdin" >"$name.$number.stdout" 2>"$name.$number.stderr"
+    else
+        "$build/perfjit" "$@" >"$name.$number.stdout" 2>"$name.$number.stderr"
+    fi
+}
+more=()
+[ "${1:-}" != inject ] || read -ra more <<<"$COMPARE_OPTIONS"
+# What the test was given without these options would be found there by neither build.
+[ ${#more[@]} -eq 0 ] || [ -z "$out" ] || rm -rf "$out".dso/????????
+put_aside "$name.there"
+run_build "$COMPARE_BEFORE" 1 "$@"
+status1=$?
+put_aside "$name.1"
+put_back
+run_build "$COMPARE_AFTER" 2 "$@" "${more[@]}"
 status2=$?
 put_aside "$name.2"
 {
@@ -81,13 +100,18 @@ if [ -s "$name.difference" ]; then
     { echo "== perfjit $*"; cat "$name.difference"; } >>"$COMPARE/differences"
 fi
 echo >>"$COMPARE/count"
+if [ ${#more[@]} -gt 0 ]; then
+    put_back
+    run_build "$COMPARE_AFTER" 2 "$@"
+    status2=$?
+fi
 cat "$name.2.stderr" >&2
 cat "$name.2.stdout"
 rm -rf "$name".*
 exit $status2
 WRAPPER
 chmod +x "$scratch/build/perfjit"
-export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words BUILD=$scratch/build
+export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options BUILD=$scratch/build
 for test in "$@"; do
     bats --tap "$test" | grep '^not ok'
 done
