@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Whether two builds of perfjit say and write the same, for every recipe in the tests.
 #
-#     tests/compare_builds.sh [-w] [-i OPTION...] BEFORE AFTER [tests/cli/X.bats...]
+#     tests/compare_builds.sh [-w] [-n] [-i OPTION...] BEFORE AFTER [tests/cli/X.bats...]
 #
 # runs the tests with AFTER's build directory, but each perfjit that they start is run by both, BEFORE first, on the same
 # input and into the same output.  What differs is printed: exit status, standard output, standard error (-w: not that), the
 # profile and each ELF file.  -i: AFTER's inject gets these options as well (`-i '--rows body'`: what a build from before the
-# option did), and the test goes on with what it gets without them.  Options that BEFORE does not know are not compared.
+# option did), and the test goes on with what it gets without them.  Options that BEFORE does not know are not compared.  -n: of
+# inject, what perf script says of each sample is compared, and nothing else (`-n -i '--rows body' BUILD BUILD`: names by name).
 # Tests that kill, trace or time the command are left out.
 set -uo pipefail
-words=1 options=
-while getopts wi: option; do
+words=1 options= names=0
+while getopts wni: option; do
     case $option in
     w) words=0 ;;
+    n) names=1 words=0 ;;
     i) options=$OPTARG ;;
     *) exit 2 ;;
     esac
@@ -89,6 +91,22 @@ put_back
 run_build "$COMPARE_AFTER" 2 "$@" "${more[@]}"
 status2=$?
 put_aside "$name.2"
+samples_of() { # WHERE: what the output of a run, which is put aside there, names
+    [ -e "$1/out" ] || return 0
+    cp -a "$1/out" "$out"
+    rm -rf "$out.dso"
+    [ ! -d "$1/dso" ] || cp -a "$1/dso" "$out.dso"
+    perf script -i "$out" -F comm,pid,tid,time,ip,sym --ns --no-inline 2>/dev/null
+}
+compare_names() {
+    [ "$1" = inject ] && [ -n "$out" ] && [ "$out" != - ] || return 0
+    samples_of "$name.1" >"$name.1.stdout"
+    samples_of "$name.2" >"$name.2.stdout"
+    wc -l <"$name.2.stdout" >>"$COMPARE/lines"
+    rm -rf "$name".[12]
+    mkdir "$name".{1,2}
+}
+[ "$COMPARE_NAMES" = 0 ] || compare_names "${1:-}"
 {
     [ $status1 = $status2 ] || echo "status $status1, then $status2"
     cmp "$name.1.stdout" "$name.2.stdout" || diff "$name.1.stdout" "$name.2.stdout" | head -20
@@ -111,9 +129,10 @@ rm -rf "$name".*
 exit $status2
 WRAPPER
 chmod +x "$scratch/build/perfjit"
-export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options BUILD=$scratch/build
+export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options COMPARE_NAMES=$names BUILD=$scratch/build
 for test in "$@"; do
     bats --tap "$test" | grep '^not ok'
 done
+[ ! -s "$scratch/lines" ] || awk '{ n += $1 } END { print n " lines of perf script compared" }' "$scratch/lines"
 echo "$(wc -l <"$scratch/count") runs compared, $(grep -c '^== ' "$scratch/differences" 2>/dev/null || echo 0) differ"
 [ ! -s "$scratch/differences" ] || { cat "$scratch/differences"; exit 1; }
