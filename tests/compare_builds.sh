@@ -96,7 +96,8 @@ samples_of() { # WHERE: what the output of a run, which is put aside there, name
     cp -a "$1/out" "$out"
     rm -rf "$out.dso"
     [ ! -d "$1/dso" ] || cp -a "$1/dso" "$out.dso"
-    perf script -i "$out" -F comm,pid,tid,time,ip,sym --ns --no-inline 2>/dev/null
+    perf script -i "$out" -F comm,pid,tid,time,ip,sym --ns --no-inline 2>/dev/null |
+        sed 's/^[[:space:]]*[0-9a-f]* /    /' # in a chain perf prints where it is in the file
 }
 compare_names() {
     [ "$1" = inject ] && [ -n "$out" ] && [ "$out" != - ] || return 0
@@ -106,7 +107,7 @@ compare_names() {
     rm -rf "$name".[12]
     mkdir "$name".{1,2}
 }
-[ "$COMPARE_NAMES" = 0 ] || compare_names "${1:-}"
+[ "$COMPARE_NAMES" = 0 ] || [[ " $* " = *" --rows "* ]] || compare_names "${1:-}"
 {
     [ $status1 = $status2 ] || echo "status $status1, then $status2"
     cmp "$name.1.stdout" "$name.2.stdout" || diff "$name.1.stdout" "$name.2.stdout" | head -20
