@@ -255,25 +255,93 @@ static void place_rest(const struct pairs *pairs, const struct process_lives *li
                       findings);
 }
 
+/* The pair of GIVEN and CLAIM, or NULL: a dump's pairs stand side by side, by claim. */
+static struct pair *pair_of(const struct pairs *pairs, const struct given_dump *given,
+                            const struct dump_claim *claim)
+{
+    size_t low = 0, high = pairs->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct pair *pair = &pairs->items[middle];
+        if (pair->given < given || (pair->given == given && pair->claim < claim))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct pair *pair = &pairs->items[low];
+    return low < pairs->count && pair->given == given && pair->claim == claim ? pair : NULL;
+}
+
+/* Whether the dumps of A and B fit better, taken together, in A_THERE and B_THERE, where each has
+ * the other's claim. */
+static bool fit_better_exchanged(const struct pair *a, const struct pair *b,
+                                 const struct pair *a_there, const struct pair *b_there)
+{
+    if (!a_there || !b_there || a->match == MATCH_FILE || b->match == MATCH_FILE)
+        return false;
+    int fit = (a->fit > 0) + (b->fit > 0), fit_there = (a_there->fit > 0) + (b_there->fit > 0);
+    if (fit != fit_there)
+        return fit_there > fit;
+    if (a_there->distance_ns == DISTANCE_UNKNOWN || b_there->distance_ns == DISTANCE_UNKNOWN)
+        return false;
+    return a_there->distance_ns + b_there->distance_ns < a->distance_ns + b->distance_ns;
+}
+
+static void choose(struct pair *pair)
+{
+    pair->given->life = pair->claim->life;
+    pair->given->match = pair->claim;
+    pair->claim->chosen = true;
+}
+
+/* Let two dumps have each other's claim if both fit better so: a process that waits for a processor
+ * between its header and its mapping is further from its own dump than another one that began at
+ * that moment.  Returns whether any did. */
+static bool exchange(const struct pairs *pairs, struct pair **chosen, size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++) {
+            struct pair *i_there = pair_of(pairs, chosen[i]->given, chosen[j]->claim);
+            struct pair *j_there = pair_of(pairs, chosen[j]->given, chosen[i]->claim);
+            if (!fit_better_exchanged(chosen[i], chosen[j], i_there, j_there))
+                continue;
+            choose(chosen[i] = i_there);
+            choose(chosen[j] = j_there);
+            any = true;
+        }
+    return any;
+}
+
+/* Choose the best pairs first, into CHOSEN, and then exchange: each time the whole fits better,
+ * so that this comes to an end. */
+static void choose_pairs(const struct pairs *pairs, struct pair **chosen,
+                         const struct process_lives *lives, struct findings *findings)
+{
+    struct pair *best;
+    size_t count = 0;
+    while ((best = best_pair(pairs, lives)))
+        if (!leave_out_equals(pairs, lives, best, findings))
+            choose(chosen[count++] = best);
+    while (exchange(pairs, chosen, count))
+        continue;
+}
+
 /* The best pairs first: each dump to one claim, and no two to the same. */
 static int choose_claims(struct given_dumps *given, struct dump_claims *claims,
                          struct findings *findings)
 {
     struct pairs pairs = {0};
-    struct pair *best;
-    int result = 0;
+    struct pair **chosen = calloc(given->count + 1, sizeof(struct pair *));
+    int result = chosen ? 0 : -1;
     for (size_t i = 0; i < given->count && !result; i++)
         if (given->items[i].usable)
             result = add_pairs(&pairs, &given->items[i], claims);
-    while (!result && (best = best_pair(&pairs, claims->lives))) {
-        if (leave_out_equals(&pairs, claims->lives, best, findings))
-            continue;
-        best->given->life = best->claim->life;
-        best->given->match = best->claim;
-        best->claim->chosen = true;
-    }
+    if (!result)
+        choose_pairs(&pairs, chosen, claims->lives, findings);
     place_rest(&pairs, claims->lives, findings);
     free(pairs.items);
+    free(chosen);
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
@@ -373,15 +441,42 @@ int given_dumps_add_lives(const struct given_dumps *given, struct process_lives 
     return 0;
 }
 
+/* Of the claims that GIVEN matches like that, the one in whose life it was written if its times are
+ * the profile's: there its clock needs no search.  If it is in none, the first one; NULL: there is
+ * none. */
+static const struct dump_claim *likely_claim(const struct given_dump *given,
+                                             const struct dump_claims *claims,
+                                             enum claim_match match)
+{
+    const struct jit_clock same = {0};
+    const struct dump_claim *first = NULL, *nearest = NULL;
+    uint64_t least_ns = UINT64_MAX;
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct dump_claim *claim = &claims->items[i];
+        const struct process_life *life = &claims->lives->items[claim->life];
+        if (!matches(given, claims, claim, match))
+            continue;
+        first = first ? first : claim;
+        uint64_t distance_ns = dump_claim_distance(claims, claim, &given->dump, &same);
+        if ((nearest && distance_ns >= least_ns) ||
+            dump_origin_fit(life, &given->dump, &same, 0, 1, NULL) == 0)
+            continue;
+        nearest = claim;
+        least_ns = distance_ns;
+    }
+    return nearest ? nearest : first;
+}
+
 /* Whose mapping of the dump tells what its clock is: before that is known, no life can be chosen by
  * the times in it. */
 static uint32_t likely_pid(const struct given_dump *given, const struct dump_claims *claims)
 {
     uint32_t number = given->dump.pid;
-    for (int match = MATCH_FILE; match < MATCH_HEADER; match++)
-        for (size_t i = 0; i < claims->count; i++)
-            if (matches(given, claims, &claims->items[i], (enum claim_match)match))
-                return claims->lives->items[claims->items[i].life].pid;
+    for (int match = MATCH_FILE; match < MATCH_HEADER; match++) {
+        const struct dump_claim *claim = likely_claim(given, claims, (enum claim_match)match);
+        if (claim)
+            return claims->lives->items[claim->life].pid;
+    }
     jit_dump_name_pid(given->path, &number);
     return number;
 }

@@ -339,6 +339,51 @@ static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_UNPLACED], 1);
 }
 
+/* Of two processes that mapped dumps of that name, of which OTHER ends early, two copies are given.
+ */
+static void assert_first_given_is_of_other(void)
+{
+    static const struct perf_map_options no_perf_maps = {.only_given = true};
+    char *extra[] = {dump_path, second_path};
+    put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1040));
+    put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1060));
+    put_exit(OTHER, OTHER, ms(1900));
+    profile_sample(&recording, 0, ms(3000));
+    profile_end_records(&recording);
+    open_built_profile(&recording, &file);
+    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(
+        jit_processes_read(&processes, &profile, extra, 2, &no_perf_maps, NULL, false, &findings),
+        0);
+    assert_int_equal(processes.count, 2);
+    for (size_t i = 0; i < processes.count; i++)
+        assert_string_equal(processes.items[i].dump_paths[0],
+                            processes.items[i].pid == OTHER ? dump_path : second_path);
+}
+
+/* OTHER waited for a processor between its header and its mapping, and CHILD's header is of the
+ * moment of OTHER's mapping. */
+static void test_given_dumps_that_fit_best_together(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(1100), ms(1200));
+    set_header_time(dump_path, ms(1020));
+    set_header_time(second_path, ms(1041));
+    assert_first_given_is_of_other();
+}
+
+/* The first dump's header fits CHILD better, but the second one's code is of CHILD's life alone. */
+static void test_given_dumps_of_which_one_fits_one_life_only(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    write_two(second_path, PID, ms(2100), ms(2200));
+    set_header_time(dump_path, ms(1055));
+    set_header_time(second_path, ms(1010));
+    assert_first_given_is_of_other();
+}
+
 /* No copy was written after the recording, nor does what perf record --off-cpu has left, with a
  * time behind all times, make that longer. */
 static void test_left_over_samples_do_not_make_the_recording_longer(void **state)
@@ -408,6 +453,8 @@ int main(void)
         PROCESS_TEST(test_two_processes_that_fit_and_a_dump_given_by_hand),
         PROCESS_TEST(test_a_given_dump_is_of_the_process_at_the_headers_time),
         PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
+        PROCESS_TEST(test_given_dumps_that_fit_best_together),
+        PROCESS_TEST(test_given_dumps_of_which_one_fits_one_life_only),
         PROCESS_TEST(test_left_over_samples_do_not_make_the_recording_longer),
         PROCESS_TEST(test_a_second_given_dump_of_the_process),
         PROCESS_TEST(test_a_file_of_another_container),
