@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Whether two builds of perfjit say and write the same, for every recipe in the tests.
 #
-#     tests/compare_builds.sh [-w] [-n] [-i OPTION...] BEFORE AFTER [tests/cli/X.bats...]
+#     tests/compare_builds.sh [-w] [-n] [-b 'BUILD...'] [-i OPTION...] BEFORE AFTER [tests/cli/X.bats...]
 #
 # runs the tests with AFTER's build directory, but each perfjit that they start is run by both, BEFORE first, on the same
 # input and into the same output.  What differs is printed: exit status, standard output, standard error (-w: not that), the
 # profile and each ELF file.  -i: AFTER's inject gets these options as well (`-i '--rows body'`: what a build from before the
 # option did), and the test goes on with what it gets without them.  Options that BEFORE does not know are not compared.  -n: of
 # inject, what perf script says of each sample is compared, and nothing else (`-n -i '--rows body' BUILD BUILD`: names by name).
+# -b: builds of commits in between, oldest first: what differs is run by each, to say between which two it changed.
 # Tests that kill, trace or time the command are left out.
 set -uo pipefail
-words=1 options= names=0
-while getopts wni: option; do
+words=1 options= names=0 between=
+while getopts wnb:i: option; do
     case $option in
     w) words=0 ;;
     n) names=1 words=0 ;;
+    b) between=$OPTARG ;;
     i) options=$OPTARG ;;
     *) exit 2 ;;
     esac
@@ -115,11 +117,60 @@ compare_names() {
         diff "$name.1.stderr" "$name.2.stderr" | head -20
     diff -rq "$name.1" "$name.2"
 } >"$name.difference" 2>&1
+knows() { # BUILD OPTION
+    "$1/perfjit" inject --help 2>&1 | grep -q -e "$2\>"
+}
+differs_from_last() { # NUMBER STATUS STATUS
+    [ "$2" = "$3" ] || echo -n " status"
+    cmp -s "$name.last/stdout" "$name.$1.stdout" || echo -n " output"
+    cmp -s "$name.last/stderr" "$name.$1.stderr" || echo -n " words"
+    diff -rq "$name.last/files" "$name.$1" >/dev/null || echo -n " files"
+}
+# Run by each build in turn; say where it changed.
+attribute() {
+    local build last= last_status=0 status what
+    for build in $COMPARE_BEFORE $COMPARE_BETWEEN $COMPARE_AFTER; do
+        put_back
+        knows "$build" "${more[0]:-}" && set -- "${arguments[@]}" "${more[@]}" || set -- "${arguments[@]}"
+        run_build "$build" 3 "$@"
+        status=$?
+        put_aside "$name.3"
+        if [ -n "$last" ]; then
+            what=$(differs_from_last 3 $last_status $status)
+            [ -z "$what" ] || echo "changed from $(basename "$last") to $(basename "$build"):$what"
+        fi
+        rm -rf "$name.last"
+        mkdir -p "$name.last"
+        mv "$name.3" "$name.last/files"
+        mv "$name.3.stdout" "$name.last/stdout"
+        mv "$name.3.stderr" "$name.last/stderr"
+        last=$build last_status=$status
+    done
+}
+# A clock that is inferred is compared with what it shows now: no two runs of one build need say the same of it.
+is_steady() {
+    put_back
+    run_build "$COMPARE_AFTER" 3 "$@" "${more[@]}"
+    local status3=$?
+    put_aside "$name.3"
+    [ $status2 = $status3 ] && cmp -s "$name.2.stdout" "$name.3.stdout" && diff -rq "$name.2" "$name.3" >/dev/null &&
+        { [ $COMPARE_WORDS = 0 ] || cmp -s "$name.2.stderr" "$name.3.stderr"; }
+}
+if [ -s "$name.difference" ] && [ "$COMPARE_NAMES" = 0 ]; then
+    mkdir -p "$name.last"
+    if ! is_steady "$@"; then
+        echo >>"$COMPARE/unsteady"
+        : >"$name.difference"
+    elif [ -n "$COMPARE_BETWEEN" ]; then
+        rm -rf "$name.3"
+        attribute >>"$name.difference" 2>&1
+    fi
+fi
 if [ -s "$name.difference" ]; then
     { echo "== perfjit $*"; cat "$name.difference"; } >>"$COMPARE/differences"
 fi
 echo >>"$COMPARE/count"
-if [ ${#more[@]} -gt 0 ]; then
+if [ ${#more[@]} -gt 0 ] || [ -e "$name.last" ]; then
     put_back
     run_build "$COMPARE_AFTER" 2 "$@"
     status2=$?
@@ -130,10 +181,11 @@ rm -rf "$name".*
 exit $status2
 WRAPPER
 chmod +x "$scratch/build/perfjit"
-export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options COMPARE_NAMES=$names BUILD=$scratch/build
+export COMPARE=$scratch COMPARE_BEFORE=$before COMPARE_AFTER=$after COMPARE_WORDS=$words COMPARE_OPTIONS=$options COMPARE_NAMES=$names COMPARE_BETWEEN=$between BUILD=$scratch/build
 for test in "$@"; do
     bats --tap "$test" | grep '^not ok'
 done
 [ ! -s "$scratch/lines" ] || awk '{ n += $1 } END { print n " lines of perf script compared" }' "$scratch/lines"
+[ ! -s "$scratch/unsteady" ] || echo "$(wc -l <"$scratch/unsteady") runs differ, and differ between two runs of one build"
 echo "$(wc -l <"$scratch/count") runs compared, $(grep -c '^== ' "$scratch/differences" 2>/dev/null || echo 0) differ"
 [ ! -s "$scratch/differences" ] || { cat "$scratch/differences"; exit 1; }
