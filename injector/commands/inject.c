@@ -343,6 +343,7 @@ static int unwind_stacks(struct injection *run, const char *root, struct finding
         return report_failure(findings, "out of memory");
     run->chains = (struct record_change){&run->stacks, put_chain};
     run->merge.change = &run->chains;
+    run->merge.chains = &run->stacks.tree;
     return 0;
 }
 

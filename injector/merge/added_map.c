@@ -84,8 +84,10 @@ static int append(struct map_maker *maker, uint64_t time_ns, uint64_t start, uin
 static int add_tables(struct map_maker *maker, uint32_t index, uint64_t time_ns)
 {
     const struct jit_image *image = &maker->plan->images[index];
+    if (!image->tables_start) /* so are all that are of no process */
+        return 0;
     bool *has_tables = &maker->has_tables[index - maker->planned->first_image];
-    if (*has_tables || !image->tables_start)
+    if (*has_tables)
         return 0;
     *has_tables = true;
     uint64_t start = image->base + image->tables_start;

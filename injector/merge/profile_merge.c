@@ -4,6 +4,7 @@
 #include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/merge/added_map.h"
+#include "injector/merge/sampled_addresses.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,65 @@ static int collect_dropped(struct profile_merge *merge, const struct jit_process
     return 0;
 }
 
+/* ---- Maps that no sample needs ---- */
+
+/* Of a recording that is so many times as large as the maps, reading all samples once more would
+ * take longer than the maps do. */
+enum { LARGE_FOR_MAPS = 16, MAP_BYTES = 128 };
+
+static bool is_map(const struct added_record *record)
+{
+    return record->kind < ADDED_COMM;
+}
+
+/* Where the maps are, with the address after each, which a call at its end returns to.  NULL
+ * without memory; the caller frees it. */
+static struct address_span *spans_of(const struct added_records *added, size_t *count)
+{
+    struct address_span *spans = calloc(added->count + 1, sizeof *spans);
+    *count = 0;
+    for (size_t i = 0; spans && i < added->count; i++)
+        if (is_map(&added->items[i]))
+            spans[(*count)++] =
+                (struct address_span){added->items[i].start, added->items[i].end + 1};
+    if (spans)
+        *count = address_spans_join(spans, *count);
+    return spans;
+}
+
+/* The first map of code stays in any case: by it an injected recording is known. */
+static void keep_met(struct added_records *added, const struct sampled_addresses *addresses)
+{
+    size_t kept = 0, code_maps = 0;
+    for (size_t i = 0; i < added->count; i++) {
+        const struct added_record *record = &added->items[i];
+        bool first = record->kind == CHANGE_FUNCTION && code_maps++ == 0;
+        if (!is_map(record) || first ||
+            sampled_addresses_meet(addresses, record->start, record->end))
+            added->items[kept++] = *record;
+    }
+    added->count = kept;
+}
+
+/* perf finds an address in a map that holds it: a map that holds none of the samples' addresses,
+ * at whatever time, is never found. */
+static int leave_out_unmet(struct profile_merge *merge, struct findings *findings)
+{
+    const struct perf_file *file = merge->source.profile->file;
+    if (!sampled_addresses_are_words(file, merge->change != NULL) ||
+        merge->added.count * MAP_BYTES < file->records.size / LARGE_FOR_MAPS)
+        return 0;
+    struct sampled_addresses addresses = {0};
+    struct address_span *spans = spans_of(&merge->added, &addresses.span_count);
+    addresses.spans = spans;
+    int result = spans ? sampled_addresses_read(&addresses, file, merge->chains) : -1;
+    if (!result)
+        keep_met(&merge->added, &addresses);
+    sampled_addresses_free(&addresses);
+    free(spans);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
 int profile_merge_plan(struct profile_merge *merge, const struct profile *profile,
                        const struct jit_processes *processes, struct timeline *timelines,
                        const struct image_plan *plan, const char *dso_dir,
@@ -40,6 +100,8 @@ int profile_merge_plan(struct profile_merge *merge, const struct profile *profil
                            &profile->threads, resets, findings))
             return -1;
     added_records_sort(&merge->added);
+    if (leave_out_unmet(merge, findings))
+        return -1;
     return collect_dropped(merge, processes, timelines, findings);
 }
 

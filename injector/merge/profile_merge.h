@@ -6,11 +6,13 @@
 #include "injector/files/output_file.h"
 #include "injector/merge/added_record.h"
 #include "injector/merge/perf_rewrite.h"
+#include "injector/stacks/chain_tree.h"
 
 struct profile_merge {
     struct added_record_source source;
     struct added_records added;
     const struct record_change *change; /* what other records become, or NULL: set by the caller */
+    const struct chain_tree *chains;    /* what chains some samples become, or NULL: likewise */
     uint64_t *dropped;                  /* offsets of records, ascending */
     size_t dropped_count;
 };
