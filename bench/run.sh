@@ -130,15 +130,15 @@ inject_size() { # FUNCTIONS
     bytes=$("$build/bench/peak_memory" "$build/perfjit" inject -q -i "$dir/perf.data" -o "$dir/kept")
     echo "peak_anonymous_$n $bytes" >>"$facts"
     echo "files_$n $(find "$dir/kept.dso" -type f | wc -l)" >>"$facts"
-    echo "size_ratio_$n $(size_ratio "$dir")" >>"$facts"
+    echo "size_ratio_$n $(size_ratio "$dir" "$n")" >>"$facts"
 }
 
 # What is written, on the disk, as a share of what it is made of: perf.data, and the dump's names, code and tables (all of a
 # dump but the 56 bytes in front of each function).
-size_ratio() { # DIR
+size_ratio() { # DIR FUNCTIONS
     local written given
     written=$(du -cB1 "$1/kept" "$1/kept.dso" | tail -1 | cut -f1)
-    given=$(($(cat "$1"/perf.data "$(dump_in "$1")" | wc -c) - 56 * ${1##*/}))
+    given=$(($(cat "$1"/perf.data "$(dump_in "$1")" | wc -c) - 56 * $2))
     ratio "$written" "$given"
 }
 
@@ -151,6 +151,28 @@ report_size() { # FUNCTIONS
     measure report "$n" "$rounds" perf-inject "perf report --stdio -i $dir/perf-inject.data" \
         perfjit-image "perf report --stdio -i $dir/kept" recording "perf report --stdio -i $dir/perf.data"
     "$here/clean.sh" "$work"
+}
+
+# rows_of NAME: images by name beside images of bodies, which were the layout before there were rows; made, and read by perf report.
+rows_of() {
+    local dir=$work/$1 by=$build/perfjit
+    "$by" inject -q -i "$dir/perf.data" -o "$dir/kept"
+    "$by" inject -q --rows body -i "$dir/perf.data" -o "$dir/bodies"
+    measure rows-inject "$1" "$rounds" by-name "$by inject -q -i $dir/perf.data -o $dir/kept" \
+        by-body "$by inject -q --rows body -i $dir/perf.data -o $dir/bodies"
+    measure rows-report "$1" "$rounds" by-name "perf report --stdio -i $dir/kept" \
+        by-body "perf report --stdio -i $dir/bodies" recording "perf report --stdio -i $dir/perf.data"
+    echo "rows_bytes_$1 $(stat -c %s "$dir/perf.data" "$dir/kept" "$dir/bodies" | tr '\n' ' ')" >>"$facts"
+}
+
+# Code that is compiled again and again: each body's neighbours have other names.
+repeated_bodies() {
+    local dir=$work/bodies
+    say "100000 bodies of 1000 names"
+    record "$dir" "$build/bench/functions" -n 100000 -m 1000
+    "$build/perfjit" inject -q -i "$dir/perf.data" -o "$dir/kept"
+    echo "size_ratio_bodies $(size_ratio "$dir" 100000)" >>"$facts"
+    rows_of bodies
 }
 
 # read_script NAME ROUNDS PERF: that perf's script of a recording, and of what both made of it, with inlined calls and without.
@@ -176,6 +198,7 @@ profile() {
         perfjit-image "$build/perfjit inject -q -i $dir/perf.data -o $work/run/image" \
         perfjit-function "$build/perfjit inject -q --layout function -i $dir/perf.data -o $work/run/function" \
         floor "$here/floor.sh $work/run/floor $dir/perf.data $(dump_in "$dir")"
+    rows_of "$name"
     read_script "$name" "$rounds" perf
 }
 
@@ -256,9 +279,11 @@ fi
 for n in $sizes; do inject_size "$n"; done
 for n in $sizes; do
     if [ "$n" -le "$perf_max" ] && [ "$n" -ge 10000 ]; then report_size "$n"; fi
+    if [ "$mode" = full ] && [ "$n" -eq 100000 ]; then rows_of "$n"; fi
     rm -rf "${work:?}/$n"
 done
 if [ "$mode" = full ]; then
+    repeated_bodies
     profile tinyjit -F 2000 "$build/tinyjit" --seconds 3 "$PWD/examples/tinyjit/demo.tj"
     if command -v node >/dev/null; then
         profile node node --perf-prof --interpreted-frames-native-stack "$here/node_load.js"
