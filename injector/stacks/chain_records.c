@@ -34,7 +34,8 @@ static void put_chain(const struct user_stacks *stacks, const struct user_sample
         sink_u64(sink, nodes[chain].ip);
 }
 
-static void put_sample(const struct user_stacks *stacks, const struct user_sample *sample,
+/* Returns false if it has no room: a record's size is a u16. */
+static bool put_sample(const struct user_stacks *stacks, const struct user_sample *sample,
                        uint32_t chain, struct byte_sink *sink)
 {
     const struct perf_record *record = sample->record;
@@ -44,10 +45,11 @@ static void put_sample(const struct user_stacks *stacks, const struct user_sampl
     sink_bytes(sink, record->bytes + sample->chain_end, sample->regs_at - sample->chain_end);
     sink_bytes(sink, record->bytes + sample->stack_end, record->size - sample->stack_end);
     size_t size = sink->size - start;
-    if (!sink->overflow) {
-        struct byte_sink field = byte_sink_over(sink->data + start + SIZE_AT, 2);
-        sink_u16(&field, (uint16_t)size);
-    }
+    if (sink->overflow || size > UINT16_MAX)
+        return false;
+    struct byte_sink field = byte_sink_over(sink->data + start + SIZE_AT, 2);
+    sink_u16(&field, (uint16_t)size);
+    return true;
 }
 
 int chain_record_put(struct user_stacks *stacks, const struct perf_record *record,
@@ -64,8 +66,7 @@ int chain_record_put(struct user_stacks *stacks, const struct perf_record *recor
         return 0;
     if (!user_sample_read(&sample, format, record))
         return -1; /* which has been reported */
-    put_sample(stacks, &sample, chain, sink);
-    return sink->overflow ? -1 : 1;
+    return put_sample(stacks, &sample, chain, sink) ? 1 : -1;
 }
 
 /* ---- Attributes ---- */
