@@ -56,11 +56,11 @@ chains() { # names of JIT functions as a pattern; from the first one on
     }'
 }
 
-run_shape() { # SHAPE LAYOUT
+run_shape() { # SHAPE OPTION..., of perfjit inject
     rm -rf "$work" && mkdir -p "$work/dump"
     perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,4096 -o "$work/perf.data" \
         "$build/static/unwind_shapes" "$1" "$work/dump" 1.5 >/dev/null 2>&1
-    "$build/perfjit" inject -q --layout "$2" -i "$work/perf.data" -o "$work/perf.jit.data"
+    "$build/perfjit" inject -q "${@:2}" -i "$work/perf.data" -o "$work/perf.jit.data"
     cp "$build/static/unwind_shapes" "$work/"
     mkdir -p "$root$build/static" && cp "$build/static/unwind_shapes" "$root$build/static/"
     new_script perf.jit.data --no-inline -F ip,sym | chains '^(inner|solo)$' >"$build/chains.txt"
@@ -69,14 +69,15 @@ run_shape() { # SHAPE LAYOUT
 
 # tinyjit without frame pointers, by who can call whom in its script (tests/producers/chain_check.c).  With two tiers, code is
 # freed and its addresses are used again all the time: perf 7 has to be told (merge/unwinder_reset.h).
-run_tinyjit() { # LAYOUT OPTION...
-    local layout=$1
+run_tinyjit() { # OPTIONS, of perfjit inject, OPTION..., of tinyjit
+    local options=$1
     shift
     rm -rf "$work" && mkdir -p "$work/dump"
     sed 's/repeat(@is_even, 1000, 1500)/repeat(@is_even, 60, 25000)/' examples/tinyjit/demo.tj >"$work/demo.tj"
     PERFJIT=dump JITDUMPDIR=$work/dump perf record -q -k mono -e cpu-clock:u -F 1000 --call-graph dwarf,16384 \
         -o "$work/perf.data" "$build/static/tinyjit" --no-frame-pointer "$@" --inline-log "$work/inlines" --seconds 3 "$work/demo.tj" >/dev/null 2>&1
-    "$build/perfjit" inject -q --layout "$layout" -i "$work/perf.data" -o "$work/perf.jit.data"
+    # shellcheck disable=SC2086
+    "$build/perfjit" inject -q $options -i "$work/perf.data" -o "$work/perf.jit.data"
     mkdir -p "$root$build/static" && cp "$build/static/tinyjit" "$root$build/static/"
     new_script perf.jit.data --no-inline --max-stack 1000 -F ip,sym,symoff >"$build/script.txt"
     "$build/producers/chain_check" -i "$work/inlines" "$work/demo.tj" <"$build/script.txt" >"$build/chains.txt" 2>"$build/wrong.txt"
@@ -89,13 +90,14 @@ run_tinyjit() { # LAYOUT OPTION...
 
 # A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (merge/added_map.h).  Every sample is judged by
 # the program's own log; what is no JIT code stays as it was.
-run_turns() { # RECORD_OPTIONS ARGUMENT...
-    local options=$1 page
-    shift
+run_turns() { # RECORD_OPTIONS INJECT_OPTIONS ARGUMENT...
+    local options=$1 inject_options=$2 page
+    shift 2
     rm -rf "$work" && mkdir -p "$work/dump"
     PERFJIT=dump JITDUMPDIR=$work/dump perf record -q -k mono -e cpu-clock -F 2000 $options -o "$work/perf.data" \
         "$build/static/thread_turns" -s 0.5 "$@" "$work/truth" >/dev/null 2>&1
-    "$build/perfjit" inject -q -i "$work/perf.data" -o "$work/perf.jit.data"
+    # shellcheck disable=SC2086
+    "$build/perfjit" inject -q $inject_options -i "$work/perf.data" -o "$work/perf.jit.data"
     mkdir -p "$root$build/static" && cp "$build/static/thread_turns" "$root$build/static/"
     new_script perf.jit.data -G --no-inline --ns -F pid,tid,time,ip,sym |
         "$build/producers/truth_check" -m 1 "$work/truth" >"$build/score.txt" 2>"$build/wrong.txt"
@@ -110,11 +112,15 @@ run_turns() { # RECORD_OPTIONS ARGUMENT...
         grep -qE '^samples [0-9]{3,} .* wrong 0 missing 0 ' "$build/score.txt"
 }
 
-for options in -g '--call-graph dwarf,1024'; do
-    check "new perf knows the threads of a process: $options" run_turns "$options"
-    check "new perf knows them when the main thread has ended: $options" run_turns "$options" -e
-    check "new perf knows those that begin after that: $options" run_turns "$options" -e -l
-done
+threads_are_known() { # RECORD_OPTIONS INJECT_OPTIONS
+    check "new perf knows the threads of a process: $*" run_turns "$@"
+    check "new perf knows them when the main thread has ended: $*" run_turns "$@" -e
+    check "new perf knows those that begin after that: $*" run_turns "$@" -e -l
+}
+
+threads_are_known -g ''
+threads_are_known '--call-graph dwarf,1024' '--stacks keep'
+threads_are_known '--call-graph dwarf,1024' '--stacks unwind'
 
 # ---- What the new perf records: build-ids in the maps, COMPRESSED2, more in every attribute ----
 
@@ -170,14 +176,17 @@ for options in '' -z --no-buildid-mmap -g '-e task-clock' --threads '--threads -
 done
 check "new perf injects a stream into a file with its attributes at the end" run_new_inject
 
-for layout in image function; do
-    check "new perf unwinds tinyjit without frame pointers, layout $layout" run_tinyjit $layout --no-tier2
-    check "new perf unwinds tinyjit where addresses are used again, layout $layout" run_tinyjit $layout
+# By perf, in both layouts, and by perfjit.
+settings=('--stacks keep --layout image' '--stacks keep --layout function' '--stacks unwind')
+for setting in "${settings[@]}"; do
+    check "new perf, whole stacks of tinyjit without frame pointers: $setting" run_tinyjit "$setting" --no-tier2
+    check "new perf, whole stacks of tinyjit where addresses are used again: $setting" run_tinyjit "$setting"
 done
 
 for shape in frame-first header-first mapped-size-0 absolute-header one-blob blobs-before blobs-swapped; do
-    for layout in image function; do
-        check "new perf unwinds $shape, layout $layout" run_shape $shape $layout
+    for setting in "${settings[@]}"; do
+        # shellcheck disable=SC2086
+        check "new perf, whole stacks of $shape: $setting" run_shape $shape $setting
     done
 done
 # ---- Every form of recording: the tables of cli/forms.bats and other_forms.bats, recorded here and read by the new perf ----

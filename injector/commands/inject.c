@@ -34,6 +34,13 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SKIPPED = 3 };
 
+/* What becomes of user stacks. */
+enum stacks {
+    STACKS_UNWIND, /* call chains */
+    STACKS_KEEP,
+    STACKS_BY_DEFAULT /* call chains, where they can be made and there is JIT code */
+};
+
 /* Where inlined calls are told of. */
 enum inlines {
     INLINES_DWARF,  /* in the ELF files */
@@ -47,7 +54,7 @@ struct inject_options {
     char *dso_dir;
     bool dso_dir_given;
     enum image_layout layout;
-    bool unwind; /* user stacks become call chains */
+    enum stacks stacks;
     bool stitch;
     enum image_rows rows;
     enum inlines inlines;
@@ -98,8 +105,9 @@ static const struct argp_option option_table[] = {
      "One ELF file for many functions (default), or one for each, as perf inject does", 0},
     {"rows", KEY_ROWS, "name|body|function", 0,
      "What perf report shows as one row: all code of one name, in whatever process (default); each "
-     "body that was compiled; or all code of a function, whatever tier its name tells.  Of layout "
-     "image, and, of recordings with user stacks, with --stacks unwind: else it is each body",
+     "body that was compiled; or all code of a function, whatever tier its name tells.  With "
+     "layout "
+     "function, or if user stacks are kept, it is each body",
      0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "FILE", 0,
@@ -118,14 +126,14 @@ static const struct argp_option option_table[] = {
      0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
      "Explain what is reported as \"repaired\", do nothing else", 0},
-    {"stacks", KEY_STACKS, "keep|unwind", 0,
-     "Leave the user stacks of --call-graph dwarf to perf (default), or unwind them here: they "
-     "become call chains",
+    {"stacks", KEY_STACKS, "unwind|keep", 0,
+     "Unwind the user stacks of --call-graph dwarf here: they become call chains, without "
+     "registers "
+     "(default); or leave them to perf",
      0},
     {"stitch", KEY_STITCH, 0, 0,
-     "With --stacks unwind, where the copy of a stack ends: take the outer frames of the thread's "
-     "last "
-     "whole stack, if that has the same frame there; an inference",
+     "Where the copy of a stack ends: take the outer frames of the thread's last whole stack, if "
+     "that has the same frame there; an inference",
      0},
     {"inlines", KEY_INLINES, "dwarf|frames|none", 0,
      "Tell of inlined calls in the ELF files' debug info, which perf reads by addr2line (default); "
@@ -160,7 +168,8 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
                                        [ROWS_FUNCTION] = "function",
                                        NULL,
                                        "name, body or function"};
-    static const char *const stacks[] = {"keep", "unwind", NULL, "keep or unwind"};
+    static const char *const stacks[] = {
+        [STACKS_UNWIND] = "unwind", [STACKS_KEEP] = "keep", NULL, "unwind or keep"};
     static const char *const inlines[] = {[INLINES_DWARF] = "dwarf",
                                           [INLINES_FRAMES] = "frames",
                                           [INLINES_NONE] = "none",
@@ -178,7 +187,7 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
         options->rows = (enum image_rows)choice_of(argument, "rows", rows, state);
         return 0;
     case KEY_STACKS:
-        options->unwind = choice_of(argument, "stacks", stacks, state) == 1;
+        options->stacks = (enum stacks)choice_of(argument, "stacks", stacks, state);
         return 0;
     default:
         return recording_request_take(&options->request, key, argument);
@@ -265,7 +274,6 @@ static int default_output(struct inject_options *options)
     return asprintf(&options->output, "%.*s.jit.data", (int)end, input) < 0 ? -1 : 0;
 }
 
-/* Fill in what was not given. */
 static int complete_options(struct inject_options *options, struct findings *findings)
 {
     if (!options->output && default_output(options)) {
@@ -280,7 +288,7 @@ static int complete_options(struct inject_options *options, struct findings *fin
     return 0;
 }
 
-/* The output must not be the input: a failed run would leave neither. */
+/* A failed run would leave neither. */
 static int check_output(const struct inject_options *options, struct findings *findings)
 {
     struct stat input, output;
@@ -391,11 +399,20 @@ static int commit(struct injection *run, struct findings *findings)
     return result;
 }
 
-/* Stacks are worth a run where no process has JIT code, too. */
+/* Stacks are worth a run where no process has JIT code, too, for who asks for it: who does not has
+ * forgotten to make the runtime log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
-    return options->unwind && run->in.processes.none && perf_file_has_stacks(&run->in.input.file) &&
-           !injected_image(&run->in.profile);
+    return options->stacks == STACKS_UNWIND && run->in.processes.none &&
+           perf_file_has_stacks(&run->in.input.file) && !injected_image(&run->in.profile);
+}
+
+/* Stacks of a machine that perfjit does not know are perf's, unless they were asked for. */
+static bool unwinds(const struct injection *run, const struct inject_options *options)
+{
+    const struct perf_file *file = &run->in.input.file;
+    return options->stacks != STACKS_KEEP && perf_file_has_stacks(file) &&
+           (options->stacks == STACKS_UNWIND || user_stacks_possible(file));
 }
 
 static int open_recording(struct injection *run, const struct inject_options *options,
@@ -408,7 +425,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
         findings->failure[0] = '\0';
     }
     run->stacks.stitch = options->stitch;
-    run->unwinds = options->unwind && perf_file_has_stacks(&run->in.input.file);
+    run->unwinds = unwinds(run, options);
     return 0;
 }
 
@@ -563,7 +580,7 @@ static int run_inject(const struct inject_options *options, struct findings *fin
 
 int inject_command(int argc, char **argv)
 {
-    struct inject_options options = {.input = "perf.data"};
+    struct inject_options options = {.input = "perf.data", .stacks = STACKS_BY_DEFAULT};
     struct findings findings = {0};
     int status = EXIT_FAILED;
     argp_err_exit_status = EXIT_USAGE;

@@ -38,7 +38,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
                            "skipped; its load may have been lost", true},
     [FINDING_UNWIND_BROKEN] =
         {"broken unwind table",
-         "its functions have their names, but perf can unwind through them by frame pointers only",
+         "its functions have their names, but stacks go through them by frame pointers only",
          true},
     [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",

@@ -20,16 +20,24 @@ struct unwinding {
     size_t count, capacity;
 };
 
+/* Of a recording that does not say, it is this one. */
 static const struct unwind_machine *machine_of_recording(const struct perf_file *file)
 {
     size_t bytes = 0;
     const char *arch = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
     const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
+    if (arch)
+        return machine ? unwind_machine_of(machine->elf_mach) : NULL;
 #if defined(__aarch64__)
-    return unwind_machine_of(machine ? machine->elf_mach : EM_AARCH64);
+    return unwind_machine_of(EM_AARCH64);
 #else
-    return unwind_machine_of(machine ? machine->elf_mach : EM_X86_64);
+    return unwind_machine_of(EM_X86_64);
 #endif
+}
+
+bool user_stacks_possible(const struct perf_file *file)
+{
+    return machine_of_recording(file) != NULL;
 }
 
 /* ---- Which samples ---- */

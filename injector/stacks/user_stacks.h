@@ -42,6 +42,9 @@ struct user_stacks {
 /* Whether samples of FORMAT may get another chain. */
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
 
+/* Whether FILE is of a machine whose stacks can be unwound. */
+bool user_stacks_possible(const struct perf_file *file);
+
 /* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
  * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
 int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile,

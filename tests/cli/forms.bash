@@ -213,6 +213,7 @@ rows_of() {
 check_lines() { # IN OUT
     frames_of "$1" >before.txt || complain "perf can't read $1" || return
     frames_of "$2" >after.txt || complain "perf can't read $2" || return
+    [ "$graph" != dwarf ] || names_of after.txt >perfs.txt
     sed "s/$1/$2/g" "said.$1" | grep -vxFf - "said.$2" >differences.txt
     [ ! -s differences.txt ] || complain "perf says: $(cat differences.txt)" || return
     awk -v other=after.txt -f "$here/only_names_came.awk" before.txt >differences.txt ||
@@ -284,6 +285,23 @@ check_names() { # OUT
         scored "$life" <life.txt || bad=1
     done
     return $bad
+}
+
+# Frames of functions, by name: images and so addresses and offsets in JIT code are others.
+names_of() {
+    sed -E 's/^[ \t]+([0-9a-f]{16,}|[0-9a-f]{1,15}) (.*)\+0x[0-9a-f]+ \(.*jit-[^()]*\)$/ 0 \2/' "$1"
+}
+
+# What perfjit itself unwinds has no frame less than what perf makes of OUT, whose names are in perfs.txt, and the same names.
+check_unwound() { # IN OUT
+    local status=0 out=unwound.${2#out.}
+    inject "$1" "$out" "${inject_options[@]}" || status=$?
+    [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || return
+    frames_of "$out" >unwound.txt || complain "perf can't read $out" || return
+    names_of unwound.txt >ours.txt
+    awk -v ours=ours.txt -f "$here/no_frame_lost.awk" perfs.txt >differences.txt || complain "chains: $(head -40 differences.txt)" || return
+    [ -z "${FIGURES:-}" ] || sed "s/^# /# $into: /" differences.txt >&3
+    check_names "$out"
 }
 
 # check_form IN OUT
@@ -363,15 +381,16 @@ inject() {
     esac
 }
 
-# A recording in which no JIT ran needs no dump.
+# A recording in which no JIT ran needs no dump.  Stacks are unwound by perf, as in the recording itself, and last by perfjit.
 check_injected() { # IN OUT
     local status=0 bad=0
-    inject "$1" "$2" "${inject_options[@]}" || status=$?
+    inject "$1" "$2" --stacks keep "${inject_options[@]}" || status=$?
     if [ $status -eq 1 ] && grep -qE 'no jitdump found|is not in this recording' inject.txt; then
         check_names "$1"
         return
     fi
     [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || bad=1
     [ ! -e "$2" ] || check_form "$1" "$2" || bad=1
+    [ ! -e "$2" ] || [ "$graph" != dwarf ] || check_unwound "$1" "$2" || bad=1
     return $bad
 }

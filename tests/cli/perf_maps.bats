@@ -26,6 +26,9 @@ setup_file() {
         perfjit inject -v -i $x.data -o $x.image.data --rows body 2>$x.err
         perfjit inject -i $x.data -o $x.function.data --layout function
     done
+    for layout in image function; do
+        perfjit inject -i stacks.data -o stacks.$layout.kept.data --layout $layout --stacks keep
+    done
     mkdir maps # from here on perf finds none; a test that needs one puts it back
     mv $(maps_read) maps/
 }
@@ -171,11 +174,11 @@ refused() {
     [ -z "$(comm -23 "$BATS_TEST_TMPDIR/named" "$BATS_TEST_TMPDIR/known")" ]
 }
 
-@test "java: user stacks are unwound through the code by its frame pointers" {
+@test "java: user stacks are unwound through the code by its frame pointers, by perf and by perfjit" {
     whole() { awk 'BEGIN { RS = "" } /Program.fib/ && /clone3/ { n++ } END { print n + 0 }'; }
-    for layout in image function; do
-        before=$(whole <stacks.before) after=$(perf script -i stacks.$layout.data --no-inline | whole)
-        echo "# $layout: $after chains with fib reach the thread's start; $before with the map alone" >&3
+    for form in image.kept function.kept image; do
+        before=$(whole <stacks.before) after=$(perf script -i stacks.$form.data --no-inline | whole)
+        echo "# $form: $after chains with fib reach the thread's start; $before with the map alone" >&3
         [ "$after" -ge 20 ]
         [ "$after" -gt "$before" ]
     done

@@ -78,6 +78,10 @@ facts() {
 # check_pair IN OUT PID: OUT is as good as IN, whose facts are in `before`, and has the names.
 check_pair() {
     facts "$2" "$3" after
+    check_pair_of_facts "$1" "$2"
+}
+
+check_pair_of_facts() { # IN OUT
     only_jit_changed before.lines after.lines
     # The rounds of one file of a directory say nothing about the others.
     [ -d "$1" ] || same after.rounds before.rounds
@@ -92,6 +96,19 @@ check_pair() {
     ! grep -iE 'warn|error|fail|order|corrupt|invalid' err.txt || complain "perf says this"
 }
 
+# With unwound stacks all is as before, too, but for the layout of samples that the header shows.
+check_unwound() { # IN PID
+    local out
+    inject_beside_others -i "$1" -o unwound.data
+    inject_beside_others -i "$1" -o - --dso-dir unwound.data.dso >unwound.stream
+    for out in unwound.data unwound.stream; do
+        facts $out "$2" after
+        ! grep -E 'STACK_USER|REGS_USER' after.header || complain "$out"
+        for kept in before.kept after.kept; do sed -i '/^# event : /d' $kept; done
+        check_pair_of_facts "$1" $out
+    done
+}
+
 # Where every process is recorded, somebody else's dump may have gone, or be cut.
 inject_beside_others() {
     perfjit inject -q "$@" || [ "$?$every_process" = 3yes ]
@@ -103,10 +120,11 @@ check_input() {
     pid=$(pid_of_dump)
     : >err.txt
     facts "$1" "$pid" before
-    inject_beside_others -i "$1" -o out.data
+    inject_beside_others -i "$1" -o out.data --stacks keep
     check_pair "$1" out.data "$pid"
-    inject_beside_others -i "$1" -o - --dso-dir out.data.dso >out.stream
+    inject_beside_others -i "$1" -o - --dso-dir out.data.dso --stacks keep >out.stream
     check_pair "$1" out.stream "$pid"
+    [[ ! -e $1 || $(with_perf report "$1" --header-only) != *STACK_USER* ]] || check_unwound "$1" "$pid"
 }
 
 pid_of_dump() {

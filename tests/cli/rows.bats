@@ -239,12 +239,12 @@ bodies_of() {
     readelf -sW "$(elf_files node.function.data.dso)" | grep -q 'body [0-9]* of [0-9]*, TurboFan, loaded at'
 }
 
-@test "recordings with user stacks, and --layout function, have a row for each body" {
+@test "recordings whose user stacks are kept, and --layout function, have a row for each body" {
     cd "$BATS_TEST_TMPDIR"
     PERFJIT=dump JITDUMPDIR=$PWD record perf.data --call-graph dwarf "$BUILD/tinyjit" --seconds=0.3 \
         "$here/../../examples/tinyjit/demo.tj" >/dev/null
-    perfjit inject -q -o given.data --rows function
-    perfjit inject -q -o body.data --rows body
+    perfjit inject -q -o given.data --stacks keep --rows function
+    perfjit inject -q -o body.data --stacks keep --rows body
     cmp <(cd given.data.dso && ls) <(cd body.data.dso && ls)
     perfjit inject -q -i "$BATS_FILE_TMPDIR/demo.data" -o function.data --layout function
     [ "$(elf_files function.data.dso | wc -l)" -gt 10 ]

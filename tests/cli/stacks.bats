@@ -56,14 +56,25 @@ fn main() { return a(); }
 END
 }
 
-# stacks NAME SCRIPT CALL-GRAPH OPTION...: NAME.data and, from perfjit, NAME.image.data and NAME.function.data
+# What perfjit makes of recording NAME: with stacks kept for perf to unwind, in both layouts; and with stacks that it unwinds itself.
+forms_of() {
+    case $1 in
+    *-dwarf) echo image function unwound ;;
+    *) echo image function ;;
+    esac
+}
+
+# stacks NAME SCRIPT CALL-GRAPH OPTION...: NAME.data and, from perfjit, NAME.FORM.data of each form
 stacks() {
     local name=$1 script=$2 graph=$3
     shift 3
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
         "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
-    for layout in image function; do
-        perfjit inject -q -i "$name.data" -o "$name.$layout.data" --layout $layout
+    for form in $(forms_of "$name"); do
+        case $form in
+        unwound) perfjit inject -q -i "$name.data" -o "$name.$form.data" ;;
+        *) perfjit inject -q -i "$name.data" -o "$name.$form.data" --layout $form --stacks keep ;;
+        esac
     done
     # What is inlined where is the same each time.  Writing it takes time in the C library, which has no frame pointers: not in
     # the run that is recorded.
@@ -95,8 +106,8 @@ mostly_right() {
 check_chains() { # NAME SCRIPT [CODE]
     local name=$1
     shift
-    for layout in image function; do
-        mostly_right "$name, $layout" "$(script_of "$name.$layout.data" | "$BUILD/producers/chain_check" -i "$name.inlines" "$@")"
+    for form in $(forms_of "$name"); do
+        mostly_right "$name, $form" "$(script_of "$name.$form.data" | "$BUILD/producers/chain_check" -i "$name.inlines" "$@")"
     done
 }
 
@@ -145,8 +156,8 @@ exact_chains() {
 }
 
 check_exact() { # NAME DEPTH FP
-    for layout in image function; do
-        mostly_right "$1, $layout" "$(script_of "$1.$layout.data" | exact_chains "$2" "$3")"
+    for form in $(forms_of "$1"); do
+        mostly_right "$1, $form" "$(script_of "$1.$form.data" | exact_chains "$2" "$3")"
     done
 }
 

@@ -22,11 +22,11 @@ recorded() {
     record perf.data "${options[@]}" "$turns" "${@:2}" truth
 }
 
-# injected [STATUS]: where the whole machine was recorded, other programs may have left things that are lost.
+# injected [STATUS] [OPTION...]: where the whole machine was recorded, other programs may have left things that are lost.
 injected() {
-    run --separate-stderr perfjit inject -i perf.data -o perf.jit.data
+    run --separate-stderr perfjit inject -i perf.data -o perf.jit.data "${@:2}"
     [ "$status" -eq "${1:-0}" ] || exits 0
-    perfjit inject -q -i - -o - --dso-dir stream.dso <perf.data >perf.jit.stream || [ $? -eq "$status" ]
+    perfjit inject -q -i - -o - --dso-dir stream.dso "${@:2}" <perf.data >perf.jit.stream || [ $? -eq "$status" ]
 }
 
 tid_of() {
@@ -92,9 +92,11 @@ maps_of() {
     [ "$(id -u)" = 0 ] && taskset -c 0 true && [ "$(nproc)" -ge 2 ] || skip "only root can record a CPU, and there must be another one"
     recorded -C 0 $dwarf -- -m 0 -s 0.5
     run ! grep -F "FORK($(tid_of main):$(tid_of worker))" <(events perf.data)
-    injected 3
-    right main worker
-    others_are_the_same
+    for stacks in keep unwind; do
+        injected 3 --stacks $stacks
+        right main worker
+        others_are_the_same
+    done
     # perf's own name for it.
     leaves perf.jit.data comm,tid | grep -qE "^ *:$(tid_of worker) +$(tid_of worker)" || complain "$(leaves perf.jit.data comm,tid | sort | uniq -c)"
 }
@@ -104,7 +106,12 @@ maps_of() {
 # ended OPTION...: what comes when the main thread has ended is said of the worker.
 ended() {
     recorded "$@" -- -e -s 0.5
-    injected
+    ended_right
+}
+
+# ended_right [OPTION...]: of perfjit inject.
+ended_right() {
+    injected 0 "$@"
     right main worker
     others_are_the_same
     local pid
@@ -119,8 +126,10 @@ ended() {
 }
 
 @test "a main thread that has ended: the same with stacks, and it ends again after each reset" {
-    ended $dwarf
     local pid clone resets
+    ended $dwarf
+    run ! grep -E '[:(]10[0-9]{8}[:)]' <(events perf.jit.data)
+    ended_right --stacks keep
     pid=$(tid_of main)
     clone=$((pid | 1 << 30))
     events perf.jit.data | sed -n "/EXIT($pid:$pid)/,\$p" >after.txt
@@ -133,7 +142,11 @@ ended() {
 # late OPTION...: a thread that is begun after that has its maps, in perf 7, from a new main thread.
 late() {
     recorded "$@" -- -e -l -s 0.5
-    injected
+    late_right
+}
+
+late_right() {
+    injected 0 "$@"
     right main worker late
     others_are_the_same
     local pid before after
@@ -150,6 +163,7 @@ late() {
 
 @test "a thread that begins when the main thread has ended: the same with stacks" {
     late $dwarf
+    late_right --stacks keep
     run ! grep -E 'FORK\(([0-9]+):\1\):\(10[0-9]{8}' <(events perf.jit.data)
 }
 
@@ -165,9 +179,11 @@ same_output() {
 
 @test "namespaces stay with their threads" {
     recorded $dwarf --namespaces -- -s 0.5
-    injected
-    right main worker
-    same_output thread_turns 2 report --stdio -g none --no-children -s cgroup_id,pid,comm
+    for stacks in keep unwind; do
+        injected 0 --stacks $stacks
+        right main worker
+        same_output thread_turns 2 report --stdio -g none --no-children -s cgroup_id,pid,comm
+    done
 }
 
 # stacks_and OPTIONS TRACEPOINT...: stacks of the timer alone, so that no record is lost.
@@ -181,18 +197,34 @@ stacks_and() {
     perf record -q $all -e "${options[1]}" -o try.data true 2>/dev/null || skip "no tracepoints here"
     perf record -q -k mono -m 1024 -F 2000 $all -e cpu-clock/call-graph=dwarf,stack-size=1024/ "${options[@]}" -o perf.data \
         "$turns" -s 0.5 truth
-    injected 3
-    run ! grep -E 'FORK.*[:(]10[0-9]{8}[:)]' <(events perf.jit.data)
+}
+
+# each_setting COMMAND...: with perf's unwinding, and perfjit's.
+each_setting() {
+    local stacks
+    for stacks in keep unwind; do
+        injected 3 --stacks $stacks
+        run ! grep -E 'FORK.*[:(]10[0-9]{8}[:)]' <(events perf.jit.data)
+        "$@"
+    done
 }
 
 @test "perf trace counts the same system calls" {
     stacks_and "" raw_syscalls:sys_enter raw_syscalls:sys_exit
+    each_setting same_trace
+}
+
+same_trace() {
     same_output thread_turns 10 trace
     same_output events, 2 trace -s
 }
 
 @test "perf sched sees the same threads" {
     stacks_and -a sched:sched_switch sched:sched_stat_runtime sched:sched_wakeup sched:sched_migrate_task
+    each_setting same_sched
+}
+
+same_sched() {
     local what
     for what in latency "latency -p" timehist "timehist -s"; do
         same_output thread_turns 1 sched $what

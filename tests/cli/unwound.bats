@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# perfjit inject --stacks unwind: user stacks become call chains, which perf prints without unwinding.
+# perfjit inject as it is by default, --stacks unwind: user stacks become call chains, which perf prints without unwinding.
 #
 # Judges: exact_chains and chain_check as in stacks.bats, the names that unwind_shapes must have, and perf's own unwinding of the
 # same recording (--stacks keep), sample by sample.
@@ -51,7 +51,7 @@ tinyjit_record() {
 # both NAME: NAME.keep.data and NAME.unwind.data
 both() {
     perfjit inject -q --stacks keep -i "$1.data" -o "$1.keep.data"
-    perfjit inject --stacks unwind -i "$1.data" -o "$1.unwind.data" 2>"$1.summary" || { cat "$1.summary" >&2; return 1; }
+    perfjit inject -i "$1.data" -o "$1.unwind.data" 2>"$1.summary" || { cat "$1.summary" >&2; return 1; }
     echo "# $(grep -F 'stacks unwound' "$1.summary")" >&3
 }
 
@@ -210,6 +210,25 @@ END
     begins_as_perf plain.unwind.txt plain.keep.txt
     [ "$(grep -c 'handler.*raiser.*main' plain.unwind.txt)" -gt 20 ]
     [ "$(grep -c '_start+0x[0-9a-f]*$' plain.unwind.txt)" -ge $(($(wc -l <plain.unwind.txt) - 5)) ]
+}
+
+# A runtime that was not told to log is an error by default, as in all recordings.
+@test "unwound: without JIT code only by --stacks unwind, and stacks of other machines are left to perf" {
+    tinyjit_record other known.tj 0.3 -e cpu-clock:u --call-graph dwarf,8192 -- --no-inline
+    perf record -q -k mono -e cpu-clock:u -F 2000 --call-graph dwarf,4096 -o none.data seq 1000000 >/dev/null
+    run --separate-stderr perfjit inject -i none.data -o none.unwind.data
+    exits 1
+    says 'no jitdump found'
+    [ ! -e none.unwind.data ]
+    perfjit inject --stacks unwind -i none.data -o none.unwind.data
+    LC_ALL=C sed -i 's/x86_64\x00/mips64\x00/g' other.data
+    run --separate-stderr perfjit inject --stacks unwind -i other.data -o other.unwind.data
+    exits 1
+    says "stacks of this machine can't be unwound here"
+    mkdir a b
+    perfjit inject -q -i other.data -o a/out.data
+    perfjit inject -q --stacks keep -i other.data -o b/out.data
+    cmp <(LC_ALL=C sed 's|/a/out|/b/out|g' a/out.data) b/out.data
 }
 
 @test "unwound: what the copy cuts is told, with the size that would do, and the rest of the chain is right" {
