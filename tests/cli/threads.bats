@@ -224,9 +224,11 @@ same_trace() {
     each_setting same_sched
 }
 
+# Each takes a second or two: in make check all with one setting.
 same_sched() {
-    local what
-    for what in latency "latency -p" timehist "timehist -s"; do
+    local what all=(latency "latency -p" timehist "timehist -s")
+    [ -z "${BRIEF:-}" ] || [ "$stacks" = keep ] || all=(timehist)
+    for what in "${all[@]}"; do
         same_output thread_turns 1 sched $what
     done
 }
