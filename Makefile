@@ -35,7 +35,7 @@ ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
-INJECTOR_LIBS := -lelf -lxxhash -lzstd -llzma
+INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
@@ -126,9 +126,6 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
                        $(LIBJITDUMP) $(LIBPERFMAP)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
-
-$(BUILD)/tests/single_step_test $(BUILD)/tests/aarch64_step_test $(BUILD)/tests/debug_image_test \
-$(BUILD)/tests/cfi_program_test: INJECTOR_LIBS += -ldw
 
 $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
 

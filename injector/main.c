@@ -1,5 +1,6 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
  * commands/. */
+#include "injector/commands/bt.h"
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
 #include "injector/commands/inject.h"
@@ -25,6 +26,7 @@ static struct command commands[] = {
     {"check", "perfjit check", check_command,
      "say what is wrong with a recording or a dump, and what to do"},
     {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
+    {"bt", "perfjit bt", bt_command, "print the stacks of a core or a process, JIT code named"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

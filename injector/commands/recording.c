@@ -52,18 +52,35 @@ static int check_root(const char *root, struct findings *findings)
     return report_failure(findings, "--root %s: not a directory that can be read", root);
 }
 
-int recording_open(struct recording *recording, const char *path,
-                   const struct recording_request *request, struct findings *findings)
+/* What the opened input says. */
+static int read_input(struct recording *recording, const struct recording_request *request,
+                      struct findings *findings)
 {
     const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
                                                request->perf_map_count, request->root};
-    if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings) ||
-        profile_read(&recording->profile, &recording->input.file, findings) ||
+    if (profile_read(&recording->profile, &recording->input.file, findings) ||
         jit_processes_read(&recording->processes, &recording->profile, request->dumps,
                            request->dump_count, &perf_maps, request->root, request->any_owner,
                            findings))
         return -1;
     return 0;
+}
+
+int recording_open(struct recording *recording, const char *path,
+                   const struct recording_request *request, struct findings *findings)
+{
+    if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
+        return -1;
+    return read_input(recording, request, findings);
+}
+
+int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
+                   const struct recording_request *request, struct findings *findings)
+{
+    if (check_root(request->root, findings) ||
+        perf_input_view(&recording->input, path, bytes, size, findings))
+        return -1;
+    return read_input(recording, request, findings);
 }
 
 /* The timeline that PROCESS's begins with, or NULL; it has been played before. */

@@ -46,6 +46,10 @@ struct recording {
 int recording_open(struct recording *recording, const char *path,
                    const struct recording_request *request, struct findings *findings);
 
+/* The same of the SIZE bytes of a recording that is in memory, which must outlive RECORDING. */
+int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
+                   const struct recording_request *request, struct findings *findings);
+
 /* Play the timelines; of no process if there is neither dump nor map.  Returns 0 or -1 as above. */
 int recording_play(struct recording *recording, struct findings *findings);
 

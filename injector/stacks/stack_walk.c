@@ -397,12 +397,13 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
     struct code_spot spot = find_spot(walker, frame->pc);
     for (;;) {
         uint64_t sp = frame->registers[walker->machine->sp];
+        bool exact = frame->exact;
         uint8_t kind;
         walker->end_at = spot.what;
         step->cfa = sp;
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
-            (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what};
+            (struct walked_frame){step->cfa == sp ? 0 : step->cfa, spot.what, exact};
         if (leads_to_0(walker, &spot, result, kind, frame))
             result = UNWIND_CALLER;
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;

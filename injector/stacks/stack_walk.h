@@ -36,6 +36,7 @@ struct rule_table {
 struct walked_frame {
     uint64_t cfa;  /* where it ends; 0: that is not known */
     uint32_t what; /* as address_space_at says of its code */
+    bool exact;    /* its ip is the next instruction, and not inside the call */
 };
 
 struct stack_walker {

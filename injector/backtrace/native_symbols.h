@@ -1,0 +1,35 @@
+/* Names, lines and inlined calls of native code: what the file's symbols and debug info say.
+ *
+ * Of the file that the stack walk read, and its debug file below /usr/lib/debug.  Nothing is asked
+ * of the network.
+ */
+#ifndef PERFJIT_NATIVE_SYMBOLS_H
+#define PERFJIT_NATIVE_SYMBOLS_H
+
+#include "injector/native/native_file.h"
+
+/* A piece of source, and what stands around it.  The texts live as long as the symbols. */
+struct native_place {
+    const char *name; /* or NULL */
+    uint64_t offset;  /* in it */
+    const char *file; /* or NULL */
+    int line;
+    bool inlined;
+};
+
+enum { NATIVE_PLACES = 32 };
+
+struct native_symbols {
+    const struct native_files *files;
+    struct symbol_module **modules; /* by file number */
+    size_t count;
+};
+
+/* What is at ADDR, as FILE has it: the innermost inlined call first, the function last.  Returns
+ * their number, 1 at least unless there is no memory, at most NATIVE_PLACES. */
+size_t native_symbols_at(struct native_symbols *symbols, const struct native_file *file,
+                         uint64_t addr, struct native_place places[NATIVE_PLACES]);
+
+void native_symbols_free(struct native_symbols *symbols);
+
+#endif

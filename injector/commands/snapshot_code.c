@@ -1,0 +1,93 @@
+/* See snapshot_code.h. */
+#include "injector/commands/snapshot_code.h"
+
+#include "injector/snapshot/core_file.h"
+#include "injector/snapshot/live_snapshot.h"
+#include "injector/snapshot/snapshot_recording.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Options ---- */
+
+static bool take_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *number && *number <= most;
+}
+
+error_t snapshot_request_take(struct snapshot_request *request, int key, char *argument,
+                              struct argp_state *state)
+{
+    uint64_t number;
+    switch (key) {
+    case 'p':
+        if (!take_number(argument, INT32_MAX, &number))
+            argp_error(state, "--pid is a process's number, not '%s'", printable_copy(argument));
+        request->pid = (uint32_t)number;
+        return 0;
+    case KEY_SNAPSHOT_AT:
+        if (!take_number(argument, INT64_MAX - 1, &request->at_ns))
+            argp_error(state, "--at is a time in ns, not '%s'", printable_copy(argument));
+        return 0;
+    case KEY_SNAPSHOT_JITDUMP:
+        return recording_request_add_dump(&request->recording, argument);
+    case 'f':
+        request->recording.any_owner = true;
+        return 0;
+    case 'v':
+        request->verbose = true;
+        return 0;
+    default:
+        return recording_request_take(&request->recording, key, argument);
+    }
+}
+
+void snapshot_request_free(struct snapshot_request *request)
+{
+    recording_request_free(&request->recording);
+}
+
+/* ---- From the process to its code ---- */
+
+static int take_snapshot(struct snapshot_code *code, const struct snapshot_request *request,
+                         bool stacks, struct findings *findings)
+{
+    code->time_ns = SNAPSHOT_LAST_NS;
+    if (request->core)
+        return core_file_open(&code->snapshot, request->core, findings);
+    snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
+    return live_snapshot_take(&code->snapshot, code->live_path, request->pid, stacks,
+                              &code->time_ns, findings);
+}
+
+int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
+                       bool stacks, struct findings *findings)
+{
+    if (take_snapshot(code, request, stacks, findings))
+        return -1;
+    if (request->at_ns)
+        code->time_ns = request->at_ns;
+    if (snapshot_recording_write(&code->snapshot, code->time_ns, &code->bytes, findings))
+        return -1;
+    if (recording_view(&code->recording, code->snapshot.path, code->bytes.data, code->bytes.size,
+                       &request->recording, findings)) {
+        if (!code->recording.processes.none)
+            return -1;
+        memcpy(code->none, findings->failure, sizeof code->none);
+        findings->failure[0] = '\0';
+    }
+    return recording_play(&code->recording, findings);
+}
+
+void snapshot_code_close(struct snapshot_code *code)
+{
+    recording_free(&code->recording);
+    memory_file_free(&code->bytes);
+    snapshot_free(&code->snapshot);
+}

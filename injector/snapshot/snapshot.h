@@ -1,0 +1,84 @@
+/* A process at one moment: its threads' registers, what is mapped where, and its memory, out of a
+ * core or of the process itself.
+ */
+#ifndef PERFJIT_SNAPSHOT_H
+#define PERFJIT_SNAPSHOT_H
+
+#include "injector/findings/findings.h"
+#include "injector/native/elf_view.h"
+
+#include <sys/types.h>
+
+enum { SNAPSHOT_REGISTERS = 33, SNAPSHOT_NAME_BYTES = 16 };
+
+struct snapshot_map {
+    uint64_t start, end;
+    uint64_t offset; /* in the file */
+    uint32_t maj, min;
+    uint64_t ino; /* 0: not known */
+    bool executable;
+    char *path;           /* as in /proc/PID/maps; NULL: memory without a file */
+    const uint8_t *bytes; /* from START on, or NULL */
+    uint64_t byte_count;
+    struct build_id build_id; /* of the file, if its first page is among the bytes */
+};
+
+struct snapshot_thread {
+    uint32_t tid;
+    uint32_t signal; /* that ended it; 0: none */
+    bool has_registers;
+    uint64_t registers[SNAPSHOT_REGISTERS]; /* by perf's numbers */
+    uint64_t stack_start;                   /* the stack pointer */
+    const uint8_t *stack;                   /* from there on; NULL: it is not there */
+    size_t stack_bytes;
+    uint8_t *copy; /* what STACK points into, if it is a copy */
+};
+
+struct snapshot {
+    const char *path; /* of the core, or /proc/PID */
+    uint32_t pid;
+    uint16_t elf_mach;
+    bool live;
+    char name[SNAPSHOT_NAME_BYTES + 1];
+    uint64_t register_mask; /* by perf's numbers */
+    struct snapshot_map *maps;
+    size_t map_count, map_capacity;
+    struct snapshot_thread *threads; /* the one that was hit by a signal first */
+    size_t thread_count, thread_capacity;
+    const uint8_t *core; /* the whole file, or NULL */
+    size_t core_bytes;
+};
+
+/* Where NT_PRSTATUS and PTRACE_GETREGSET have what perf numbers otherwise. */
+struct register_places {
+    uint16_t elf_mach;
+    uint8_t words; /* of 8 bytes */
+    uint8_t sp, pc;
+    uint64_t mask;
+    uint8_t of_perf[SNAPSHOT_REGISTERS];
+};
+
+/* Those of ELF_MACH, or NULL: its stacks can't be unwound. */
+const struct register_places *register_places_of(uint16_t elf_mach);
+
+/* Take the registers of THREAD from WORDS, places->words of them. */
+void snapshot_take_registers(struct snapshot_thread *thread, const struct register_places *places,
+                             const uint8_t *words);
+
+/* Add a map or thread of zeros.  NULL without memory. */
+struct snapshot_map *snapshot_add_map(struct snapshot *snapshot);
+struct snapshot_thread *snapshot_add_thread(struct snapshot *snapshot);
+
+/* Put the maps in order, and find each thread's stack and each file's build-id among their
+ * bytes. */
+void snapshot_complete(struct snapshot *snapshot);
+
+/* The map at ADDR, or NULL.  The maps are in order. */
+const struct snapshot_map *snapshot_map_at(const struct snapshot *snapshot, uint64_t addr);
+
+/* Read COUNT bytes at ADDR.  Returns false if the snapshot does not have all of them. */
+bool snapshot_read(const struct snapshot *snapshot, uint64_t addr, void *bytes, size_t count);
+
+void snapshot_free(struct snapshot *snapshot);
+
+#endif
