@@ -101,6 +101,9 @@ $(BUILD)/lib%.a:
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
 
+# It takes the file in.
+$(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py
+
 # The shared libraries link libc alone, and export what their symbol map names.  -z now: the dynamic linker would take 4 KiB of a
 # caller's stack at the first calls.
 $(BUILD)/shared/%.o: %.c

@@ -3,7 +3,9 @@
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
+#include "injector/commands/gdb.h"
 #include "injector/commands/inject.h"
+#include "injector/commands/symbols.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -27,6 +29,9 @@ static struct command commands[] = {
      "say what is wrong with a recording or a dump, and what to do"},
     {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
     {"bt", "perfjit bt", bt_command, "print the stacks of a core or a process, JIT code named"},
+    {"symbols", "perfjit symbols", symbols_command,
+     "write ELF files of the code that is alive in a core or a process"},
+    {"gdb", "perfjit gdb", gdb_command, "start gdb on a core or a process, JIT code in its stacks"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -66,6 +66,39 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
                               &code->time_ns, findings);
 }
 
+/* What was logged later, at a time that was asked for. */
+static void drop_later(struct jit_processes *processes, uint64_t at_ns)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct code_log *log = &processes->items[i].log;
+        while (log->event_count && log->events[log->event_count - 1].time_ns > at_ns)
+            log->event_count--;
+    }
+}
+
+/* Whether findings say why no dump and no map is used: a dump was there. */
+static bool has_reason(const struct findings *findings)
+{
+    for (size_t i = 0; i < NO_DUMP_REASONS; i++)
+        if (findings->count[no_dump_reasons[i].kind])
+            return true;
+    return false;
+}
+
+static void set_none(struct snapshot_code *code, struct findings *findings)
+{
+    if (has_reason(findings))
+        memcpy(code->none, findings->failure, sizeof code->none);
+    else
+        snprintf(code->none, sizeof code->none,
+                 "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
+                 "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
+                 "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
+                 "--jitdump FILE",
+                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid);
+    findings->failure[0] = '\0';
+}
+
 int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
                        bool stacks, struct findings *findings)
 {
@@ -79,9 +112,10 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
                        &request->recording, findings)) {
         if (!code->recording.processes.none)
             return -1;
-        memcpy(code->none, findings->failure, sizeof code->none);
-        findings->failure[0] = '\0';
+        set_none(code, findings);
     }
+    if (request->at_ns)
+        drop_later(&code->recording.processes, request->at_ns);
     return recording_play(&code->recording, findings);
 }
 

@@ -96,6 +96,16 @@ static int take_files(struct core_reader *reader, const struct elf_note *note)
     return 0;
 }
 
+static void take_auxiliary(struct core_reader *reader, const struct elf_note *note)
+{
+    struct byte_cursor cursor = byte_cursor_over(note->desc, note->desc_bytes, false);
+    while (cursor_left(&cursor) >= 16) {
+        uint64_t type = cursor_u64(&cursor), value = cursor_u64(&cursor);
+        if (type == AT_ENTRY)
+            reader->snapshot->entry = value;
+    }
+}
+
 static int take_notes(struct core_reader *reader, const GElf_Phdr *header)
 {
     if (header->p_offset > reader->size || header->p_filesz > reader->size - header->p_offset)
@@ -111,6 +121,8 @@ static int take_notes(struct core_reader *reader, const GElf_Phdr *header)
             result = take_status(reader, &note);
         else if (note.type == NT_PRPSINFO)
             take_info(reader, &note);
+        else if (note.type == NT_AUXV)
+            take_auxiliary(reader, &note);
         else if (note.type == NT_FILE)
             result = take_files(reader, &note);
     }

@@ -7,6 +7,7 @@
  *         NT_PRSTATUS  of each thread, the one that was hit by the signal first
  *                      12 u16 signal, 32 s32 tid, 112 the general registers, u64 each
  *         NT_PRPSINFO  of the process: 24 s32 pid, 40 its name, 16 bytes
+ *         NT_AUXV      u64 type, u64 value: AT_ENTRY, where the program begins
  *         NT_FILE      u64 count, u64 page size, count times {u64 start, u64 end, u64 offset in
  *                      pages}, then count paths, NUL-terminated
  *     memory

@@ -41,6 +41,7 @@ struct snapshot {
     bool live;
     char name[SNAPSHOT_NAME_BYTES + 1];
     uint64_t register_mask; /* by perf's numbers */
+    uint64_t entry;         /* where the program begins; 0: not known */
     struct snapshot_map *maps;
     size_t map_count, map_capacity;
     struct snapshot_thread *threads; /* the one that was hit by a signal first */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# perfjit bt: stacks of cores and of live processes.
+# perfjit bt, symbols and gdb: stacks of cores and of live processes.
 #
 # The judge is the one stack that chain.tj has, if nothing is inlined, when it is in spin: known from the script.
 load helper
@@ -68,6 +68,11 @@ core_of() {
 jit_frames() {
     head -1 "$1" | jq -r '.frames[] | select(.jit) | "\(.name) \(.line)"' |
         sed -n 's/^tj::\([a-z]*\) \[tier[12]\]/\1/p'
+}
+
+# gdb_functions TEXT: the functions of tinyjit's in gdb's backtrace, and their lines.
+gdb_functions() {
+    sed -nE 's/^#[0-9]+ .*tj::([a-z]*) \[tier[12]\] \(\) at .*:([0-9]+)$/\1 \2/p' "$1"
 }
 
 # whole JSON: every thread's stack ends where the thread began.
@@ -156,4 +161,92 @@ whole() {
     exits 2
     run --separate-stderr perfjit bt -p x
     exits 2
+}
+
+@test "symbols: names, lines and tables at the addresses of the process" {
+    perfjit symbols --core frame.core -o symbols >table
+    perfjit bt --json frame.core >frame.json
+    read -r _ _ base functions _ file <table
+    [ "$functions" -ge 6 ]
+    pc=$(jq -r 'select(.frames) | .frames[7].pc' frame.json)
+    [ "$(eu-addr2line -f -e "$file" "$(printf '0x%x' $((pc - 1 - base)))" | head -1)" = 'tj::c [tier1]' ]
+    [[ $(eu-addr2line -e "$file" "$(printf '0x%x' $((pc - 1 - base)))") == */chain.tj:7* ]]
+    readelf -wF "$file" 2>/dev/null | grep -q FDE
+    perfjit symbols --json --core frame.core -o symbols | jq -e '.functions | length > 6'
+}
+
+@test "symbols --at: the code of that moment" {
+    # It was not closed: its newest records, all of them here, are in its stage.
+    first=$(perfjit dump --json frame.d/jitdump-*/stage/jit-*.dump | jq -r 'select(.type == "CODE_LOAD") | .timestamp' | sed -n 2p)
+    perfjit symbols --json --core frame.core --at "$first" -o early >early.json
+    perfjit symbols --json --core frame.core -o late >late.json
+    [ "$(jq '.functions | length' early.json)" -lt "$(jq '.functions | length' late.json)" ]
+}
+
+# bats test_tags=test
+@test "gdb on a core: the same chain, to _start or main's caller, and on to the shell's status" {
+    for name in frame frameless; do
+        perfjit gdb $name.core -- --batch -ex bt >$name.bt
+        gdb_functions $name.bt >$name.got
+        same $name.got chain
+        tail -1 $name.bt | grep -E '^#[0-9]+ .*main \('
+    done
+    run --separate-stderr perfjit gdb frame.core -- --batch -ex 'quit 7'
+    exits 7
+    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'perfjit-gdb-*' -newer frame.core)" ]
+}
+
+@test "gdb on node's core: through code without tables to _start" {
+    perfjit gdb node.core -- --batch -ex bt >node.bt
+    grep -oE 'JS:\^(leaf|inner|cb|outer) /|Builtins_ArrayMap' node.bt | sed -E 's/JS:\^(.*) \//\1/; s/Builtins_/Builtin:/' >got
+    printf '%s\n' leaf inner cb Builtin:ArrayMap outer >wanted
+    same got wanted
+    tail -1 node.bt | grep ' in _start ()'
+}
+
+@test "gdb on node: the chain at each instruction of a loop, in baseline code and V8's copies of builtins" {
+    cat >step.py <<END
+import gdb
+right = []
+for _ in range(100):
+    gdb.execute("stepi", False, True)
+    frames = gdb.execute("bt 6", False, True)
+    right.append(all("JS:^%s /" % name in frames for name in ("leaf", "inner", "cb")) and "ArrayMap" in frames)
+gdb.execute("kill")
+print("right: %d" % sum(right))
+END
+    rm -f ready
+    spinning node --perf-prof --interpreted-frames-native-stack --always-sparkplug --no-opt script-of-a-long-name.js
+    run --separate-stderr perfjit gdb -p $pid -- --batch -ex 'source step.py'
+    [[ $output == *'right: 100'* ]]
+    [[ $output == *' in Builtin:Increment_Baseline ()'* ]]
+}
+
+@test "gdb on a process: finish and next through compiled code, and what is compiled later" {
+    cat >wait.tj <<END
+fn late(n) { return native_mix(n) + 1; }
+fn wait() { while native_mix(1) != 0 { } return 0; }
+fn main() { wait(); return late(1); }
+END
+    spinning "$BUILD/tinyjit" --no-inline wait.tj
+    run --separate-stderr perfjit gdb -p $pid -- --batch -ex 'set confirm off' -ex 'break native_mix' -ex continue \
+        -ex 'echo [finish]\n' -ex finish -ex 'bt 2' -ex 'echo [next]\n' -ex next -ex 'bt 2' \
+        -ex 'return (long)0' -ex continue -ex 'echo [late]\n' -ex 'bt 3' -ex kill
+    exits 0
+    sed -n '/^.finish/,/^.next/p' <<<"$output" | grep -E '^#1 .*tj::main \[tier1\] \(\) at .*wait.tj:3$'
+    sed -n '/^.next/,/^.late/p' <<<"$output" | grep -E '^#1 .*tj::wait \[tier1\] \(\) at .*wait.tj:2$'
+    sed -n '/^.late/,$p' <<<"$output" | grep -E '^#1 .*tj::late \[tier1\] \(\) at .*wait.tj:1$'
+    sed -n '/^.late/,$p' <<<"$output" | grep -E '^#2 .*tj::main \[tier1\] \(\) at .*wait.tj:3$'
+}
+
+@test "gdb that is not installed, or has no dump, says what to do, status 1" {
+    run --separate-stderr env PATH=/nowhere "$BUILD/perfjit" gdb frame.core
+    exits 1
+    says 'gdb is not installed' 'perfjit bt'
+    cp -r frame.d kept.d
+    rm -rf frame.d/jitdump-*
+    run --separate-stderr perfjit gdb frame.core -- --batch
+    mv kept.d/jitdump-* frame.d
+    exits 1
+    says 'not there'
 }
