@@ -1,6 +1,8 @@
 /* See snapshot_code.h. */
 #include "injector/commands/snapshot_code.h"
 
+#include "injector/backtrace/code_evidence.h"
+#include "injector/dump/jit_dump.h"
 #include "injector/snapshot/core_file.h"
 #include "injector/snapshot/live_snapshot.h"
 #include "injector/snapshot/snapshot_recording.h"
@@ -55,15 +57,69 @@ void snapshot_request_free(struct snapshot_request *request)
 
 /* ---- From the process to its code ---- */
 
+/* Whether it is of a process, and not made up of a dump alone. */
+static bool has_memory(const struct snapshot_request *request)
+{
+    return request->core || request->pid;
+}
+
+/* What a dump tells of its process: its pid and machine. */
+static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
+{
+    struct jit_dump dump;
+    char cause[256];
+    *snapshot = (struct snapshot){.path = path};
+    int result = jit_dump_open(&dump, path, cause, sizeof cause);
+    snapshot->pid = dump.pid;
+    snapshot->elf_mach = (uint16_t)dump.elf_mach;
+    jit_dump_close(&dump);
+    if (result)
+        return report_failure(findings, "%s: %s", path, cause);
+    struct snapshot_thread *thread = snapshot_add_thread(snapshot);
+    if (!thread)
+        return report_failure(findings, "out of memory");
+    thread->tid = snapshot->pid;
+    return 0;
+}
+
 static int take_snapshot(struct snapshot_code *code, const struct snapshot_request *request,
                          bool stacks, struct findings *findings)
 {
     code->time_ns = SNAPSHOT_LAST_NS;
     if (request->core)
         return core_file_open(&code->snapshot, request->core, findings);
+    if (!request->pid)
+        return take_dump(&code->snapshot, request->recording.dumps[0], findings);
     snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
     return live_snapshot_take(&code->snapshot, code->live_path, request->pid, stacks,
                               &code->time_ns, findings);
+}
+
+static const char *first_dump(const struct snapshot_code *code)
+{
+    const struct jit_processes *processes = &code->recording.processes;
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i].dump_count)
+            return processes->items[i].dump_paths[0];
+    return "its perf map";
+}
+
+/* Names of another process's code would be wrong, each of them. */
+static int check_evidence(const struct snapshot_code *code, struct findings *findings)
+{
+    struct code_evidence evidence =
+        code_evidence_take(&code->snapshot, &code->recording.processes, code->recording.timelines);
+    if (evidence.compared && !evidence.present)
+        return report_failure(findings,
+                              "%s: of the %zu functions of %s that were compared none is in the "
+                              "memory of process %" PRIu32 ": it is the dump of another run, or of "
+                              "a later process with the same pid; if the right one was kept, name "
+                              "it with --jitdump FILE, and move this one away",
+                              code->snapshot.path, evidence.compared, first_dump(code),
+                              code->snapshot.pid);
+    report_note(findings, "%s: of %zu functions that were compared %zu are in its memory",
+                code->snapshot.path, evidence.compared, evidence.present);
+    return 0;
 }
 
 /* What was logged later, at a time that was asked for. */
@@ -116,7 +172,9 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
     }
     if (request->at_ns)
         drop_later(&code->recording.processes, request->at_ns);
-    return recording_play(&code->recording, findings);
+    if (recording_play(&code->recording, findings))
+        return -1;
+    return code->none[0] || !has_memory(request) ? 0 : check_evidence(code, findings);
 }
 
 void snapshot_code_close(struct snapshot_code *code)

@@ -8,7 +8,7 @@
 
 struct snapshot_request {
     const char *core;
-    uint32_t pid;   /* if there is no core; 0: not given */
+    uint32_t pid;   /* if there is no core; 0: of the first dump that is given */
     uint64_t at_ns; /* on the dump's clock; 0: at the end of all, or now */
     struct recording_request recording;
     bool verbose;

@@ -111,8 +111,9 @@ static int add_sample(struct perf_plain *plain, const struct snapshot *snapshot,
                       struct byte_sink *sink)
 {
     const struct register_places *places = register_places_of(snapshot->elf_mach);
+    uint64_t pc = places ? thread->registers[places->pc] : 0;
     begin_record(sink, PERF_RECORD_SAMPLE, PERF_MISC_USER);
-    sink_u64(sink, thread->registers[places->pc]);
+    sink_u64(sink, pc);
     sink_u32(sink, snapshot->pid);
     sink_u32(sink, thread->tid);
     sink_u64(sink, time_ns);

@@ -51,7 +51,8 @@ spinning() {
 core_of() {
     local name=$1
     mkdir -p "$name.d"
-    cp ./*.tj ./*.js "$name.d"
+    cp ./chain.tj "$name.d"
+    [ ! -e script-of-a-long-name.js ] || cp script-of-a-long-name.js "$name.d"
     cd "$name.d" || return
     spinning "${@:2}"
     echo $pid >"../$name.pid"
@@ -249,4 +250,58 @@ END
     mv kept.d/jitdump-* frame.d
     exits 1
     says 'not there'
+}
+
+@test "a dump of a later process with the same pid is told, and one of another run" {
+    require_root
+    [ "$(cat /proc/sys/kernel/core_pattern)" = core ] || skip "the kernel hands cores to a program here"
+    mkdir -p again
+    echo 'fn main() { var i = 0; while i < 20000000000 { i = i + 1; } return i; }' >again/other.tj
+    cp chain.tj again
+    cd again
+    for script in chain other; do
+        # Pid 2 of a namespace of its own; /proc tells the shell what it is here.
+        rm -f here
+        (ulimit -c unlimited && PERFJIT=dump JITDUMPDIR=$PWD exec unshare --pid --fork sh -c '"$@" & wait' sh \
+            sh -c 'read -r pid rest </proc/self/stat && echo $pid >here; exec "$@"' sh \
+            "$BUILD/tinyjit" --no-inline $script.tj) >/dev/null 2>&1 3>&- &
+        await [ -s here ]
+        await_use "$(cat here)" 50
+        kill -ABRT "$(cat here)"
+        wait $! || true
+        [ -e chain.core ] || mv core* chain.core
+        [ $script = other ] || perfjit bt --json chain.core >ns.json
+    done
+    whole ns.json
+    jit_frames ns.json >got
+    same got ../chain
+    run --separate-stderr perfjit bt chain.core
+    exits 1
+    says 'is in the memory of process' 'a later process with the same pid' '--jitdump'
+    run --separate-stderr perfjit bt --jitdump jitdump-2/stage/jit-2.dump ../frame.core
+    exits 1
+    says 'is not in this recording'
+}
+
+@test "a stripped program: JIT code is named all the same" {
+    mkdir -p stripped
+    cp chain.tj stripped
+    strip -o stripped/tinyjit "$BUILD/tinyjit"
+    cd stripped
+    core_of stripped "$PWD/tinyjit" --no-inline chain.tj
+    perfjit bt --json stripped.core >stripped.json
+    jit_frames stripped.json >got
+    same got ../chain
+    whole stripped.json || [ "$(jq -r '.frames[-1].module' stripped.json)" = "$PWD/tinyjit" ]
+    perfjit gdb stripped.core -- --batch -ex bt >bt
+    gdb_functions bt >got
+    same got ../chain
+}
+
+@test "symbols of a dump alone" {
+    perfjit symbols --json -o alone frame.d/jitdump-*/stage/jit-*.dump >alone.json
+    perfjit symbols --json --core frame.core -o whole >whole.json
+    jq -c .functions alone.json >got
+    jq -c .functions whole.json >wanted
+    same got wanted
 }
