@@ -40,6 +40,10 @@ class Table:
     def function_at(self, pc):
         return found(self.starts, self.functions, pc)
 
+    def begins_at(self, pc):
+        function = self.function_at(pc)
+        return function is not None and function[0] == pc
+
     def code_without_table(self, pc):
         """Where the code at pc begins and ends, if it has no table, and whether it is one function."""
         function = self.function_at(pc)
@@ -227,7 +231,9 @@ class X86:
         if top or (prologue and offset <= prologue[0]):
             if self.returns_to(word(sp)):
                 return sp + 8, word(sp), fp
-        if fp % 8 or fp < sp or not self.returns_to(word(fp + 8)):
+        if fp % 8 or fp < sp:
+            return None
+        if not (self.returns_to(word(fp + 8)) or table.begins_at(word(fp + 8))):
             return None
         return fp + 16, word(fp + 8), word(fp)
 
@@ -236,6 +242,10 @@ class Aarch64:
     """x29 points at the caller's x29 and x30."""
 
     pc, sp, fp = "pc", "sp", "x29"
+
+    def returns_to(self, pc):
+        del pc
+        return True
 
     def frame(self, pc, sp, fp, code, offset, innermost):
         del pc, code, offset, innermost
@@ -254,8 +264,10 @@ class FramePointers(Unwinder):
     def __call__(self, pending):
         machine, innermost = self.machine, pending.level() == 0
         pc = number(pending.read_register(machine.pc))
-        # A call may be the last instruction of its function.
-        code = table.code_without_table(pc if innermost else pc - 1)
+        # A call may be the last instruction of its function; V8's deoptimizer makes frames that go on
+        # at the first one.
+        exact = innermost or (table.begins_at(pc) and not machine.returns_to(pc))
+        code = table.code_without_table(pc if exact else pc - 1)
         if code is None:
             return None
         sp = number(pending.read_register(machine.sp))

@@ -91,6 +91,15 @@ static bool returns_to(void *context, uint64_t addr)
            code_is_signal_return(walker->machine, bytes, size - 1);
 }
 
+static bool begins_at(void *context, uint64_t addr)
+{
+    struct stack_walker *walker = context;
+    if (addr == 0 || addr > INT64_MAX)
+        return false;
+    struct code_spot spot = find_spot(walker, addr);
+    return spot.function && spot.addr == 0;
+}
+
 /* ---- Rules ---- */
 
 static struct cfi_entry entry_of(const struct eh_cie *cie, const struct code_fde *fde)
@@ -442,6 +451,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
                                .stack = &stack,
                                .budget = &walker->budget,
                                .returns_to = returns_to,
+                               .begins_at = begins_at,
                                .context = walker,
                                .cfa = stack.start};
     walker->ip_most = most < MOST_FRAMES ? most : (size_t)MOST_FRAMES;

@@ -216,6 +216,23 @@ static enum unwind_result try_caller(struct unwind_step *step, uint64_t addr, ui
     return go_on(step, frame, pc, false);
 }
 
+/* A frame that nobody has called on from: V8's deoptimizer makes the frames of interpreted
+ * functions, and has each of them go on at the first instruction of a builtin. */
+static enum unwind_result try_made_frame(struct unwind_step *step, uint64_t fp,
+                                         struct unwind_frame *frame)
+{
+    if (!step->begins_at || !user_stack_has(step->stack, fp, 2 * WORD))
+        return UNWIND_WRONG;
+    uint64_t pc = user_stack_word(step->stack, fp + WORD) & step->machine->address_mask;
+    if (!step->begins_at(step->context, pc))
+        return UNWIND_WRONG;
+    step->cfa = fp + 2 * WORD;
+    unwind_frame_set(frame, step->machine->fp, user_stack_word(step->stack, fp));
+    enum unwind_result result = go_on(step, frame, pc, false);
+    frame->exact = true;
+    return result;
+}
+
 /* By the frame record that the frame pointer points to: the caller's, and the return address. */
 static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unwind_frame *frame)
 {
@@ -225,7 +242,8 @@ static enum unwind_result try_frame_pointer(struct unwind_step *step, struct unw
         return UNWIND_CUT;
     if (fp % WORD || fp < frame->registers[machine->sp] || fp > UINT64_MAX - 2 * WORD)
         return UNWIND_WRONG;
-    return try_caller(step, fp + WORD, fp, fp + 2 * WORD, frame);
+    enum unwind_result result = try_caller(step, fp + WORD, fp, fp + 2 * WORD, frame);
+    return result == UNWIND_WRONG ? try_made_frame(step, fp, frame) : result;
 }
 
 /* Where nothing has been pushed: the return address is on top of the stack, or in its register. */

@@ -44,6 +44,8 @@ struct unwind_step {
     struct unwind_budget *budget;
     /* Whether code is at ADDR, and, as far as its bytes are known, a call in front of it. */
     bool (*returns_to)(void *context, uint64_t addr);
+    /* Whether a function that a runtime logged begins at ADDR; or NULL. */
+    bool (*begins_at)(void *context, uint64_t addr);
     void *context;
     uint64_t cfa; /* of the last step */
 };

@@ -175,6 +175,30 @@ static void test_only_behind_calls(void **state)
     assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
 }
 
+static bool begins_at(void *context, uint64_t addr)
+{
+    (void)context;
+    return addr == CODE + 31;
+}
+
+/* A frame that V8's deoptimizer made goes on at the start of a function, if that is known. */
+static void test_a_frame_that_was_made(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.step.begins_at = begins_at;
+    world.words[9] = CODE + 31;
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_CALLER);
+    assert_int_equal(world.frame.pc, CODE + 31);
+    assert_true(world.frame.exact);
+    assert_false(world.frame.innermost);
+    make_world(&world, EM_X86_64);
+    world.step.begins_at = begins_at;
+    world.words[9] = CODE + 33;
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+}
+
 /* Frame pointers that lead in a circle, or down, or nowhere. */
 static void test_cyclic_frames(void **state)
 {
@@ -300,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_link_register),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_only_behind_calls),
+        cmocka_unit_test(test_a_frame_that_was_made),
         cmocka_unit_test(test_cyclic_frames),
         cmocka_unit_test(test_prologues),
         cmocka_unit_test(test_calls),
