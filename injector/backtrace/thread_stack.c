@@ -14,6 +14,17 @@ enum { MOST_STACK_FRAMES = 8192 };
 
 /* ---- Beginning ---- */
 
+/* In a core there are all stacks; of a process that goes on only those that were copied. */
+static bool find_stack(void *context, uint64_t addr, struct user_stack *stack)
+{
+    const struct snapshot *snapshot = context;
+    const struct snapshot_map *map = snapshot_map_at(snapshot, addr);
+    if (!map || map->executable || addr - map->start >= map->byte_count)
+        return false;
+    *stack = (struct user_stack){map->bytes, map->start, map->byte_count};
+    return true;
+}
+
 int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *snapshot,
                         const struct profile *profile, const struct jit_processes *processes,
                         const struct timeline *timelines, const char *root, uint64_t time_ns,
@@ -31,6 +42,8 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
         address_space_begin(&stacks->space, &stacks->source, life, NULL) ||
         address_space_play(&stacks->space, time_ns))
         return report_failure(findings, "out of memory");
+    stacks->walker.find_stack = find_stack;
+    stacks->walker.context = (void *)(uintptr_t)snapshot;
     stacks->symbols.files = &stacks->walker.files;
     return 0;
 }

@@ -401,7 +401,8 @@ static void judge(struct stack_walker *walker, struct walk_state *state,
 
 /* From FRAME on; its address is among walker->ips already. */
 static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state *state,
-                                  struct unwind_step *step, struct unwind_frame *frame)
+                                  struct user_stack *stack, struct unwind_step *step,
+                                  struct unwind_frame *frame)
 {
     struct code_spot spot = find_spot(walker, frame->pc);
     for (;;) {
@@ -409,6 +410,8 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
         bool exact = frame->exact;
         uint8_t kind;
         walker->end_at = spot.what;
+        if (walker->find_stack && !user_stack_has(stack, sp, 1))
+            walker->find_stack(walker->context, sp, stack);
         step->cfa = sp;
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
@@ -445,8 +448,8 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     if (sample->abi != USER_ABI_64 || !sample->registers ||
         !read_registers(walker, sample, &frame) || most == 0)
         return STACK_NOT_READ;
-    const struct user_stack stack = {sample->stack, frame.registers[walker->machine->sp],
-                                     sample->stack ? sample->stack_bytes : 0};
+    struct user_stack stack = {sample->stack, frame.registers[walker->machine->sp],
+                               sample->stack ? sample->stack_bytes : 0};
     struct unwind_step step = {.machine = walker->machine,
                                .stack = &stack,
                                .budget = &walker->budget,
@@ -459,7 +462,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     walker->sp = stack.start;
     const uint64_t all = (UINT64_C(1) << walker->machine->return_register) - 1;
     struct walk_state state = {.sample = sample, .has_all = (frame.known & all) == all};
-    enum stack_end end = walk_frames(walker, &state, &step, &frame);
+    enum stack_end end = walk_frames(walker, &state, &stack, &step, &frame);
     walker->cfa = step.cfa;
     return end;
 }

@@ -56,6 +56,10 @@ struct stack_walker {
     size_t blamed;
     uint64_t blamed_addr; /* of that frame, in the file or function */
     bool judges;          /* set by the caller: what a table leads to is looked at closely */
+    /* Or NULL, set by the caller: the stack that ADDR is in, where another one than the sample's is
+     * gone on in, as behind a signal handler's.  Returns false if it is not known. */
+    bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
+    void *context;
 };
 
 /* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */

@@ -305,3 +305,31 @@ END
     jq -c .functions whole.json >wanted
     same got wanted
 }
+
+@test "bt of a core: from a handler's own stack on to the one that it interrupted" {
+    command -v cc >/dev/null || skip "no compiler"
+    cat >handler.c <<END
+#define _GNU_SOURCE
+#include <signal.h>
+#include <unistd.h>
+static char stack[65536];
+static void handler(int s) { for (;;) s++; }
+__attribute__((noinline)) static void crash(volatile int *p) { *p = 1; }
+int main(void) {
+    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaltstack(&own, 0);
+    sigaction(SIGSEGV, &action, 0);
+    crash(0);
+    return 0;
+}
+END
+    cc -O0 -g -fasynchronous-unwind-tables -o handler handler.c
+    core_of handler "$PWD/handler"
+    run --separate-stderr perfjit bt --json handler.core
+    exits 1
+    says 'had mapped no jitdump'
+    jq -r '.frames[].name' <<<"$output" | grep -xE 'handler|crash|main|_start' >got
+    printf '%s\n' handler crash main _start >wanted
+    same got wanted
+}
