@@ -39,6 +39,7 @@ INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
+JITUNWIND_SRC := $(wildcard jitunwind/*.c jitunwind/*/*.c)
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
@@ -64,7 +65,8 @@ brief = $(if $(filter 0,$(V)),@printf '%-4s%s\n' '$(1)' '$(2)' && )
 
 LIBJITDUMP := $(BUILD)/libjitdump.a
 LIBPERFMAP := $(BUILD)/libperfmap.a
-SHARED     := $(BUILD)/libjitdump.so.0 $(BUILD)/libperfmap.so.0
+LIBJITUNWIND := $(BUILD)/libjitunwind.a
+SHARED     := $(patsubst %,$(BUILD)/lib%.so.0,jitdump perfmap jitunwind)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SRC))
 PRODUCERS  := $(patsubst tests/producers/%.c,$(BUILD)/producers/%,$(PRODUCER_SRC))
 
@@ -81,12 +83,12 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(LIBJITDUMP) $(LIBPERFMAP) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
+all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
--include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
+-include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
-         $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC)) \
-         $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(AARCH64_SRC))
+         $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
+         $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -94,12 +96,14 @@ $(BUILD)/%.o: %.c
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
+$(LIBJITUNWIND): $(call objects,$(JITUNWIND_SRC))
 $(BUILD)/lib%.a:
 	@rm -f $@
 	$(call brief,AR,$@)$(AR) rcs $@ $^
 
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
+$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC
 
 # It takes the file in.
 $(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py
@@ -112,6 +116,7 @@ $(BUILD)/shared/%.o: %.c
 
 $(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
 $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
+$(BUILD)/libjitunwind.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITUNWIND_SRC))
 $(BUILD)/lib%.so.0:
 	$(call brief,LD,$@)$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
 	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
@@ -120,13 +125,13 @@ $(BUILD)/lib%.so.0:
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
-$(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
+$(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # A unit test links everything but the command's main.
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
                        $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) \
-                       $(LIBJITDUMP) $(LIBPERFMAP)
+                       $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
 
@@ -134,11 +139,18 @@ $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
 
 $(BUILD)/tests/perfmap_stack_test $(BUILD)/tests/jitdump_stack_test: LDFLAGS += -Wl,-z,now
 
-$(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP)
+$(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))) $(LIBJITDUMP) $(LIBPERFMAP)
+
+# It runs tinyjit's code itself.
+$(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
+        $(filter-out $(BUILD)/examples/tinyjit/main.o,$(call objects,$(TINYJIT_SRC))) \
+        $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
+	@mkdir -p $(@D)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # It calls the readers themselves.
 $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
@@ -166,7 +178,7 @@ $(BUILD)/aarch64/%.o: %.c
 	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
 
 $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
-                    $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
+                    $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC))
 	$(call brief,LD,$@)$(AARCH64_CC) -static -pthread -o $@ $^
 
 # Preloaded into others: never sanitized itself.
@@ -273,11 +285,11 @@ fuzz: setup
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 jitdump/jitdump.h perfmap/perfmap.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 jitdump/jitdump.h perfmap/perfmap.h jitunwind/jitunwind.h $(DESTDIR)$(PREFIX)/include/
 	install -D -m 644 jitdump/cfi.h $(DESTDIR)$(PREFIX)/include/jitdump/cfi.h
-	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
-	for lib in jitdump perfmap; do \
+	for lib in jitdump perfmap jitunwind; do \
 	    ln -sf lib$$lib.so.0 $(DESTDIR)$(PREFIX)/lib/lib$$lib.so; \
 	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $$lib/lib$$lib.pc.in \
 	        > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lib$$lib.pc; \
@@ -288,13 +300,13 @@ rooms:
 	@tests/rooms.sh
 
 format:
-	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] injector/*.[ch] injector/*/*.[ch] \
+	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
 	    examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
 $(BUILD)/static/thread_turns: $(BUILD)/tests/producers/thread_turns.o $(LIBJITDUMP)
-$(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
+$(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 $(STATIC):
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -static -pthread $(LDFLAGS) -o $@ $^

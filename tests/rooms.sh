@@ -14,7 +14,7 @@ complain() {
 }
 
 sources() {
-    find injector jitdump perfmap -name '*.[ch]' | sort
+    find injector jitdump jitunwind perfmap -name '*.[ch]' | sort
 }
 
 # "FROM TO" for each #include "..." of a file that is the project's own.

@@ -4,6 +4,7 @@
 #include "examples/tinyjit/code_unwind.h"
 #include "examples/tinyjit/inline_log.h"
 #include "examples/tinyjit/memory.h"
+#include "jitunwind/jitunwind.h"
 #include "perfmap/perfmap.h"
 
 #include <errno.h>
@@ -47,13 +48,21 @@ static void open_libraries(struct code_log *log)
         jitdump_close(log->dump);
         log->dump = NULL;
     }
-    if (log->dump)
-        log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (perfmap_open(&log->map, NULL) < 0) {
         fprintf(stderr, "tinyjit: %s\n", perfmap_error(log->map));
         perfmap_close(log->map);
         log->map = NULL;
     }
+}
+
+static void open_unwinder(struct code_log *log, const struct code_arena *arena)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    options.start = address(arena->base);
+    options.bytes = arena->reserved;
+    int error = jitunwind_open(&log->unwinder, &options);
+    if (error)
+        fprintf(stderr, "tinyjit: stacks can't be unwound: %s\n", strerror(-error));
 }
 
 static int open_file(FILE **file, const char *path)
@@ -68,7 +77,7 @@ static int open_file(FILE **file, const char *path)
 }
 
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths)
+                  const struct code_log_paths *paths, bool own_frames)
 {
     *log = (struct code_log){0};
     if (open_file(&log->truth, paths->truth) < 0 || open_file(&log->code_file, paths->code) < 0 ||
@@ -80,6 +89,10 @@ int code_log_open(struct code_log *log, const char *script_path, const struct co
     if (!log->script)
         log->script = memory_or_exit(strdup(script_path));
     open_libraries(log);
+    if (own_frames)
+        open_unwinder(log, arena);
+    if (log->dump || log->unwinder)
+        log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (!log->truth)
         return 0;
     setvbuf(log->truth, NULL, _IOLBF, 0);
@@ -101,10 +114,12 @@ static void close_libraries(struct code_log *log)
     error = perfmap_close(log->map);
     if (error)
         fprintf(stderr, "tinyjit: closing the perf map: %s\n", strerror(-error));
+    jitunwind_close(log->unwinder);
     jitdump_cfi_free(log->cfi);
     log->dump = NULL;
     log->cfi = NULL;
     log->map = NULL;
+    log->unwinder = NULL;
 }
 
 void code_log_close(struct code_log *log)
@@ -220,14 +235,41 @@ static void dump_load(struct code_log *log, struct code *code)
     free(lines);
 }
 
+/* libjitunwind compiles the tables anew for where the code is. */
+static void unwinder_add(struct code_log *log, const struct code *code,
+                         const struct jitdump_unwind *unwind)
+{
+    struct jitunwind_code added = JITUNWIND_CODE_INIT;
+    added.addr = address(code->addr);
+    added.bytes = code->size;
+    added.eh_frame = unwind->data;
+    added.eh_frame_bytes = unwind->unwinding_size - unwind->eh_frame_hdr_size;
+    added.name = code->name;
+    int error = jitunwind_add(log->unwinder, &added);
+    if (error)
+        fprintf(stderr, "tinyjit: %s can't be unwound: %s\n", code->name, strerror(-error));
+}
+
+static void unwinder_move(struct code_log *log, const struct code *code, const uint8_t *old_addr)
+{
+    struct jitdump_unwind unwind;
+    if (!log->unwinder)
+        return;
+    jitunwind_remove(log->unwinder, address(old_addr));
+    code_unwind_tables(log->cfi, code, &unwind);
+    unwinder_add(log, code, &unwind);
+}
+
 size_t code_log_describe(struct code_log *log, const struct code *code)
 {
-    if (!log->dump)
+    if (!log->cfi)
         return 0;
     int error = code_unwind_tables(log->cfi, code, &log->unwind);
     if (error)
         fprintf(stderr, "tinyjit: no unwind tables: %s: %s\n", jitdump_cfi_error(log->cfi),
                 strerror(-error));
+    if (!log->dump)
+        return 0;
     size_t padding = code_arena_block_bytes(code->size) - code->size;
     size_t tables = code_arena_block_bytes(log->unwind.unwinding_size);
     return padding + (tables < ELF_HEADER_BYTES ? ELF_HEADER_BYTES : tables);
@@ -240,6 +282,7 @@ void code_log_load(struct code_log *log, struct code *code)
         fprintf(log->truth, "%" PRIu64 " load %" PRIx64 " %zu %s\n", now_ns(), address(code->addr),
                 code->size, code->name);
     dump_load(log, code);
+    unwinder_add(log, code, &log->unwind);
     perfmap_add(log->map, address(code->addr), code->size, code->name);
     if (log->code_file)
         write_code(log->code_file, code);
@@ -255,6 +298,7 @@ void code_log_move(struct code_log *log, const struct code *code, const uint8_t 
                 address(old_addr), address(code->addr), code->size, code->name);
     jitdump_move_code(log->dump, code->code_index, address(old_addr), address(code->addr),
                       code->size);
+    unwinder_move(log, code, old_addr);
     perfmap_add(log->map, address(code->addr), code->size, code->name);
 }
 
@@ -265,4 +309,5 @@ void code_log_unload(struct code_log *log, const struct code *code)
         fprintf(log->truth, "%" PRIu64 " unload %" PRIx64 " %zu %s\n", now_ns(),
                 address(code->addr), code->size, code->name);
     jitdump_unload_code(log->dump, code->code_index, address(code->addr), code->size);
+    jitunwind_remove(log->unwinder, address(code->addr));
 }

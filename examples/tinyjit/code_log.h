@@ -2,6 +2,7 @@
  *
  *     code_log_load, _move, _unload ──▶ libjitdump   if PERFJIT contains "dump"
  *                                   ──▶ libperfmap   if PERFJIT contains "map"
+ *                                   ──▶ libjitunwind if the runtime's own unwinding is wanted
  *                                   ──▶ truth file   for tests: the same events, noted down independently
  *                                   ──▶ code file    for tests: bytes, source lines, frames
  *                                   ──▶ inline log   for tests: whose each instruction is (inline_log.h)
@@ -16,6 +17,7 @@
 #include <stdio.h>
 
 struct jitdump_cfi;
+struct jitunwind;
 struct perfmap;
 
 /* The files; NULL: not that one. */
@@ -28,16 +30,17 @@ struct code_log {
     struct jitdump_cfi *cfi;      /* builds the unwind tables, */
     struct jitdump_unwind unwind; /* these for the code that was described last */
     struct perfmap *map;
+    struct jitunwind *unwinder; /* or NULL */
     FILE *truth, *code_file, *inline_log;
     char *script; /* absolute path */
     uint64_t loads[CODE_KINDS], moves, unloads;
 };
 
-/* Start logging code of the script at SCRIPT_PATH in ARENA.  Trouble with the libraries is said on stderr and
+/* Start logging code of the script at SCRIPT_PATH in ARENA; to libjitunwind, too, with OWN_FRAMES.  Trouble with the libraries is said on stderr and
  * otherwise harmless: no script fails because nobody can profile it.  Returns -1, after a message, if one of the
  * files can't be made. */
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths);
+                  const struct code_log_paths *paths, bool own_frames);
 
 void code_log_close(struct code_log *log);
 

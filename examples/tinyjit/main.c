@@ -1,4 +1,5 @@
 /* tinyjit: a little just-in-time compiler, to see and to test what perf makes of compiled code. */
+#include "examples/tinyjit/crash.h"
 #include "examples/tinyjit/interpreter.h"
 #include "examples/tinyjit/memory.h"
 #include "examples/tinyjit/parser.h"
@@ -41,7 +42,8 @@ enum option_key {
     OPTION_REPEAT,
     OPTION_SECONDS,
     OPTION_STATS,
-    OPTION_CHECK
+    OPTION_CHECK,
+    OPTION_CRASH
 };
 
 static const struct argp_option option_table[] = {
@@ -68,6 +70,8 @@ static const struct argp_option option_table[] = {
     {"stats", OPTION_STATS, 0, 0, "Count events, on stderr", 0},
     {"check", OPTION_CHECK, 0, 0,
      "Keep what is printed, interpret the script too, and compare; status 1 if they differ", 0},
+    {0, 0, 0, 0, "What goes wrong:", 5},
+    {"crash", OPTION_CRASH, 0, 0, "Crash in the first native_mix(), and report whatever crash there is", 0},
     {0, 0, 0, 0, 0, 0}};
 
 static uint64_t parse_count(const struct argp_state *state, const char *text, uint64_t max)
@@ -165,6 +169,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_CHECK:
         options->check = options->runtime.verify = true;
+        return 0;
+    case OPTION_CRASH:
+        options->runtime.own_frames = options->runtime.crash = true;
         return 0;
     case ARGP_KEY_ARG:
         return parse_argument(options, text, state);
@@ -307,6 +314,8 @@ int main(int argc, char **argv)
     struct options options = {.runtime.tier2_after = DEFAULT_TIER2_AFTER};
     argp_err_exit_status = 2;
     argp_parse(&argument_parser, argc, argv, 0, NULL, &options);
+    if (options.runtime.crash && crash_report_on() < 0)
+        return EXIT_FAILURE;
     struct program *program = load_program(options.script);
     if (!program)
         return EXIT_FAILURE;

@@ -3,6 +3,7 @@
 
 #include "examples/tinyjit/activation.h"
 #include "examples/tinyjit/collector.h"
+#include "examples/tinyjit/crash.h"
 #include "examples/tinyjit/memory.h"
 #include "examples/tinyjit/native_mix.h"
 #include "examples/tinyjit/stubs.h"
@@ -177,7 +178,9 @@ static int64_t help_print(int64_t value, struct jit_context *context, uint64_t s
 
 static int64_t help_native_mix(int64_t value, struct jit_context *context, uint64_t sp, uint64_t fp)
 {
-    (void)context, (void)sp, (void)fp;
+    (void)sp, (void)fp;
+    if (context->runtime->options.crash)
+        crash_now(value);
     return native_mix(value);
 }
 
@@ -244,7 +247,8 @@ int runtime_open(struct runtime *runtime, const struct program *program,
     if (error)
         fprintf(stderr, "tinyjit: no memory for code: %s\n", strerror(-error));
     else
-        error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths);
+        error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths,
+                              options->own_frames);
     if (error || open_stubs(runtime) < 0) {
         runtime_close(runtime);
         return -1;

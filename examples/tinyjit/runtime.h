@@ -25,6 +25,8 @@ struct runtime_options {
     uint32_t compact_every; /* compilations; 0: only when there are many holes */
     bool no_frame_pointer;
     bool flip_protection, grow_arena;
+    bool own_frames; /* tell libjitunwind, so that the process can unwind its own stacks */
+    bool crash;      /* in the first native_mix() */
     bool verify; /* unwind each stack by the frame events too, and compare */
     struct code_log_paths paths;
 };

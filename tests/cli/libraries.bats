@@ -74,6 +74,31 @@ int main(void)
     return result;
 }
 END
+    cat >hello_jitunwind.c <<'END'
+#include <jitunwind.h>
+#include <string.h>
+
+int main(void)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    struct jitunwind_frame frames[8];
+    struct jitunwind *arena;
+    char name[32];
+    int result;
+    options.start = 0x123000;
+    options.bytes = 0x1000;
+    result = jitunwind_open(&arena, &options);
+    code.addr = 0x123000;
+    code.bytes = 16;
+    code.name = "hello";
+    result |= jitunwind_add(arena, &code) | jitunwind_name(0x123008, name, sizeof name, 0);
+    result |= strcmp(name, "hello") != 0 || jitunwind_backtrace(0, frames, 8, 0) < 1;
+    result |= jitunwind_remove(arena, 0x123000);
+    jitunwind_close(arena);
+    return result;
+}
+END
 }
 
 # The flags that pkg-config gives for LIBRARY; that the library stands in a system directory below root/ is no reason to
@@ -108,9 +133,16 @@ check_exports() {
     check_exports perfmap
 }
 
+@test "libjitunwind.so exports the functions of its header, and nothing else" {
+    declared jitunwind >declared
+    exported jitunwind >exported
+    [ "$(wc -l <declared)" -ge 7 ]
+    same exported declared
+}
+
 # The dynamic linker is a part of libc, and thread-local variables need it.
 @test "the shared libraries need libc and nothing else" {
-    for library in jitdump perfmap; do
+    for library in jitdump perfmap jitunwind; do
         readelf -d "$root/usr/lib/lib$library.so.0" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -v "^ld-linux" >needed
         echo libc.so.6 | same needed /dev/stdin
         readelf -d "$root/usr/lib/lib$library.so.0" | grep -q "SONAME.*\[lib$library.so.0\]"
@@ -119,7 +151,7 @@ check_exports() {
 }
 
 @test "the static libraries define no names but their own" {
-    for library in jitdump:jd perfmap:pm; do
+    for library in jitdump:jd perfmap:pm jitunwind:ju; do
         nm -g --defined-only "$root/usr/lib/lib${library%:*}.a" | awk 'NF == 3 { print $3 }' | sort -u >names
         run ! grep -vE "^(${library%:*}|${library#*:})_" names
     done
@@ -138,14 +170,19 @@ check_exports() {
 ./usr/bin/perfjit
 ./usr/include/jitdump.h
 ./usr/include/jitdump/cfi.h
+./usr/include/jitunwind.h
 ./usr/include/perfmap.h
 ./usr/lib/libjitdump.a
 ./usr/lib/libjitdump.so
 ./usr/lib/libjitdump.so.0
+./usr/lib/libjitunwind.a
+./usr/lib/libjitunwind.so
+./usr/lib/libjitunwind.so.0
 ./usr/lib/libperfmap.a
 ./usr/lib/libperfmap.so
 ./usr/lib/libperfmap.so.0
 ./usr/lib/pkgconfig/libjitdump.pc
+./usr/lib/pkgconfig/libjitunwind.pc
 ./usr/lib/pkgconfig/libperfmap.pc
 END
 }
@@ -154,7 +191,7 @@ END
     local version
     version=$("$root/usr/bin/perfjit" --version | sed 's/^perfjit //')
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
-    for library in jitdump perfmap; do
+    for library in jitdump perfmap jitunwind; do
         [ "$(flags --modversion lib$library)" = "$version" ]
         grep -q "^#define ${library^^}_VERSION \"$version\"$" "$root/usr/include/$library.h"
     done
@@ -162,7 +199,7 @@ END
 
 # Each links with its own library alone, which is what CONTRIBUTING.md promises.
 @test "shared: a program compiled with pkg-config's flags runs" {
-    for library in jitdump perfmap; do
+    for library in jitdump perfmap jitunwind; do
         # shellcheck disable=SC2046 # several words
         cc -Wall -Wextra -Werror -o hello hello_$library.c $(flags --cflags --libs lib$library)
         readelf -d hello | grep -q "NEEDED.*lib$library.so.0"
@@ -226,7 +263,7 @@ END
 }
 
 @test "static: a program compiled with pkg-config's flags runs" {
-    for library in jitdump perfmap; do
+    for library in jitdump perfmap jitunwind; do
         # shellcheck disable=SC2046
         cc -Wall -Wextra -Werror -static -o hello hello_$library.c $(flags --static --cflags --libs lib$library)
         PERFJIT=dump ./hello
@@ -304,7 +341,7 @@ END
 
 @test "the headers are C99, C11 and C17" {
     for standard in c99 c11 c17; do
-        for library in jitdump perfmap; do
+        for library in jitdump perfmap jitunwind; do
             cc -std=$standard -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror -fsyntax-only \
                 -isystem /nonexistent -I"$root/usr/include" hello_$library.c
         done
@@ -313,7 +350,7 @@ END
 
 @test "the headers are C++11 and C++20" {
     for standard in c++11 c++20; do
-        for library in jitdump perfmap; do
+        for library in jitdump perfmap jitunwind; do
             # Not a system directory for the compiler, or it would say nothing about the headers.
             g++ -x c++ -std=$standard -pedantic -Wall -Wextra -Werror -I"$root/usr/include" -o hello hello_$library.c \
                 -x none "$root/usr/lib/lib$library.a" -pthread

@@ -3,7 +3,7 @@ load helper
 
 setup() {
     cd "$BATS_TEST_TMPDIR"
-    cp -r "$here/../../"{injector,jitdump,perfmap,docs} .
+    cp -r "$here/../../"{injector,jitdump,jitunwind,perfmap,docs} .
 }
 
 rooms() {

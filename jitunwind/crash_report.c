@@ -1,0 +1,179 @@
+/* jitunwind_print_crash: text made without stdio, which takes locks and memory. */
+#include "jitunwind/frames/machine.h"
+#include "jitunwind/frames/memory_reader.h"
+#include "jitunwind/jitunwind.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 400, NAME_BYTES = 256, FRAMES_MAX = 256, ADDRESS_DIGITS = 16 };
+
+/* A line that is being made; what does not fit is left out. */
+struct report_line {
+    char text[LINE_BYTES];
+    size_t length;
+};
+
+static void put_bytes(struct report_line *line, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count && line->length + 1 < LINE_BYTES; i++) {
+        char byte = bytes[i];
+        line->text[line->length++] = byte >= ' ' && byte != '\x7f' ? byte : '?';
+    }
+}
+
+static void put(struct report_line *line, const char *text)
+{
+    put_bytes(line, text, strlen(text));
+}
+
+/* VALUE in BASE with at least DIGITS digits. */
+static void put_number(struct report_line *line, uint64_t value, unsigned base, unsigned digits)
+{
+    char text[24];
+    size_t at = sizeof text;
+    do {
+        text[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value || sizeof text - at < digits);
+    put_bytes(line, text + at, sizeof text - at);
+}
+
+static int write_line(int fd, struct report_line *line)
+{
+    size_t done = 0;
+    line->text[line->length++] = '\n';
+    while (done < line->length) {
+        ssize_t written = write(fd, line->text + done, line->length - done);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    line->length = 0;
+    return 0;
+}
+
+/* ---- Registers ---- */
+
+#if defined(__x86_64__)
+static const char *const register_names[MACHINE_REGISTERS] = {
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+#elif defined(__aarch64__)
+static const char *const register_names[MACHINE_REGISTERS] = {
+    "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
+    "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+    "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp"};
+#else
+static const char *const register_names[MACHINE_REGISTERS] = {"r0"};
+#endif
+
+static int print_registers(int fd, const void *ucontext)
+{
+    enum { IN_A_LINE = 4 };
+    struct memory_reader reader;
+    struct report_line line = {.length = 0};
+    int error = 0;
+    memory_reader_begin(&reader);
+    for (unsigned i = 0; i < MACHINE_REGISTERS && !error; i++) {
+        uint64_t value = 0;
+        memory_read_word(&reader, (uint64_t)(uintptr_t)ucontext + ju_machine_ucontext_offset(i),
+                         &value);
+        put(&line, i % IN_A_LINE ? "  " : "    ");
+        put(&line, "    " + (strlen(register_names[i]) < 4 ? strlen(register_names[i]) : 4));
+        put(&line, register_names[i]);
+        put(&line, " ");
+        put_number(&line, value, 16, ADDRESS_DIGITS);
+        if (i % IN_A_LINE == IN_A_LINE - 1 || i + 1 == MACHINE_REGISTERS)
+            error = write_line(fd, &line);
+    }
+    return error;
+}
+
+/* ---- Frames ---- */
+
+static const char *const hows[] = {
+    [JITUNWIND_INTERRUPTED] = "",
+    [JITUNWIND_RULES] = "",
+    [JITUNWIND_EH_FRAME] = "",
+    [JITUNWIND_SIGNAL] = " [interrupted by a signal]",
+    [JITUNWIND_FRAME_POINTER] = " [by frame pointer]",
+    [JITUNWIND_LEAF] = " [by its call]",
+    [JITUNWIND_SCANNED] = " [a guess]",
+};
+
+/* The file with ADDR, and the offset in it that addr2line takes. */
+static bool put_file(struct report_line *line, uint64_t addr)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object
+    struct dl_find_object object;
+    if (!_dl_find_object || _dl_find_object((void *)(uintptr_t)addr, &object) != 0)
+        return false;
+    const char *path = object.dlfo_link_map ? object.dlfo_link_map->l_name : NULL;
+    put(line, path && *path ? path : "the program");
+    put(line, "+0x");
+    put_number(line, addr - (object.dlfo_link_map ? object.dlfo_link_map->l_addr : 0), 16, 1);
+    return true;
+#else
+    (void)line, (void)addr;
+    return false;
+#endif
+}
+
+static void put_place(struct report_line *line, const struct jitunwind_frame *frame)
+{
+    char name[NAME_BYTES];
+    uint64_t offset, addr = frame->ip - !frame->exact;
+    if (jitunwind_name(addr, name, sizeof name, &offset) == 0) {
+        put(line, name);
+        put(line, "+0x");
+        put_number(line, offset + !frame->exact, 16, 1);
+    } else if (!put_file(line, addr)) {
+        put(line, "?");
+    }
+}
+
+static int print_frame(int fd, size_t number, const struct jitunwind_frame *frame)
+{
+    struct report_line line = {.length = 0};
+    put(&line, number < 10 ? "  #" : number < 100 ? " #" : "#");
+    put_number(&line, number, 10, 1);
+    put(&line, " 0x");
+    put_number(&line, frame->ip, 16, ADDRESS_DIGITS);
+    put(&line, " ");
+    put_place(&line, frame);
+    put(&line, hows[frame->how]);
+    int error = write_line(fd, &line);
+    if (!error && frame->end == JITUNWIND_LOST) {
+        put(&line, "       (its caller is not known)");
+        error = write_line(fd, &line);
+    } else if (!error && frame->end == JITUNWIND_FULL) {
+        put(&line, "       (and more)");
+        error = write_line(fd, &line);
+    }
+    return error;
+}
+
+int jitunwind_print_crash(int fd, const void *ucontext)
+{
+    struct jitunwind_frame frames[FRAMES_MAX];
+    struct report_line line = {.length = 0};
+    int saved = errno;
+    size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
+    put(&line, "registers:");
+    int error = ucontext ? write_line(fd, &line) : 0;
+    if (ucontext && !error)
+        error = print_registers(fd, ucontext);
+    line.length = 0;
+    put(&line, "call chain, the innermost frame first:");
+    if (!error)
+        error = write_line(fd, &line);
+    for (size_t i = 0; i < count && !error; i++)
+        error = print_frame(fd, i, &frames[i]);
+    errno = saved;
+    return error;
+}

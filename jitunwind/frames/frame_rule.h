@@ -1,0 +1,64 @@
+/* How to go from a frame to its caller's, and how that is made of call frame instructions.
+ *
+ * The CFA is a register and an offset, and the return address and the saved registers are at
+ * multiples of 8 from it: that is nearly all that compilers write, and what can be applied in a
+ * signal handler in a few loads.
+ */
+#ifndef JITUNWIND_FRAME_RULE_H
+#define JITUNWIND_FRAME_RULE_H
+
+#include "jitdump/format/byte_cursor.h"
+#include "jitunwind/frames/machine.h"
+
+enum frame_rule_kind {
+    RULE_UNKNOWN, /* it is of another form */
+    RULE_OFFSET,  /* as above */
+    RULE_PLT,     /* x86-64's procedure linkage table: the CFA is rsp + 8, and 8 more from byte
+                     cfa_offset of each 16 on */
+};
+
+enum { SLOT_SAME = INT16_MAX, SLOT_UNDEFINED = INT16_MIN, SLOT_UNKNOWN = INT16_MIN + 1 };
+
+struct frame_rule {
+    int32_t cfa_offset;
+    uint8_t cfa_register;
+    uint8_t kind;
+    int16_t slots[MACHINE_SAVED]; /* by machine_saved, in 8 bytes from the CFA, or one of those */
+};
+
+/* An FDE and its CIE. */
+struct frame_entry {
+    uint64_t start, end; /* the addresses that it is about */
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t return_register;
+    bool signal_frame;
+    const uint8_t *initial; /* the CIE's instructions */
+    size_t initial_bytes;
+    const uint8_t *instructions;
+    size_t instructions_bytes;
+};
+
+/* Running the instructions of an entry, row by row. */
+enum { FRAME_REMEMBERED = 8 };
+
+struct frame_run {
+    const struct frame_entry *entry;
+    struct byte_cursor program;
+    struct frame_rule now, initial;
+    struct frame_rule remembered[FRAME_REMEMBERED];
+    unsigned remembered_count;
+    uint32_t budget; /* instructions that may still be run */
+    uint64_t offset; /* of the row that is being made */
+    bool failed, ended;
+};
+
+/* Begin with ENTRY, which outlives RUN. */
+void ju_frame_run_begin(struct frame_run *run, const struct frame_entry *entry, uint32_t budget);
+
+/* The next row: *RULE holds from *FROM up to *TO, offsets in the code.  Returns false at the end,
+ * and at instructions that make no sense (run->failed). */
+bool ju_frame_run_next(struct frame_run *run, uint64_t *from, uint64_t *to,
+                       struct frame_rule *rule);
+
+#endif

@@ -1,0 +1,90 @@
+/* The functions of an arena and the rules of their frames: changed under a lock, read without one.
+ *
+ *     granules   two numbers for each 64 bytes of the arena: of the first function that begins in
+ *                them (which leads to the others), and of the one that began earlier and covers
+ *                their first byte
+ *     functions  number 0 is none
+ *     rows       of each function, together: from this offset on this rule holds
+ *     rules      each is there once
+ *
+ * Each is one reserved piece of addresses that memory is given to where it is used, and never
+ * moves: what is in it is written before its number is published.  A removed function's number and
+ * rows are used again only when nobody reads (read_marks.h).
+ */
+#ifndef JITUNWIND_FUNCTION_TABLE_H
+#define JITUNWIND_FUNCTION_TABLE_H
+
+#include "jitunwind/frames/frame_rule.h"
+
+#include <stdatomic.h>
+
+enum { GRANULE_BYTES = 64, BYTES_PER_FUNCTION = 32, BYTES_PER_ROW = 8, ROW_CLASSES = 24 };
+
+struct table_granule {
+    _Atomic uint32_t first;
+    _Atomic uint32_t covering;
+};
+
+struct table_function {
+    uint64_t start;
+    uint32_t bytes;
+    uint32_t first_row, row_count;
+    _Atomic uint32_t next; /* that begins in the same granule; kept when it is removed: somebody
+                              may be on the way through it */
+    uint32_t next_removed; /* or free */
+    char *name;            /* or NULL */
+    uint8_t row_class;     /* it has room for 1 << row_class rows */
+};
+
+struct table_row {
+    uint32_t offset;
+    uint32_t rule;
+};
+
+/* What is to be written for a function. */
+struct table_row_draft {
+    uint32_t offset;
+    struct frame_rule rule;
+};
+
+struct function_table {
+    uint64_t start;
+    uint32_t bytes;
+    void *memory; /* for all of these: */
+    size_t memory_bytes;
+    struct table_granule *granules;
+    struct table_function *functions;
+    struct table_row *rows;
+    struct frame_rule *rules;
+    uint32_t function_count, function_max, row_count, row_max, rule_count;
+    uint32_t live_count;
+    uint32_t *rule_slots;       /* a hash table of their numbers */
+    uint32_t free[ROW_CLASSES]; /* lists of removed functions, by row class */
+    uint32_t removed;           /* a list of those that somebody may still read, */
+    uint32_t waiting;           /* and one of those that nobody reads from */
+    uint32_t waiting_since;     /* this epoch plus EPOCHS_TO_WAIT on */
+};
+
+/* Make an empty table for the arena.  Returns 0 or -ENOMEM. */
+int ju_function_table_open(struct function_table *table, uint64_t start, uint32_t bytes);
+
+void ju_function_table_close(struct function_table *table);
+
+/* Add a function of BYTES at START, inside the arena, with ROW_COUNT rows, ascending.  NAME is
+ * taken over unless this fails.  Returns 0, -EEXIST, -ENOSPC or -ENOMEM. */
+int ju_function_table_add(struct function_table *table, uint64_t start, uint32_t bytes,
+                          const struct table_row_draft *rows, uint32_t row_count, char *name);
+
+/* Returns 0 or -ENOENT. */
+int ju_function_table_remove(struct function_table *table, uint64_t start);
+
+/* The function with the byte at ADDR, which is in the arena, or NULL.  Async-signal-safe. */
+const struct table_function *ju_function_table_find(const struct function_table *table,
+                                                    uint64_t addr);
+
+/* The rule that holds at ADDR in FUNCTION, or NULL.  Async-signal-safe. */
+const struct frame_rule *ju_function_table_rule(const struct function_table *table,
+                                                const struct table_function *function,
+                                                uint64_t addr);
+
+#endif

@@ -1,0 +1,82 @@
+/* The registers of the machine that this is compiled for, by DWARF's numbers. */
+#ifndef JITUNWIND_MACHINE_H
+#define JITUNWIND_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+enum {
+    MACHINE_KNOWN = 1,
+    MACHINE_REGISTERS = 17, /* the last one for the return address */
+    MACHINE_SP = 7,
+    MACHINE_FP = 6,
+    MACHINE_RETURN = 16,
+    MACHINE_SAVED = 7,
+    MACHINE_CFA_OFFSET = 8, /* of a function's first instruction */
+};
+/* Whose places a rule has: the return address, and what functions preserve. */
+static const uint8_t machine_saved[MACHINE_SAVED] = {16, 6, 3, 12, 13, 14, 15};
+#define MACHINE_ADDRESS_MASK UINT64_MAX
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum {
+    MACHINE_KNOWN = 1,
+    MACHINE_REGISTERS = 32,
+    MACHINE_SP = 31,
+    MACHINE_FP = 29,
+    MACHINE_RETURN = 30,
+    MACHINE_SAVED = 12,
+    MACHINE_CFA_OFFSET = 0,
+};
+static const uint8_t machine_saved[MACHINE_SAVED] = {30, 29, 19, 20, 21, 22,
+                                                     23, 24, 25, 26, 27, 28};
+/* Without the signature and the tag that an address may carry. */
+#define MACHINE_ADDRESS_MASK ((UINT64_C(1) << 48) - 1)
+#else
+enum {
+    MACHINE_KNOWN = 0,
+    MACHINE_REGISTERS = 1,
+    MACHINE_SP = 0,
+    MACHINE_FP = 0,
+    MACHINE_RETURN = 0,
+    MACHINE_SAVED = 1,
+    MACHINE_CFA_OFFSET = 0,
+};
+static const uint8_t machine_saved[MACHINE_SAVED] = {0};
+#define MACHINE_ADDRESS_MASK UINT64_MAX
+#endif
+
+/* A frame: where it goes on, and its registers as far as they are known. */
+struct machine_frame {
+    uint64_t ip;
+    uint64_t registers[MACHINE_REGISTERS];
+    uint64_t known; /* a bit for each of the registers */
+};
+
+static inline bool machine_knows(const struct machine_frame *frame, unsigned reg)
+{
+    return reg < MACHINE_REGISTERS && (frame->known >> reg & 1);
+}
+
+static inline void machine_set(struct machine_frame *frame, unsigned reg, uint64_t value)
+{
+    frame->registers[reg] = value;
+    frame->known |= UINT64_C(1) << reg;
+}
+
+/* Where in a ucontext_t a register is; MACHINE_IP: the program counter. */
+enum { MACHINE_IP = 255 };
+size_t ju_machine_ucontext_offset(unsigned reg);
+
+/* Whether the SIZE bytes in front of a return address, CODE, end in a call. */
+bool ju_machine_ends_in_call(const uint8_t *code, unsigned size);
+
+/* Whether CODE, MACHINE_SIGNAL_RETURN_BYTES, is where signal handlers return to. */
+enum { MACHINE_SIGNAL_RETURN_BYTES = 9 };
+bool ju_machine_is_signal_return(const uint8_t *code);
+
+/* Where the ucontext_t of a handler is, for a stack pointer that has come back to that place. */
+uint64_t ju_machine_signal_ucontext(uint64_t sp);
+
+#endif

@@ -1,0 +1,94 @@
+/* See memory_reader.h. */
+#include "jitunwind/frames/memory_reader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Of a page, at least: no smaller piece of memory is there or not. */
+enum { PIECE_BYTES = 4096 };
+
+/* Set when process_vm_readv was refused, not for an address. */
+static atomic_bool is_refused;
+
+/* The system calls themselves: nothing that a sanitizer, or a preloaded library, has put around
+ * them is in the way. */
+static long read_by_kernel(uint64_t addr, void *to, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)addr, size};
+    return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL);
+}
+
+static bool is_there(uint64_t addr)
+{
+    enum { NO_SUCH_CHANGE = -1, KERNEL_SIGSET_BYTES = 8 };
+    long result = syscall(SYS_rt_sigprocmask, NO_SUCH_CHANGE, (const void *)(uintptr_t)addr, NULL,
+                          (size_t)KERNEL_SIGSET_BYTES);
+    return result == -1 && errno == EINVAL;
+}
+
+/* Whether the SIZE bytes at ADDR, at least 8, are there: the words at both ends of each piece. */
+static bool are_there(uint64_t addr, size_t size)
+{
+    const uint64_t last = addr + size - sizeof(uint64_t);
+    for (uint64_t at = addr; at < last; at += PIECE_BYTES)
+        if (!is_there(at))
+            return false;
+    return is_there(last);
+}
+
+/* It is another thread's or frame's memory, of which sanitizers know better than to let it be read.
+ */
+__attribute__((no_sanitize("address", "thread"))) static void copy(uint8_t *to, uint64_t addr,
+                                                                   size_t size)
+{
+    const volatile uint8_t *from = (const volatile uint8_t *)(uintptr_t)addr;
+    for (size_t i = 0; i < size; i++)
+        to[i] = from[i];
+}
+
+bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
+{
+    if (addr + size < addr)
+        return false;
+    if (!atomic_load_explicit(&is_refused, memory_order_relaxed)) {
+        long got = read_by_kernel(addr, to, size);
+        if (got >= 0 || errno == EFAULT)
+            return got == (long)size;
+        atomic_store_explicit(&is_refused, true, memory_order_relaxed);
+    }
+    if (!are_there(addr, size))
+        return false;
+    copy(to, addr, size);
+    return true;
+}
+
+/* Fill the window from ADDR on, up to the piece's end. */
+static bool fill(struct memory_reader *reader, uint64_t addr)
+{
+    uint64_t left = PIECE_BYTES - addr % PIECE_BYTES;
+    reader->bytes = 0;
+    reader->start = addr;
+    size_t size = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+    if (size >= sizeof(uint64_t) && ju_memory_read_there(addr, reader->window, size))
+        reader->bytes = size;
+    return reader->bytes != 0;
+}
+
+static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
+{
+    return addr >= reader->start && addr - reader->start <= reader->bytes &&
+           size <= reader->bytes - (addr - reader->start);
+}
+
+bool ju_memory_read(struct memory_reader *reader, uint64_t addr, void *to, size_t size)
+{
+    if (!has(reader, addr, size) && (!fill(reader, addr) || !has(reader, addr, size)))
+        return size >= sizeof(uint64_t) && ju_memory_read_there(addr, to, size);
+    memcpy(to, reader->window + (addr - reader->start), size);
+    return true;
+}

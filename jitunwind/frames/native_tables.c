@@ -1,0 +1,144 @@
+/* See native_tables.h. */
+#include "jitunwind/frames/native_tables.h"
+
+#include "jitdump/format/eh_frame.h"
+#include "jitunwind/frames/frame_entry.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+
+enum { FILES_MAX = 512, HDR_ENCODING_BYTES = 4, INSTRUCTIONS_MAX = 20000 };
+
+/* A file's mapping, and its .eh_frame_hdr in it. */
+struct native_file {
+    uint64_t start, end;
+    const uint8_t *hdr;
+};
+
+static struct native_file files[FILES_MAX];
+static atomic_uint file_count;
+
+static int list_file(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct native_file file = {UINT64_MAX, 0, NULL};
+    unsigned *count = context;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + header->p_vaddr;
+        if (header->p_type == PT_GNU_EH_FRAME)
+            file.hdr = (const uint8_t *)(uintptr_t)start;
+        if (header->p_type == PT_LOAD && start < file.start)
+            file.start = start;
+        if (header->p_type == PT_LOAD && start + header->p_memsz > file.end)
+            file.end = start + header->p_memsz;
+    }
+    if (*count < FILES_MAX)
+        files[(*count)++] = file;
+    return 0;
+}
+
+void ju_native_list(void)
+{
+    unsigned count = 0;
+    if (atomic_load(&file_count))
+        return;
+    dl_iterate_phdr(list_file, &count);
+    atomic_store(&file_count, count);
+}
+
+static bool find_in_list(uint64_t addr, struct native_file *found)
+{
+    unsigned count = atomic_load_explicit(&file_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (addr >= files[i].start && addr < files[i].end) {
+            *found = files[i];
+            return true;
+        }
+    return false;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object
+
+static bool find_file(uint64_t addr, struct native_file *found)
+{
+    struct dl_find_object object;
+    if (!_dl_find_object)
+        return find_in_list(addr, found);
+    if (_dl_find_object((void *)(uintptr_t)addr, &object) != 0)
+        return false;
+    *found = (struct native_file){(uint64_t)(uintptr_t)object.dlfo_map_start,
+                                  (uint64_t)(uintptr_t)object.dlfo_map_end, object.dlfo_eh_frame};
+    return true;
+}
+#else
+static bool find_file(uint64_t addr, struct native_file *found)
+{
+    return find_in_list(addr, found);
+}
+#endif
+
+/* The table's word at INDEX: a distance from the header. */
+static uint64_t word_at(const uint8_t *table, size_t index, uint64_t hdr_addr)
+{
+    struct byte_cursor cursor = byte_cursor_over(table + index * 4, 4, false);
+    return hdr_addr + (uint64_t)(int32_t)cursor_u32(&cursor);
+}
+
+/* The entry that the sorted TABLE of COUNT has for ADDR, or 0. */
+static uint64_t search(const uint8_t *table, size_t count, uint64_t hdr_addr, uint64_t addr)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (word_at(table, middle * 2, hdr_addr) <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? word_at(table, (low - 1) * 2 + 1, hdr_addr) : 0;
+}
+
+/* The FDE for ADDR in FILE's tables. */
+static bool find_entry(const struct native_file *file, uint64_t addr, struct frame_entry *entry)
+{
+    const uint64_t hdr_addr = (uint64_t)(uintptr_t)file->hdr;
+    struct byte_cursor hdr = byte_cursor_over(file->hdr, (size_t)(file->end - hdr_addr), false);
+    uint8_t version = cursor_u8(&hdr), frame_encoding = cursor_u8(&hdr);
+    uint8_t count_encoding = cursor_u8(&hdr), table_encoding = cursor_u8(&hdr);
+    uint64_t frame_addr, count;
+    if (version != 1 || table_encoding != (DW_EH_PE_datarel | DW_EH_PE_sdata4) ||
+        !ju_frame_pointer_read(&hdr, frame_encoding, hdr_addr + hdr.offset, &frame_addr) ||
+        !ju_frame_pointer_read(&hdr, count_encoding, 0, &count) ||
+        count > cursor_left(&hdr) / EH_FRAME_HDR_ENTRY_BYTES)
+        return false;
+    uint64_t found = search(hdr.data + hdr.offset, (size_t)count, hdr_addr, addr);
+    if (found < frame_addr || found >= file->end || frame_addr < file->start)
+        return false;
+    const struct frame_section section = {(const uint8_t *)(uintptr_t)frame_addr,
+                                          (size_t)(file->end - frame_addr), frame_addr};
+    size_t offset = (size_t)(found - frame_addr);
+    return ju_frame_entry_read(&section, &offset, entry) == ENTRY_FDE && addr >= entry->start &&
+           addr < entry->end;
+}
+
+enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule, bool *signal_frame)
+{
+    struct native_file file;
+    struct frame_entry entry;
+    struct frame_run run;
+    uint64_t from, to = 0;
+    if (!find_file(addr, &file))
+        return NATIVE_NONE;
+    const uint64_t hdr_addr = (uint64_t)(uintptr_t)file.hdr;
+    if (hdr_addr < file.start || hdr_addr >= file.end || !find_entry(&file, addr, &entry))
+        return NATIVE_FILE;
+    *signal_frame = entry.signal_frame;
+    ju_frame_run_begin(&run, &entry, INSTRUCTIONS_MAX);
+    while (to <= addr - entry.start)
+        if (!ju_frame_run_next(&run, &from, &to, rule))
+            return NATIVE_FILE;
+    return rule->kind == RULE_UNKNOWN && !entry.signal_frame ? NATIVE_FILE : NATIVE_RULE;
+}

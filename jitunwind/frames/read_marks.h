@@ -1,0 +1,53 @@
+/* Which backtraces are reading now: what was taken out of what they read may be used again, or
+ * freed, when all that could have seen it have ended.  Nobody waits for that moment.
+ *
+ * Readers are counted by the parity of the epoch in which they began.  An epoch ends when no reader
+ * of the one before is left, so that readers who come without a pause don't hold it up.  What was
+ * taken out in epoch E is nobody's in E + EPOCHS_TO_WAIT: both counts have been seen at 0 since, in
+ * two checks that began after it (the check that ended E may have begun before).
+ */
+#ifndef JITUNWIND_READ_MARKS_H
+#define JITUNWIND_READ_MARKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EPOCHS_TO_WAIT = 3 };
+
+extern _Atomic uint32_t ju_readers[2];
+extern _Atomic uint32_t ju_epoch;
+
+/* Returns what read_end wants. */
+static inline unsigned read_begin(void)
+{
+    unsigned parity = atomic_load(&ju_epoch) & 1;
+    atomic_fetch_add(&ju_readers[parity], 1);
+    return parity;
+}
+
+static inline void read_end(unsigned parity)
+{
+    atomic_fetch_sub(&ju_readers[parity], 1);
+}
+
+/* The epoch now, after an attempt to end it.  An addition, not a load: it does not go ahead of the
+ * stores that took something out. */
+static inline uint32_t read_epoch(void)
+{
+    uint32_t epoch = atomic_load(&ju_epoch);
+    if (atomic_fetch_add(&ju_readers[(epoch + 1) & 1], 0) == 0)
+        atomic_compare_exchange_strong(&ju_epoch, &epoch, epoch + 1);
+    return atomic_load(&ju_epoch);
+}
+
+/* Whether what was taken out in epoch SINCE is nobody's now, after attempts to get there. */
+static inline bool read_is_over(uint32_t since)
+{
+    for (int i = 0; i < EPOCHS_TO_WAIT; i++)
+        if (read_epoch() - since >= EPOCHS_TO_WAIT)
+            return true;
+    return false;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* One step from a frame to its caller's, with whatever is known of its code. */
+#ifndef JITUNWIND_STACK_WALK_H
+#define JITUNWIND_STACK_WALK_H
+
+#include "jitunwind/frames/frame_rule.h"
+#include "jitunwind/frames/memory_reader.h"
+#include "jitunwind/jitunwind.h"
+
+struct stack_walk {
+    struct memory_reader memory;
+    struct machine_frame frame;
+    bool exact; /* frame.ip is the instruction itself, not the one behind a call */
+    bool innermost;
+    bool scan; /* JITUNWIND_SCAN */
+    /* What is known of the code at frame.ip: */
+    struct frame_rule rule;
+    bool is_code;      /* the registry or a file has it, */
+    bool has_rule;     /* and a rule for it, */
+    bool is_jit;       /* the registry */
+    bool signal_frame; /* a table says that handlers return there */
+};
+
+/* Begin with the frame that UCONTEXT holds.  Returns false if it can't be read. */
+bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext);
+
+/* Go on to the caller.  Returns JITUNWIND_GOES_ON and sets *HOW, or returns why there is none. */
+enum jitunwind_end ju_stack_walk_next(struct stack_walk *walk, enum jitunwind_how *how);
+
+#endif

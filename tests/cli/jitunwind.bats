@@ -1,0 +1,112 @@
+# libjitunwind in tinyjit: a process unwinds and names its own JIT code.
+load helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    cat >steps.tj <<'END'
+global total = 3;
+array table[16];
+fn leaf(x) { return x * 3 - 1; }
+fn inner(n) { return native_mix(n) + leaf(n); }
+fn deep(n) { if n > 0 { return deep(n - 1) + leaf(n); } return inner(n); }
+fn busy(a, b, c, d, e, f) {
+    var i = 0;
+    while i < a { table[i & 15] = table[(i + b) & 15] + c * d - (e ^ f); i = i + 1; }
+    return table[a & 15];
+}
+fn pick(n) {
+    if n % 3 == 0 { return busy(n, 1, 2, 3, 4, 5); }
+    if n % 3 == 1 { return call(@leaf, n); }
+    return deep(n % 7);
+}
+fn main() {
+    var i = 0;
+    while i < 24 {
+        total = total + pick(i);
+        if i % 8 == 7 { forget(@deep); forget(@inner); }
+        i = i + 1;
+    }
+    return print(total);
+}
+END
+}
+
+# The chain is noted down from calls and returns alone.  C, which adds and removes functions meanwhile, is among what is stepped
+# through.
+# bats test_tags=test
+@test "at every instruction of compiled code the chain, its names and its end are right" {
+    "$BUILD/producers/self_unwind" steps steps.tj compact >said
+    grep -q '^[0-9]* chains, [0-9]* of them from compiled code, .* 0 wrong$' said
+    [ "$(sed -E 's/.*, ([0-9]+) of them.*/\1/' said)" -gt 5000 ]
+}
+
+@test "... also without frame pointers, in either tier" {
+    for options in "no-frame-pointer compact" tier1 "tier2 no-frame-pointer"; do
+        # shellcheck disable=SC2086 # words
+        "$BUILD/producers/self_unwind" steps steps.tj $options | grep ' 0 wrong$'
+    done
+}
+
+@test "signals into threads that compile, forget and run: no chain is wrong" {
+    for options in compact "compact no-frame-pointer"; do
+        # shellcheck disable=SC2086
+        timeout 120 "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" 1500 $options | grep ' 0 wrong$'
+    done
+}
+
+# bats test_tags=all
+@test "... for ten minutes of signals" {
+    timeout 3000 "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" 600000 compact | grep ' 0 wrong$'
+}
+
+# bats test_tags=test
+@test "tinyjit --crash: the report names the functions of the script, and ends where the program began" {
+    cat >crash.tj <<'END'
+fn inner(n) { return native_mix(n) + 1; }
+fn middle(n) { if n > 2 { return middle(n - 1) + 1; } return inner(n) * 2; }
+fn main() { return middle(4); }
+END
+    run -139 --separate-stderr "$BUILD/tinyjit" --crash --no-tier2 crash.tj
+    sed -nE 's/^ *#[0-9]+ 0x[0-9a-f]{16} (tj::[^+]*)\+0x[0-9a-f]+$/\1/p' <<<"$stderr" >names
+    same names /dev/stdin <<'END'
+tj::inner [tier1]
+tj::middle [tier1]
+tj::middle [tier1]
+tj::middle [tier1]
+tj::main [tier1]
+tj::[stub] enter
+END
+    [[ $stderr == *"rip 0000"* && $stderr != *"not known"* && $stderr != *"frame pointer"* ]]
+}
+
+@test "a stack overflow is walked from the alternate stack" {
+    cat >full.c <<'END'
+#include "jitunwind/jitunwind.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static char room[65536];
+static void report(int number, siginfo_t *info, void *ucontext)
+{
+    static struct jitunwind_frame frames[256];
+    (void)number, (void)info;
+    size_t count = jitunwind_backtrace(ucontext, frames, 256, 0);
+    _exit(count == 256 && frames[255].end == JITUNWIND_FULL && frames[200].how == JITUNWIND_EH_FRAME ? 0 : 1);
+}
+static int eat(volatile char *above)
+{
+    volatile char here[4096];
+    here[0] = *above;
+    return eat(here) + here[1];
+}
+int main(void)
+{
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_sigaction = report, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    char first = 0;
+    return sigaltstack(&stack, NULL) || sigaction(SIGSEGV, &action, NULL) || eat(&first);
+}
+END
+    cc -O1 -w -I"$here/../.." -o full full.c "$BUILD/libjitunwind.a" -pthread
+    ./full
+}
