@@ -399,8 +399,7 @@ static int commit(struct injection *run, struct findings *findings)
     return result;
 }
 
-/* Stacks are worth a run where no process has JIT code, too, for who asks for it: who does not has
- * forgotten to make the runtime log. */
+/* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
     return options->stacks == STACKS_UNWIND && run->in.processes.none &&
@@ -533,8 +532,8 @@ static void print_unknown(const struct sample_census *census)
 static void print_summary(struct injection *run, const char *output,
                           const struct findings *findings)
 {
-    size_t functions = 0, from_perf_maps = 0, maps = 0;
     char note[64] = "";
+    size_t functions = 0, from_perf_maps = 0, maps = 0;
     for (size_t i = 0; i < run->in.processes.count; i++) {
         functions += jit_process_own_functions(&run->in.processes.items[i]);
         from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;

@@ -57,8 +57,8 @@ core_of() {
     spinning "${@:2}"
     echo $pid >"../$name.pid"
     case $(cat /proc/sys/kernel/core_pattern) in
-    core) kill -ABRT $pid ;;
-    *) gcore -o core $pid >/dev/null 2>&1 && kill $pid ;;
+    *[/\|]*) gcore -o core $pid >/dev/null 2>&1 && kill $pid ;;
+    *) kill -ABRT $pid ;;
     esac
     wait $pid || true
     mv core* "../$name.core"
@@ -254,7 +254,7 @@ END
 
 @test "a dump of a later process with the same pid is told, and one of another run" {
     require_root
-    [ "$(cat /proc/sys/kernel/core_pattern)" = core ] || skip "the kernel hands cores to a program here"
+    [[ $(cat /proc/sys/kernel/core_pattern) != *[/\|]* ]] || skip "the kernel hands cores to a program here"
     mkdir -p again
     echo 'fn main() { var i = 0; while i < 20000000000 { i = i + 1; } return i; }' >again/other.tj
     cp chain.tj again
