@@ -53,18 +53,25 @@ static struct address_span *spans_of(const struct added_records *added, size_t *
     return spans;
 }
 
-/* The first map of code stays in any case: by it an injected recording is known. */
-static void keep_met(struct added_records *added, const struct sampled_addresses *addresses)
+/* Each image's first map stays in any case: the profile names all files, and by these names an
+ * injected recording is known. */
+static int keep_met(struct added_records *added, const struct sampled_addresses *addresses,
+                    size_t image_count)
 {
-    size_t kept = 0, code_maps = 0;
-    for (size_t i = 0; i < added->count; i++) {
+    size_t kept = 0;
+    bool *named = calloc(image_count + 1, sizeof *named);
+    for (size_t i = 0; named && i < added->count; i++) {
         const struct added_record *record = &added->items[i];
-        bool first = record->kind == CHANGE_FUNCTION && code_maps++ == 0;
+        bool first = record->kind == CHANGE_FUNCTION && !named[record->index];
+        if (first)
+            named[record->index] = true;
         if (!is_map(record) || first ||
             sampled_addresses_meet(addresses, record->start, record->end))
             added->items[kept++] = *record;
     }
-    added->count = kept;
+    added->count = named ? kept : added->count;
+    free(named);
+    return named ? 0 : -1;
 }
 
 /* perf finds an address in a map that holds it: a map that holds none of the samples' addresses,
@@ -80,7 +87,7 @@ static int leave_out_unmet(struct profile_merge *merge, struct findings *finding
     addresses.spans = spans;
     int result = spans ? sampled_addresses_read(&addresses, file, merge->chains) : -1;
     if (!result)
-        keep_met(&merge->added, &addresses);
+        result = keep_met(&merge->added, &addresses, merge->source.plan->image_count);
     sampled_addresses_free(&addresses);
     free(spans);
     return result ? report_failure(findings, "out of memory") : 0;
