@@ -118,9 +118,9 @@ JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
  * Returns 0; -EINVAL if the range is empty or not in the arena, the bytes are not a valid .eh_frame
  * (its addresses 4 or 8 bytes, absolute or relative to where they stand), or code->size is not set;
  * -E2BIG as above; -EEXIST if it overlaps a function that was not removed; -ENOSPC if the arena has
- * more than one function for each 32 bytes, or more than one row for
- * each 8; -ENOMEM.  Nothing is added then.  A NULL ARENA
- * takes everything and returns 0.
+ * more than one function for each 32 bytes, or more than one row for each 8 (functions that were
+ * removed count as long as a backtrace or a name that was begun before goes on); -ENOMEM.  Nothing
+ * is added then.  A NULL ARENA takes everything and returns 0.
  *
  * Threads: any number at once on one arena.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code);
