@@ -12,6 +12,7 @@
 #         the clock less than a quarter, twice in a row.  Where perf
 #         can't record it says so and does nothing, but for CI=true
 # keep    measures as quick does, and writes bench/ratios.txt
+# rows    prints the section on rows alone
 # table   writes bench/results.* again, from what the last full run left in BUILD_DIR/bench-raw
 #
 # BENCH_DIR        where to work; default: quick in memory (/dev/shm), if programs can be mapped there, full in BUILD_DIR
@@ -21,11 +22,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: bench/run.sh BUILD_DIR full|quick [ROUNDS]}
-mode=${2:?full, quick, keep or table}
+mode=${2:?full, quick, keep, rows or table}
 here=$PWD/bench
 case $mode in
 full) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=${BENCH_PERF_MAX:-100000} rounds=${3:-5} ;;
 table) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=0 rounds=0 ;;
+rows) sizes= perf_max=0 rounds=${3:-9} ;;
 quick | keep) sizes=${BENCH_SIZES:-10000} perf_max=${BENCH_PERF_MAX:-10000} rounds=${3:-5} ;;
 *) exit 2 ;;
 esac
@@ -274,6 +276,18 @@ fi
 if ! perf record -q --no-bpf-event -k mono -e cpu-clock -o "$work/try.data" true 2>"$work/record.err"; then
     say "perf can't record here: $(tail -1 "$work/record.err")"
     [ "$mode" = quick ] && [ "${CI:-}" != true ]
+    exit
+fi
+if [ "$mode" = rows ]; then
+    record "$work/100000" "$build/bench/functions" -n 100000
+    rows_of 100000
+    repeated_bodies
+    record "$work/tinyjit" -F 2000 -g "$build/tinyjit" --seconds 3 "$PWD/examples/tinyjit/demo.tj"
+    rows_of tinyjit
+    record "$work/node" -F 1000 -g node --perf-prof --interpreted-frames-native-stack "$here/node_load.js"
+    rows_of node
+    . "$here/cells.sh"
+    . "$here/rows_table.sh"
     exit
 fi
 for n in $sizes; do inject_size "$n"; done

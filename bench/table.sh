@@ -1,26 +1,9 @@
 # Sourced by run.sh: print results.md.
 
-fact() {
-    awk -v name="$1" '$1 == name { $1 = ""; print substr($0, 2) }' "$work/facts"
-}
+. "$here/cells.sh"
 
 ratio_of() {
     awk -v name="$1" '$1 == name { print $2 }' "$work/ratios"
-}
-
-# cell WHAT TOOL FUNCTIONS: "12.3 (10.1)" milliseconds, or a dash.
-cell() {
-    local wall cpu
-    wall=$(median "$1" "$2" "$3" 4) cpu=$(median "$1" "$2" "$3" 5)
-    [ -n "$wall" ] || { echo "–"; return; }
-    awk -v w="$wall" -v c="$cpu" 'BEGIN { printf w < 0.1 ? "%.1f (%.1f)" : "%.0f (%.0f)", w * 1000, c * 1000 }'
-}
-
-cells() { # WHAT FUNCTIONS TOOL...
-    local what=$1 n=$2 tool
-    shift 2
-    for tool; do printf ' %s |' "$(cell "$what" "$tool" "$n")"; done
-    echo
 }
 
 # bound TEXT VALUE OPERATOR LIMIT
@@ -110,21 +93,7 @@ for n in $sizes tinyjit node node-stripped; do
             "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject")" "$(ratio_of "${what}_${n}_perfjit-image_vs_perf-inject_cpu")"
     done
 done
-cat <<END
-
-## One row for a function
-
-Images by name (the default) beside \`--rows body\`, which was the only layout before: made, and read by perf report. "bodies" is 100 000
-functions of 1 000 names, compiled one after the other. The last column is the size of perf.data: recorded, by name, by body.
-
-| | inject by name | by body | perf report by name | by body | on the recording | bytes |
-|---|---|---|---|---|---|---|
-END
-for n in 100000 bodies tinyjit node; do
-    [ -n "$(median rows-inject by-name "$n" 4)" ] || continue
-    printf '| %s |%s%s %s |\n' "$n" "$(cells rows-inject "$n" by-name by-body)" "$(cells rows-report "$n" by-name by-body recording)" \
-        "$(fact "rows_bytes_$n" | sed 's/ *$//; s/ /, /g')"
-done
+. "$here/rows_table.sh"
 cat <<END
 
 ## libjitdump

@@ -3,9 +3,9 @@
 # Two outputs of perf script, with a sample's head in the first line of a paragraph and a frame in each other one: PERFS as perf unwinds,
 # OURS of chains that perfjit unwound.  All heads are the same, and each chain of ours has all frames of perf's, in their order; it may
 # go on where perf's ends, and have callers that perf leaves out.  What perf prints where it finds nothing ([unknown], ffffffffffffffff) is
-# no frame; nor, in few chains, is its last one, where ours goes on by two or more: perf takes what is in a register's popped place for a
-# return address, __quick_exit_funcs in glibc's exit, say, a table of data.  Says how many chains are equal, have more at the end, and
-# have more between; these are at most PERCENT of all.
+# no frame.  Nor, in few chains (one, and 2 % of all), need ours have what perf has after a frame from which ours goes on by two or more:
+# perf takes what is in a register's popped place for a return address, __quick_exit_funcs in glibc's exit, say, a table of data.  Says
+# how many chains are equal, have more at the end, and have more between; these are at most PERCENT of all.
 BEGIN {
     RS = ""
     FS = "\n"
@@ -44,7 +44,7 @@ function is_nothing(text) {
             between++
         lost = at > count
     }
-    if (lost && i == NF + 1 && from >= 2 && count - from >= 2) {
+    if (lost && from >= 2 && count - from >= 2) {
         lost = 0
         astray++
     }
@@ -64,5 +64,5 @@ END {
         bad++
     }
     printf "# %d chains: %d as perf has them, %d longer, %d with callers between, %d where perf ends astray\n", NR, equal, longer, more_between, astray
-    exit bad || astray * 20 > NR || more_between * 100 > most_others * NR
+    exit bad || astray > 1 + NR / 50 || more_between * 100 > most_others * NR
 }
