@@ -206,20 +206,30 @@ whole() {
 }
 
 @test "gdb on node: the chain at each instruction of a loop, in baseline code and V8's copies of builtins" {
+    # V8 may be stopped in its own code, which it calls from loops now and then: then once more.
     cat >step.py <<END
 import gdb
-right = []
+inside = right = 0
 for _ in range(100):
     gdb.execute("stepi", False, True)
-    frames = gdb.execute("bt 6", False, True)
-    right.append(all("JS:^%s /" % name in frames for name in ("leaf", "inner", "cb")) and "ArrayMap" in frames)
-gdb.execute("kill")
-print("right: %d" % sum(right))
+    innermost = gdb.execute("bt 1", False, True)
+    if "JS:^leaf /" in innermost or "Builtin:Increment_Baseline" in innermost:
+        frames = gdb.execute("bt 6", False, True)
+        inside += 1
+        right += all("JS:^%s /" % name in frames for name in ("leaf", "inner", "cb")) and "ArrayMap" in frames
+print("inside: %d right: %d" % (inside, right))
 END
     rm -f ready
+    local try
     spinning node --perf-prof --interpreted-frames-native-stack --always-sparkplug --no-opt script-of-a-long-name.js
-    run --separate-stderr perfjit gdb -p $pid -- --batch -ex 'source step.py'
-    [[ $output == *'right: 100'* ]]
+    for try in {1..20}; do
+        run --separate-stderr perfjit gdb -p $pid -- --batch -ex 'source step.py'
+        [[ $output =~ inside:\ ([0-9]+)\ right:\ ([0-9]+) ]]
+        [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || complain "$output"
+        [ "${BASH_REMATCH[1]}" -lt 100 ] || break
+    done
+    kill $pid
+    [[ $output == *'inside: 100'* ]]
     [[ $output == *' in Builtin:Increment_Baseline ()'* ]]
 }
 
