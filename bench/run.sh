@@ -45,7 +45,7 @@ memory_dir() {
     rm -f "$try"
 }
 parent=$build
-[ "$mode" = full ] || parent=$(memory_dir || true)
+[ "$mode" = full ] || [ "$mode" = rows ] || parent=$(memory_dir || true)
 parent=${BENCH_DIR:-${parent:-$build}}
 work=$(mktemp -d "$parent/bench.XXXXXX")
 raw=$build/bench-raw
