@@ -56,7 +56,8 @@ setup() {
 
 teardown() {
     [ -z "${map:-}" ] || rm -rf "$map"
-    [ -z "${running:-}" ] || kill "$running"
+    # unshare --fork leaves SIGTERM to its child, to which, a namespace's first process, it is nothing; bats waits for both.
+    [ -z "${running:-}" ] || kill -KILL "$running"
 }
 
 write_programs() {
