@@ -14,12 +14,12 @@ perfjit() {
     "$BUILD/perfjit" "$@"
 }
 
-# perf with a home of its own: perf inject copies what it makes to ~/.debug, and so would perf record, /proc/kallsyms among it, but
-# for -N.  Without --no-bpf-event, perf record run by root ends up to a second late: it waits for a thread that listens for BPF programs.
+# perf with a home of its own: perf inject copies what it makes to ~/.debug.  Without --no-bpf-event, perf record run by
+# root ends up to a second late: it waits for a thread that listens for BPF programs.
 perf() {
     local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home
     mkdir -p "$home"
-    [ "${1:-}" != record ] || set -- record -N --no-bpf-event "${@:2}"
+    [ "${1:-}" != record ] || set -- record --no-bpf-event "${@:2}"
     HOME=$home command perf "$@"
 }
 
