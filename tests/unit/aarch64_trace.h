@@ -10,6 +10,7 @@
 
 #include "injector/arrays/array.h"
 #include "jitdump/cfi.h"
+#include "tests/unit/one_processor.h"
 #include "tests/unit/qemu_stub.h"
 
 #include <fcntl.h>
@@ -121,6 +122,7 @@ static inline void trace_start(struct trace *trace, const char *program)
     const char *arguments[] = {"qemu-aarch64", "-cpu",  "cortex-a57", "-g",
                                path,           program, scratch,      NULL};
     *trace = (struct trace){0};
+    stay_on_one_processor();
     stub_start(&trace->stub, (char *const *)(uintptr_t)arguments, path);
     /* Only who has asked for the description may ask for single registers. */
     const char *target = stub_ask(&trace->stub, "qXfer:features:read:target.xml:0,ffb");

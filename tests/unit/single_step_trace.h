@@ -13,6 +13,7 @@
 
 #include "injector/arrays/array.h"
 #include "jitdump/cfi.h"
+#include "tests/unit/one_processor.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
@@ -170,6 +171,7 @@ static inline void trace_start(struct trace *trace, char *const *arguments, cons
 {
     char memory[64];
     int status;
+    stay_on_one_processor();
     *trace = (struct trace){.pid = fork()};
     assert_return_code(trace->pid, errno);
     if (trace->pid == 0)
