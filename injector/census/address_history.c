@@ -82,9 +82,9 @@ static void show(struct address_history *history, uint64_t start, uint64_t end,
          i++) {
         if (!keep_before(history, i))
             return;
-        history->entries[i].shown = (uint8_t)state;
+        history->entries[i].facts.shown = (uint8_t)state;
         if (of_code)
-            history->entries[i].last = (uint8_t)state;
+            history->entries[i].facts.last = (uint8_t)state;
     }
 }
 

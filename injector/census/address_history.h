@@ -26,9 +26,15 @@ enum address_state {
     ADDRESS_GONE,     /* of a function that was unloaded or moved */
 };
 
+/* What is known of an address at one time.  A sample of that time gets it as it is: what a new
+ * reason for a sample without a name has to know belongs here. */
+struct address_facts {
+    uint8_t shown; /* enum address_state */
+    uint8_t last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
+};
+
 struct address_entry {
-    uint8_t shown;  /* enum address_state */
-    uint8_t last;   /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
+    struct address_facts facts;
     uint32_t visit; /* in which it was changed last; 0: in none that is open */
 };
 
@@ -83,7 +89,7 @@ void address_history_leave(struct address_history *history, struct address_mark 
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns);
 
-/* The index of ADDR, which must be one of the addresses. */
+/* The index in `entries` of ADDR, which must be one of the addresses. */
 size_t address_history_find(const struct address_history *history, uint64_t addr);
 
 void address_history_end(struct address_history *history);

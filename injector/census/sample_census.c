@@ -180,9 +180,9 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
 static enum sample_cause cause_of(const struct census_sample *sample, bool later, bool earlier,
                                   enum sample_cause of_life)
 {
-    if (sample->last == ADDRESS_GONE)
+    if (sample->facts.last == ADDRESS_GONE)
         return CAUSE_FREED;
-    if (sample->last == ADDRESS_FUNCTION)
+    if (sample->facts.last == ADDRESS_FUNCTION)
         return CAUSE_REMAPPED;
     if (later)
         return CAUSE_BEFORE_LOAD;
@@ -217,11 +217,12 @@ static int classify(struct collector *collector, struct census_sample *samples, 
     size_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
         struct census_sample sample = samples[i];
-        if (sample.shown == ADDRESS_FUNCTION)
+        uint8_t shown = sample.facts.shown;
+        if (shown == ADDRESS_FUNCTION)
             census->named++;
-        else if (sample.shown == ADDRESS_FILE)
+        else if (shown == ADDRESS_FILE)
             census->in_files++;
-        else if (sample.shown == ADDRESS_NOTHING)
+        else if (shown == ADDRESS_NOTHING)
             census->unmapped++;
         else
             samples[unknown++] = sample;

@@ -188,9 +188,7 @@ static void look(struct player *player, struct visit *visit)
 {
     struct census_sample *sample = &visit->item->samples[visit->next_sample++];
     address_history_play(&player->history, &visit->part, sample->time_ns);
-    struct address_entry entry = player->history.entries[player->asked.places[sample->at]];
-    sample->shown = entry.shown;
-    sample->last = entry.last;
+    sample->facts = player->history.entries[player->asked.places[sample->at]].facts;
 }
 
 /* A child that was forked at the time of a sample was there before it. */

@@ -23,14 +23,12 @@ struct census_sample {
     uint64_t time_ns, ip;
     uint32_t life;
     union {
-        uint32_t at; /* a number of its address, before that is known: */
-        struct {
-            uint8_t shown, last; /* enum address_state */
-        };
+        uint32_t at; /* a number of its address, until its facts are known */
+        struct address_facts facts;
     };
 };
 
-/* Fill in shown and last of the COUNT samples, which stand by life, and in a life by time.  Returns
+/* Fill in the facts of the COUNT samples, which stand by life, and in a life by time.  Returns
  * 0, or -1 without memory. */
 int sample_states_find(struct census_sample *samples, size_t count,
                        const struct census_question *question);
