@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/run_sort.h"
+#include "injector/text/code_name.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -82,6 +83,16 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 {
     for (size_t i = 0; i < log->event_count; i++)
         log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+}
+
+const char *code_log_clean_name(struct code_log *log, const char *name, size_t bytes)
+{
+    if (array_reserve(log->names, log->name_count, log->name_capacity))
+        return NULL;
+    char *clean = code_name_clean(name, bytes);
+    if (clean)
+        log->names[log->name_count++] = clean;
+    return clean;
 }
 
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,

@@ -85,7 +85,7 @@ struct code_log {
     size_t move_count, move_capacity;
     struct code_unload *unloads;
     size_t unload_count, unload_capacity;
-    char **names; /* copies of those that are not clean in the dump (code_name.h) */
+    char **names; /* copies of those that can't be shown as they are (code_name.h) */
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     struct eh_cie *cies;
@@ -114,6 +114,9 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
 /* The index of a CIE in LOG equal to CIE, added if there is none among the last ones; UINT32_MAX
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
+
+/* A copy of NAME as it is shown (code_name.h), which lives as long as LOG; NULL without memory. */
+const char *code_log_clean_name(struct code_log *log, const char *name, size_t bytes);
 
 /* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

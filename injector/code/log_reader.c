@@ -82,7 +82,6 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
 {
     static const char unnamed[] = "[unnamed JIT code]";
     const struct jit_load *load = &record->load;
-    struct code_log *log = reader->log;
     bool open = record->quirks & quirk_bit(QUIRK_NAME_OPEN);
     bool clean = code_name_is_clean(load->name, load->name_bytes);
     if (load->name_bytes == 0)
@@ -91,15 +90,12 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
         jit_function_set_name(function, load->name, load->name_bytes);
     if (function->name)
         return 0;
-    if (array_reserve(log->names, log->name_count, log->name_capacity))
-        return -1;
-    char *name = code_name_clean(load->name, load->name_bytes);
+    const char *name = code_log_clean_name(reader->log, load->name, load->name_bytes);
     if (!name)
         return -1;
     if (!clean)
         report_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
-    log->names[log->name_count++] = name;
-    jit_function_set_name(function, name, load->name_bytes);
+    jit_function_set_name(function, name, strlen(name));
     return 0;
 }
 

@@ -4,8 +4,11 @@
 #include "injector/arrays/array.h"
 #include "injector/dwarf/debug_abbrev.h"
 #include "injector/dwarf/debug_room.h"
+#include "injector/text/code_name.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     INFO_VERSION = 4,
@@ -25,6 +28,18 @@ static void put_address(const struct debug_tree *tree, struct byte_sink *sink, u
 static uint32_t add_string(struct debug_tree *tree, struct line_text text)
 {
     return debug_strings_add(&tree->strings, text.text ? text.text : "", text.bytes);
+}
+
+/* A function's name, as a symbol table would have it. */
+static uint32_t add_name(struct debug_tree *tree, struct line_text name)
+{
+    if (!name.text || code_name_is_clean(name.text, name.bytes))
+        return add_string(tree, name);
+    char *clean = code_name_clean(name.text, name.bytes);
+    tree->failed |= !clean;
+    uint32_t number = clean ? debug_strings_add(&tree->strings, clean, strlen(clean)) : 0;
+    free(clean);
+    return number;
 }
 
 static void put_string(struct debug_tree *tree, uint32_t number)
@@ -199,8 +214,7 @@ static void put_callee(struct debug_tree *tree, const struct debug_callee *calle
  * it. */
 static uint32_t callee_of(struct debug_tree *tree, const struct line_inline *call)
 {
-    struct debug_callee wanted = {.name = add_string(tree, call->name),
-                                  .decl_line = call->decl_line};
+    struct debug_callee wanted = {.name = add_name(tree, call->name), .decl_line = call->decl_line};
     if (call->decl_file.text)
         wanted.decl_file = add_path(tree, call->decl_file) + 1;
     if (grow_callees(tree)) {

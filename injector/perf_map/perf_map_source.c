@@ -5,6 +5,7 @@
 #include "injector/perf_data/perf_format.h"
 #include "injector/perf_map/mapped_file.h"
 #include "injector/perf_map/perf_map_file.h"
+#include "injector/text/code_name.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,6 +129,8 @@ static void free_surroundings(struct surroundings *around)
 /* ---- From entries to functions ---- */
 
 struct reader {
+    const char *path; /* of the map */
+    struct findings *findings;
     const struct surroundings *around;
     struct jit_process *process;
     struct perf_map_counts *counts;
@@ -227,6 +230,17 @@ static int add_entry_of_file(struct reader *reader, const char *name, uint64_t s
     return 0;
 }
 
+/* The name of ENTRY as it is shown: the table's own if it is fit for that.  NULL without memory. */
+static const char *name_of(struct reader *reader, const struct perfmap_entry *entry)
+{
+    size_t bytes = strlen(entry->name);
+    if (code_name_is_clean(entry->name, bytes))
+        return entry->name;
+    report_quirk(reader->findings, QUIRK_NAME_UNPRINTABLE, "%s: the function at 0x%" PRIx64,
+                 reader->path, entry->addr);
+    return code_log_clean_name(&reader->process->log, entry->name, bytes);
+}
+
 /* An entry is there when all of it that ever was executable memory is: an arena may have grown into
  * it.  One nanosecond later, because of a function and a mapping of the same time the function
  * comes first. */
@@ -237,8 +251,11 @@ static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
     uint64_t reach, time_ns = 0;
     struct address_place place;
     const struct address_range *range = address_map_find(&around->memory, start, &place);
+    const char *name = name_of(reader, entry);
+    if (!name)
+        return -1;
     if (end < start || !range || range->start >= end)
-        return add_entry_of_file(reader, entry->name, start, end);
+        return add_entry_of_file(reader, name, start, end);
     note_memory(reader, range);
     reach = range->start > start ? range->start : start;
     uint64_t first = reach;
@@ -249,7 +266,7 @@ static int add_entry(struct reader *reader, const struct perfmap_entry *entry)
         reach = range->end < end ? range->end : end;
     }
     reader->counts->clipped += first > start || reach < end;
-    return add_unknown_to_dumps(reader, entry->name, first, reach, time_ns + 1);
+    return add_unknown_to_dumps(reader, name, first, reach, time_ns + 1);
 }
 
 static int add_entries(struct reader *reader, const struct perfmap_table *table)
@@ -311,9 +328,12 @@ static struct jit_dump stand_in(const struct jit_process *process,
 }
 
 static int add_functions(struct jit_process *process, const struct surroundings *around,
-                         const struct perfmap_table *table)
+                         const struct perfmap_table *table, const char *path,
+                         struct findings *findings)
 {
-    struct reader reader = {.around = around,
+    struct reader reader = {.path = path,
+                            .findings = findings,
+                            .around = around,
                             .process = process,
                             .counts = &process->perf_map_counts,
                             .dump = (uint32_t)process->dump_count};
@@ -338,7 +358,7 @@ static int add_to_process(const struct perf_map_search *search, struct jit_proce
 {
     const struct perf_map_counts *counts = &process->perf_map_counts;
     struct jit_dump dump = stand_in(process, &search->host, path);
-    int result = add_functions(process, around, table);
+    int result = add_functions(process, around, table, path, findings);
     if (!result && counts->entries && counts->outside == counts->entries)
         /* By chance of the pid: a process with a dump need not have a map. */
         report_finding(

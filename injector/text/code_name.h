@@ -1,4 +1,6 @@
-/* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.
+/* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.  Every
+ * name passes here once, on its way from a dump, a perf map or a list of inlined calls: what may be
+ * in a name is said here alone.
  *
  * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
  * controls the terminal.  Names are taken from source text, and so may hold anything but NUL.
@@ -13,10 +15,10 @@
  * one. */
 size_t utf8_bytes(const char *text, size_t bytes);
 
-/* Whether the BYTES bytes at NAME are UTF-8 without control characters. */
+/* Whether the BYTES bytes at NAME can be shown as they are: UTF-8 without control characters. */
 bool code_name_is_clean(const char *name, size_t bytes);
 
-/* A copy of NAME, NUL-terminated, to be freed.  Control characters that are white space become
+/* A copy of NAME as it is shown, NUL-terminated, to be freed.  Control characters that are white space become
  * spaces; each byte of other control characters, and each that is not UTF-8, a question mark.  NULL
  * without memory. */
 char *code_name_clean(const char *name, size_t bytes);

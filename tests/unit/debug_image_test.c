@@ -488,6 +488,28 @@ static void test_names_with_control_characters(void **state)
     end_built();
 }
 
+/* As in a symbol table, so that a call has one name wherever perf takes it from. */
+static void test_names_of_calls_are_cleaned(void **state)
+{
+    struct written written;
+    Dwarf_Die unit, *scopes = NULL;
+    struct model *model = add_model(ADDR, 40);
+    (void)state;
+    model->inline_count = model->span_count = 1;
+    model->inlines[0] =
+        (struct built_inline){JIT_INLINE_NONE, "\033[31mred\tone\xff", files[0], 1, 2, files[1], 3};
+    begin_built(false);
+    write_image(&written, false);
+    Dwarf_Addr addr = ADDR - written.image->base;
+    assert_non_null(dwarf_addrdie(written.dwarf, addr, &unit));
+    assert_true(dwarf_getscopes(&unit, addr, &scopes) > 0);
+    assert_int_equal(dwarf_tag(&scopes[0]), DW_TAG_inlined_subroutine);
+    assert_string_equal(dwarf_diename(&scopes[0]), "?[31mred one?");
+    free(scopes);
+    release(&written);
+    end_built();
+}
+
 static void test_lines_change_the_build_id(void **state)
 {
     struct written first, second;
@@ -517,6 +539,7 @@ int main(void)
         DEBUG_TEST(test_calls_without_lines),
         DEBUG_TEST(test_nothing_known_nothing_written),
         DEBUG_TEST(test_names_with_control_characters),
+        DEBUG_TEST(test_names_of_calls_are_cleaned),
         DEBUG_TEST(test_lines_change_the_build_id),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

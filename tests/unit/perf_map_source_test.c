@@ -145,6 +145,20 @@ static void test_functions_are_there_right_after_their_mapping(void **state)
     assert_function(process, 1, "g with blanks", 0x30010, 0x30030, 201);
 }
 
+/* As one of a dump: a line of perf script would be broken, a terminal controlled. */
+static void test_a_name_that_cannot_be_shown_is_cleaned(void **state)
+{
+    (void)state;
+    map_at(100, 0x10000, 0x20000, "//anon");
+    const struct jit_process *process =
+        read_text("10000 10 f\n10010 10 \033[31mred\tone\n10020 10 \xc3\xbc\xff\n");
+    assert_count(process, 3);
+    assert_function(process, 1, "?[31mred one", 0x10010, 0x10020, 101);
+    assert_function(process, 2, "\xc3\xbc?", 0x10020, 0x10030, 101);
+    assert_int_equal(fixture.findings.repaired[QUIRK_NAME_UNPRINTABLE], 2);
+    assert_non_null(strstr(fixture.findings.first_repaired[QUIRK_NAME_UNPRINTABLE], "at 0x10010"));
+}
+
 static void test_it_stands_among_the_dumps_with_the_recordings_machine(void **state)
 {
     (void)state;
@@ -437,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_functions_are_there_right_after_their_mapping),
+        TEST(test_a_name_that_cannot_be_shown_is_cleaned),
         TEST(test_it_stands_among_the_dumps_with_the_recordings_machine),
         TEST(test_a_mapping_again_changes_nothing),
         TEST(test_a_function_in_a_grown_arena_is_there_when_all_of_it_is),
