@@ -11,6 +11,8 @@
 struct rewriter {
     struct output_file *output;
     const struct perf_file *file;
+    const struct record_marks *marks;
+    size_t next_mark;
     const struct record_source *added;
     const struct record_change *change; /* or NULL */
     struct findings *findings;
@@ -104,6 +106,18 @@ static int pass_record(struct rewriter *rewriter, const struct perf_record *reco
     return leave_out(rewriter, record);
 }
 
+/* Go to where something may have to be done: no record is added in front of one that is older, and
+ * none is left out before the next that is.  What CHANGE changes can't be told beforehand. */
+static void skip_untouched(struct rewriter *rewriter, struct perf_walk *walk)
+{
+    uint64_t due_ns, none = UINT64_MAX;
+    if (rewriter->change)
+        return;
+    bool due = rewriter->added->time(rewriter->added->context, rewriter->next_added, &due_ns);
+    record_marks_skip(rewriter->marks, walk, &rewriter->next_mark, due ? due_ns : none,
+                      rewriter->dropped_left ? *rewriter->dropped : none);
+}
+
 /* Records that are younger than all others go to the end: before the last round's mark if one ends
  * the file. */
 static int write_records(struct rewriter *rewriter)
@@ -112,7 +126,10 @@ static int write_records(struct rewriter *rewriter)
     struct perf_record record;
     uint64_t end = rewriter->file->records.offset, late = end; /* where the youngest go */
     int result = 0;
-    while (!result && perf_walk_next(&walk, &record, NULL)) {
+    for (;;) {
+        skip_untouched(rewriter, &walk);
+        if (result || !perf_walk_next(&walk, &record, NULL))
+            break;
         result = pass_record(rewriter, &record);
         end = record.offset + record.span;
         late = record.type == PERF_RECORD_FINISHED_ROUND ? record.offset : end;
@@ -159,15 +176,17 @@ static int rewrite(struct rewriter *rewriter)
     return write_features(rewriter, &features) || patch_header(rewriter, &features, records_bytes);
 }
 
-int perf_rewrite(struct output_file *output, const struct perf_file *file, const uint64_t *dropped,
-                 size_t dropped_count, const struct record_source *added,
-                 const struct record_change *change, struct findings *findings)
+int perf_rewrite(struct output_file *output, const struct perf_file *file,
+                 const struct record_marks *marks, const uint64_t *dropped, size_t dropped_count,
+                 const struct record_source *added, const struct record_change *change,
+                 struct findings *findings)
 {
     struct rewriter *rewriter = calloc(1, sizeof *rewriter);
     if (!rewriter)
         return report_failure(findings, "out of memory");
     rewriter->output = output;
     rewriter->file = file;
+    rewriter->marks = marks;
     rewriter->added = added;
     rewriter->change = change;
     rewriter->findings = findings;

@@ -10,7 +10,7 @@
 #define PERFJIT_PERF_REWRITE_H
 
 #include "injector/files/output_file.h"
-#include "injector/perf_data/perf_record.h"
+#include "injector/recording/record_marks.h"
 #include "jitdump/format/byte_sink.h"
 
 /* Where the records to add come from, by time. */
@@ -32,11 +32,12 @@ struct record_change {
 
 enum { RECORD_MAX_BYTES = 1 << 16 };
 
-/* Write FILE to OUTPUT without the records at the DROPPED_COUNT offsets in DROPPED (ascending), and
- * with those of ADDED; CHANGE, unless it is NULL, says what becomes of the others.  Returns 0, or
- * -1 with the failure text set. */
-int perf_rewrite(struct output_file *output, const struct perf_file *file, const uint64_t *dropped,
-                 size_t dropped_count, const struct record_source *added,
-                 const struct record_change *change, struct findings *findings);
+/* Write FILE, whose records have MARKS, to OUTPUT without the records at the DROPPED_COUNT offsets
+ * in DROPPED (ascending), and with those of ADDED; CHANGE, unless it is NULL, says what becomes of
+ * the others.  Returns 0, or -1 with the failure text set. */
+int perf_rewrite(struct output_file *output, const struct perf_file *file,
+                 const struct record_marks *marks, const uint64_t *dropped, size_t dropped_count,
+                 const struct record_source *added, const struct record_change *change,
+                 struct findings *findings);
 
 #endif

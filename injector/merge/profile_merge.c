@@ -131,8 +131,9 @@ int profile_merge_write(struct profile_merge *merge, struct output_file *output,
                         struct findings *findings)
 {
     struct record_source added = {merge, added_time, added_put};
-    return perf_rewrite(output, merge->source.profile->file, merge->dropped, merge->dropped_count,
-                        &added, merge->change, findings);
+    const struct profile *profile = merge->source.profile;
+    return perf_rewrite(output, profile->file, &profile->marks, merge->dropped,
+                        merge->dropped_count, &added, merge->change, findings);
 }
 
 void profile_merge_free(struct profile_merge *merge)

@@ -144,12 +144,11 @@ const struct perf_record *profile_comm_of(const struct profile *profile, uint32_
     return last && last->pid == pid && last->time_ns >= since_ns ? &last->record : NULL;
 }
 
-static int add_sample(struct profile *profile, const struct perf_record *record)
+static int add_sample(struct profile *profile, uint64_t time_ns)
 {
     if (array_reserve(profile->sample_times_ns, profile->sample_count, profile->sample_capacity))
         return -1;
-    if (perf_record_time(profile->file, record, &profile->sample_times_ns[profile->sample_count]))
-        profile->sample_count++;
+    profile->sample_times_ns[profile->sample_count++] = time_ns;
     return 0;
 }
 
@@ -195,6 +194,10 @@ static int sort_times(struct profile *profile)
 
 static int read_record(struct profile *profile, const struct perf_record *record)
 {
+    uint64_t time_ns = 0;
+    bool timed = perf_record_time(profile->file, record, &time_ns);
+    if (record_marks_take(&profile->marks, RECORDS_A_MARK, record, time_ns))
+        return -1;
     switch (record->type) {
     case PERF_RECORD_COMM:
     case PERF_RECORD_FORK:
@@ -203,7 +206,7 @@ static int read_record(struct profile *profile, const struct perf_record *record
     case PERF_RECORD_NAMESPACES:
         return add_namespaces(profile, record);
     case PERF_RECORD_SAMPLE:
-        return add_sample(profile, record);
+        return timed ? add_sample(profile, time_ns) : 0;
     case PERF_RECORD_TIME_CONV:
         read_time_conv(&profile->time_conv, record);
         return 0;
@@ -316,6 +319,7 @@ const struct profile_task *profile_tasks_of(const struct profile *profile, uint3
 void profile_free(struct profile *profile)
 {
     thread_list_free(&profile->threads);
+    record_marks_free(&profile->marks);
     free(profile->maps);
     free(profile->tasks);
     free(profile->names);

@@ -5,6 +5,7 @@
 
 #include "injector/perf_data/perf_record.h"
 #include "injector/recording/life_moment.h"
+#include "injector/recording/record_marks.h"
 #include "injector/recording/thread_list.h"
 
 /* perf synthesizes records from /proc, without a time, for what is mapped when it writes them. At
@@ -54,6 +55,7 @@ struct time_conv {
 
 struct profile {
     const struct perf_file *file;
+    struct record_marks marks;
     struct thread_list threads;
     struct profile_map *maps; /* by process, then by time, then in file order */
     size_t map_count, map_capacity;

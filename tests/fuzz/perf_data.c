@@ -91,8 +91,8 @@ static void rewrite(struct run *run)
     struct output_file output = begin_output();
     for (size_t i = 0; i < MAX_ADDED && i < profile->sample_count; i++)
         run->added_ns[run->added_count++] = profile->sample_times_ns[i];
-    if (perf_rewrite(&output, &run->input.file, &dropped, profile->map_count > 0, &added, NULL,
-                     &run->findings))
+    if (perf_rewrite(&output, &run->input.file, &profile->marks, &dropped, profile->map_count > 0,
+                     &added, NULL, &run->findings))
         return;
     const uint8_t *view = output_file_view(&output, &run->findings);
     promise(view != NULL, "the output is in memory");

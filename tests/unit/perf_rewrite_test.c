@@ -10,6 +10,8 @@
  */
 #include "injector/merge/perf_rewrite.h"
 
+#include "injector/recording/profile.h"
+
 #include "tests/unit/profile_builder.h"
 
 enum { ADDED_TYPE = 1000, LINE_RECORDS = 64 };
@@ -110,17 +112,36 @@ static int added_put(void *context, size_t index, struct byte_sink *sink)
     return sink->overflow ? -1 : 0;
 }
 
-/* Rewrite the open FILE as LINE says; the output's bytes are the caller's. */
-static uint8_t *rewrite_file(struct line *line, const struct perf_file *file, size_t *size)
+/* The marks of FILE, EVERY so many records. */
+static struct record_marks marks_of(const struct perf_file *file, uint64_t every)
 {
+    struct record_marks marks = {0};
+    struct perf_walk walk = perf_walk_begin(file);
+    struct perf_record record;
+    while (perf_walk_next(&walk, &record, NULL)) {
+        uint64_t time_ns = 0;
+        perf_record_time(file, &record, &time_ns);
+        assert_int_equal(record_marks_take(&marks, every, &record, time_ns), 0);
+    }
+    return marks;
+}
+
+/* Rewrite the open FILE, with marks EVERY so many records, as LINE says; the output's bytes are the
+ * caller's. */
+static uint8_t *rewrite_file(struct line *line, const struct perf_file *file, size_t every,
+                             size_t *size)
+{
+    struct record_marks marks = marks_of(file, every);
     char path[128];
     struct output_file output;
     struct findings findings = {0};
     struct record_source added = {line, added_time, added_put};
     snprintf(path, sizeof path, "%s.out", scratch_file);
     assert_int_equal(output_file_open(&output, path, &findings), 0);
-    if (perf_rewrite(&output, file, line->dropped, line->dropped_count, &added, NULL, &findings))
+    if (perf_rewrite(&output, file, &marks, line->dropped, line->dropped_count, &added, NULL,
+                     &findings))
         fail_msg("%s", findings.failure);
+    record_marks_free(&marks);
     assert_int_equal(output_file_commit(&output, &findings), 0);
     output_file_close(&output);
     assert_int_equal(findings_lost(&findings), 0);
@@ -142,9 +163,11 @@ static void assert_rewrites_types(const char *text, const uint64_t *types, size_
     build(&input, text, false, types, type_count);
     build(&expected, text, true, types, type_count);
     open_built_profile(&input.profile, &file);
-    uint8_t *bytes = rewrite_file(&input, &file, &size);
-    assert_output(bytes, size, &expected.profile);
-    free(bytes);
+    for (size_t every = 1; every <= LINE_RECORDS; every += 1 + every / 4) {
+        uint8_t *bytes = rewrite_file(&input, &file, every, &size);
+        assert_output(bytes, size, &expected.profile);
+        free(bytes);
+    }
     perf_file_close(&file);
 }
 
@@ -246,7 +269,7 @@ static void test_odd_indices_of_traces_are_made_whole(void **state)
                         odd_sizes[i]);
         profile_set_u64(&input.profile, input.profile.sink.size - 16, UINT64_MAX);
         open_built_profile(&input.profile, &file);
-        uint8_t *bytes = rewrite_file(&input, &file, &size);
+        uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
         assert_output(bytes, size, &expected.profile);
         free(bytes);
         perf_file_close(&file);
@@ -267,7 +290,7 @@ static void test_features_are_packed(void **state)
     sink_bytes(&input.profile.sink, "hostname", 8);
     sink_zeros(&input.profile.sink, 8);
     open_built_profile(&input.profile, &file);
-    uint8_t *bytes = rewrite_file(&input, &file, &size);
+    uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
     assert_output(bytes, size, &expected.profile);
     free(bytes);
     perf_file_close(&file);
@@ -296,7 +319,7 @@ static void test_records_of_every_type_pass_untouched(void **state)
     profile_end_records(&input.profile);
     profile_features(&input.profile, NULL, 0);
     open_built_profile(&input.profile, &file);
-    uint8_t *bytes = rewrite_file(&input, &file, &size);
+    uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
     assert_output(bytes, size, &input.profile);
     free(bytes);
     perf_file_close(&file);
@@ -306,6 +329,31 @@ static void test_more_than_the_output_buffers(void **state)
 {
     (void)state;
     assert_rewrites("s10 a60000 +15 s20 -m25 s30 r");
+}
+
+/* Of a reading as it is done: the last marks' records are none too few. */
+static void test_a_profile_has_its_marks(void **state)
+{
+    enum { COUNT = 2 * RECORDS_A_MARK + 1 };
+    struct perf_file file;
+    struct profile profile;
+    struct findings findings = {0};
+    (void)state;
+    profile_begin_one(&input.profile);
+    for (uint64_t i = 0; i < COUNT; i++)
+        profile_sample(&input.profile, 0, 1000 + (i == 5 ? COUNT : i));
+    profile_end_records(&input.profile);
+    open_built_profile(&input.profile, &file);
+    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(profile.marks.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(profile.marks.items[i].number, i * RECORDS_A_MARK);
+    assert_int_equal(profile.marks.items[0].latest_ns, 1000 + COUNT);
+    assert_int_equal(profile.marks.items[1].latest_ns, 1000 + 2 * RECORDS_A_MARK - 1);
+    assert_int_equal(profile.marks.items[2].latest_ns, 1000 + 2 * RECORDS_A_MARK);
+    profile_free(&profile);
+    perf_file_close(&file);
+    findings_free(&findings);
 }
 
 /* ---- Damage ---- */
@@ -348,7 +396,7 @@ static void assert_survives_cut(const char *text, size_t size)
     build(&expected, text, false, &sample_type, 1);
     cut_line(&expected, size);
     assert_int_equal(open_cut_profile(&input.profile, size, &file, &findings), 0);
-    uint8_t *bytes = rewrite_file(&input, &file, &output_size);
+    uint8_t *bytes = rewrite_file(&input, &file, 2, &output_size);
     assert_output(bytes, output_size, &expected.profile);
     free(bytes);
     perf_file_close(&file);
@@ -386,7 +434,7 @@ static void test_cut_profiles_take_all_that_is_added(void **state)
         size_t output_size, added = 0;
         build(&input, text, false, &sample_type, 1);
         assert_int_equal(open_cut_profile(&input.profile, size, &file, &findings), 0);
-        free(rewrite_file(&input, &file, &output_size));
+        free(rewrite_file(&input, &file, 2, &output_size));
         perf_file_close(&file);
         findings_free(&findings);
         findings = (struct findings){0};
@@ -415,7 +463,7 @@ static void test_records_behind_damage_are_left_out(void **state)
         build(&expected, "s10 r", false, &sample_type, 1);
         input.profile.bytes[input.starts[2] + 6] = sizes[i];
         open_built_profile(&input.profile, &file);
-        uint8_t *bytes = rewrite_file(&input, &file, &size);
+        uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
         assert_output(bytes, size, &expected.profile);
         free(bytes);
         perf_file_close(&file);
@@ -438,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_features_are_packed),
         cmocka_unit_test(test_records_of_every_type_pass_untouched),
         cmocka_unit_test(test_more_than_the_output_buffers),
+        cmocka_unit_test(test_a_profile_has_its_marks),
         cmocka_unit_test(test_cut_at_every_byte_keeps_the_whole_records),
         cmocka_unit_test(test_cut_profiles_take_all_that_is_added),
         cmocka_unit_test(test_records_behind_damage_are_left_out),
