@@ -8,7 +8,7 @@ enum { MOST_COMPARED = 4096, FIRST_BYTES = 64 };
 static bool can_be_compared(const struct snapshot *snapshot, const struct jit_function *function)
 {
     const struct snapshot_map *map = snapshot_map_at(snapshot, function->addr);
-    if (!function->code || !function->size || (map && map->path && map->path[0] == '/'))
+    if (!function->code || !function->size || snapshot_map_is_file(map))
         return false;
     return !map || snapshot->live || map->byte_count;
 }

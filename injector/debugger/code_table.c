@@ -43,11 +43,6 @@ static void put_string(FILE *stream, const char *text)
     putc('"', stream);
 }
 
-static bool is_file(const struct snapshot_map *map)
-{
-    return map && map->path && map->path[0] == '/';
-}
-
 /* ---- Images ---- */
 
 static void file_of(const struct code_table *table, size_t index, char name[IMAGE_FILE_NAME_BYTES])
@@ -58,7 +53,7 @@ static void file_of(const struct code_table *table, size_t index, char name[IMAG
 static const char *mapped_file(const struct code_table *table, const struct jit_image *image)
 {
     const struct snapshot_map *map = snapshot_map_at(table->snapshot, code_table_start(image));
-    return is_file(map) ? map->path : NULL;
+    return snapshot_map_is_file(map) ? map->path : NULL;
 }
 
 static void put_image(const struct code_table *table, size_t index, FILE *stream)
@@ -132,7 +127,7 @@ static bool is_region(const struct snapshot *snapshot, const struct snapshot_map
     *distance = 0;
     if (!map->executable)
         return false;
-    if (!is_file(map))
+    if (!snapshot_map_is_file(map))
         return !map->path || strcmp(map->path, "[vdso]") != 0;
     const struct snapshot_map *original = original_of(snapshot, map);
     if (original)

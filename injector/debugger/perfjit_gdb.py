@@ -218,7 +218,9 @@ class X86:
 
     def returns_to(self, pc):
         try:
-            return self.is_call(memory(pc - self.LONGEST_CALL, self.LONGEST_CALL))
+            return pc > self.LONGEST_CALL and self.is_call(
+                memory(pc - self.LONGEST_CALL, self.LONGEST_CALL)
+            )
         except gdb.MemoryError:
             return False
 
@@ -276,9 +278,9 @@ class FramePointers(Unwinder):
             body = memory(code[0], code[1] - code[0]) if code[2] else b""
             caller = machine.frame(pc, sp, fp, body, pc - code[0], innermost and code[2])
         except gdb.MemoryError:
-            return None
+            caller = None
         if caller is None or caller[0] <= sp:
-            return None
+            caller = sp, pc + exact, fp  # this frame again: that ends the stack, where gdb guesses
         info = pending.create_unwind_info(FrameId(gdb.Value(caller[0]), gdb.Value(code[0])))
         info.add_saved_register(machine.pc, gdb.Value(caller[1]))
         info.add_saved_register(machine.sp, gdb.Value(caller[0]))

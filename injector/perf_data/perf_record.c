@@ -255,15 +255,20 @@ size_t perf_map_name_length(const char *filename)
     return length > tail && strcmp(filename + length - tail, deleted) == 0 ? length - tail : length;
 }
 
-bool perf_map_is_memory(const struct perf_map *map)
+bool perf_map_name_is_memory(const char *filename)
 {
     static const char *const names[] = {
         "//anon",    "[anon:", "[anon_shmem:", "/memfd:", "/anon_hugepage",
         "/dev/zero", "/SYSV",  "[heap]",       "[stack"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(map->filename, names[i], strlen(names[i])) == 0)
+        if (strncmp(filename, names[i], strlen(names[i])) == 0)
             return true;
-    return map->flags & MAP_HUGETLB;
+    return false;
+}
+
+bool perf_map_is_memory(const struct perf_map *map)
+{
+    return perf_map_name_is_memory(map->filename) || map->flags & MAP_HUGETLB;
 }
 
 bool perf_map_is_shared_memory(const struct perf_map *map)

@@ -94,8 +94,9 @@ int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b);
 size_t perf_map_name_length(const char *filename);
 
 /* Whether MAP is memory without a file, such as a JIT's arena: by the name that the kernel gives
- * it, or because it is of huge pages. */
+ * it, FILENAME, or because it is of huge pages. */
 bool perf_map_is_memory(const struct perf_map *map);
+bool perf_map_name_is_memory(const char *filename);
 
 /* Whether MAP, of a file, may be such an arena by its name: in /dev/shm, or removed.
  */

@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/perf_data/perf_record.h"
 #include "injector/snapshot/mapped_build_id.h"
 
 #include <elf.h>
@@ -77,6 +78,11 @@ const struct snapshot_map *snapshot_map_at(const struct snapshot *snapshot, uint
     return behind && addr < snapshot->maps[behind - 1].end ? &snapshot->maps[behind - 1] : NULL;
 }
 
+bool snapshot_map_is_file(const struct snapshot_map *map)
+{
+    return map && map->path && map->path[0] == '/' && !perf_map_name_is_memory(map->path);
+}
+
 static int compare_maps(const void *left, const void *right)
 {
     const struct snapshot_map *a = left, *b = right;
@@ -99,7 +105,7 @@ static void find_build_ids(struct snapshot *snapshot)
     for (size_t i = 0; i < snapshot->map_count; i++) {
         struct snapshot_map *map = &snapshot->maps[i];
         bool same = first && first->path && map->path && strcmp(first->path, map->path) == 0;
-        if (map->path && map->offset == 0 && map->byte_count)
+        if (snapshot_map_is_file(map) && map->offset == 0 && map->byte_count)
             mapped_build_id_read(&map->build_id, map->bytes, (size_t)map->byte_count);
         if (same && !map->build_id.size)
             map->build_id = first->build_id;

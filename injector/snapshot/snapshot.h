@@ -77,6 +77,10 @@ void snapshot_complete(struct snapshot *snapshot);
 /* The map at ADDR, or NULL.  The maps are in order. */
 const struct snapshot_map *snapshot_map_at(const struct snapshot *snapshot, uint64_t addr);
 
+/* Whether MAP is of a file, whose symbols and tables are there for debuggers, and not of memory
+ * that only has a file's name, such as PHP's "/dev/zero (deleted)".  NULL is of none. */
+bool snapshot_map_is_file(const struct snapshot_map *map);
+
 /* Read COUNT bytes at ADDR.  Returns false if the snapshot does not have all of them. */
 bool snapshot_read(const struct snapshot *snapshot, uint64_t addr, void *bytes, size_t count);
 

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# perfjit bt and gdb on programs with other runtimes: in the running process, and on its core.  debugger.bats has node and tinyjit.
+#
+# For each of php, lli and counter, a program with libjitdump, there are X.{bt,gdb}.{live,core}.  Each spins at the end of a chain of
+# calls that is known from its source.
+load helper
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    write_programs
+    cc -O1 -fno-omit-frame-pointer -I"$here/../.." -o counter counter.c "$BUILD/libjitdump.a" -pthread
+    look_at php php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=16M -d opcache.jit=function \
+        -d opcache.jit_debug=0x20 -d opcache.file_update_protection=0 chain.php
+    look_at lli lli-14 -jit-kind=mcjit chain.ll
+    look_at counter ./counter
+}
+
+# php writes to /tmp, whatever it is told.
+teardown_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    [ ! -e php.pid ] || rm -f "/tmp/jit-$(cat php.pid).dump" "/tmp/perf-$(cat php.pid).map"
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# look_at NAME COMMAND...: the process is in its loop when it has used this much.
+look_at() {
+    local name=$1 pid
+    (ulimit -c unlimited && PERFJIT=dump JITDUMPDIR=$PWD exec "${@:2}") >/dev/null 2>&1 3>&- &
+    pid=$!
+    echo $pid >"$name.pid"
+    await_use $pid 400
+    perfjit bt -p $pid >"$name.bt.live" 2>&1 || true
+    perfjit gdb -p $pid -- --batch -ex bt >"$name.gdb.live" 2>&1
+    leave_core $pid "$name.core"
+    perfjit bt "$name.core" >"$name.bt.core" 2>&1 || true
+    perfjit gdb "$name.core" -- --batch -ex bt >"$name.gdb.core" 2>&1
+    rm "$name.core"
+}
+
+# By the kernel, or, where that hands cores to a program, by gdb.  lli handles the first signal and goes on.
+leave_core() {
+    case $(cat /proc/sys/kernel/core_pattern) in
+    *[/\|]*) gcore -o core "$1" >/dev/null 2>&1 && kill -KILL "$1" ;;
+    *) kill -ABRT "$1" && await_use "$1" 20 && kill -ABRT "$1" || true ;;
+    esac
+    wait "$1" || true
+    mv core* "$2"
+}
+
+write_programs() {
+    cat >chain.php <<'END'
+<?php
+function spin($n) { for ($i = 0, $x = 1; $i < $n; $i++) $x = ($x * 1103515245 + 12345) & 0x7fffffff; return $x; }
+function outer($n) { return 1 + spin($n); }
+outer(1000000000000);
+END
+    cat >chain.ll <<'END'
+define i64 @spin(i64 %n) noinline "frame-pointer"="all" {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %state = phi i64 [ 1, %entry ], [ %mixed, %loop ]
+  %crossed = xor i64 %state, %i
+  %mixed = mul i64 %crossed, 6364136223846793005
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %mixed
+}
+define i64 @outer(i64 %n) noinline "frame-pointer"="all" {
+  %deep = icmp eq i64 %n, 0
+  br i1 %deep, label %last, label %again
+again:
+  %less = sub i64 %n, 1
+  %below = call i64 @outer(i64 %less)
+  %next = add i64 %below, 1
+  ret i64 %next
+last:
+  %spun = call i64 @spin(i64 1000000000000000)
+  %sum = add i64 %spun, 1
+  ret i64 %sum
+}
+define i32 @main() "frame-pointer"="all" {
+  %sum = call i64 @outer(i64 2)
+  %status = trunc i64 %sum to i32
+  ret i32 %status
+}
+END
+    cat >counter.c <<'END'
+#include "jitdump/jitdump.h"
+#include <string.h>
+#include <sys/mman.h>
+static const unsigned char spin[] = {0x55, 0x48, 0x89, 0xe5, 0xeb, 0xfe};               /* push; mov rbp,rsp; jmp self */
+static const unsigned char outer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};  /* ...; call rdi; pop; ret */
+static struct jitdump *dump;
+static void add(unsigned char *to, const void *code, size_t size, const char *name)
+{
+    struct jitdump_code function = JITDUMP_CODE_INIT;
+    memcpy(to, code, size);
+    function.name = name;
+    function.code_addr = (uint64_t)(uintptr_t)to;
+    function.code_size = size;
+    function.bytes = to;
+    jitdump_add_code(dump, &function, NULL);
+}
+int main(void)
+{
+    unsigned char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (jitdump_open(&dump, 0))
+        return 1;
+    add(pages, spin, sizeof spin, "spin");
+    add(pages + 64, outer, sizeof outer, "outer");
+    ((void (*)(void *))(uintptr_t)(pages + 64))(pages);
+    return 0;
+}
+END
+}
+
+# names FILE: of the frames, which perfjit bt and gdb print in much the same way.  gdb has printed the innermost before, too.
+names() {
+    sed -nE 's/^#([0-9]+) +(0x[0-9a-f]+ )?(in )?([^ +(]+).*/\1 \4/p' "$1" |
+        awk '$1 == 0 { n = 0 } { names[n++] = $2 } END { for (i = 0; i < n; i++) print names[i] }'
+}
+
+# all_say NAME FRAME...: the chain begins so, live and in the core, with bt and with gdb.
+all_say() {
+    local way
+    printf '%s\n' "${@:2}" >"$1.wanted"
+    for way in bt.live gdb.live bt.core gdb.core; do
+        names "$1.$way" | head -$(($# - 1)) >"$1.got"
+        same "$1.got" "$1.wanted" || complain "$way: $(cat "$1.$way")"
+    done
+}
+
+@test "php: compiled functions in its shared mapping of /dev/zero are named, and the stack ends there, without guessed frames" {
+    all_say php 'JIT$spin'
+    for way in gdb.live gdb.core; do
+        [ "$(names php.$way)" = 'JIT$spin' ] || complain "$(cat php.$way)"
+        [ "$(grep -cF 'Python Exception' php.$way)" = 0 ]
+    done
+}
+
+@test "lli: the chain with LLVM's dump, to _start, in gdb to main" {
+    all_say lli spin outer outer outer main
+    for way in live core; do
+        names lli.bt.$way | tail -1 | grep -x _start
+        grep -F 'the stack is whole' lli.bt.$way
+        [ "$(names lli.gdb.$way | grep -cx main)" = 2 ] # lli's own, too
+    done
+}
+
+@test "a program with libjitdump: the chain, to _start, in gdb to main" {
+    all_say counter spin outer main
+    for way in live core; do
+        names counter.bt.$way | tail -1 | grep -x _start
+        grep -F 'the stack is whole' counter.bt.$way
+        names counter.gdb.$way | tail -1 | grep -x main
+    done
+}
