@@ -15,6 +15,7 @@ import gdb
 from gdb.unwinder import Unwinder
 
 MOST_STAGE_BYTES = 4 << 20
+PAGE_BYTES = 4096
 
 
 class Table:
@@ -170,6 +171,15 @@ def memory(addr, count):
     return bytes(gdb.selected_inferior().read_memory(addr, count))
 
 
+def memory_before(end, count):
+    """What can be read of the bytes before end: the page before may not be there."""
+    in_page = min(count, end % PAGE_BYTES)
+    try:
+        return memory(end - count, count) if end >= count else b""
+    except gdb.MemoryError:
+        return memory(end - in_page, in_page) if in_page else b""
+
+
 class X86:
     """Where in its function an instruction stands, as injector/unwind/code_shape.c finds out, and what
     that means for its frame."""
@@ -201,7 +211,7 @@ class X86:
         """Whether code ends in a call."""
         if code[-5:-4] == b"\xe8":
             return True
-        return any(self.indirect_bytes(code[-n:]) == n for n in range(2, self.LONGEST_CALL + 1))
+        return any(self.indirect_bytes(code[-n:]) == n for n in range(2, len(code) + 1))
 
     @staticmethod
     def indirect_bytes(code):
@@ -218,9 +228,7 @@ class X86:
 
     def returns_to(self, pc):
         try:
-            return pc > self.LONGEST_CALL and self.is_call(
-                memory(pc - self.LONGEST_CALL, self.LONGEST_CALL)
-            )
+            return self.is_call(memory_before(pc, self.LONGEST_CALL))
         except gdb.MemoryError:
             return False
 
