@@ -4,6 +4,7 @@
 #include "injector/backtrace/code_evidence.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/snapshot/core_file.h"
+#include "injector/snapshot/core_map.h"
 #include "injector/snapshot/live_snapshot.h"
 #include "injector/snapshot/snapshot_recording.h"
 #include "injector/text/printable_text.h"
@@ -95,6 +96,30 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
                               &code->time_ns, findings);
 }
 
+/* Read the dumps and maps that the snapshot's recording leads to.  A core's perf map is looked for
+ * by rules of its own (core_map.h), unless one was given. */
+static int view_recording(struct snapshot_code *code, const struct snapshot_request *request,
+                          struct findings *findings)
+{
+    struct recording_request wanted = request->recording;
+    char *path = NULL, *given = NULL;
+    bool looks = request->core && !wanted.perf_map_count && !wanted.no_perf_map;
+    if (looks && core_map_find(&path, &code->snapshot, wanted.root, findings))
+        return -1;
+    if (path && asprintf(&given, "%" PRIu32 ":%s", code->snapshot.pid, path) < 0) {
+        free(path);
+        return report_failure(findings, "out of memory");
+    }
+    wanted.no_perf_map = wanted.no_perf_map || request->core;
+    wanted.perf_maps = path ? &given : wanted.perf_maps;
+    wanted.perf_map_count = path ? 1 : wanted.perf_map_count;
+    int result = recording_view(&code->recording, code->snapshot.path, code->bytes.data,
+                                code->bytes.size, &wanted, findings);
+    free(given);
+    free(path);
+    return result;
+}
+
 static const char *first_dump(const struct snapshot_code *code)
 {
     const struct jit_processes *processes = &code->recording.processes;
@@ -164,8 +189,7 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
         code->time_ns = request->at_ns;
     if (snapshot_recording_write(&code->snapshot, code->time_ns, &code->bytes, findings))
         return -1;
-    if (recording_view(&code->recording, code->snapshot.path, code->bytes.data, code->bytes.size,
-                       &request->recording, findings)) {
+    if (view_recording(code, request, findings)) {
         if (!code->recording.processes.none)
             return -1;
         set_none(code, findings);

@@ -2,13 +2,15 @@
 # perfjit bt and gdb on programs with other runtimes: in the running process, and on its core.  debugger.bats has node and tinyjit.
 #
 # For each of php, lli and counter, a program with libjitdump, there are X.{bt,gdb}.{live,core}.  Each spins at the end of a chain of
-# calls that is known from its source.
+# calls that is known from its source.  mapped has a perf map only.
 load helper
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     write_programs
+    write_mapped
     cc -O1 -fno-omit-frame-pointer -I"$here/../.." -o counter counter.c "$BUILD/libjitdump.a" -pthread
+    cc -O1 -g -fno-omit-frame-pointer -o mapped mapped.c
     look_at php php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=16M -d opcache.jit=function \
         -d opcache.jit_debug=0x20 -d opcache.file_update_protection=0 chain.php
     look_at lli lli-14 -jit-kind=mcjit chain.ll
@@ -23,6 +25,10 @@ teardown_file() {
 
 setup() {
     cd "$BATS_FILE_TMPDIR"
+}
+
+teardown() {
+    [ -z "${map:-}" ] || rm -f "$map"
 }
 
 # look_at NAME COMMAND...: the process is in its loop when it has used this much.
@@ -44,7 +50,7 @@ look_at() {
 leave_core() {
     case $(cat /proc/sys/kernel/core_pattern) in
     *[/\|]*) gcore -o core "$1" >/dev/null 2>&1 && kill -KILL "$1" ;;
-    *) kill -ABRT "$1" && await_use "$1" 20 && kill -ABRT "$1" || true ;;
+    *) for _ in 1 2; do if kill -ABRT "$1"; then await_use "$1" 20; fi; done ;;
     esac
     wait "$1" || true
     mv core* "$2"
@@ -121,6 +127,43 @@ int main(void)
 END
 }
 
+# mapped outer -> spin -> stop: spin is compiled and named when go is set.
+write_mapped() {
+    cat >mapped.c <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static const unsigned char spin[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3};  /* ...; call rsi; pop; ret */
+static const unsigned char outer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3}; /* ...; call rdi; pop; ret */
+volatile int go, stops;
+static FILE *map;
+static void add(unsigned char *to, const void *code, size_t size, const char *name)
+{
+    memcpy(to, code, size);
+    fprintf(map, "%lx %zx %s\n", (unsigned long)to, size, name);
+    fflush(map);
+}
+__attribute__((noinline)) void stop(void)
+{
+    while (stops) continue;
+}
+int main(int argc, char **argv)
+{
+    char path[64];
+    unsigned char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sprintf(path, "/tmp/perf-%d.map", getpid());
+    map = fopen(path, "w");
+    add(pages, outer, sizeof outer, "mapped_outer");
+    go = stops = argc > 1;
+    while (!go) continue;
+    add(pages + 64, spin, sizeof spin, "mapped_spin");
+    ((void (*)(void *, void (*)(void)))pages)(pages + 64, stop);
+    return 0;
+}
+END
+}
+
 # names FILE: of the frames, which perfjit bt and gdb print in much the same way.  gdb has printed the innermost before, too.
 names() {
     sed -nE 's/^#([0-9]+) +(0x[0-9a-f]+ )?(in )?([^ +(]+).*/\1 \4/p' "$1" |
@@ -161,4 +204,44 @@ all_say() {
         grep -F 'the stack is whole' counter.bt.$way
         names counter.gdb.$way | tail -1 | grep -x main
     done
+}
+
+@test "a perf map alone: what is named later is read at the next stop" {
+    ./mapped >/dev/null 2>&1 3>&- &
+    map=/tmp/perf-$!.map
+    await_use $! 20
+    perfjit gdb -p $! -- --batch -ex 'break stop' -ex 'set var go = 1' -ex continue -ex bt -ex kill >mapped.live 2>&1
+    names mapped.live >got
+    printf '%s\n' stop mapped_spin mapped_outer main >wanted
+    same got wanted
+}
+
+@test "a perf map alone, of a core: by itself, unless it is younger than the core or of other addresses" {
+    ulimit -c unlimited
+    ./mapped stop >/dev/null 2>&1 3>&- &
+    map=/tmp/perf-$!.map
+    await_use $! 20
+    leave_core $! mapped.core
+    printf '%s\n' stop mapped_spin mapped_outer main >wanted
+    perfjit bt mapped.core >mapped.bt
+    names mapped.bt | head -4 >got
+    same got wanted
+    perfjit gdb mapped.core -- --batch -ex bt >mapped.gdb 2>&1
+    names mapped.gdb >got
+    same got wanted
+
+    touch -d '+10 seconds' "$map"
+    run --separate-stderr perfjit bt mapped.core
+    exits 1
+    says 'younger' 'the core' '--perf-map'
+    perfjit bt --perf-map "$map" mapped.core >mapped.bt
+    names mapped.bt | head -4 >got
+    same got wanted
+
+    echo '1000 10 elsewhere' >"$map"
+    touch -r mapped.core "$map"
+    run --separate-stderr perfjit bt mapped.core
+    exits 1
+    says 'of its 1 functions only 0 lie in executable memory'
+    perfjit symbols --core mapped.core --no-perf-map 2>&1 | grep -F 'left no perf map'
 }
