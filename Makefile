@@ -20,7 +20,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
-         javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb valgrind:valgrind \
+         javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb lldb-14:lldb-14 valgrind:valgrind \
          luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
 
 CC       ?= gcc

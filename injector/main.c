@@ -3,9 +3,10 @@
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
-#include "injector/commands/gdb.h"
 #include "injector/commands/inject.h"
 #include "injector/commands/symbols.h"
+#include "injector/launch/gdb.h"
+#include "injector/launch/lldb.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -32,6 +33,8 @@ static struct command commands[] = {
     {"symbols", "perfjit symbols", symbols_command,
      "write ELF files of the code that is alive in a core or a process"},
     {"gdb", "perfjit gdb", gdb_command, "start gdb on a core or a process, JIT code in its stacks"},
+    {"lldb", "perfjit lldb", lldb_command,
+     "start lldb on a core or a process, JIT code in its stacks"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -195,3 +195,39 @@ void code_table_text(const struct code_table *table, FILE *stream)
             table->directory, name, mapped ? " in " : "", mapped ? mapped : "");
     }
 }
+
+/* ---- lldb ---- */
+
+/* Where IMAGE has to be for a debugger that knows the file that is mapped at its addresses: where
+ * the process has copied that.  Returns false if there is no copy. */
+static bool find_copy(const struct code_table *table, const struct jit_image *image, uint64_t *base)
+{
+    uint64_t distance;
+    for (size_t i = 0; i < table->snapshot->map_count; i++) {
+        const struct snapshot_map *map = &table->snapshot->maps[i];
+        if (is_region(table->snapshot, map, &distance) && distance &&
+            map->start < code_table_end(image) + distance &&
+            code_table_start(image) + distance < map->end) {
+            *base = image->base + distance;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* lldb has a file at one address only: V8 has one copy. */
+void code_table_lldb(const struct code_table *table, FILE *stream)
+{
+    for (size_t i = 0; i < table->plan->image_count; i++) {
+        const struct jit_image *image = &table->plan->images[i];
+        uint64_t base = image->base;
+        char name[IMAGE_FILE_NAME_BYTES];
+        if (mapped_file(table, image) && !find_copy(table, image, &base))
+            continue;
+        file_of(table, i, name);
+        fprintf(stream,
+                "target modules add \"%s/%s\"\n"
+                "target modules load --file \"%s/%s\" --slide 0x%" PRIx64 "\n",
+                table->directory, name, table->directory, name, base);
+    }
+}

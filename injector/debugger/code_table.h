@@ -31,6 +31,9 @@ struct code_table {
 void code_table_json(const struct code_table *table, FILE *stream);
 void code_table_text(const struct code_table *table, FILE *stream);
 
+/* Print lldb's commands that load the images. */
+void code_table_lldb(const struct code_table *table, FILE *stream);
+
 /* Where IMAGE begins and ends in the process. */
 uint64_t code_table_start(const struct jit_image *image);
 uint64_t code_table_end(const struct jit_image *image);

@@ -31,7 +31,7 @@ int debugger_files_make(struct debugger_files *files, struct findings *findings)
     }
     files->directory = directory;
     files->symbols = path_in(directory, "symbols");
-    files->start = path_in(directory, "start.gdb");
+    files->start = path_in(directory, "start");
     return files->symbols && files->start ? 0 : report_failure(findings, "out of memory");
 }
 
@@ -109,6 +109,15 @@ int debugger_files_write(const struct debugger_files *files, const struct code_t
     free(table_path);
     free(script_path);
     return result ? -1 : 0;
+}
+
+int debugger_files_write_lldb(const struct debugger_files *files, const struct code_table *table,
+                              struct findings *findings)
+{
+    FILE *stream = fopen(files->start, "wxe");
+    if (stream)
+        code_table_lldb(table, stream);
+    return finish(stream, files->start, findings);
 }
 
 /* ---- Removing ---- */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# perfjit bt, symbols and gdb: stacks of cores and of live processes.
+# perfjit bt, symbols, gdb and lldb: stacks of cores and of live processes.
 #
 # The judge is the one stack that chain.tj has, if nothing is inlined, when it is in spin: known from the script.
 load helper
@@ -248,6 +248,41 @@ END
     sed -n '/^.next/,/^.late/p' <<<"$output" | grep -E '^#1 .*tj::wait \[tier1\] \(\) at .*wait.tj:2$'
     sed -n '/^.late/,$p' <<<"$output" | grep -E '^#1 .*tj::late \[tier1\] \(\) at .*wait.tj:1$'
     sed -n '/^.late/,$p' <<<"$output" | grep -E '^#2 .*tj::main \[tier1\] \(\) at .*wait.tj:3$'
+}
+
+# lldb_functions TEXT: as gdb_functions; lldb tells columns, too.
+lldb_functions() {
+    sed -nE 's/^ .*frame #[0-9]+: .*`tj::([a-z]*) \[tier[12]\] at .*:([0-9]+):[0-9]+$/\1 \2/p' "$1"
+}
+
+@test "lldb on a core: the same chain, to _start, and on to the shell's status" {
+    for name in frame frameless; do
+        perfjit lldb $name.core -- --batch -o bt >$name.lldb 2>&1
+        lldb_functions $name.lldb >$name.got
+        same $name.got chain
+        tail -1 $name.lldb | grep -F '`_start'
+    done
+    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'perfjit-gdb-*' -newer frame.core)" ]
+    run --separate-stderr env PATH=/nowhere "$BUILD/perfjit" lldb frame.core
+    exits 1
+    says 'lldb is not installed' 'perfjit bt'
+}
+
+@test "lldb on a process" {
+    spinning "$BUILD/tinyjit" --no-inline chain.tj
+    perfjit lldb -p $pid -- --batch -o bt -o detach >live.lldb 2>&1
+    kill $pid
+    lldb_functions live.lldb >live.got
+    same live.got chain
+}
+
+# bats test_tags=all
+@test "lldb on node's core: JavaScript and builtins named" {
+    # The innermost builtin and its caller lldb may get wrong: docs/debugging.md.
+    perfjit lldb node.core -- --batch -o bt >node.lldb 2>&1
+    grep -oE 'JS:\^(inner|cb|outer) /|Builtins_ArrayMap' node.lldb | sed -E 's/JS:\^(.*) \//\1/; s/Builtins_/Builtin:/' | uniq >got
+    printf '%s\n' inner cb Builtin:ArrayMap outer >wanted
+    same got wanted
 }
 
 @test "gdb that is not installed, or has no dump, says what to do, status 1" {
