@@ -21,12 +21,28 @@ static size_t find_next_entry(const struct line_entries *entries, size_t at)
     return SIZE_MAX;
 }
 
+/* How many of the LEFT bytes from AT on, of which the last is 0, are the last entry's name: V8 pads
+ * the record with zeros, to 8 bytes, and what a name was overwritten with may end in zeros, too. */
+static size_t last_name_bytes(const struct line_entries *entries, size_t at, size_t left)
+{
+    const uint8_t *text = entries->cursor.data + at;
+    size_t bytes = left - 1, least = bytes < PADDING_BYTES ? 0 : bytes - PADDING_BYTES;
+    while (bytes > least && text[bytes - 1] == 0)
+        bytes--;
+    struct line_text before = entries->before;
+    bool same = before.bytes >= bytes && before.bytes < left &&
+                memcmp(text, before.text, before.bytes) == 0;
+    return same ? before.bytes : bytes;
+}
+
 static struct line_text take_overwritten(struct line_entries *entries)
 {
     struct byte_cursor *cursor = &entries->cursor;
     size_t at = cursor->offset, left = cursor_left(cursor);
     bool closed = left && cursor->data[cursor->size - 1] == 0;
-    size_t bytes = entries->left ? find_next_entry(entries, at) : closed ? left - 1 : SIZE_MAX;
+    size_t bytes = entries->left ? find_next_entry(entries, at)
+                   : closed      ? last_name_bytes(entries, at, left)
+                                 : SIZE_MAX;
     const uint8_t *text = cursor_bytes(cursor, bytes == SIZE_MAX ? left + 1 : bytes + 1);
     return (struct line_text){(const char *)text, text ? (uint32_t)bytes : 0};
 }

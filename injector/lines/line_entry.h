@@ -9,7 +9,7 @@
  * length is right, but the first 16 bytes are glibc's list of free memory, zeros among them, so
  * that a name seems to end too early, and perf takes what follows for the next entry (it shows line
  * 1 for everything).  In such a record a name ends before the next address that lies in the
- * function, and the last one with the record.
+ * function, and the last one with the record, but for up to 7 zeros that pad it.
  */
 #ifndef PERFJIT_LINE_ENTRY_H
 #define PERFJIT_LINE_ENTRY_H
@@ -18,7 +18,7 @@
 #include "injector/lines/line_text.h"
 #include "jitdump/format/byte_cursor.h"
 
-enum { OVERWRITTEN_BYTES = 16 };
+enum { OVERWRITTEN_BYTES = 16, PADDING_BYTES = 7 };
 
 struct line_entry {
     uint64_t addr;

@@ -86,12 +86,23 @@ static struct line_text only_file(const struct named_files *files, struct line_t
     return found && !several ? files->items[first] : (struct line_text){NULL, 0};
 }
 
+/* The same if zeros at the end of NAME, all of which was overwritten, were taken for padding. */
+static struct line_text own_longer_file(struct line_text name, const char *own)
+{
+    struct line_text file = {NULL, 0};
+    for (size_t i = 0; !file.text && i < PADDING_BYTES && ++name.bytes <= OVERWRITTEN_BYTES; i++)
+        file = own_file(name, own);
+    return file;
+}
+
 struct line_text named_files_restore(const struct named_files *files, struct line_text name,
                                      const char *own)
 {
     struct line_text file = own_file(name, own);
     if (!file.text)
         file = only_file(files, name);
+    if (!file.text)
+        file = own_longer_file(name, own);
     if (file.text)
         return file;
     if (name.bytes > OVERWRITTEN_BYTES)

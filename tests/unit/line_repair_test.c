@@ -123,6 +123,29 @@ static void test_overwritten_short_names(void **state)
     release();
 }
 
+/* V8 pads records to 8 bytes. */
+static void test_padding_behind_an_overwritten_name(void **state)
+{
+    static const char *const files[] = {A, "/tmp/dir/sixteen", "/tmp/a.js", "/t/a.js", "/a.js"};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        for (size_t padding = 0; padding < 8; padding++)
+            for (int both = 0; both < 2; both++) {
+                char name[64];
+                dump_begin(&built, false, JITHEADER_BYTES);
+                size_t start = built.sink.size;
+                overwritten_lines(ADDR, both ? files[i] : "/some/where/inlined from.js", files[i]);
+                sink_zeros(&built.sink, padding);
+                dump_end_record(&built, start);
+                snprintf(name, sizeof name, "JS:*f %s:1:10", files[i]);
+                load(2, ADDR, name);
+                load(3, ADDR + STEP, "JS:*g /some/where/inlined from.js:7:1");
+                read_log();
+                assert_files(0, both ? files[i] : "/some/where/inlined from.js", files[i]);
+                release();
+            }
+}
+
 /* What is left of it, rather than a name that may be another's. */
 static void test_overwritten_names_that_nothing_or_too_much_tells(void **state)
 {
@@ -172,6 +195,7 @@ int main(void)
         LINE_TEST(test_one_function_in_fifty_may_differ_from_a_bias),
         LINE_TEST(test_overwritten_names_are_the_functions_own_or_another_ones),
         LINE_TEST(test_overwritten_short_names),
+        LINE_TEST(test_padding_behind_an_overwritten_name),
         LINE_TEST(test_overwritten_names_that_nothing_or_too_much_tells),
         LINE_TEST(test_one_entry_with_an_overwritten_name),
         LINE_TEST(test_padding_behind_the_entries_is_no_overwritten_name),
