@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# perfjit gdb at every instruction of compiled code: the chain of return addresses, and a name in each frame.
+#
+# The judge steps along: a call that pushed its return address begins a frame, and a return ends one.
+load helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# script N: N small functions, which call each other; they are compiled when wait begins, and step.py sees them run once more.
+script() {
+    awk -v n="$1" 'BEGIN {
+        print "fn wait() { while native_mix(1) != 0 { } return 0; }"
+        for (i = 0; i < n; i++) {
+            k = i % 5
+            if (k == 0) printf "fn f%d(a) { return a + %d; }\n", i, i
+            if (k == 1) printf "fn f%d(a) { var r = 0; while r < 2 { r = r + 1; } return r * a; }\n", i
+            if (k == 2) printf "fn f%d(a) { if a < 0 { return 0 - a; } return native_mix(a) & 7; }\n", i
+            if (k == 3) printf "fn f%d(a) { var x = f%d(a); return (a * 3) + (x * 5 + (f%d(x) ^ 2)); }\n", i, i - 3, i - 2
+            if (k == 4) printf "fn f%d(a) { if a == 0 { return 1; } return 1 + f%d(a - 1); }\n", i, i
+        }
+        print "fn all() {"
+        for (i = 0; i < n; i++) printf "    f%d(2);\n", i
+        print "    return 0;\n}\nfn main() { all(); wait(); all(); return 0; }"
+    }'
+}
+
+write_steps() {
+    cat >step.py <<'END'
+# perfjit_gdb.py was read before: its table says which code is compiled.
+import gdb
+
+def reg(name):
+    return int(gdb.parse_and_eval("(long)$" + name)) & (2**64 - 1)
+
+def words(addr, count):
+    return bytes(gdb.selected_inferior().read_memory(addr, count))
+
+def is_ours(pc):
+    return table.function_at(pc) is not None
+
+gdb.execute("set pagination off")
+gdb.execute("break native_mix", False, True)
+gdb.execute("continue", False, True)
+gdb.execute("return (long)0", False, True)
+gdb.execute("delete", False, True)
+
+# The chain to begin with: by name from the script, with the return address into C at its end.
+frame, returns, chain = gdb.newest_frame(), [], []
+while is_ours(frame.pc()):
+    chain.append(frame.name())
+    frame = frame.older()
+    returns.append(frame.pc())
+print("begins in: " + " ".join(chain))
+returns.reverse()
+
+steps = wrong = outside = 0
+places, functions, deepest = set(), set(), 0
+while returns:
+    pc, sp = reg("pc"), reg("sp")
+    if not is_ours(pc):  # C: until it has returned
+        outside += 1
+        gdb.execute("tbreak *0x%x" % returns.pop(), False, True)
+        gdb.execute("continue", False, True)
+        continue
+    frame = gdb.newest_frame()
+    right = frame.name().startswith("tj::")
+    for wanted in reversed(returns):
+        frame = frame.older() if frame else None
+        right = right and frame is not None and frame.pc() == wanted
+        right = right and (frame.name().startswith("tj::") or not is_ours(wanted))
+    steps += 1
+    wrong += not right
+    if not right and wrong <= 3:
+        print("wrong at 0x%x: %s" % (pc, gdb.execute("bt 12", False, True)))
+    places.add(pc)
+    functions.add(table.function_at(pc)[0])
+    deepest = max(deepest, len(returns))
+    returned = words(pc, 1) == b"\xc3"
+    gdb.execute("stepi", False, True)
+    after = reg("sp")
+    if returned:
+        if reg("pc") != returns.pop():
+            print("the judge: a return to somewhere else")
+    elif after == sp - 8:
+        ret = int.from_bytes(words(after, 8), "little")
+        if 0 < ret - pc <= 7 and not 0 <= reg("pc") - pc <= 7:
+            returns.append(ret)
+print("steps: %d wrong: %d places: %d functions: %d deepest: %d outside: %d" % (steps, wrong, len(places), len(functions), deepest, outside))
+gdb.execute("kill", False, True)
+END
+}
+
+# steps_are_right TIER N [OPTION...]: in a script of N functions.
+steps_are_right() {
+    local tier=$1 functions=$2
+    script "$functions" >script.tj
+    write_steps
+    PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/tinyjit" --no-inline "${@:3}" script.tj >/dev/null 2>&1 3>&- &
+    await_use $! 20
+    perfjit gdb -p $! -- --batch -ex 'source step.py' >steps 2>&1
+    wait $! || true
+    grep -xF 'begins in: tj::wait'" [$tier] tj::main [$tier] tj::[stub] enter" steps
+    [[ $(grep ^steps: steps) =~ ^steps:\ ([0-9]+)\ wrong:\ 0\ places:\ ([0-9]+)\ functions:\ ([0-9]+) ]] || complain "$(grep -A12 wrong steps)"
+    echo "# $functions functions, ${*:3}: ${BASH_REMATCH[0]}" >&3
+    [ "${BASH_REMATCH[1]}" -ge $((functions * 30)) ]
+    [ "${BASH_REMATCH[2]}" -ge $((functions * 15)) ]
+    [ "${BASH_REMATCH[3]}" -ge "$functions" ]
+    [ "$(grep -c 'the judge' steps)" = 0 ]
+}
+
+@test "gdb: the chain at every instruction of ten functions without a frame pointer" {
+    steps_are_right tier1 10 --no-tier2 --no-frame-pointer
+}
+
+# bats test_tags=all
+@test "gdb: the chain at every instruction of 200 functions, in both tiers" {
+    steps_are_right tier1 200 --no-tier2
+    steps_are_right tier1 200 --no-tier2 --no-frame-pointer
+    steps_are_right tier2 200 --tier2-after 0
+}
