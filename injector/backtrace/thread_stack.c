@@ -18,6 +18,14 @@ enum { MOST_STACK_FRAMES = 8192 };
 static bool find_stack(void *context, uint64_t addr, struct user_stack *stack)
 {
     const struct snapshot *snapshot = context;
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        const struct snapshot_thread *thread = &snapshot->threads[i];
+        if (!thread->interrupted || addr - thread->interrupted_start >= thread->interrupted_bytes)
+            continue;
+        *stack = (struct user_stack){thread->interrupted, thread->interrupted_start,
+                                     thread->interrupted_bytes};
+        return true;
+    }
     const struct snapshot_map *map = snapshot_map_at(snapshot, addr);
     if (!map || map->executable || addr - map->start >= map->byte_count)
         return false;

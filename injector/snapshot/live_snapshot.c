@@ -1,6 +1,8 @@
 /* See live_snapshot.h. */
 #include "injector/snapshot/live_snapshot.h"
 
+#include "injector/perf_data/perf_format.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -21,6 +23,10 @@ enum { THIS_MACHINE = EM_X86_64 };
 
 /* Of a thread's stack: more than any that was not made to be endless. */
 enum { MOST_STACK_BYTES = 64 << 20, MOST_WORDS = 64 };
+
+/* Of a handler's own stack: the kernel allows none below MINSIGSTKSZ, and nobody makes it so large.
+ */
+enum { LEAST_HANDLER_BYTES = 2048, MOST_HANDLER_BYTES = 1 << 20 };
 
 /* ---- Threads ---- */
 
@@ -101,20 +107,53 @@ static void read_registers(struct snapshot_thread *thread, const struct register
         snapshot_take_registers(thread, places, (const uint8_t *)words);
 }
 
-/* From the stack pointer to the end of what is mapped there. */
-static void copy_stack(const struct snapshot *snapshot, struct snapshot_thread *thread)
+/* A copy of what is mapped from START to the end of the map, or NULL.  To be freed. */
+static uint8_t *copy_from(const struct snapshot *snapshot, uint64_t start, size_t *size)
 {
-    const struct snapshot_map *map = snapshot_map_at(snapshot, thread->stack_start);
-    if (!thread->has_registers || !map)
-        return;
-    size_t size = map->end - thread->stack_start < MOST_STACK_BYTES
-                      ? (size_t)(map->end - thread->stack_start)
-                      : (size_t)MOST_STACK_BYTES;
-    thread->copy = malloc(size);
-    if (!thread->copy || !snapshot_read(snapshot, thread->stack_start, thread->copy, size))
-        return;
+    const struct snapshot_map *map = snapshot_map_at(snapshot, start);
+    if (!map)
+        return NULL;
+    *size =
+        map->end - start < MOST_STACK_BYTES ? (size_t)(map->end - start) : (size_t)MOST_STACK_BYTES;
+    uint8_t *copy = malloc(*size);
+    if (copy && snapshot_read(snapshot, start, copy, *size))
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+/* The stack pointer that a signal interrupted, if its handler runs on a stack of its own; 0: none
+ * is found.  The kernel puts a ucontext on the handler's stack, which says where that stack is. */
+static uint64_t interrupted_sp(const struct snapshot_thread *thread,
+                               const struct register_places *places)
+{
+    const size_t own_stack = 16, own_bytes = 32; /* uc_stack.ss_sp and ss_size */
+    size_t end =
+        thread->stack_bytes < MOST_HANDLER_BYTES ? thread->stack_bytes : (size_t)MOST_HANDLER_BYTES;
+    for (size_t at = 0; at + places->context_sp + 8 <= end; at += 8) {
+        uint64_t start = perf_get_u64(thread->stack + at + own_stack);
+        uint64_t bytes = perf_get_u64(thread->stack + at + own_bytes);
+        uint64_t addr = thread->stack_start + at;
+        uint64_t sp = perf_get_u64(thread->stack + at + places->context_sp);
+        if (bytes >= LEAST_HANDLER_BYTES && addr - start < bytes && sp - start >= bytes)
+            return sp;
+    }
+    return 0;
+}
+
+/* From the stack pointer to the end of what is mapped there; and so the stack behind a handler's.
+ */
+static void copy_stack(const struct snapshot *snapshot, struct snapshot_thread *thread,
+                       const struct register_places *places)
+{
+    if (thread->has_registers)
+        thread->copy = copy_from(snapshot, thread->stack_start, &thread->stack_bytes);
     thread->stack = thread->copy;
-    thread->stack_bytes = size;
+    thread->stack_bytes = thread->copy ? thread->stack_bytes : 0;
+    thread->interrupted_start = interrupted_sp(thread, places);
+    if (thread->interrupted_start)
+        thread->interrupted =
+            copy_from(snapshot, thread->interrupted_start, &thread->interrupted_bytes);
 }
 
 /* ---- Maps ---- */
@@ -195,7 +234,7 @@ static int take(struct snapshot *snapshot, const struct register_places *places,
     snapshot_complete(snapshot);
     for (size_t i = 0; stacks && i < snapshot->thread_count; i++) {
         read_registers(&snapshot->threads[i], places);
-        copy_stack(snapshot, &snapshot->threads[i]);
+        copy_stack(snapshot, &snapshot->threads[i], places);
     }
     if (!snapshot->map_count)
         return report_failure(findings,

@@ -15,12 +15,13 @@
 
 /* ---- Registers ---- */
 
-/* Sources: Linux, struct user_regs_struct of both, and asm/perf_regs.h. */
+/* Sources: Linux, struct user_regs_struct and ucontext of both, and asm/perf_regs.h. */
 static const struct register_places all_places[] = {
     {.elf_mach = EM_X86_64,
      .words = 27,
      .sp = 7,
      .pc = 8,
+     .context_sp = 160,
      .mask = UINT64_C(0xff01ff),
      /* ax bx cx dx si di bp sp ip; flags and segments are of no use; r8 to r15 */
      .of_perf = {10, 5, 11, 12, 13, 14, 4, 19, 16, 0, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 3, 2, 1, 0}},
@@ -28,6 +29,7 @@ static const struct register_places all_places[] = {
      .words = 34,
      .sp = 31,
      .pc = 32,
+     .context_sp = 432,
      .mask = UINT64_C(0x1ffffffff),
      .of_perf = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
                  17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32}},
@@ -148,8 +150,10 @@ void snapshot_free(struct snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->map_count; i++)
         free(snapshot->maps[i].path);
-    for (size_t i = 0; i < snapshot->thread_count; i++)
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
         free(snapshot->threads[i].copy);
+        free(snapshot->threads[i].interrupted);
+    }
     free(snapshot->maps);
     free(snapshot->threads);
     if (snapshot->core)

@@ -32,6 +32,10 @@ struct snapshot_thread {
     const uint8_t *stack;                   /* from there on; NULL: it is not there */
     size_t stack_bytes;
     uint8_t *copy; /* what STACK points into, if it is a copy */
+    uint64_t
+        interrupted_start; /* of a live thread in a signal handler on a stack of its own, ... */
+    uint8_t *interrupted;  /* ... the stack that it interrupted; or NULL */
+    size_t interrupted_bytes;
 };
 
 struct snapshot {
@@ -55,6 +59,7 @@ struct register_places {
     uint16_t elf_mach;
     uint8_t words; /* of 8 bytes */
     uint8_t sp, pc;
+    uint16_t context_sp; /* where it is in the kernel's ucontext on the stack, in bytes */
     uint64_t mask;
     uint8_t of_perf[SNAPSHOT_REGISTERS];
 };

@@ -351,7 +351,7 @@ lldb_functions() {
     same got wanted
 }
 
-@test "bt of a core: from a handler's own stack on to the one that it interrupted" {
+@test "bt of a core and of a process: from a handler's own stack on to the one that it interrupted" {
     command -v cc >/dev/null || skip "no compiler"
     cat >handler.c <<END
 #define _GNU_SOURCE
@@ -370,11 +370,17 @@ int main(void) {
 }
 END
     cc -O0 -g -fasynchronous-unwind-tables -o handler handler.c
+    printf '%s\n' handler crash main _start >wanted
+    spinning "$PWD/handler"
+    run --separate-stderr perfjit bt --json -p $pid
+    kill -KILL $pid
+    exits 1
+    jq -r '.frames[].name' <<<"$output" | grep -xE 'handler|crash|main|_start' >got
+    same got wanted
     core_of handler "$PWD/handler"
     run --separate-stderr perfjit bt --json handler.core
     exits 1
     says 'had mapped no jitdump'
     jq -r '.frames[].name' <<<"$output" | grep -xE 'handler|crash|main|_start' >got
-    printf '%s\n' handler crash main _start >wanted
     same got wanted
 }
