@@ -189,9 +189,28 @@ read_with() {
     esac
 }
 
+# Of what was recorded in one nanosecond, the first lines in their order.
+by_first_line() {
+    awk 'BEGIN { RS = ""; ORS = "\n\n" }
+         function first(text) { return substr(text, 1, index(text "\n", "\n")) }
+         function flush(i, j, text) {
+             for (i = 2; i <= count; i++) {
+                 text = held[i]
+                 for (j = i - 1; j > 0 && first(held[j]) > first(text); j--) held[j + 1] = held[j]
+                 held[j + 1] = text
+             }
+             for (i = 1; i <= count; i++) print held[i]
+             count = 0
+         }
+         { match($0, / [0-9]+\.[0-9]+: /); now = substr($0, RSTART, RLENGTH); if (now != time) flush(); time = now; held[++count] = $0 }
+         END { flush() }'
+}
+
 # Each sample with all its frames.
 frames_of() {
-    read_with script "$1" "${only[@]}" -F +pid,+ip,+sym,+symoff,+dso --ns --no-inline --show-lost-events --show-switch-events 2>"said.$1"
+    read_with script "$1" "${only[@]}" -F +pid,+ip,+sym,+symoff,+dso --ns --no-inline --show-lost-events --show-switch-events 2>"said.$1" |
+        if [ "$ties" = yes ]; then by_first_line; else cat; fi
+    return "${PIPESTATUS[0]}"
 }
 
 # The address alone that was sampled.  In a call chain perf 6.1 prints addresses relative to the file.
@@ -335,6 +354,11 @@ wide() {
 
 also() {
     also=("$@")
+}
+
+# Where perf reads several files side by side: what two of them have of one nanosecond comes in any order.
+ties() {
+    ties=yes
 }
 
 # form FORMS WAY [OPTION...]: recorded one after the other, and judged meanwhile.

@@ -36,7 +36,7 @@ setup() {
 @test "forms: --tail-synthesize, -p"           { form chains leaving --tail-synthesize -p PID; }
 @test "forms: lost events"                     { form all   losing; }
 @test "forms: -z"                              { form all   run -z; }
-@test "forms: --threads"                       { form files run --threads; }            # a directory
+@test "forms: --threads"                       { ties; form files run --threads; }      # a directory
 @test "forms: perf's own clock"                { form all   own_clock; }
 
 # ---- Which events ----
