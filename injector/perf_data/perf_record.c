@@ -27,13 +27,14 @@ static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findin
 
 /* Where a record begins is known when the one before it is read, and the processor waits for each:
  * have what is some records further on brought into the cache meanwhile, as many bytes as this
- * record has.  (No address is too high for that.) */
+ * record has.  A prefetch past the end of the file does no harm. */
 static void bring_near(const uint8_t *bytes, size_t size)
 {
     enum { AHEAD_BYTES = 2048, LINE_BYTES = 64, MOST_BYTES = 1024 };
+    uintptr_t ahead = (uintptr_t)bytes + AHEAD_BYTES;
     size = size < MOST_BYTES ? size : MOST_BYTES;
     for (size_t at = 0; at < size; at += LINE_BYTES)
-        __builtin_prefetch(bytes + AHEAD_BYTES + at);
+        __builtin_prefetch((const void *)(ahead + at));
 }
 
 bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings)

@@ -10,8 +10,6 @@
  */
 #include "injector/merge/perf_rewrite.h"
 
-#include "injector/recording/profile.h"
-
 #include "tests/unit/profile_builder.h"
 
 enum { ADDED_TYPE = 1000, LINE_RECORDS = 64 };
@@ -331,27 +329,42 @@ static void test_more_than_the_output_buffers(void **state)
     assert_rewrites("s10 a60000 +15 s20 -m25 s30 r");
 }
 
-/* Of a reading as it is done: the last marks' records are none too few. */
-static void test_a_profile_has_its_marks(void **state)
+struct seen_records {
+    uint64_t next;
+    bool any_missing;
+};
+
+/* Changes nothing. */
+static int see(void *context, const struct perf_record *record, struct byte_sink *sink)
 {
-    enum { COUNT = 2 * RECORDS_A_MARK + 1 };
+    struct seen_records *seen = context;
+    (void)sink;
+    seen->any_missing |= record->number != seen->next++;
+    return 0;
+}
+
+/* What changes records is asked about each, whatever the marks say. */
+static void test_changes_are_asked_for_every_record(void **state)
+{
+    struct seen_records seen = {0};
+    const struct record_change change = {&seen, see};
+    const uint64_t sample_type = SAMPLE_TYPE;
+    struct record_source added = {&input, added_time, added_put};
+    struct output_file output;
     struct perf_file file;
-    struct profile profile;
     struct findings findings = {0};
+    char path[128];
     (void)state;
-    profile_begin_one(&input.profile);
-    for (uint64_t i = 0; i < COUNT; i++)
-        profile_sample(&input.profile, 0, 1000 + (i == 5 ? COUNT : i));
-    profile_end_records(&input.profile);
+    build(&input, "s10 s11 s12 s13 s14 +20 s20 s21 s22 r", false, &sample_type, 1);
     open_built_profile(&input.profile, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    assert_int_equal(profile.marks.count, 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(profile.marks.items[i].number, i * RECORDS_A_MARK);
-    assert_int_equal(profile.marks.items[0].latest_ns, 1000 + COUNT);
-    assert_int_equal(profile.marks.items[1].latest_ns, 1000 + 2 * RECORDS_A_MARK - 1);
-    assert_int_equal(profile.marks.items[2].latest_ns, 1000 + 2 * RECORDS_A_MARK);
-    profile_free(&profile);
+    struct record_marks marks = marks_of(&file, 2);
+    snprintf(path, sizeof path, "%s.out", scratch_file);
+    assert_int_equal(output_file_open(&output, path, &findings), 0);
+    assert_int_equal(perf_rewrite(&output, &file, &marks, NULL, 0, &added, &change, &findings), 0);
+    assert_int_equal(seen.next, 9);
+    assert_false(seen.any_missing);
+    output_file_close(&output);
+    record_marks_free(&marks);
     perf_file_close(&file);
     findings_free(&findings);
 }
@@ -486,7 +499,7 @@ int main(void)
         cmocka_unit_test(test_features_are_packed),
         cmocka_unit_test(test_records_of_every_type_pass_untouched),
         cmocka_unit_test(test_more_than_the_output_buffers),
-        cmocka_unit_test(test_a_profile_has_its_marks),
+        cmocka_unit_test(test_changes_are_asked_for_every_record),
         cmocka_unit_test(test_cut_at_every_byte_keeps_the_whole_records),
         cmocka_unit_test(test_cut_profiles_take_all_that_is_added),
         cmocka_unit_test(test_records_behind_damage_are_left_out),
