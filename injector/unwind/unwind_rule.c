@@ -187,6 +187,8 @@ enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row 
         return UNWIND_WRONG;
     if (!unwind_frame_knows(&caller, column) || !unwind_frame_knows(&caller, step->machine->sp))
         return UNWIND_CUT;
+    if (!ascends(step, frame, caller.registers[step->machine->sp], row->signal_frame))
+        return UNWIND_WRONG; /* a rule of the stack pointer's own */
     step->cfa = caller.registers[step->machine->sp];
     caller.registers[step->machine->sp] = frame->registers[step->machine->sp];
     *frame = caller;

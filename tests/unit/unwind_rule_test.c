@@ -109,6 +109,31 @@ static void test_stack_that_stands_still(void **state)
     assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_WRONG);
 }
 
+/* A row may have a rule of the stack pointer's own; by that the stack must not go down either. */
+static void test_stack_pointer_of_its_own(void **state)
+{
+    const uint64_t places[] = {STACK + 32, STACK - 8, STACK + 8};
+    const enum unwind_result wanted[] = {UNWIND_CALLER, UNWIND_WRONG, UNWIND_CALLER};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct world world;
+        make_world(&world, EM_X86_64);
+        world.words[0] = CODE;
+        world.words[1] = places[i];
+        struct cfi_row row = {.cfa_register = RSP, .return_register = RA};
+        row.cfa = (struct register_rule){.kind = REGISTER_IS_OFFSET, .offset = 16};
+        row.registers[RA] = (struct register_rule){.kind = REGISTER_AT_OFFSET, .offset = -16};
+        row.registers[RSP] = (struct register_rule){.kind = REGISTER_AT_OFFSET, .offset = -8};
+        world.frame.innermost = false;
+        assert_int_equal(unwind_by_row(&world.step, &row, &world.frame), wanted[i]);
+        row.signal_frame = true; /* which may have interrupted another stack */
+        make_world(&world, EM_X86_64);
+        world.words[0] = CODE;
+        world.words[1] = places[i];
+        assert_int_equal(unwind_by_row(&world.step, &row, &world.frame), UNWIND_CALLER);
+    }
+}
+
 static void test_undefined_return_address_is_the_end(void **state)
 {
     struct world world;
@@ -320,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_popped_register_is_kept),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_stack_that_stands_still),
+        cmocka_unit_test(test_stack_pointer_of_its_own),
         cmocka_unit_test(test_undefined_return_address_is_the_end),
         cmocka_unit_test(test_link_register),
         cmocka_unit_test(test_places),
