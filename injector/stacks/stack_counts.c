@@ -9,6 +9,10 @@
 
 enum { FIRST_STOPS = 3, LARGEST_COPY = 65528, COPY_STEP = 1024 };
 
+/* Addresses that are further apart are in two stacks: before an exec a process has the same pid and
+ * another stack, at a place chosen at random. */
+#define MOST_STACK_BYTES (UINT64_C(1) << 28)
+
 /* ---- Threads ---- */
 
 static struct thread_extent *find_thread(struct thread_extent *threads, size_t size,
@@ -35,6 +39,27 @@ static int enlarge(struct stack_counts *counts)
     return 0;
 }
 
+static bool are_one_stack(uint64_t low, uint64_t top)
+{
+    return low < top && top - low <= MOST_STACK_BYTES;
+}
+
+static void add_whole(struct thread_extent *thread, uint64_t top)
+{
+    if (top > thread->top || !are_one_stack(top, thread->top + 1))
+        thread->top = top;
+    if (!are_one_stack(thread->lowest_cut, thread->top))
+        thread->lowest_cut = UINT64_MAX;
+}
+
+static void add_cut(struct thread_extent *thread, uint64_t sp)
+{
+    if (thread->top && !are_one_stack(sp, thread->top))
+        *thread = (struct thread_extent){thread->thread, true, 0, sp, thread->needed_bytes};
+    else if (sp < thread->lowest_cut)
+        thread->lowest_cut = sp;
+}
+
 static int add_extent(struct stack_counts *counts, const struct stack_walker *walker, uint64_t key,
                       enum stack_end end)
 {
@@ -42,25 +67,25 @@ static int add_extent(struct stack_counts *counts, const struct stack_walker *wa
         return -1;
     struct thread_extent *thread = find_thread(counts->threads, counts->thread_size, key);
     if (!thread->used) {
-        *thread = (struct thread_extent){key, true, 0, UINT64_MAX};
+        *thread = (struct thread_extent){key, true, 0, UINT64_MAX, 0};
         counts->thread_count++;
     }
-    if (end == STACK_WHOLE && walker->cfa > thread->top)
-        thread->top = walker->cfa;
-    if (end == STACK_CUT && walker->sp < thread->lowest_cut)
-        thread->lowest_cut = walker->sp;
+    if (end == STACK_WHOLE)
+        add_whole(thread, walker->cfa);
+    else if (end == STACK_CUT)
+        add_cut(thread, walker->sp);
+    if (are_one_stack(thread->lowest_cut, thread->top) &&
+        thread->top - thread->lowest_cut > thread->needed_bytes)
+        thread->needed_bytes = thread->top - thread->lowest_cut;
     return 0;
 }
 
 uint64_t stack_counts_size(const struct stack_counts *counts)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < counts->thread_size; i++) {
-        const struct thread_extent *thread = &counts->threads[i];
-        if (thread->used && thread->lowest_cut < thread->top &&
-            thread->top - thread->lowest_cut > most)
-            most = thread->top - thread->lowest_cut;
-    }
+    for (size_t i = 0; i < counts->thread_size; i++)
+        if (counts->threads[i].used && counts->threads[i].needed_bytes > most)
+            most = counts->threads[i].needed_bytes;
     return (most + COPY_STEP - 1) / COPY_STEP * COPY_STEP;
 }
 

@@ -8,11 +8,12 @@
 #include <stdio.h>
 
 /* A thread: where its stack begins, as far as a whole one showed it, and the lowest stack pointer
- * of those that were cut. */
+ * of those that were cut.  It may go on in another stack: after an exec, or of a coroutine. */
 struct thread_extent {
     uint64_t thread; /* its life, and in that its tid */
     bool used;
-    uint64_t top, lowest_cut;
+    uint64_t top, lowest_cut; /* of the stack that it was in last; 0, UINT64_MAX: not known */
+    uint64_t needed_bytes;    /* for the largest one that was cut, of any of its stacks */
 };
 
 /* Where stacks ended that are not whole. */
