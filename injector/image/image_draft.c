@@ -1,7 +1,6 @@
 /* See image_draft.h. */
 #include "injector/image/image_draft.h"
 
-#include "injector/arrays/array.h"
 #include "injector/arrays/number_sort.h"
 #include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
@@ -16,31 +15,47 @@
 
 /* ---- What is in it ---- */
 
-/* How many of the code_count pieces from FIRST on make a neighbourhood; *BYTES receives what they
- * have of code, or 0 if one of them shares addresses with another, or with those in front of them,
- * which reach up to *BEFORE; moved on. */
+static const struct jit_function *piece_at(const struct image_draft *draft, size_t i)
+{
+    return &draft->process->log.functions[draft->order ? draft->order[i] : i];
+}
+
+static uint64_t code_bytes(const struct jit_function *function)
+{
+    return function->code ? function->size : 0;
+}
+
+/* How many of the pieces from FIRST on make a neighbourhood; *BYTES receives what they have of
+ * code, or 0 if one of them shares addresses with another, or with those in front of them, which
+ * reach up to *BEFORE; moved on. */
 static size_t measure(const struct image_draft *draft, size_t first, uint64_t *before,
                       uint64_t *bytes)
 {
-    const struct drafted_code *next = &draft->code[first], *end = draft->code + draft->code_count;
     struct neighbourhood those = {0};
-    for (*bytes = 0; next < end && neighbourhood_take(&those, next->addr, next->addr + next->size);
-         next++)
-        *bytes += next->code ? next->size : 0;
+    *bytes = 0;
+    for (size_t i = first; i < draft->piece_count; i++) {
+        const struct jit_function *piece = piece_at(draft, i);
+        if (!neighbourhood_take(&those, piece->addr, piece->addr + piece->size))
+            break;
+        *bytes += code_bytes(piece);
+    }
     if (those.shared || those.start < *before)
         *bytes = 0;
     *before = those.reach > *before ? those.reach : *before;
     return those.count;
 }
 
-/* Whether HASH is none of those in the SIZE SLOTS, 0 being a free one; it is one of them then. */
-static bool is_new(uint64_t *slots, size_t size, uint64_t hash)
+/* Whether HASH is none of those in the SIZE SLOTS, 0 being a free one; it is one of them then.
+ * They have half of it each, the other half says where it stands: that two names are taken for one
+ * costs no more than the draft. */
+static bool is_new(uint32_t *slots, size_t size, uint64_t hash)
 {
+    uint32_t half = (uint32_t)(hash >> 32) | 1;
     size_t slot = hash & (size - 1);
     for (; slots[slot]; slot = (slot + 1) & (size - 1))
-        if (slots[slot] == hash)
+        if (slots[slot] == half)
             return false;
-    slots[slot] = hash;
+    slots[slot] = half;
     return true;
 }
 
@@ -48,16 +63,18 @@ static bool is_new(uint64_t *slots, size_t size, uint64_t hash)
  * name, and nothing lies between them. */
 static bool stands_so_by_name(const struct image_draft *draft)
 {
-    const struct drafted_code *pieces = draft->code + draft->first;
     size_t size = 16;
     while (size < 2 * draft->count)
         size *= 2;
-    uint64_t *slots = calloc(size, sizeof *slots);
+    uint32_t *slots = calloc(size, sizeof *slots);
     bool result = slots;
-    for (size_t i = 0; i < draft->count && result; i++)
-        result = is_new(slots, size, pieces[i].name_hash) &&
-                 (i == 0 ||
-                  pieces[i].addr - (pieces[i - 1].addr + pieces[i - 1].size) <= CODE_GAP_BYTES);
+    const struct jit_function *before = NULL;
+    for (size_t i = 0; i < draft->count && result; i++) {
+        const struct jit_function *piece = piece_at(draft, draft->first + i);
+        result = is_new(slots, size, piece->name_hash) &&
+                 (!before || piece->addr - (before->addr + before->size) <= CODE_GAP_BYTES);
+        before = piece;
+    }
     free(slots);
     return result;
 }
@@ -66,7 +83,7 @@ static bool stands_so_by_name(const struct image_draft *draft)
 static int choose(struct image_draft *draft)
 {
     uint64_t most = IMAGE_LARGE_BYTES - 1, before = 0, bytes;
-    for (size_t at = 0, taken; at < draft->code_count; at += taken) {
+    for (size_t at = 0, taken; at < draft->piece_count; at += taken) {
         taken = measure(draft, at, &before, &bytes);
         if (bytes <= most || taken == 1) /* one alone has another base */
             continue;
@@ -76,8 +93,8 @@ static int choose(struct image_draft *draft)
     }
     if (draft->count == 0)
         return -1;
-    const struct drafted_code *first = &draft->code[draft->first];
-    const struct drafted_code *last = first + draft->count - 1;
+    const struct jit_function *first = piece_at(draft, draft->first);
+    const struct jit_function *last = piece_at(draft, draft->first + draft->count - 1);
     draft->base = draft->by_name ? first->addr - IMAGE_PAGE_BYTES : image_plan_base(first->addr);
     draft->text_start = first->addr - draft->base;
     draft->text_end = last->addr + last->size - draft->base;
@@ -90,17 +107,15 @@ static void show_progress(struct image_draft *draft, size_t *shown, size_t done)
     struct progress *progress = atomic_load_explicit(&draft->progress, memory_order_acquire);
     if (!progress)
         return;
-    for (; *shown < done; ++*shown) {
-        const struct drafted_code *piece = &draft->code[draft->first + *shown];
-        progress_step(progress, 1, piece->code ? piece->size : 0);
-    }
+    for (; *shown < done; ++*shown)
+        progress_step(progress, 1, code_bytes(piece_at(draft, draft->first + *shown)));
 }
 
 static int put_code(struct image_draft *draft, struct text_stream *stream)
 {
     size_t shown = 0;
     for (size_t i = 0; i < draft->count; i++) {
-        const struct drafted_code *piece = &draft->code[draft->first + i];
+        const struct jit_function *piece = piece_at(draft, draft->first + i);
         show_progress(draft, &shown, i);
         if (atomic_load_explicit(&draft->unwanted, memory_order_relaxed))
             return -1;
@@ -119,11 +134,47 @@ static int write_code(struct image_draft *draft)
     return text_stream_end(&stream, put_code(draft, &stream), &draft->digest);
 }
 
+/* Whether the functions of LOG stand in order of address, and each has some. */
+static bool is_in_order(const struct code_log *log)
+{
+    uint64_t before = 0;
+    for (size_t i = 0; i < log->function_count; i++) {
+        if (log->functions[i].addr < before || log->functions[i].size == 0)
+            return false;
+        before = log->functions[i].addr;
+    }
+    return true;
+}
+
+/* There may be millions: what is needed longer is in short. */
+static int put_in_order(struct image_draft *draft)
+{
+    struct numbered {
+        uint64_t addr; /* first, to be sorted by */
+        uint32_t function;
+    };
+    const struct code_log *log = &draft->process->log;
+    draft->piece_count = log->function_count;
+    if (is_in_order(log))
+        return 0;
+    struct numbered *pieces = malloc((log->function_count + 1) * sizeof *pieces);
+    draft->order = malloc((log->function_count + 1) * sizeof *draft->order);
+    draft->piece_count = 0;
+    for (size_t i = 0; pieces && i < log->function_count; i++)
+        if (log->functions[i].size)
+            pieces[draft->piece_count++] = (struct numbered){log->functions[i].addr, (uint32_t)i};
+    if (pieces)
+        number_sort(pieces, draft->piece_count, sizeof *pieces);
+    for (size_t i = 0; pieces && draft->order && i < draft->piece_count; i++)
+        draft->order[i] = pieces[i].function;
+    free(pieces);
+    return pieces && draft->order ? 0 : -1;
+}
+
 static void *write_draft(void *context)
 {
     struct image_draft *draft = context;
-    number_sort(draft->code, draft->code_count, sizeof *draft->code); /* by address */
-    if (choose(draft) || write_code(draft))
+    if (put_in_order(draft) || choose(draft) || write_code(draft))
         atomic_store_explicit(&draft->failed, true, memory_order_release);
     return NULL;
 }
@@ -139,23 +190,12 @@ static const struct jit_process *largest(const struct jit_processes *processes)
     return found;
 }
 
-/* Returns 0, or -1: without memory, or if there is too little for a thread. */
-static int collect(struct image_draft *draft, const struct code_log *log)
+static bool is_worth_a_thread(const struct code_log *log)
 {
     uint64_t bytes = 0;
-    draft->code = malloc((log->function_count + 1) * sizeof *draft->code);
-    if (!draft->code)
-        return -1;
-    array_in_large_pages(draft->code, log->function_count * sizeof *draft->code);
-    for (size_t i = 0; i < log->function_count; i++) {
-        const struct jit_function *function = &log->functions[i];
-        if (function->size == 0)
-            continue;
-        draft->code[draft->code_count++] = (struct drafted_code){
-            function->addr, function->size, function->code, function->name_hash};
-        bytes += function->code ? function->size : 0;
-    }
-    return bytes < IMAGE_LARGE_BYTES ? -1 : 0;
+    for (size_t i = 0; i < log->function_count; i++)
+        bytes += code_bytes(&log->functions[i]);
+    return bytes >= IMAGE_LARGE_BYTES;
 }
 
 static int create(struct image_draft *draft, int dir_fd)
@@ -179,13 +219,13 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
     const struct jit_process *process = largest(processes);
     *draft = (struct image_draft){.process = process, .by_name = by_name};
     if (process && process->log.move_count == 0 && process->log.unload_count == 0 &&
-        sysconf(_SC_NPROCESSORS_ONLN) > 1 && collect(draft, &process->log) == 0 &&
+        sysconf(_SC_NPROCESSORS_ONLN) > 1 && is_worth_a_thread(&process->log) &&
         create(draft, dir_fd) == 0) {
-        if (interruption_thread(&draft->thread, write_draft, draft) == 0)
+        draft->running = interruption_thread(&draft->thread, write_draft, draft) == 0;
+        if (draft->running)
             return;
         discard(draft);
     }
-    free(draft->code);
     draft->process = NULL;
 }
 
@@ -195,10 +235,11 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
 static void wait_for(struct image_draft *draft, struct progress *progress)
 {
     atomic_store_explicit(&draft->progress, progress, memory_order_release);
-    if (draft->code)
+    if (draft->running)
         pthread_join(draft->thread, NULL);
-    free(draft->code);
-    draft->code = NULL;
+    free(draft->order);
+    draft->order = NULL;
+    draft->running = false;
 }
 
 /* Then no other image can be it: its space is better used for the images. */

@@ -21,18 +21,13 @@
 
 enum { IMAGE_TEXT_NAME_BYTES = 64 };
 
-struct drafted_code {
-    uint64_t addr, size;
-    const uint8_t *code; /* in the dump, or NULL */
-    uint64_t name_hash;
-};
-
 struct image_draft {
     const struct jit_process *process; /* NULL: there is no draft */
     bool by_name;                      /* it is for an image of image_plan_by_name.h */
-    struct drafted_code *code;         /* of its log; NULL: the thread is done */
-    size_t code_count;
-    size_t first, count; /* of code: what is in the draft */
+    bool running;                      /* the thread */
+    uint32_t *order; /* the pieces: functions of its log, by address; NULL: as they stand there */
+    size_t piece_count;
+    size_t first, count; /* of the pieces: what is in the draft */
     uint64_t base, text_start, text_end;
     XXH128_hash_t digest;
     int dir_fd, fd;

@@ -244,6 +244,7 @@ int name_groups_open(struct name_groups *groups, struct image_plan *plan,
 
 void name_groups_free(struct name_groups *groups)
 {
-    free(groups->bodies);
+    if (!groups->are_given)
+        free(groups->bodies);
     free(groups->groups);
 }

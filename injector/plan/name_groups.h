@@ -23,6 +23,7 @@ struct name_group {
 struct name_groups {
     const struct jit_process *processes;
     struct image_body *bodies; /* by group; in a group by the time of their load; no offsets yet */
+    bool are_given;            /* the bodies: somebody else frees them */
     size_t body_count, body_capacity;
     struct name_group *groups; /* in the order of their first bodies by process and address */
     size_t count, capacity;

@@ -411,8 +411,9 @@ static void test_that_could_not_be_written(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     if (draft.process) { /* as it is when the thread has been waited for */
         assert_true(draft.failed);
-        free(draft.code);
-        draft.code = NULL;
+        free(draft.order);
+        draft.order = NULL;
+        draft.running = false;
     }
     assert_same_file(0, dir_fd, &draft, false);
 }
