@@ -177,7 +177,7 @@ done
 check "new perf injects a stream into a file with its attributes at the end" run_new_inject
 
 # By perf, in both layouts, and by perfjit.
-settings=('--stacks keep --layout image' '--stacks keep --layout function' '--stacks unwind')
+settings=('--stacks keep --layout image' '--stacks keep --layout function' '--stacks unwind --inlines dwarf')
 for setting in "${settings[@]}"; do
     check "new perf, whole stacks of tinyjit without frame pointers: $setting" run_tinyjit "$setting" --no-tier2
     check "new perf, whole stacks of tinyjit where addresses are used again: $setting" run_tinyjit "$setting"

@@ -88,6 +88,21 @@ right() {
     same dwarf.kept.data.dso dwarf.keep.data.dso 2>/dev/null || diff -r dwarf.kept.data.dso dwarf.keep.data.dso
 }
 
+@test "inlined frames: the default where stacks are unwound here; else the debug info has them" {
+    inject dwarf default
+    inject dwarf frames --inlines frames
+    inject fp default
+    inject fp dwarf --inlines dwarf
+    inject dwarf kept --stacks keep
+    cmp <(perf script --no-inline -F ip,sym -i dwarf.default.data 2>/dev/null) <(perf script --no-inline -F ip,sym -i dwarf.frames.data 2>/dev/null)
+    perf script --no-inline -F ip,sym -i dwarf.default.data 2>/dev/null | grep -q 'tj::.*(inlined)'
+    cmp <(perf script --no-inline -F ip,sym -i fp.default.data 2>/dev/null) <(perf script --no-inline -F ip,sym -i fp.dwarf.data 2>/dev/null)
+    for form in fp.default dwarf.kept; do
+        ! perf script --no-inline -F ip,sym -i $form.data 2>/dev/null | grep '(inlined)'
+        readelf --debug-dump=info $form.data.dso/*/*.so $form.data.dso/*.so 2>/dev/null | grep -q DW_TAG_inlined_subroutine
+    done
+}
+
 @test "inlined frames: where something is mapped at their addresses, they go elsewhere" {
     printf '%s\n' '#include <fcntl.h>' '#include <sys/mman.h>' '__attribute__((constructor)) static void take(void)' \
         '{ mmap((void *)0x100000000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, open("/proc/self/exe", O_RDONLY), 0); }' >taken.c
