@@ -39,7 +39,8 @@ INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
-JITUNWIND_SRC := $(wildcard jitunwind/*.c jitunwind/*/*.c)
+JITUNWIND_SRC := $(wildcard jitunwind/*.c jitunwind/*/*.c) jitdump/guest/brief_lock.c jitdump/guest/holder_state.c \
+                 jitdump/format/dump_clock.c
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)

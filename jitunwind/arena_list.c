@@ -10,15 +10,13 @@
 _Atomic uint32_t ju_readers[2];
 _Atomic uint32_t ju_epoch;
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct change_lock list_lock;
 static _Atomic(struct jitunwind *) first_arena;
 static struct jitunwind *first_closed; /* that somebody may still read */
 
 static void free_arena(struct jitunwind *arena)
 {
     ju_function_table_close(&arena->table);
-    pthread_mutex_destroy(&arena->lock);
-    free(arena->drafts);
     free(arena);
 }
 
@@ -36,6 +34,24 @@ static void free_closed(void)
     }
 }
 
+/* Take out those that were closed. */
+static void unlink_closed(void)
+{
+    _Atomic(struct jitunwind *) *link = &first_arena;
+    while (*link) {
+        struct jitunwind *arena = *link;
+        if (!atomic_load(&arena->closed)) {
+            link = &arena->next;
+            continue;
+        }
+        *link = arena->next;
+        arena->closed_in = read_epoch();
+        arena->next_closed = first_closed;
+        first_closed = arena;
+    }
+    free_closed();
+}
+
 static bool overlap(const struct jitunwind *left, const struct jitunwind *right)
 {
     return left->table.start - right->table.start < right->table.bytes ||
@@ -44,38 +60,35 @@ static bool overlap(const struct jitunwind *left, const struct jitunwind *right)
 
 int ju_arena_list_add(struct jitunwind *arena)
 {
-    int error = 0;
-    pthread_mutex_lock(&list_lock);
-    free_closed();
     ju_native_list();
+    int error = ju_change_begin(&list_lock);
+    if (error)
+        return error;
+    unlink_closed();
     for (const struct jitunwind *other = first_arena; other && !error; other = other->next)
-        error = overlap(arena, other) ? -EEXIST : 0;
+        error = !atomic_load(&other->closed) && overlap(arena, other) ? -EEXIST : 0;
     if (!error) {
         arena->next = atomic_load(&first_arena);
         atomic_store(&first_arena, arena);
     }
-    pthread_mutex_unlock(&list_lock);
+    ju_change_end(&list_lock);
     return error;
 }
 
 void ju_arena_list_drop(struct jitunwind *arena)
 {
-    pthread_mutex_lock(&list_lock);
-    _Atomic(struct jitunwind *) *link = &first_arena;
-    while (*link != arena)
-        link = &(*link)->next;
-    *link = arena->next;
-    arena->closed_in = read_epoch();
-    arena->next_closed = first_closed;
-    first_closed = arena;
-    free_closed();
-    pthread_mutex_unlock(&list_lock);
+    atomic_store(&arena->closed, true);
+    if (ju_change_begin(&list_lock))
+        return;
+    unlink_closed();
+    ju_change_end(&list_lock);
 }
 
 const struct jitunwind *ju_arena_list_find(uint64_t addr)
 {
     const struct jitunwind *arena = atomic_load_explicit(&first_arena, memory_order_acquire);
-    while (arena && addr - arena->table.start >= arena->table.bytes)
+    while (arena && (addr - arena->table.start >= arena->table.bytes ||
+                     atomic_load_explicit(&arena->closed, memory_order_acquire)))
         arena = atomic_load_explicit(&arena->next, memory_order_acquire);
     return arena;
 }

@@ -2,25 +2,25 @@
 #ifndef JITUNWIND_ARENA_LIST_H
 #define JITUNWIND_ARENA_LIST_H
 
+#include "jitunwind/change_lock.h"
 #include "jitunwind/frames/function_table.h"
 #include "jitunwind/jitunwind.h"
 
-#include <pthread.h>
-
 struct jitunwind {
     struct function_table table;
-    pthread_mutex_t lock; /* of the table, and of what is below */
-    struct table_row_draft *drafts;
-    uint32_t draft_count, draft_max;
+    struct change_lock lock; /* of the table */
+    atomic_bool closed;      /* nobody finds it any more */
     _Atomic(struct jitunwind *) next;
     struct jitunwind *next_closed;
     uint32_t closed_in; /* the epoch: read_marks.h */
 };
 
-/* Put ARENA into the list.  Returns 0, or -EEXIST if it overlaps another one. */
+/* Put ARENA into the list.  Returns 0; -EEXIST if it overlaps another one; or what ju_change_begin
+ * returns. */
 int ju_arena_list_add(struct jitunwind *arena);
 
-/* Take ARENA out, and free it as soon as nobody reads it. */
+/* Have nobody find ARENA any more.  It is taken out and freed as soon as nobody reads it, by a
+ * later add or drop. */
 void ju_arena_list_drop(struct jitunwind *arena);
 
 /* The arena with ADDR, or NULL.  Async-signal-safe, between read_begin and read_end. */

@@ -30,8 +30,15 @@
  * Machines: x86-64 and aarch64, 64-bit and little-endian; jitunwind_open returns -ENOTSUP on
  * others.
  *
- * Fork: a child has its parent's arenas.  In a child of a process with several threads, add, remove
- * and close wait forever if another thread was in one of them at the fork.
+ * Nobody waits for a thread that is stopped: where another one has been stopped in a call, by a
+ * collector for one, open, add and remove return -EAGAIN after 20 ms, and at once from then on
+ * until it continues.  Nothing is changed then.  (The loader's lock excepted, which the first open
+ * takes, as dlopen does.)
+ *
+ * Fork: a child has its parent's arenas.  An arena in which another thread was just changing
+ * something at the fork, or in which a thread was cancelled or left a call by longjmp, stays
+ * readable, but is not changed any more: add and remove return -EOWNERDEAD.  Close it, and open
+ * another in its place.
  */
 #ifndef JITUNWIND_H
 #define JITUNWIND_H
@@ -98,7 +105,8 @@ struct jitunwind_code {
  *
  * Returns 0; -EINVAL if the options are NULL, their size is not set (or above 4096), or the range
  * is empty, too large or wraps around; -E2BIG if an option is set that this version does not know;
- * -EEXIST if it overlaps another arena; -ENOTSUP; -ENOMEM.  *ARENA is NULL after a failure.
+ * -EEXIST if it overlaps another arena; -EAGAIN, -EOWNERDEAD as above; -ENOTSUP; -ENOMEM.  *ARENA
+ * is NULL after a failure.
  *
  * Threads: any number at once.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *options);
@@ -119,14 +127,16 @@ JITUNWIND_API void jitunwind_close(struct jitunwind *arena);
  * (its addresses 4 or 8 bytes, absolute or relative to where they stand), or code->size is not set;
  * -E2BIG as above; -EEXIST if it overlaps a function that was not removed; -ENOSPC if the arena has
  * more than one function for each 32 bytes, or more than one row for each 8 (functions that were
- * removed count as long as a backtrace or a name that was begun before goes on); -ENOMEM.  Nothing
- * is added then.  A NULL ARENA takes everything and returns 0.
+ * removed count as long as a backtrace or a name that was begun before goes on); -EAGAIN,
+ * -EOWNERDEAD as above; -ENOMEM.  Nothing is added then.  A NULL ARENA takes everything and returns
+ * 0.
  *
  * Threads: any number at once on one arena.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code);
 
 /* Remove the function that begins at ADDR; after that its addresses may be added again.  Returns 0,
- * or -ENOENT if there is none.  Threads and signals: as add.  Since 0.1.0. */
+ * -ENOENT if there is none, or -EAGAIN or -EOWNERDEAD as above.  Threads and signals: as add. Since
+ * 0.1.0. */
 JITUNWIND_API int jitunwind_remove(struct jitunwind *arena, uint64_t addr);
 
 /* ---- In a signal handler ---- */

@@ -48,11 +48,9 @@ static int new_arena(struct jitunwind **arena, const struct jitunwind_options *o
         free(new);
         return error;
     }
-    pthread_mutex_init(&new->lock, NULL);
     error = ju_arena_list_add(new);
     if (error) {
         ju_function_table_close(&new->table);
-        pthread_mutex_destroy(&new->lock);
         free(new);
         return error;
     }
@@ -78,25 +76,26 @@ void jitunwind_close(struct jitunwind *arena)
 
 /* ---- From call frame information to rows ---- */
 
-/* What is being added. */
+/* What is being added: compiled before the arena is locked. */
 struct addition {
-    struct jitunwind *arena;
     uint64_t start, end;
     uint64_t known_end; /* of what the drafts are about */
+    struct table_row_draft *drafts;
+    uint32_t count, room;
 };
 
-static int put_draft(struct jitunwind *arena, uint64_t offset, const struct frame_rule *rule)
+static int put_draft(struct addition *addition, uint64_t offset, const struct frame_rule *rule)
 {
-    if (arena->draft_count == arena->draft_max) {
-        uint32_t wanted = arena->draft_max * 2 + 64;
+    if (addition->count == addition->room) {
+        uint32_t wanted = addition->room * 2 + 64;
         struct table_row_draft *grown =
-            wanted < arena->draft_max ? NULL : realloc(arena->drafts, wanted * sizeof *grown);
+            wanted < addition->room ? NULL : realloc(addition->drafts, wanted * sizeof *grown);
         if (!grown)
             return -ENOMEM;
-        arena->drafts = grown;
-        arena->draft_max = wanted;
+        addition->drafts = grown;
+        addition->room = wanted;
     }
-    arena->drafts[arena->draft_count++] = (struct table_row_draft){(uint32_t)offset, *rule};
+    addition->drafts[addition->count++] = (struct table_row_draft){(uint32_t)offset, *rule};
     return 0;
 }
 
@@ -112,11 +111,11 @@ static int put_entry(struct addition *addition, const struct frame_entry *entry)
         return -EINVAL; /* two that overlap, or are not in order */
     int error = 0;
     if (entry->start > addition->known_end)
-        error = put_draft(addition->arena, addition->known_end - addition->start, &nothing_known);
+        error = put_draft(addition, addition->known_end - addition->start, &nothing_known);
     ju_frame_run_begin(&run, entry, UINT32_MAX);
     while (!error && ju_frame_run_next(&run, &from, &to, &rule) &&
            entry->start + from < addition->end)
-        error = put_draft(addition->arena, base + from, &rule);
+        error = put_draft(addition, base + from, &rule);
     addition->known_end = entry->end;
     return run.failed ? -EINVAL : error;
 }
@@ -134,20 +133,19 @@ static int put_section(struct addition *addition, const struct frame_section *se
             error = put_entry(addition, &entry);
     }
     if (!error && addition->known_end < addition->end)
-        error = put_draft(addition->arena, addition->known_end - addition->start, &nothing_known);
+        error = put_draft(addition, addition->known_end - addition->start, &nothing_known);
     return error;
 }
 
-static int compile(struct jitunwind *arena, const struct jitunwind_code *code)
+static int compile(struct addition *addition, const struct jitunwind_code *code)
 {
     const uint64_t end = code->addr + code->bytes;
-    struct addition addition = {arena, code->addr, end, code->addr};
+    *addition = (struct addition){.start = code->addr, .end = end, .known_end = code->addr};
     const struct frame_section section = {code->eh_frame, code->eh_frame_bytes,
                                           code->eh_frame_addr ? code->eh_frame_addr
                                                               : (end + TABLE_ALIGN - 1) /
                                                                     TABLE_ALIGN * TABLE_ALIGN};
-    arena->draft_count = 0;
-    return code->eh_frame ? put_section(&addition, &section) : 0;
+    return code->eh_frame ? put_section(addition, &section) : 0;
 }
 
 /* ---- Adding and removing ---- */
@@ -158,13 +156,17 @@ static bool is_inside(const struct function_table *table, uint64_t addr, uint64_
            addr - table->start <= table->bytes - bytes;
 }
 
-static int add_locked(struct jitunwind *arena, const struct jitunwind_code *code, char *name)
+/* NAME is the table's if 0 is returned. */
+static int publish(struct jitunwind *arena, const struct addition *addition, char *name)
 {
-    int error = compile(arena, code);
+    int error = ju_change_begin(&arena->lock);
     if (error)
         return error;
-    return ju_function_table_add(&arena->table, code->addr, (uint32_t)code->bytes, arena->drafts,
-                                 arena->draft_count, name);
+    error = ju_function_table_add(&arena->table, addition->start,
+                                  (uint32_t)(addition->end - addition->start), addition->drafts,
+                                  addition->count, name);
+    ju_change_end(&arena->lock);
+    return error;
 }
 
 static int add(struct jitunwind *arena, const struct jitunwind_code *code)
@@ -174,9 +176,11 @@ static int add(struct jitunwind *arena, const struct jitunwind_code *code)
     char *name = code->name ? strdup(code->name) : NULL;
     if (code->name && !name)
         return -ENOMEM;
-    pthread_mutex_lock(&arena->lock);
-    int error = add_locked(arena, code, name);
-    pthread_mutex_unlock(&arena->lock);
+    struct addition addition;
+    int error = compile(&addition, code);
+    if (!error)
+        error = publish(arena, &addition, name);
+    free(addition.drafts);
     if (error)
         free(name);
     return error;
@@ -195,8 +199,10 @@ int jitunwind_remove(struct jitunwind *arena, uint64_t addr)
 {
     if (!arena)
         return 0;
-    pthread_mutex_lock(&arena->lock);
-    int error = ju_function_table_remove(&arena->table, addr);
-    pthread_mutex_unlock(&arena->lock);
+    int error = ju_change_begin(&arena->lock);
+    if (error)
+        return error;
+    error = ju_function_table_remove(&arena->table, addr);
+    ju_change_end(&arena->lock);
     return error;
 }
