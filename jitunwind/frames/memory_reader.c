@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Of a page, at least: no smaller piece of memory is there or not. */
-enum { PIECE_BYTES = 4096 };
+enum { PIECE_BYTES = 4096, LEAD_BYTES = 128 };
 
 /* Set when process_vm_readv was refused, not for an address. */
 static atomic_bool is_refused;
@@ -47,7 +47,12 @@ __attribute__((no_sanitize("address", "thread"))) static void copy(uint8_t *to, 
                                                                    size_t size)
 {
     const volatile uint8_t *from = (const volatile uint8_t *)(uintptr_t)addr;
-    for (size_t i = 0; i < size; i++)
+    size_t i = 0;
+    for (uint64_t word; addr % sizeof word == 0 && i + sizeof word <= size; i += sizeof word) {
+        word = *(const volatile uint64_t *)(uintptr_t)(addr + i);
+        memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < size; i++)
         to[i] = from[i];
 }
 
@@ -67,16 +72,27 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
     return true;
 }
 
-/* Fill the window from ADDR on, up to the piece's end. */
+/* The piece that this thread is running on: it does not go away meanwhile. */
+static bool is_own_stack(uint64_t addr)
+{
+    return addr / PIECE_BYTES == (uint64_t)(uintptr_t)__builtin_frame_address(0) / PIECE_BYTES;
+}
+
+/* Fill the window with what is around ADDR in its piece.  A frame's registers are asked for from
+ * the return address downwards, so it begins before ADDR. */
 static bool fill(struct memory_reader *reader, uint64_t addr)
 {
-    uint64_t left = PIECE_BYTES - addr % PIECE_BYTES;
+    const uint64_t in_piece = addr % PIECE_BYTES;
+    reader->start = addr - (in_piece < LEAD_BYTES ? in_piece : LEAD_BYTES);
     reader->bytes = 0;
-    reader->start = addr;
+    uint64_t left = PIECE_BYTES - reader->start % PIECE_BYTES;
     size_t size = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-    if (size >= sizeof(uint64_t) && ju_memory_read_there(addr, reader->window, size))
-        reader->bytes = size;
-    return reader->bytes != 0;
+    if (is_own_stack(addr))
+        copy(reader->window, reader->start, size);
+    else if (!ju_memory_read_there(reader->start, reader->window, size))
+        return false;
+    reader->bytes = size;
+    return true;
 }
 
 static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
