@@ -138,7 +138,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
 
 $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
 
-$(BUILD)/tests/perfmap_stack_test $(BUILD)/tests/jitdump_stack_test: LDFLAGS += -Wl,-z,now
+$(addprefix $(BUILD)/tests/,perfmap_stack_test jitdump_stack_test jitunwind_room_test): LDFLAGS += -Wl,-z,now
 
 $(BUILD)/producers/%: $(BUILD)/tests/producers/%.o $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
