@@ -87,8 +87,8 @@ struct jitunwind_code {
     uint64_t bytes;
     const void *eh_frame;   /* or NULL: unwound by frame pointers */
     size_t eh_frame_bytes;  /* with or without the zero that ends it */
-    uint64_t eh_frame_addr; /* for which address it was written; 0: the multiple of 8 behind the
-                               code, where libjitdump's tables belong */
+    uint64_t eh_frame_addr; /* for which address it was written; 0: addr + bytes, the latter rounded
+                               up to a multiple of 8, where libjitdump's tables belong */
     const char *name;       /* or NULL */
 };
 

@@ -140,11 +140,11 @@ static int put_section(struct addition *addition, const struct frame_section *se
 static int compile(struct addition *addition, const struct jitunwind_code *code)
 {
     const uint64_t end = code->addr + code->bytes;
-    *addition = (struct addition){.start = code->addr, .end = end, .known_end = code->addr};
+    const uint64_t behind =
+        code->addr + (code->bytes + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
     const struct frame_section section = {code->eh_frame, code->eh_frame_bytes,
-                                          code->eh_frame_addr ? code->eh_frame_addr
-                                                              : (end + TABLE_ALIGN - 1) /
-                                                                    TABLE_ALIGN * TABLE_ALIGN};
+                                          code->eh_frame_addr ? code->eh_frame_addr : behind};
+    *addition = (struct addition){.start = code->addr, .end = end, .known_end = code->addr};
     return code->eh_frame ? put_section(addition, &section) : 0;
 }
 

@@ -1,4 +1,5 @@
 /* libjitunwind's registry: what may be added where, what is found, and by whom at once. */
+#include "jitunwind/arena_list.h"
 #include "tests/unit/jitunwind_test.h"
 
 #include <errno.h>
@@ -47,6 +48,30 @@ static void test_a_larger_struct(void **state)
     assert_int_equal(jitunwind_open(&arena, &larger.options), -E2BIG);
     larger.later = 0;
     assert_int_equal(jitunwind_open(&arena, &larger.options), 0);
+    jitunwind_close(arena);
+}
+
+static int32_t cfa_offset_at(const struct jitunwind *arena, uint64_t addr)
+{
+    const struct table_function *function = ju_function_table_find(&arena->table, addr);
+    assert_non_null(function);
+    const struct frame_rule *rule = ju_function_table_rule(&arena->table, function, addr);
+    return rule ? rule->cfa_offset : -1;
+}
+
+/* Code may begin anywhere that its machine allows; libjitdump's tables belong behind it. */
+static void test_tables_of_code_anywhere(void **state)
+{
+    enum { BYTES = 64, APART = 128, UNIT = MACHINE_CFA_OFFSET ? 1 : 4 };
+    struct jitunwind *arena = arena_open();
+    (void)state;
+    for (uint64_t i = 0; i < 16; i++) {
+        uint64_t addr = ARENA_START + i * APART + i * UNIT;
+        assert_int_equal(add_framed(arena, addr, BYTES, "f"), 0);
+        assert_int_equal(cfa_offset_at(arena, addr), MACHINE_CFA_OFFSET);
+        assert_int_equal(cfa_offset_at(arena, addr + UNIT), 16);
+        assert_int_equal(cfa_offset_at(arena, addr + BYTES - 8 + UNIT), MACHINE_CFA_OFFSET);
+    }
     jitunwind_close(arena);
 }
 
@@ -275,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_larger_struct),
+        cmocka_unit_test(test_tables_of_code_anywhere),
         cmocka_unit_test(test_null_arena),
         cmocka_unit_test(test_arenas_do_not_overlap),
         cmocka_unit_test(test_ranges),
