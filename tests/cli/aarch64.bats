@@ -128,3 +128,11 @@ timeless() {
     aarch64-linux-gnu-objdump -d "$elf" >code
     ! grep -E 'undefined|\.inst' code
 }
+
+@test "jitunwind_backtrace at each instruction of code with frames of every kind" {
+    mkdir dump
+    aarch64 aarch64_frames dump walk >says || complain "$(cat says)"
+    echo "# $(tail -1 says)" >&3
+    # Not sure may it be of an expression, and of what keeps the return address in another register alone.
+    awk '/ stops, / { exit !($1 > 5000 && $3 > $1 * 0.94 && $8 == 0) }' says
+}

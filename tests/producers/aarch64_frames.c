@@ -1,14 +1,18 @@
-/* aarch64_frames DIR: functions with every kind of frame that jitdump/cfi.h can describe, for aarch64.
+/* aarch64_frames DIR [walk]: functions with every kind of frame that jitdump/cfi.h can describe,
+ * for aarch64.
  *
  *     enter_code ─▶ first ─▶ second ─▶ ... ─▶ last      chains 3 to 10 deep
  *
- * Each function fills the registers that it saved with values of its own, calls the next one twice, once to return at once
- * and once to go on, and leaves by one of two epilogues.  The dump is written to DIR before any of them runs.
+ * Each function fills the registers that it saved with values of its own, calls the next one twice,
+ * once to return at once and once to go on, and leaves by one of two epilogues.  The dump is
+ * written to DIR before any of them runs.
  *
- * tests/unit/aarch64_step_test.c runs this under qemu, stops it at enter_code, and from there on at each instruction.
- * enter_code's arguments tell it where the code is.
+ * tests/unit/aarch64_step_test.c runs this under qemu, stops it at enter_code, and from there on at
+ * each instruction. enter_code's arguments tell it where the code is.  With "walk" it stops itself
+ * at each instruction, and libjitunwind unwinds (aarch64_walk.h); status 1 if a chain is wrong.
  */
 #include "tests/producers/aarch64_assembler.h"
+#include "tests/producers/aarch64_walk.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -44,6 +48,7 @@ struct shape {
 struct jit {
     struct jitdump *dump;
     struct jitdump_cfi *cfi;
+    struct jitunwind *unwinder; /* or NULL */
     uint8_t *arena;
     uint64_t end;        /* of the code so far */
     uint16_t next_value; /* to fill a register with */
@@ -198,7 +203,8 @@ __asm__(".text\n"
 
 /* ---- Bodies ---- */
 
-/* Lose the caller's values of the registers that FRAME saved, but for what the function itself needs. */
+/* Lose the caller's values of the registers that FRAME saved, but for what the function itself
+ * needs. */
 static void fill_saved(struct jit *jit, struct code *code, const struct jitdump_frame *frame)
 {
     for (uint32_t i = 0; i < frame->saved_count; i++) {
@@ -252,6 +258,18 @@ static uint64_t end_frame(struct code *code, const struct jitdump_frame *frame)
 /* ---- Logging ---- */
 
 /* Log the SIZE bytes from offset START of CODE, as described in jit->cfi. */
+static void add_to_unwinder(const struct jit *jit, const struct jitdump_code *entry)
+{
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    code.addr = entry->code_addr;
+    code.bytes = entry->code_size;
+    code.eh_frame = entry->unwind->data;
+    code.eh_frame_bytes = entry->unwind->unwinding_size - entry->unwind->eh_frame_hdr_size;
+    code.name = entry->name;
+    if (jitunwind_add(jit->unwinder, &code))
+        fail("jitunwind_add");
+}
+
 static void log_code(struct jit *jit, const struct code *code, const char *name, uint64_t start,
                      uint64_t size)
 {
@@ -268,6 +286,7 @@ static void log_code(struct jit *jit, const struct code *code, const char *name,
     entry.unwind = &unwind;
     if (jitdump_add_code(jit->dump, &entry, NULL))
         fail(jitdump_error(jit->dump));
+    add_to_unwinder(jit, &entry);
     jitdump_cfi_reset(jit->cfi);
 }
 
@@ -518,6 +537,27 @@ static size_t make_chains(struct jit *jit, uint64_t entries[FUNCTIONS_MAX])
     return chains;
 }
 
+static void open_unwinder(struct jit *jit)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    options.start = (uint64_t)(uintptr_t)jit->arena;
+    options.bytes = ARENA_BYTES;
+    if (jitunwind_open(&jit->unwinder, &options))
+        fail("jitunwind_open");
+}
+
+static void run(const struct jit *jit, const uint64_t *entries, size_t chains)
+{
+    if (jit->unwinder)
+        walk_begin((uint32_t *)(void *)jit->arena,
+                   (size_t)(jit->end - (uint64_t)(uintptr_t)jit->arena) / WORD_BYTES);
+    for (size_t i = 0; i < 2 * chains; i++) {
+        enter_code(entries[i / 2], (uint64_t)(uintptr_t)jit->arena, ARENA_BYTES, i % 2);
+        if (jit->unwinder)
+            walk_left();
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
@@ -525,19 +565,21 @@ int main(int argc, char **argv)
     uint64_t entries[FUNCTIONS_MAX];
     jit.arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (argc != 2 || jit.arena == MAP_FAILED)
-        fail("usage: aarch64_frames DIR");
+    if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "walk")) || jit.arena == MAP_FAILED)
+        fail("usage: aarch64_frames DIR [walk]");
     options.dir = argv[1];
     options.flags = JITDUMP_ALWAYS;
     if (jitdump_open(&jit.dump, &options))
         fail(jitdump_error(jit.dump));
+    if (argc == 3)
+        open_unwinder(&jit);
     jit.cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     jit.end = (uint64_t)(uintptr_t)jit.arena;
     size_t chains = make_chains(&jit, entries);
     jitdump_cfi_free(jit.cfi);
     __builtin___clear_cache((char *)jit.arena, (char *)jit.arena + ARENA_BYTES);
-    for (size_t i = 0; i < 2 * chains; i++)
-        enter_code(entries[i / 2], (uint64_t)(uintptr_t)jit.arena, ARENA_BYTES, i % 2);
+    run(&jit, entries, chains);
     printf("%u functions in %zu chains\n", jit.function, chains);
-    return jitdump_close(jit.dump) ? EXIT_FAILURE : EXIT_SUCCESS;
+    bool good = jit.unwinder ? walk_end() : true;
+    return jitdump_close(jit.dump) || !good ? EXIT_FAILURE : EXIT_SUCCESS;
 }
