@@ -251,7 +251,7 @@ check-new-perf: setup
 		$(addprefix $(BUILD)/producers/,chain_check address_churn process_lives truth_check)
 	@tests/new_perf.sh $(abspath $(BUILD))
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITDUMP)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITUNWIND) $(LIBJITDUMP)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 

@@ -13,6 +13,7 @@
 #         can't record it says so and does nothing, but for CI=true
 # keep    measures as quick does, and writes bench/ratios.txt
 # rows    prints the section on rows alone
+# unwind  prints the section on libjitunwind alone
 # table   writes bench/results.* again, from what the last full run left in BUILD_DIR/bench-raw
 #
 # BENCH_DIR        where to work; default: quick in memory (/dev/shm), if programs can be mapped there, full in BUILD_DIR
@@ -22,12 +23,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: bench/run.sh BUILD_DIR full|quick [ROUNDS]}
-mode=${2:?full, quick, keep, rows or table}
+mode=${2:?full, quick, keep, rows, unwind or table}
 here=$PWD/bench
 case $mode in
 full) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=${BENCH_PERF_MAX:-100000} rounds=${3:-5} ;;
 table) sizes=${BENCH_SIZES:-1000 10000 100000 1000000} perf_max=0 rounds=0 ;;
-rows) sizes= perf_max=0 rounds=${3:-9} ;;
+rows | unwind) sizes= perf_max=0 rounds=${3:-9} ;;
 quick | keep) sizes=${BENCH_SIZES:-10000} perf_max=${BENCH_PERF_MAX:-10000} rounds=${3:-5} ;;
 *) exit 2 ;;
 esac
@@ -273,6 +274,11 @@ if [ "$mode" = table ]; then
     . "$here/chart.sh"
     exit
 fi
+if [ "$mode" = unwind ]; then
+    "$build/bench/self_unwind" >"$work/self_unwind"
+    . "$here/unwind_table.sh"
+    exit
+fi
 if ! perf record -q --no-bpf-event -k mono -e cpu-clock -o "$work/try.data" true 2>"$work/record.err"; then
     say "perf can't record here: $(tail -1 "$work/record.err")"
     [ "$mode" = quick ] && [ "${CI:-}" != true ]
@@ -311,6 +317,7 @@ if [ "$mode" = full ]; then
 else
     "$build/bench/writer" "$work/dump" -q >"$work/writer"
 fi
+[ "$mode" != full ] || "$build/bench/self_unwind" >"$work/self_unwind"
 all_ratios >"$work/ratios"
 case $mode in
 quick)
@@ -327,7 +334,7 @@ keep)
 full)
     echo "file_system $(findmnt -no FSTYPE -T "$work")" >>"$facts"
     mkdir -p "$raw"
-    cp "$times" "$facts" "$work/writer" "$work/ratios" "$raw"
+    cp "$times" "$facts" "$work/writer" "$work/self_unwind" "$work/ratios" "$raw"
     . "$here/table.sh" >"$here/results.md"
     . "$here/chart.sh"
     say "wrote bench/results.md and bench/results.svg"

@@ -111,6 +111,7 @@ awk '{ key = $2 " | " $3; if (!(key in seen)) { order[++n] = key; seen[key] } ce
        if ($1 == "off") cell[key, $1] = sprintf("%.1f (%.1f)", $4, $5) }
     END { for (i = 1; i <= n; i++) { k = order[i]
         printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "unmapped"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
+. "$here/unwind_table.sh"
 cat <<END
 
 ## What was promised, and what holds
