@@ -39,8 +39,11 @@ INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
-JITUNWIND_SRC := $(wildcard jitunwind/*.c jitunwind/*/*.c) jitdump/guest/brief_lock.c jitdump/guest/holder_state.c \
-                 jitdump/format/dump_clock.c
+# What libjitunwind takes from libjitdump has names of its own in the static library: a program may link both.
+JITUNWIND_OWN := $(wildcard jitunwind/*.c jitunwind/*/*.c)
+JITUNWIND_TAKEN := jitdump/guest/brief_lock.c jitdump/guest/holder_state.c jitdump/format/dump_clock.c
+JITUNWIND_SRC := $(JITUNWIND_OWN) $(JITUNWIND_TAKEN)
+JITUNWIND_NAMES := lock_wait holder_sleep holder_state clock_has_counter clock_now
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
@@ -88,6 +91,7 @@ all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BU
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
+         $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
 
@@ -97,14 +101,18 @@ $(BUILD)/%.o: %.c
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
-$(LIBJITUNWIND): $(call objects,$(JITUNWIND_SRC))
+TAKEN_OBJECTS := $(patsubst %.c,$(BUILD)/jitunwind/%.o,$(JITUNWIND_TAKEN))
+$(LIBJITUNWIND): $(call objects,$(JITUNWIND_OWN)) $(TAKEN_OBJECTS)
 $(BUILD)/lib%.a:
 	@rm -f $@
 	$(call brief,AR,$@)$(AR) rcs $@ $^
 
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
-$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC
+$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
+$(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
+	@mkdir -p $(@D)
+	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # It takes the file in.
 $(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py

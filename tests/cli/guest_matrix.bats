@@ -46,7 +46,8 @@ as_told() {
         complain "$1: the dump has $(number_of LOAD), $(number_of MOVE), $(number_of UNLOAD): $(cat told)"
     [ -z "$(grep ^LOAD records | sort | uniq -d)" ] || complain "$1: twice: $(grep ^LOAD records | sort | uniq -d | head -3)"
     find dir -name "perf-$pid.map" -exec cat {} + >map
-    [ "$(wc -l <map)" = "$lines" ] || complain "$1: the map has $(wc -l <map) lines: $(cat told)"
+    [ "$(wc -l <map)" = "$lines" ] || { [ -n "${close_tells:-}" ] && [ "$map_close" -lt 0 ] && [ "$(wc -l <map)" -lt "$lines" ]; } ||
+        complain "$1: the map has $(wc -l <map) lines: $(cat told)"
     ! grep -vE '^[0-9a-f]+ [0-9a-f]+ t[01]_[0-9]+$' map || complain "$1: torn: $(cat told)"
 }
 
@@ -132,7 +133,8 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
 }
 
 # Quotas of btrfs bind root too, and not every kernel has others.  There the writer stores into no mapping.
-# A move that would have had to wait for another thread's write is kept until the close, which says that there was no room.
+# A move, or a map's line, that would have had to wait for another thread's write is kept until the close, which says that there
+# was no room.
 # bats test_tags=more
 @test "quota: what is missing is counted" {
     local limit close_tells=yes

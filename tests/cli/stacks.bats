@@ -72,7 +72,7 @@ stacks() {
         "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
     for form in $(forms_of "$name"); do
         case $form in
-        unwound) perfjit inject -q -i "$name.data" -o "$name.$form.data" ;;
+        unwound) perfjit inject -q --inlines dwarf -i "$name.data" -o "$name.$form.data" ;;
         *) perfjit inject -q -i "$name.data" -o "$name.$form.data" --layout $form --stacks keep ;;
         esac
     done
