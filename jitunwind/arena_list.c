@@ -10,7 +10,9 @@
 _Atomic uint32_t ju_readers[2];
 _Atomic uint32_t ju_epoch;
 
-static struct change_lock list_lock;
+/* A thread that is gone in the middle of a change of the list leaves it sound: each is one pointer
+ * that is published, and what was being taken out is lost memory at worst. */
+static struct brief_lock list_lock;
 static _Atomic(struct jitunwind *) first_arena;
 static struct jitunwind *first_closed; /* that somebody may still read */
 
@@ -61,7 +63,7 @@ static bool overlap(const struct jitunwind *left, const struct jitunwind *right)
 int ju_arena_list_add(struct jitunwind *arena)
 {
     ju_native_list();
-    int error = ju_change_begin(&list_lock);
+    int error = ju_lock(&list_lock);
     if (error)
         return error;
     unlink_closed();
@@ -71,17 +73,17 @@ int ju_arena_list_add(struct jitunwind *arena)
         arena->next = atomic_load(&first_arena);
         atomic_store(&first_arena, arena);
     }
-    ju_change_end(&list_lock);
+    jd_unlock(&list_lock);
     return error;
 }
 
 void ju_arena_list_drop(struct jitunwind *arena)
 {
     atomic_store(&arena->closed, true);
-    if (ju_change_begin(&list_lock))
+    if (ju_lock(&list_lock))
         return;
     unlink_closed();
-    ju_change_end(&list_lock);
+    jd_unlock(&list_lock);
 }
 
 const struct jitunwind *ju_arena_list_find(uint64_t addr)

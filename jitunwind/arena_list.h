@@ -15,8 +15,7 @@ struct jitunwind {
     uint32_t closed_in; /* the epoch: read_marks.h */
 };
 
-/* Put ARENA into the list.  Returns 0; -EEXIST if it overlaps another one; or what ju_change_begin
- * returns. */
+/* Put ARENA into the list.  Returns 0; -EEXIST if it overlaps another one; or -EAGAIN. */
 int ju_arena_list_add(struct jitunwind *arena);
 
 /* Have nobody find ARENA any more.  It is taken out and freed as soon as nobody reads it, by a

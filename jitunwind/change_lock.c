@@ -5,23 +5,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int ju_change_begin(struct change_lock *lock)
+int ju_lock(struct brief_lock *lock)
 {
     int saved_errno = errno;
-    int error = jd_lock(&lock->lock, (uint32_t)syscall(SYS_gettid), JD_PATIENCE_NS);
+    int error = jd_lock(lock, (uint32_t)syscall(SYS_gettid), JD_PATIENCE_NS);
     errno = saved_errno;
+    return error;
+}
+
+int ju_change_begin(struct change_lock *lock)
+{
+    int error = ju_lock(&lock->lock);
     if (error)
         return error;
-    if (lock->changing) {
+    if (atomic_load(&lock->changing)) {
         jd_unlock(&lock->lock);
         return -EOWNERDEAD;
     }
-    lock->changing = true;
+    atomic_store_explicit(&lock->changing, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* before the first of what is changed */
     return 0;
 }
 
 void ju_change_end(struct change_lock *lock)
 {
-    lock->changing = false;
+    atomic_store_explicit(&lock->changing, false, memory_order_release);
     jd_unlock(&lock->lock);
 }

@@ -11,8 +11,12 @@
 
 struct change_lock {
     struct brief_lock lock;
-    bool changing; /* its holder is; without a holder: one was, and did not get to the end */
+    atomic_bool changing; /* its holder is; without a holder: one was, and did not get to the end */
 };
+
+/* Take LOCK alone, of what a change that was left in the middle does no harm to.  Returns 0, or
+ * -EAGAIN if its holder is stopped. */
+int ju_lock(struct brief_lock *lock);
 
 /* Begin a change.  Returns 0; -EAGAIN if the thread in one is stopped; -EOWNERDEAD if one was left
  * in the middle. */

@@ -30,15 +30,19 @@
  * Machines: x86-64 and aarch64, 64-bit and little-endian; jitunwind_open returns -ENOTSUP on
  * others.
  *
- * Nobody waits for a thread that is stopped: where another one has been stopped in a call, by a
- * collector for one, open, add and remove return -EAGAIN after 20 ms, and at once from then on
- * until it continues.  Nothing is changed then.  (The loader's lock excepted, which the first open
- * takes, as dlopen does.)
+ * Suspension: nobody waits for a thread that is stopped while it changes an arena.  Where another
+ * one was, by a collector for one, open, add and remove return -EAGAIN after 20 ms (1 s if it seems
+ * to run), and to the same thread at once from then on until it continues.  Nothing is changed
+ * then: code that could not be removed keeps its addresses until a remove has returned 0, or what
+ * is put there is unwound by the old rules.  (add, open and close use malloc, in which a thread may
+ * be stopped as well; remove does not.)
  *
- * Fork: a child has its parent's arenas.  An arena in which another thread was just changing
- * something at the fork, or in which a thread was cancelled or left a call by longjmp, stays
+ * Fork, and leaving a call: a child has its parent's arenas.  An arena in which another thread was
+ * just changing something at the fork, or that a thread was changing when it was cancelled, stays
  * readable, but is not changed any more: add and remove return -EOWNERDEAD.  Close it, and open
- * another in its place.
+ * another in its place.  So it is for a thread that has left add or remove by longjmp; the others
+ * get -EAGAIN until that one ends.  A child that was forked while another thread was in a backtrace
+ * does not use memory of removed functions again.
  */
 #ifndef JITUNWIND_H
 #define JITUNWIND_H
@@ -105,8 +109,8 @@ struct jitunwind_code {
  *
  * Returns 0; -EINVAL if the options are NULL, their size is not set (or above 4096), or the range
  * is empty, too large or wraps around; -E2BIG if an option is set that this version does not know;
- * -EEXIST if it overlaps another arena; -EAGAIN, -EOWNERDEAD as above; -ENOTSUP; -ENOMEM.  *ARENA
- * is NULL after a failure.
+ * -EEXIST if it overlaps another arena; -EAGAIN as above; -ENOTSUP; -ENOMEM.  *ARENA is NULL after
+ * a failure.
  *
  * Threads: any number at once.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *options);

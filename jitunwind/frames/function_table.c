@@ -136,8 +136,10 @@ static void free_waiting(struct function_table *table)
         uint32_t number = table->waiting;
         struct table_function *function = &table->functions[number];
         table->waiting = function->next_removed;
-        free(function->name);
-        function->name = NULL;
+        char *name = function->name;
+        function->name = NULL; /* first: who is left in the middle of this has a leak at worst */
+        atomic_signal_fence(memory_order_seq_cst);
+        free(name);
         function->next_removed = table->free[function->row_class];
         table->free[function->row_class] = number;
     }

@@ -39,10 +39,19 @@ static int list_file(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object
+#endif
+
 void ju_native_list(void)
 {
+    static atomic_bool is_begun;
     unsigned count = 0;
-    if (atomic_load(&file_count))
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    if (_dl_find_object) /* glibc 2.35: knows them, without a lock */
+        return;
+#endif
+    if (atomic_exchange(&is_begun, true))
         return;
     dl_iterate_phdr(list_file, &count);
     atomic_store(&file_count, count);
@@ -60,7 +69,6 @@ static bool find_in_list(uint64_t addr, struct native_file *found)
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-#pragma weak _dl_find_object
 
 static bool find_file(uint64_t addr, struct native_file *found)
 {
