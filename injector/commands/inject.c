@@ -208,6 +208,14 @@ static void choose_debug_info(struct injection *run, const struct inject_options
 
 /* ---- The pipeline ---- */
 
+/* An image by name has the functions of inlined calls as well, which are nowhere near the code. */
+static bool is_worth_a_draft(const struct injection *run, const struct inject_options *options)
+{
+    enum image_rows rows = rows_for(run, options);
+    return options->layout == LAYOUT_IMAGE && rows != ROWS_FUNCTION &&
+           !(rows == ROWS_NAME && run->frames && run->calls.added);
+}
+
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
@@ -218,7 +226,7 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
         return -1;
-    if (options->layout == LAYOUT_IMAGE && rows_for(run, options) != ROWS_FUNCTION)
+    if (is_worth_a_draft(run, options))
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
                           rows_for(run, options) == ROWS_NAME);
     if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
