@@ -7,6 +7,7 @@
  */
 #include "injector/backtrace/stack_report.h"
 
+#include "injector/text/code_name.h"
 #include "injector/text/file_name.h"
 #include "injector/text/json_text.h"
 #include "injector/text/printable_text.h"
@@ -17,6 +18,12 @@
 
 /* ---- Text ---- */
 
+/* The names of inlined calls are as they were logged. */
+static char *shown_name(const struct stack_frame *frame)
+{
+    return frame->name.text ? code_name_clean(frame->name.text, frame->name.bytes) : NULL;
+}
+
 static void put_text(struct line_text text)
 {
     char *copy = text.text ? strndup(text.text, text.bytes) : NULL;
@@ -26,8 +33,10 @@ static void put_text(struct line_text text)
 
 static void put_frame(const struct stack_frame *frame, size_t number)
 {
+    char *name = shown_name(frame);
     printf("#%-3zu 0x%016" PRIx64 " ", number, frame->pc);
-    put_text(frame->name);
+    printable_put(stdout, name ? name : "??");
+    free(name);
     if (frame->inlined)
         fputs(" (inlined)", stdout);
     else if (frame->name.text)
@@ -79,8 +88,10 @@ static void put_json_text(const char *key, struct line_text text)
 
 static void put_json_frame(const struct stack_frame *frame)
 {
+    char *name = shown_name(frame);
     printf("{\"pc\":\"0x%" PRIx64 "\"", frame->pc);
-    put_json_text("name", frame->name);
+    put_json_text("name", line_text_of(name));
+    free(name);
     printf(",\"offset\":");
     json_number_put(frame->offset);
     put_json_text("file", frame->file);

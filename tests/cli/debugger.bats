@@ -98,6 +98,22 @@ whole() {
     grep 'the stack is whole' text
 }
 
+@test "bt: an inlined call's name is shown as it would be in a symbol table" {
+    [[ $(cat /proc/sys/kernel/core_pattern) != *[/\|]* ]] || skip "the kernel hands cores to a program here"
+    printf 'fn odd(n) { return n + native_mix(n); }\nfn main() { return 1 + odd(7); }\n' >crash.tj
+    (ulimit -c unlimited && PERFJIT=dump JITDUMPDIR=$PWD exec "$BUILD/tinyjit" --tier2-after=0 crash.tj --crash) \
+        >/dev/null 2>&1 || true
+    core=$(echo core*)
+    for dump in jitdump-*/jit-*.dump jitdump-*/stage/jit-*.dump; do
+        perl -pi -e 's/tj::odd/tj\x1b:odd/g' "$dump"
+    done
+    perfjit bt "$core" >text
+    grep -E '^#2 .* tj\?:odd \(inlined\) at .*/crash.tj:1 \[JIT\]$' text
+    perfjit bt --json "$core" | jq -r '.frames[] | select(.inlined and .jit) | .name' >got
+    grep -x 'tj?:odd' got
+    rm -r "$core" jitdump-*
+}
+
 @test "bt of a core that gdb wrote" {
     spinning "$BUILD/tinyjit" --no-inline chain.tj
     gcore -o by_gdb $pid >/dev/null 2>&1
