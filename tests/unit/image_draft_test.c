@@ -151,7 +151,8 @@ static void assert_same_file(size_t index, int dir_fd, struct image_draft *draft
     int other_fd = new_directory();
     write_image(&with, index, dir_fd, draft);
     assert_int_equal(count_files(dir_fd), draft->process ? 2 : 1);
-    assert_true(!taken || !draft->process);
+    assert_true(!taken || !has_two_processors() ||
+                !(draft->process || atomic_load(&draft->failed)));
     image_draft_end(draft);
     assert_int_equal(count_files(dir_fd), 1);
     write_image(&without, index, other_fd, NULL);

@@ -84,8 +84,7 @@ static inline uint32_t build_load(struct process_builder *builder, uint64_t time
 {
     struct jit_function *function = build_function(builder, addr, size);
     uint32_t index = (uint32_t)(function - builder->process.log.functions);
-    function->name = builder->names[index];
-    function->name_bytes = (uint32_t)strlen(function->name);
+    jit_function_set_name(function, builder->names[index], strlen(builder->names[index]));
     if (size < BUILT_CODE_BYTES / 2)
         function->code = builder->code + index % (BUILT_CODE_BYTES / 2);
     build_event(builder, time_ns, CODE_EVENT_LOAD, index);
