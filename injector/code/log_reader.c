@@ -75,27 +75,24 @@ static struct jit_function *add_function(struct log_reader *reader)
     return code_log_add_function(reader->log, reader->dump_index);
 }
 
-/* Give FUNCTION the name of LOAD as perf can show it: in the dump if it is fit for that, else a
- * copy.  Returns 0, or -1 without memory. */
+/* Give FUNCTION the name of RECORD as perf can show it: where it stands in the dump if it ends with
+ * a NUL there and is fit to be shown, else a copy.  Returns 0, or -1 without memory. */
 static int take_name(struct log_reader *reader, const struct jit_record *record,
                      struct jit_function *function)
 {
     static const char unnamed[] = "[unnamed JIT code]";
     const struct jit_load *load = &record->load;
-    bool open = record->quirks & quirk_bit(QUIRK_NAME_OPEN);
-    bool clean = code_name_is_clean(load->name, load->name_bytes);
-    if (load->name_bytes == 0)
-        jit_function_set_name(function, unnamed, sizeof unnamed - 1);
-    else if (clean && !open)
-        jit_function_set_name(function, load->name, load->name_bytes);
-    if (function->name)
-        return 0;
-    const char *name = code_log_clean_name(reader->log, load->name, load->name_bytes);
-    if (!name)
-        return -1;
-    if (!clean)
-        report_repaired(reader, record, QUIRK_NAME_UNPRINTABLE);
-    jit_function_set_name(function, name, strlen(name));
+    const char *name = load->name;
+    size_t bytes = load->name_bytes;
+    if (bytes == 0) {
+        name = unnamed;
+        bytes = sizeof unnamed - 1;
+    } else if (record->quirks & (quirk_bit(QUIRK_NAME_OPEN) | quirk_bit(QUIRK_NAME_UNPRINTABLE))) {
+        name = code_log_clean_name(reader->log, name, bytes);
+        if (!name)
+            return -1;
+    }
+    jit_function_set_name(function, name, bytes);
     return 0;
 }
 

@@ -54,7 +54,8 @@ static bool keep_name(struct jit_record *record, const uint8_t *next)
         (const uint8_t *)load->name + load->name_bytes >= next)
         return false;
     record->load.code = NULL;
-    record->quirks = quirk_bit(QUIRK_RECORD_TORN);
+    record->quirks &= quirk_bit(QUIRK_NAME_UNPRINTABLE);
+    record->quirks |= quirk_bit(QUIRK_RECORD_TORN);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "injector/dump/jit_record.h"
 
 #include "injector/findings/quirk.h"
+#include "injector/text/code_name.h"
 
 #include <string.h>
 
@@ -117,7 +118,11 @@ static const char *read_load(struct byte_cursor *cursor, struct jit_load *load, 
 {
     const struct byte_cursor start = *cursor;
     const char *wrong = read_load_fields(cursor, load, quirks, 0, 4);
-    return wrong && read_wide_load(&start, load, quirks) ? NULL : wrong;
+    if (wrong && !read_wide_load(&start, load, quirks))
+        return wrong;
+    if (!code_name_is_clean(load->name, load->name_bytes))
+        *quirks |= quirk_bit(QUIRK_NAME_UNPRINTABLE);
+    return NULL;
 }
 
 static const char *read_move(struct byte_cursor *cursor, struct jit_move *move)

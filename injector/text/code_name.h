@@ -1,6 +1,7 @@
 /* Names of functions, fit for a symbol table: perf, gdb and objdump print them as they are.  Every
- * name passes here once, on its way from a dump, a perf map or a list of inlined calls: what may be
- * in a name is said here alone.
+ * name of JIT code passes here, on its way from a dump, a perf map or a list of inlined calls to
+ * whatever shows it: what may be in a name is said here alone.  A name that may be used where it
+ * stands (code_name_is_clean) must end with a NUL there; else its reader makes a copy.
  *
  * A name that holds a newline breaks a line of perf script in two, and one with an escape sequence
  * controls the terminal.  Names are taken from source text, and so may hold anything but NUL.

@@ -90,6 +90,7 @@ machine_of_elf() {
     repaired name-open 1
     repaired name-padded 1
     repaired name-unprintable 1 '?,alpha,be ta ?[31m ?,gamma'
+    for dump in dump/jit-*.dump; do perfjit dump "$dump"; done | grep -aE 'name="be.* quirks=name-unprintable$'
 }
 
 @test "load: code that is empty or behind the record" {
