@@ -48,7 +48,9 @@ as_told() {
     find dir -name "perf-$pid.map" -exec cat {} + >map
     [ "$(wc -l <map)" = "$lines" ] || { [ -n "${close_tells:-}" ] && [ "$map_close" -lt 0 ] && [ "$(wc -l <map)" -lt "$lines" ]; } ||
         complain "$1: the map has $(wc -l <map) lines: $(cat told)"
-    ! grep -vE '^[0-9a-f]+ [0-9a-f]+ t[01]_[0-9]+$' map || complain "$1: torn: $(cat told)"
+    # A block that the file system could not write back, as the close says, reads as zeros.
+    [ -z "${close_tells:-}" ] || [ "$map_close" -ge 0 ] || { tr '\0' '\n' <map | sed /^$/d >left && mv left map; }
+    ! grep -avE '^[0-9a-f]+ [0-9a-f]+ t[01]_[0-9]+$' map || complain "$1: torn: $(cat told)"
 }
 
 # Nothing failed; and nothing is missing besides.
