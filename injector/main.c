@@ -7,6 +7,7 @@
 #include "injector/commands/symbols.h"
 #include "injector/launch/gdb.h"
 #include "injector/launch/lldb.h"
+#include "injector/record/record.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -24,6 +25,8 @@ struct command {
 };
 
 static struct command commands[] = {
+    {"record", "perfjit record", record_command,
+     "run a command, its JIT code logged, and record it with perf"},
     {"inject", "perfjit inject", inject_command,
      "rewrite a recording so that perf report names JIT code"},
     {"check", "perfjit check", check_command,

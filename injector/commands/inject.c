@@ -6,8 +6,6 @@
  */
 #include "injector/commands/inject.h"
 
-#include "injector/commands/inject_options.h"
-
 #include "injector/census/sample_census.h"
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
@@ -153,8 +151,10 @@ static int commit(struct injection *run, struct findings *findings)
 /* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
-    return options->stacks == STACKS_UNWIND && run->in.processes.none &&
-           perf_file_has_stacks(&run->in.input.file) && !injected_image(&run->in.profile);
+    if (!run->in.processes.none || injected_image(&run->in.profile))
+        return false;
+    return options->code_is_optional ||
+           (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
 }
 
 /* Stacks of a machine that perfjit does not know are perf's, unless they were asked for. */
@@ -171,7 +171,10 @@ static int open_recording(struct injection *run, const struct inject_options *op
     if (recording_open(&run->in, options->input, &options->request, findings)) {
         if (!needs_no_code(run, options))
             return -1;
-        report_note(findings, "%s", findings->failure);
+        if (options->code_is_optional && !options->quiet)
+            printable_line(stderr, "perfjit: %s", findings->failure);
+        else
+            report_note(findings, "%s", findings->failure);
         findings->failure[0] = '\0';
     }
     run->stacks.stitch = options->stitch;
@@ -322,7 +325,7 @@ static void print_summary(struct injection *run, const char *output,
         findings_lost(findings));
 }
 
-static int run_inject(const struct inject_options *options, struct findings *findings)
+int inject_recording(const struct inject_options *options, struct findings *findings)
 {
     struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
                             .output = {.fd = -1},
@@ -363,7 +366,8 @@ int inject_command(int argc, char **argv)
     if (inject_options_read(&options, argc, argv, &findings) == 0) {
         findings.verbose = options.verbose;
         findings.quiet = options.quiet;
-        status = check_output(&options, &findings) ? EXIT_USAGE : run_inject(&options, &findings);
+        status =
+            check_output(&options, &findings) ? EXIT_USAGE : inject_recording(&options, &findings);
     }
     if (findings.failure[0])
         printable_line(stderr, "perfjit: %s", findings.failure);

@@ -219,11 +219,23 @@ static int complete_options(struct inject_options *options, struct findings *fin
     return 0;
 }
 
+static const struct inject_options defaults = {
+    .input = "perf.data", .stacks = STACKS_BY_DEFAULT, .inlines = INLINES_BY_DEFAULT};
+
+int inject_options_default(struct inject_options *options, const char *input, const char *output,
+                           struct findings *findings)
+{
+    *options = defaults;
+    options->input = input;
+    options->output = strdup(output);
+    return options->output ? complete_options(options, findings)
+                           : report_failure(findings, "out of memory");
+}
+
 int inject_options_read(struct inject_options *options, int argc, char **argv,
                         struct findings *findings)
 {
-    *options = (struct inject_options){
-        .input = "perf.data", .stacks = STACKS_BY_DEFAULT, .inlines = INLINES_BY_DEFAULT};
+    *options = defaults;
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options))
         return report_failure(findings, "out of memory");

@@ -34,6 +34,7 @@ struct inject_options {
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
+    bool code_is_optional; /* a recording without JIT code is written as well, and it is said */
 };
 
 /* Read the command line ARGV, and name what it does not.  Prints help, and ends the program, where
@@ -41,6 +42,11 @@ struct inject_options {
  * with inject_options_free in either case. */
 int inject_options_read(struct inject_options *options, int argc, char **argv,
                         struct findings *findings);
+
+/* What the command does without options, with INPUT, which must outlive OPTIONS, and OUTPUT.
+ * Returns, and is to be released, as above. */
+int inject_options_default(struct inject_options *options, const char *input, const char *output,
+                           struct findings *findings);
 
 void inject_options_free(struct inject_options *options);
 

@@ -1,0 +1,24 @@
+/* The event that is sampled where the user names none: cycles where there is a counter for them,
+ * and else the CPU's clock; of the kernel too if that is permitted. */
+#ifndef PERFJIT_EVENT_CHOICE_H
+#define PERFJIT_EVENT_CHOICE_H
+
+#include "injector/findings/findings.h"
+
+struct event_choice {
+    const char *event; /* as perf's -e takes it */
+    const char *note;  /* what to say of it; or NULL */
+};
+
+/* Try what this user may sample on this machine.  Returns 0, or -1 with the failure text set:
+ * nothing. */
+int event_choose(struct event_choice *choice, struct findings *findings);
+
+/* What event_choose would say if perf_event_open(2) ended with ERROR, 0 for success: of cycles and
+ * of the clock, with the kernel and (USER) without it. */
+int event_choose_by(struct event_choice *choice, const int errors[4], int paranoid,
+                    struct findings *findings);
+
+enum { TRY_CYCLES, TRY_CYCLES_USER, TRY_CLOCK, TRY_CLOCK_USER, TRIES };
+
+#endif

@@ -1,0 +1,21 @@
+/* What a command is: the file that its name leads to, and the runtime that this file is. */
+#ifndef PERFJIT_PROGRAM_H
+#define PERFJIT_PROGRAM_H
+
+#include "injector/findings/findings.h"
+#include "injector/record/runtime.h"
+
+struct program {
+    char *path;                    /* owned */
+    const struct runtime *runtime; /* NULL: none that is known; it may start any */
+    char *interpreter;             /* of a script: owned; or NULL */
+};
+
+/* Find the program of the command NAME as execvp(3) does, and see what it is: by its name, by what
+ * its links lead to, by the first line of a script, by the libraries that it needs.  Returns 0, or
+ * -1 with the failure text set.  Release with program_free in either case. */
+int program_find(struct program *program, const char *name, struct findings *findings);
+
+void program_free(struct program *program);
+
+#endif

@@ -1,0 +1,358 @@
+/* perfjit record: see record.h.  `record` below is the whole run, one call a step.
+ *
+ *     command ─▶ program ─▶ runtime ─▶ environment ─▶ recorder (perf) ─▶ NAME.recording
+ *                                                                            │
+ *                    NAME.perf.data, NAME.perf.data.dso/ ◀── inject ◀────────┘
+ */
+#include "injector/record/record.h"
+
+#include "injector/commands/inject.h"
+#include "injector/record/event_choice.h"
+#include "injector/record/left_over.h"
+#include "injector/record/program.h"
+#include "injector/record/record_options.h"
+#include "injector/record/recorder.h"
+#include "injector/record/run_folder.h"
+#include "injector/record/runtime_environment.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
+
+/* Everything that one run makes, in the order in which it is made. */
+struct record_run {
+    const struct record_options *options;
+    struct event_choice event;
+    struct program program;
+    struct run_folder folder;
+    struct runtime_environment environment;
+    char *raw, *output; /* NAME.recording, NAME.perf.data */
+    struct growing_recording recording;
+    struct recorder_end end;
+    struct timespec start;
+    bool recorded;
+    int inject_status;
+};
+
+/* ---- What is set ---- */
+
+static const char *stacks_of(const struct record_run *run)
+{
+    const struct record_options *options = run->options;
+    const struct runtime *runtime = options->runtime ? options->runtime : run->program.runtime;
+    static char copied[32];
+    if (!options->stacks || *options->stacks)
+        return options->stacks;
+    if (options->no_runtime || !runtime || !runtime->copies_stacks)
+        return "fp";
+    snprintf(copied, sizeof copied, "dwarf,%d", RECORD_STACKS_BYTES);
+    return copied;
+}
+
+/* Whether PROGRAM knows the argument that RUNTIME's switches are refused without. */
+static bool knows_switches(const struct program *program, const struct runtime *runtime)
+{
+    int status = -1;
+    pid_t child = runtime->try_first ? fork() : 0;
+    if (!runtime->try_first)
+        return true;
+    if (child == 0) {
+        int nothing = open("/dev/null", O_RDWR);
+        for (int fd = 0; fd < 3; fd++)
+            dup2(nothing, fd);
+        const char *path = program->interpreter ? program->interpreter : program->path;
+        execlp(path, path, runtime->try_first, "--version", NULL);
+        _exit(EXIT_NOT_FOUND);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+static int add_runtime(struct record_run *run, const struct runtime *runtime,
+                       struct findings *findings)
+{
+    if (!knows_switches(&run->program, runtime)) {
+        if (!run->options->quiet)
+            printable_line(stderr, "perfjit: %s: this one can't log its JIT code: that takes %s",
+                           runtime->name, runtime->needs);
+        return 0;
+    }
+    if (run_folder_settle(&run->folder, runtime, findings))
+        return -1;
+    return runtime_environment_add(&run->environment, runtime)
+               ? report_failure(findings, "out of memory")
+               : 0;
+}
+
+/* What the files of RUNTIME set, on the line that STREAM is. */
+static void tell_files(const struct runtime *runtime, FILE *stream)
+{
+    for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
+        for (const char *at = runtime->files[i].text; *at; at++)
+            putc(*at == '\n' ? ' ' : *at, stream);
+}
+
+static int tell_runtime(const struct record_run *run, const struct runtime *runtime,
+                        struct findings *findings)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = run->options->quiet ? NULL : open_memstream(&text, &bytes);
+    if (!stream)
+        return run->options->quiet ? 0 : report_failure(findings, "out of memory");
+    tell_files(runtime, stream);
+    fputs(run->environment.told, stream);
+    if (runtime->needs)
+        fprintf(stream, " (%s)", runtime->needs);
+    int result = ferror(stream) | fclose(stream);
+    if (!result)
+        printable_line(stderr, "perfjit: %s: %s", runtime->name, text);
+    free(text);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
+/* A shell, make, or a program of one's own may start any runtime. */
+static int add_all_runtimes(struct record_run *run, struct findings *findings)
+{
+    char names[256] = "";
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
+        if (!runtime_is_inherited(runtime))
+            continue;
+        if (add_runtime(run, runtime, findings))
+            return -1;
+        size_t bytes = strlen(names);
+        snprintf(names + bytes, sizeof names - bytes, "%s%s", bytes ? ", " : "", runtime->name);
+    }
+    if (run->options->quiet)
+        return 0;
+    printable_line(stderr,
+                   "perfjit: %s: is no runtime that is known; it may start some: the switches of "
+                   "%s are in its environment%s",
+                   run->options->words[0], names,
+                   run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
+    if (run->options->verbose)
+        printable_line(stderr, "perfjit: %s", run->environment.told);
+    return 0;
+}
+
+static int set_switches(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const struct runtime *runtime = options->runtime ? options->runtime : run->program.runtime;
+    const char *stacks = stacks_of(run);
+    bool copies = stacks && strncmp(stacks, "dwarf", 5) == 0;
+    if (runtime_environment_begin(&run->environment, options->words, &run->folder, copies))
+        return report_failure(findings, "out of memory");
+    if (options->no_runtime)
+        return 0;
+    if (!runtime)
+        return add_all_runtimes(run, findings);
+    if (add_runtime(run, runtime, findings))
+        return -1;
+    return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
+}
+
+/* ---- Steps ---- */
+
+static int choose_event(struct record_run *run, struct findings *findings)
+{
+    run->event.event = run->options->event;
+    if (run->event.event)
+        return 0;
+    if (event_choose(&run->event, findings))
+        return -1;
+    if (run->event.note && !run->options->quiet)
+        printable_line(stderr, "perfjit: samples are of %s", run->event.note);
+    return 0;
+}
+
+static int name_files(struct record_run *run, struct findings *findings)
+{
+    if (asprintf(&run->raw, "%s.recording", run->options->name) < 0)
+        run->raw = NULL;
+    if (asprintf(&run->output, "%s.perf.data", run->options->name) < 0)
+        run->output = NULL;
+    if (!run->raw || !run->output)
+        return report_failure(findings, "out of memory");
+    int fd = open(run->raw, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return report_failure(findings, "%s: can't write it: %s", run->raw, strerror(errno));
+    close(fd);
+    return 0;
+}
+
+static int find_command(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    if (options->words)
+        return program_find(&run->program, options->words[0], findings);
+    if (kill(options->pid, 0) && errno == ESRCH)
+        return report_failure(findings, "-p %d: there is no such process", (int)options->pid);
+    return 0;
+}
+
+static int run_recorder(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const struct recorder_request request = {.perf = options->perf,
+                                             .event = run->event.event,
+                                             .hz = options->hz,
+                                             .stacks = stacks_of(run),
+                                             .output = run->raw,
+                                             .messages = run->folder.messages,
+                                             .words = (const char *const *)run->environment.words,
+                                             .program = run->program.path,
+                                             .variables = run->environment.variables,
+                                             .pid = options->pid,
+                                             .seconds = options->seconds,
+                                             .shows_progress =
+                                                 !options->quiet && isatty(STDERR_FILENO)};
+    growing_recording_begin(&run->recording, run->raw);
+    if (recorder_run(&request, &run->recording, &run->end, findings))
+        return -1;
+    run->recorded = true;
+    return 0;
+}
+
+static int inject_it(struct record_run *run, struct findings *findings)
+{
+    struct inject_options options;
+    if (inject_options_default(&options, run->raw, run->output, findings) == 0) {
+        options.code_is_optional = true;
+        options.quiet = run->options->quiet;
+        options.verbose = run->options->verbose;
+        run->inject_status = inject_recording(&options, findings);
+    }
+    inject_options_free(&options);
+    return findings->failure[0] ? -1 : 0;
+}
+
+static int record(struct record_run *run, struct findings *findings)
+{
+    run->start = left_over_now();
+    return find_command(run, findings) || choose_event(run, findings) ||
+                   run_folder_make(&run->folder, findings) ||
+                   (run->options->words && set_switches(run, findings)) ||
+                   name_files(run, findings) || run_recorder(run, findings) ||
+                   inject_it(run, findings)
+               ? -1
+               : 0;
+}
+
+/* ---- What is said ---- */
+
+static void tell_end(const struct record_run *run)
+{
+    const struct recorder_end *end = &run->end;
+    const char *command = run->options->words ? run->options->words[0] : NULL;
+    if (end->perf_failed)
+        printable_line(stderr, "perfjit: perf record ended before the command did: %s",
+                       end->perf_said ? end->perf_said : "it says nothing");
+    if (command && end->still_runs)
+        printable_line(stderr, "perfjit: %s still runs; what it logs from now on is not seen",
+                       command);
+    else if (command && WIFSIGNALED(end->status))
+        printable_line(stderr, "perfjit: %s was ended by signal %d (%s)", command,
+                       WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
+    else if (command && WEXITSTATUS(end->status))
+        printable_line(stderr, "perfjit: %s ended with status %d", command,
+                       WEXITSTATUS(end->status));
+    if (run->recording.lost)
+        printable_line(stderr,
+                       "perfjit: perf lost %" PRIu64 " records: the machine was too busy; a lower "
+                       "-F, or -g fp, helps",
+                       run->recording.lost);
+    if (!run->recording.samples)
+        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
+}
+
+static void tell_next(const struct record_run *run)
+{
+    const char *output = run->output;
+    if (run->options->keeps)
+        printable_line(stderr, "perfjit: kept: %s, dumps in %s and where they were written",
+                       run->raw, run->folder.dumps);
+    printable_line(stderr,
+                   "perfjit: now: perfjit report %s, perfjit flamegraph %s, or perf report -i %s",
+                   output, output, output);
+}
+
+/* The recording and its dumps stay if nothing could be made of them; what perf had to leave in the
+ * middle, as on a full disk, nobody can read. */
+static bool is_left(const struct record_run *run)
+{
+    return run->recorded && !run->end.perf_failed;
+}
+
+static void tell_failure(const struct record_run *run, const struct findings *findings)
+{
+    printable_line(stderr, "perfjit: %s", findings->failure);
+    if (is_left(run))
+        printable_line(stderr,
+                       "perfjit: what was recorded is left: %s, and dumps in %s: perfjit inject "
+                       "-i %s",
+                       run->raw, run->folder.dumps, run->raw);
+}
+
+/* What ends by a signal leaves a dump cut short, as Ctrl-C does that of any V8: that is told, and
+ * no fault of the run. */
+static bool was_ended(const struct record_run *run)
+{
+    return run->end.interrupted || run->options->seconds > 0 || WIFSIGNALED(run->end.status);
+}
+
+static int status_of(const struct record_run *run)
+{
+    int status = run->end.status;
+    if (!run->options->passes_status || !run->options->words || run->end.still_runs)
+        return run->inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE
+                                                                    : run->inject_status;
+    return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void release(struct record_run *run, bool failed)
+{
+    bool keeps = run->options->keeps || (failed && is_left(run));
+    if (!keeps) {
+        if (run->recorded && run->options->words)
+            left_over_remove(&run->recording, run->start);
+        if (run->raw)
+            unlink(run->raw);
+    }
+    run_folder_remove(&run->folder, keeps);
+    runtime_environment_free(&run->environment);
+    program_free(&run->program);
+    growing_recording_free(&run->recording);
+    free(run->end.perf_said);
+    free(run->raw);
+    free(run->output);
+}
+
+int record_command(int argc, char **argv)
+{
+    struct record_options options;
+    struct findings findings = {0};
+    record_options_read(&options, argc, argv);
+    struct record_run run = {.options = &options, .recording = {.fd = -1}};
+    findings.verbose = options.verbose;
+    findings.quiet = options.quiet;
+    int result = record(&run, &findings);
+    int status = result ? EXIT_FAILED : status_of(&run);
+    if (run.recorded && !options.quiet)
+        tell_end(&run);
+    if (result)
+        tell_failure(&run, &findings);
+    else if (!options.quiet)
+        tell_next(&run);
+    release(&run, result != 0);
+    findings_free(&findings);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* What perfjit record was asked for. */
+#ifndef PERFJIT_RECORD_OPTIONS_H
+#define PERFJIT_RECORD_OPTIONS_H
+
+#include "injector/record/runtime.h"
+
+#include <sys/types.h>
+
+enum { RECORD_STACKS_BYTES = 16384 }; /* that are copied, of those that are */
+
+struct record_options {
+    const char *hz;    /* as perf's -F takes it */
+    const char *event; /* NULL: to be chosen */
+    const char *name;
+    const char *perf;
+    const char *stacks;   /* as perf's --call-graph takes it; "": to be chosen; NULL: none */
+    char stacks_text[32]; /* room for that */
+    const struct runtime *runtime; /* NULL: to be found out */
+    bool no_runtime;
+    pid_t pid;
+    double seconds;
+    bool passes_status, keeps, quiet, verbose;
+    char **words; /* the command, up to a NULL; or NULL */
+};
+
+/* Read the command line; ends the program where it asks for help, or is wrong. */
+void record_options_read(struct record_options *options, int argc, char **argv);
+
+#endif

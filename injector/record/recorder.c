@@ -1,0 +1,403 @@
+/* See recorder.h.
+ *
+ *     perfjit ─┬─ command   waits for a byte through the gate, then execs
+ *              └─ perf      -p COMMAND -D -1 --control: "enable" ▶ "ack", ... "stop"
+ *
+ * perf 5.10 and later have --control, and 5.13 "stop"; SIGINT ends any. */
+#include "injector/record/recorder.h"
+
+#include "injector/debugger/command_line.h"
+#include "injector/files/full_write.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    READ_END,
+    WRITE_END,
+    NOT_STARTED = 127,
+    TICK_MS = 200,
+    START_MS = 30000, /* for perf to begin */
+    STOP_MS = 3000,   /* for perf to take "stop" before it gets a signal */
+    LEAVE_MS = 5000,  /* for the command to end by itself after Ctrl-C, then after SIGTERM */
+    MESSAGE_BYTES = 600,
+};
+
+struct pipe_ends {
+    int fd[2];
+};
+
+struct recording_run {
+    const struct recorder_request *request;
+    struct growing_recording *recording;
+    struct recorder_end *end;
+    struct pipe_ends gate, trouble, order, answer;
+    pid_t command, perf; /* 0: has ended, or there is none */
+    sigset_t signals, old_signals;
+    int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
+    bool terminated;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- Pipes ---- */
+
+static int open_pipes(struct recording_run *run, struct findings *findings)
+{
+    struct pipe_ends *all[] = {&run->gate, &run->trouble, &run->order, &run->answer};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (pipe2(all[i]->fd, O_CLOEXEC))
+            return report_failure(findings, "can't make a pipe: %s", strerror(errno));
+    return 0;
+}
+
+static void close_end(struct pipe_ends *ends, int which)
+{
+    if (ends->fd[which] >= 0)
+        close(ends->fd[which]);
+    ends->fd[which] = -1;
+}
+
+static void close_pipes(struct recording_run *run)
+{
+    struct pipe_ends *all[] = {&run->gate, &run->trouble, &run->order, &run->answer};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        close_end(all[i], READ_END);
+        close_end(all[i], WRITE_END);
+    }
+}
+
+/* ---- The command ---- */
+
+static void become_command(struct recording_run *run)
+{
+    const struct recorder_request *request = run->request;
+    char byte;
+    close_end(&run->gate, WRITE_END);
+    sigprocmask(SIG_SETMASK, &run->old_signals, NULL);
+    if (read(run->gate.fd[READ_END], &byte, 1) != 1)
+        _exit(NOT_STARTED);
+    execve(request->program, (char *const *)(uintptr_t)request->words, request->variables);
+    if (errno == ENOEXEC) /* a script without a first line: execvpe gives it to the shell */
+        execvpe(request->program, (char *const *)(uintptr_t)request->words, request->variables);
+    full_write(run->trouble.fd[WRITE_END], WRITE_WHERE_IT_STANDS, &errno, sizeof errno);
+    _exit(NOT_STARTED);
+}
+
+static int start_command(struct recording_run *run, struct findings *findings)
+{
+    if (!run->request->words)
+        return 0;
+    run->command = fork();
+    if (run->command == 0)
+        become_command(run);
+    if (run->command < 0)
+        return report_failure(findings, "can't start a process: %s", strerror(errno));
+    growing_recording_add_pid(run->recording, (uint32_t)run->command);
+    close_end(&run->gate, READ_END);
+    close_end(&run->trouble, WRITE_END);
+    return 0;
+}
+
+/* Let the command go.  Returns 0, or -1: it could not be run. */
+static int open_gate(struct recording_run *run, struct findings *findings)
+{
+    int error;
+    if (!run->command)
+        return 0;
+    full_write(run->gate.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
+    close_end(&run->gate, WRITE_END);
+    if (read(run->trouble.fd[READ_END], &error, sizeof error) == sizeof error)
+        return report_failure(findings, "%s: can't run it: %s", run->request->program,
+                              strerror(error));
+    return 0;
+}
+
+/* ---- perf ---- */
+
+static void become_perf(struct recording_run *run, const struct command_line *line, pid_t parent)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    int messages = open(run->request->messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    prctl(PR_SET_PDEATHSIG, SIGINT);
+    setpgid(0, 0); /* what is typed on the terminal is not for perf */
+    if (getppid() != parent || nothing < 0 || messages < 0)
+        _exit(NOT_STARTED);
+    dup2(nothing, STDIN_FILENO);
+    dup2(messages, STDOUT_FILENO);
+    dup2(messages, STDERR_FILENO);
+    fcntl(run->order.fd[READ_END], F_SETFD, 0);
+    fcntl(run->answer.fd[WRITE_END], F_SETFD, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(line->items[0], line->items);
+    dprintf(STDERR_FILENO, "%s: %s\n", line->items[0], strerror(errno));
+    _exit(NOT_STARTED);
+}
+
+static void perf_words(const struct recorder_request *request, struct command_line *line,
+                       const char *pid, const char *control)
+{
+    /* For BPF programs perf, of root, would wait up to a second at its end. */
+    static const char *const first[] = {"record", "-N", "--no-bpf-event", "-k", "mono", "-D", "-1"};
+    command_line_add(line, request->perf);
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
+        command_line_add(line, first[i]);
+    command_line_add_option(line, "-e", request->event);
+    command_line_add_option(line, "-F", request->hz);
+    command_line_add_option(line, "--call-graph", request->stacks);
+    command_line_add_option(line, "-o", request->output);
+    command_line_add_option(line, "-p", pid);
+    command_line_add_option(line, "--control", control);
+}
+
+static int start_perf(struct recording_run *run, struct findings *findings)
+{
+    struct command_line line = {0};
+    char pid[16], control[48];
+    pid_t self = getpid();
+    snprintf(pid, sizeof pid, "%d", (int)(run->command ? run->command : run->request->pid));
+    snprintf(control, sizeof control, "fd:%d,%d", run->order.fd[READ_END],
+             run->answer.fd[WRITE_END]);
+    perf_words(run->request, &line, pid, control);
+    run->perf = line.failed ? -1 : fork();
+    if (run->perf == 0)
+        become_perf(run, &line, self);
+    free(line.items);
+    close_end(&run->order, READ_END);
+    close_end(&run->answer, WRITE_END);
+    if (run->perf < 0) {
+        run->perf = 0;
+        return report_failure(findings, "can't start a process: %s", strerror(errno));
+    }
+    return 0;
+}
+
+/* Whether perf says it in every recording. */
+static bool is_usual(const char *line)
+{
+    static const char *const usual[] = {"[ perf record: ", "Events ", "info: "};
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+        if (strncmp(line, usual[i], strlen(usual[i])) == 0)
+            return true;
+    return *line == '\0';
+}
+
+/* What perf printed, but for what it always does, on one line; to be freed, or NULL. */
+static char *read_messages(const char *path)
+{
+    char text[MESSAGE_BYTES + 1], *rest = NULL, *said = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, MESSAGE_BYTES) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *longer = NULL;
+        if (is_usual(line) ||
+            asprintf(&longer, "%s%s%s", said ? said : "", said ? " " : "", line) < 0)
+            continue;
+        free(said);
+        said = longer;
+    }
+    return said;
+}
+
+static int perf_failed(struct recording_run *run, struct findings *findings)
+{
+    int status;
+    kill(run->perf, SIGINT);
+    waitpid(run->perf, &status, 0);
+    run->perf = 0;
+    char *said = read_messages(run->request->messages);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+        report_failure(findings,
+                       "%s: can't run it: install perf (Debian: linux-perf), or name it with "
+                       "--perf FILE",
+                       run->request->perf);
+    else
+        report_failure(findings, "perf record could not begin: %s",
+                       said ? said : "it says nothing");
+    free(said);
+    return -1;
+}
+
+/* Wait until perf says that it records. */
+static int enable(struct recording_run *run, struct findings *findings)
+{
+    static const char order[] = "enable\n";
+    char answer[16];
+    struct pollfd wait = {.fd = run->answer.fd[READ_END], .events = POLLIN};
+    signal(SIGPIPE, SIG_IGN);
+    if (full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1) ||
+        poll(&wait, 1, START_MS) != 1 || read(wait.fd, answer, sizeof answer) <= 0)
+        return perf_failed(run, findings);
+    return 0;
+}
+
+/* ---- While it runs ---- */
+
+static void show_progress(struct recording_run *run)
+{
+    int64_t now = now_ms();
+    if (!run->request->shows_progress || now - run->shown_ms < 1000)
+        return;
+    growing_recording_read(run->recording);
+    growing_recording_read_dumps(run->recording);
+    run->shown_ms = now;
+    fprintf(stderr, "\r\033[Kperfjit: %" PRId64 " s, %" PRIu64 " samples, %" PRIu64 " functions\r",
+            (now - run->start_ms) / 1000, run->recording->samples, run->recording->functions);
+}
+
+/* Take the end of perf or the command, if one of them ended.  perf ends by itself behind the
+ * command, and is looked at first: it has failed if the command is still there then. */
+static void reap(struct recording_run *run)
+{
+    int status = 0, command_status;
+    bool perf_ended = run->perf && waitpid(run->perf, &status, WNOHANG) == run->perf;
+    if (run->command && waitpid(run->command, &command_status, WNOHANG) == run->command) {
+        run->command = 0;
+        run->end->status = command_status;
+    }
+    if (!perf_ended)
+        return;
+    run->perf = 0;
+    run->end->perf_failed =
+        !run->ending_ms && (run->command || !WIFEXITED(status) || WEXITSTATUS(status) != 0);
+}
+
+/* Wait for a signal, at most a tick; true if it asks for the end. */
+static bool wait_tick(struct recording_run *run)
+{
+    const struct timespec tick = {0, TICK_MS * 1000000L};
+    siginfo_t info;
+    int signal_number = sigtimedwait(&run->signals, &info, &tick);
+    reap(run);
+    if (signal_number <= 0 || signal_number == SIGCHLD)
+        return false;
+    if (run->command && info.si_code <= 0) /* the terminal tells the command itself */
+        kill(run->command, signal_number);
+    return true;
+}
+
+static bool is_over(const struct recording_run *run)
+{
+    const struct recorder_request *request = run->request;
+    return request->seconds > 0 && (double)(now_ms() - run->start_ms) >= request->seconds * 1000;
+}
+
+/* Until the command, or perf, has ended, or somebody asked for the end. */
+static void watch(struct recording_run *run)
+{
+    while (run->request->words ? run->command != 0 : run->perf != 0) {
+        if (wait_tick(run)) {
+            run->end->interrupted = true;
+            return;
+        }
+        if (is_over(run)) {
+            if (run->command)
+                kill(run->command, SIGTERM);
+            run->terminated = true;
+            return;
+        }
+        show_progress(run);
+    }
+}
+
+static void stop_perf(struct recording_run *run)
+{
+    static const char order[] = "stop\n";
+    int64_t start = now_ms();
+    bool signalled = false;
+    run->ending_ms = start;
+    full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1);
+    while (run->perf) {
+        wait_tick(run);
+        if (run->perf && !signalled && now_ms() - start > STOP_MS) {
+            kill(run->perf, SIGINT);
+            signalled = true;
+        }
+    }
+}
+
+/* A Java VM, say, writes its map when it ends. */
+static void wait_for_command(struct recording_run *run)
+{
+    int64_t start = now_ms();
+    while (run->command && now_ms() - start < 2 * LEAVE_MS) {
+        wait_tick(run);
+        if (run->command && !run->terminated && now_ms() - start > LEAVE_MS) {
+            kill(run->command, SIGTERM);
+            run->terminated = true;
+        }
+    }
+    run->end->still_runs = run->command != 0;
+}
+
+/* ---- A run ---- */
+
+static int begin(struct recording_run *run, struct findings *findings)
+{
+    if (open_pipes(run, findings) || start_command(run, findings) || start_perf(run, findings) ||
+        enable(run, findings) || open_gate(run, findings))
+        return -1;
+    run->start_ms = run->shown_ms = now_ms();
+    return 0;
+}
+
+/* The command, at its gate, reads the end of the pipe. */
+static void give_up(struct recording_run *run)
+{
+    close_pipes(run);
+    if (run->perf > 0) {
+        kill(run->perf, SIGINT);
+        waitpid(run->perf, NULL, 0);
+    }
+    if (run->command > 0)
+        waitpid(run->command, NULL, 0);
+}
+
+int recorder_run(const struct recorder_request *request, struct growing_recording *recording,
+                 struct recorder_end *end, struct findings *findings)
+{
+    static const struct pipe_ends closed = {{-1, -1}};
+    struct recording_run run = {request, recording, end, closed, closed, closed, closed, .perf = 0};
+    *end = (struct recorder_end){0};
+    sigemptyset(&run.signals);
+    sigaddset(&run.signals, SIGINT);
+    sigaddset(&run.signals, SIGTERM);
+    sigaddset(&run.signals, SIGHUP);
+    sigaddset(&run.signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &run.signals, &run.old_signals);
+    int result = begin(&run, findings);
+    if (!result) {
+        watch(&run);
+        stop_perf(&run);
+        wait_for_command(&run);
+        growing_recording_read(recording);
+        end->perf_said = read_messages(request->messages);
+    } else {
+        give_up(&run);
+    }
+    if (request->shows_progress)
+        fputs("\r\033[K", stderr);
+    close_pipes(&run);
+    sigprocmask(SIG_SETMASK, &run.old_signals, NULL);
+    return result;
+}

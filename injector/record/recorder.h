@@ -1,0 +1,45 @@
+/* perf record beside a command, or a process that runs already, from before its first instruction
+ * to its end.
+ *
+ * The command is a child of perfjit's that waits at a gate until perf, which was attached to it,
+ * says that it records: so its own exit status is known, no sample of its start is missing, and a
+ * signal from the terminal does not end perf before what it has is written. */
+#ifndef PERFJIT_RECORDER_H
+#define PERFJIT_RECORDER_H
+
+#include "injector/findings/findings.h"
+#include "injector/record/growing_recording.h"
+
+#include <sys/types.h>
+
+struct recorder_request {
+    const char *perf;         /* the program */
+    const char *event;        /* as its -e takes it */
+    const char *hz;           /* as its -F does */
+    const char *stacks;       /* as its --call-graph does; NULL: none */
+    const char *output;       /* where it writes */
+    const char *messages;     /* where what it prints goes */
+    const char *const *words; /* the command, up to a NULL; or NULL */
+    const char *program;      /* the file of it */
+    char *const *variables;   /* its environment, up to a NULL */
+    pid_t pid;                /* without a command: this process */
+    double seconds;           /* to record at most; 0: to the end */
+    bool shows_progress;
+};
+
+/* How a recording ended. */
+struct recorder_end {
+    bool interrupted; /* by a signal to perfjit */
+    bool perf_failed; /* before it was told to end */
+    bool still_runs;  /* the command */
+    int status;       /* the command's, as waitpid(2) tells it */
+    char *perf_said;  /* owned; NULL: nothing */
+};
+
+/* Record.  RECORDING, which has begun with the output's path, is read to its end.  Returns 0, or -1
+ * with the failure text set: nothing was recorded, and the command was not started.  Free
+ * END->perf_said in either case. */
+int recorder_run(const struct recorder_request *request, struct growing_recording *recording,
+                 struct recorder_end *end, struct findings *findings);
+
+#endif

@@ -1,0 +1,144 @@
+/* See run_folder.h. */
+#include "injector/record/run_folder.h"
+
+#include "injector/files/full_write.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH_MOST = 32 };
+
+static char *path_in(const char *directory, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+static int fail(const char *path, struct findings *findings)
+{
+    return report_failure(findings, "%s: can't make it: %s; TMPDIR says where", path,
+                          strerror(errno));
+}
+
+/* A directory with exactly that MODE, whatever the umask is. */
+static int make_directory(const char *path, mode_t mode, struct findings *findings)
+{
+    return mkdir(path, 0700) || chmod(path, mode) ? fail(path, findings) : 0;
+}
+
+static int name_parts(struct run_folder *folder, struct findings *findings)
+{
+    folder->dumps = path_in(folder->path, "dumps");
+    folder->settings = path_in(folder->path, "settings");
+    folder->messages = path_in(folder->path, "perf.messages");
+    return folder->dumps && folder->settings && folder->messages
+               ? 0
+               : report_failure(findings, "out of memory");
+}
+
+int run_folder_make(struct run_folder *folder, struct findings *findings)
+{
+    const char *parent = getenv("TMPDIR");
+    bool is_root = geteuid() == 0;
+    *folder = (struct run_folder){0};
+    char *path = path_in(parent && parent[0] == '/' ? parent : "/tmp", "perfjit-XXXXXX");
+    if (!path)
+        return report_failure(findings, "out of memory");
+    if (!mkdtemp(path)) {
+        fail(path, findings);
+        free(path);
+        return -1;
+    }
+    folder->path = path;
+    if (name_parts(folder, findings))
+        return -1;
+    if (chmod(path, is_root ? 0711 : 0700))
+        return fail(path, findings);
+    return make_directory(folder->dumps, is_root ? 01777 : 0700, findings) ||
+                   make_directory(folder->settings, is_root ? 0755 : 0700, findings)
+               ? -1
+               : 0;
+}
+
+static int write_file(const char *path, const char *text, struct findings *findings)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || full_write(fd, WRITE_WHERE_IT_STANDS, text, strlen(text)) ||
+        fchmod(fd, geteuid() == 0 ? 0644 : 0600)) {
+        fail(path, findings);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    close(fd);
+    return 0;
+}
+
+/* The directory of PATH, below the settings. */
+static int make_parent(char *path, struct findings *findings)
+{
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int result =
+        access(path, F_OK) == 0 ? 0 : make_directory(path, geteuid() == 0 ? 0755 : 0700, findings);
+    *slash = '/';
+    return result;
+}
+
+int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,
+                      struct findings *findings)
+{
+    for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++) {
+        char *path = path_in(folder->settings, runtime->files[i].name);
+        int result =
+            path ? make_parent(path, findings) || write_file(path, runtime->files[i].text, findings)
+                 : report_failure(findings, "out of memory");
+        free(path);
+        if (result)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whoever may write here could put a link where a directory was, and root would remove what that
+ * leads to: each directory is opened as what it is, and what is in it removed by the descriptor. */
+static void empty_directory(int parent_fd, const char *name, unsigned depth)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    if (!directory && fd >= 0)
+        close(fd);
+    while (directory && (entry = readdir(directory))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (unlinkat(fd, entry->d_name, 0) == 0 || depth == DEPTH_MOST)
+            continue;
+        empty_directory(fd, entry->d_name, depth + 1);
+        unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+void run_folder_remove(struct run_folder *folder, bool keep)
+{
+    if (folder->path && keep) {
+        empty_directory(AT_FDCWD, folder->settings, 0);
+        rmdir(folder->settings);
+        unlink(folder->messages);
+    } else if (folder->path) {
+        empty_directory(AT_FDCWD, folder->path, 0);
+        rmdir(folder->path);
+    }
+    free(folder->path);
+    free(folder->dumps);
+    free(folder->settings);
+    free(folder->messages);
+    *folder = (struct run_folder){0};
+}

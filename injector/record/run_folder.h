@@ -1,0 +1,31 @@
+/* The directory of one run, for what its runtimes write and read, which ends with it:
+ *
+ *     DIR/dumps/          what JITDUMPDIR and the like name
+ *     DIR/settings/       files that runtimes read (runtime.h)
+ *     DIR/perf.messages   what perf printed
+ *
+ * It is the user's alone; but root records services that run as somebody else: then anybody may put
+ * dumps there, as into /tmp, and see nothing but names. */
+#ifndef PERFJIT_RUN_FOLDER_H
+#define PERFJIT_RUN_FOLDER_H
+
+#include "injector/findings/findings.h"
+#include "injector/record/runtime.h"
+
+struct run_folder {
+    char *path; /* NULL: there is none */
+    char *dumps, *settings, *messages;
+};
+
+/* Make it, below $TMPDIR or /tmp.  Returns 0, or -1 with the failure text set.  Release with
+ * run_folder_remove in either case. */
+int run_folder_make(struct run_folder *folder, struct findings *findings);
+
+/* Write the files that RUNTIME reads.  Returns 0 or -1 as above. */
+int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,
+                      struct findings *findings);
+
+/* Remove it with all that is in it; or KEEP the dumps. */
+void run_folder_remove(struct run_folder *folder, bool keep);
+
+#endif

@@ -1,0 +1,62 @@
+/* What each runtime has to be told so that it logs its JIT code, for one run: variables of its
+ * environment, which its children and workers have too, or words behind its name. */
+#ifndef PERFJIT_RUNTIME_H
+#define PERFJIT_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum switch_kind {
+    SWITCH_NONE,     /* the end of a list */
+    SWITCH_SET,      /* a variable's value */
+    SWITCH_APPEND,   /* a word more in a variable, behind the user's own */
+    SWITCH_AROUND,   /* TEXT has the user's own value where '*' stands */
+    SWITCH_ARGUMENT, /* a word behind the program's name */
+};
+
+/* In TEXT %d is the directory for dumps, and %c that of files for this run. */
+struct runtime_switch {
+    enum switch_kind kind;
+    const char *variable; /* NULL: an argument */
+    const char *text;
+    char separator;   /* between the user's words and this one */
+    bool only_stacks; /* where stacks are copied: unwind tables are worth their price then */
+    bool only_quiet;  /* not for a program that may start others: it could be heard */
+};
+
+/* A file that a runtime reads, made for this run in %c. */
+struct runtime_file {
+    const char *name; /* with a directory before it */
+    const char *text;
+};
+
+enum { RUNTIME_SWITCHES_MOST = 6, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 12 };
+
+struct runtime {
+    const char *name;                          /* as --runtime takes it */
+    const char *programs[RUNTIME_NAMES_MOST];  /* a version may follow: python3.13, php8.2 */
+    const char *libraries[RUNTIME_NAMES_MOST]; /* what begins so: a program that embeds it */
+    struct runtime_switch switches[RUNTIME_SWITCHES_MOST];
+    struct runtime_file files[RUNTIME_FILES_MOST];
+    bool copies_stacks;    /* without being asked for: frame pointers would not lead to its code */
+    const char *needs;     /* what it must be for that; or NULL */
+    const char *try_first; /* an argument that must be known; else the switches would end it */
+};
+
+/* All of them, up to one without a name. */
+extern const struct runtime runtimes[];
+
+/* The one of that NAME; NULL if there is none. */
+const struct runtime *runtime_named(const char *name);
+
+/* The one whose program is called BASENAME, with or without a version; or NULL. */
+const struct runtime *runtime_of_program(const char *basename);
+
+/* The one that the shared library NAME belongs to; or NULL. */
+const struct runtime *runtime_of_library(const char *name);
+
+/* Whether its switches can be given to a program that only starts it, as a shell does: they are all
+ * in the environment, and no other program minds them. */
+bool runtime_is_inherited(const struct runtime *runtime);
+
+#endif

@@ -1,0 +1,302 @@
+#!/usr/bin/env bats
+# perfjit record: from a command to a recording of it that names JIT code, and nothing else that is left.
+load helper
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+for (let t = 0, end = Date.now() + 700; Date.now() < end;) t += hot(20000);
+END
+    cat >work.php <<'END'
+<?php
+function hot($n) { $s = 0; for ($i = 0; $i < $n; $i++) $s = ($s + $i * 3) & 65535; return $s; }
+for ($i = 0; $i < 4000; $i++) hot(100000);
+END
+    cat >Work.java <<'END'
+public class Work {
+    static long hot(int n) { long s = 0; for (int i = 0; i < n; i++) s = (s + i * 3L) & 65535; return s; }
+    public static void main(String[] a) { for (int i = 0; i < 6000; i++) hot(100000); }
+}
+END
+    cat >work.ll <<'END'
+define i64 @hot(i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%j, %loop]
+  %s = phi i64 [0, %entry], [%t, %loop]
+  %m = mul i64 %i, %i
+  %t = xor i64 %s, %m
+  %j = add i64 %i, 1
+  %c = icmp ult i64 %j, %n
+  br i1 %c, label %loop, label %end
+end:
+  ret i64 %t
+}
+define i32 @main() {
+  %a = call i64 @hot(i64 600000000)
+  %b = trunc i64 %a to i32
+  %c = and i32 %b, 0
+  ret i32 %c
+}
+END
+    printf 'fn hot(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn main() { var n = 0; while n < 40000 { hot(100000); n = n + 1; } return 0; }\n' >work.tj
+}
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/tmp"
+    cp "$BATS_FILE_TMPDIR"/[wW]ork.* "$BATS_TEST_TMPDIR/run"
+    cd "$BATS_TEST_TMPDIR/run" || return
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp HOME=$BATS_TEST_TMPDIR/tmp
+    ls >"$BATS_TEST_TMPDIR/before"
+}
+
+# record_it STATUS WORD...: run perfjit record, and look at what it left: only NAME.*, nothing in its folder, no dump or map of its
+# processes.
+record_it() {
+    local wanted=$1 pid
+    shift
+    run --separate-stderr perfjit record "$@"
+    exits "$wanted"
+    left_nothing
+}
+
+left_nothing() {
+    [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
+    ls | grep -vE '^(perfjit|my)\.(perf\.data|perf\.data\.dso)$' | diff "$BATS_TEST_TMPDIR/before" - ||
+        complain "the directory has other files than before"
+    [ ! -e perfjit.perf.data ] || for pid in $(perf script -i perfjit.perf.data --show-task-events 2>/dev/null |
+        sed -nE 's/.*PERF_RECORD_COMM.*:([0-9]+)\/[0-9]+$/\1/p' | sort -u); do
+        [ ! -e "/tmp/perf-$pid.map" ] && [ ! -e "/tmp/jit-$pid.dump" ] || complain "left in /tmp: $(ls /tmp/perf-$pid.map /tmp/jit-$pid.dump)"
+    done
+}
+
+# share DATA NAME: how many of its samples have a function of that name innermost, and how many there are.
+share() {
+    perf script -i "$1" -F ip,sym -G 2>/dev/null | awk -v name="$2" '{ all++ } index($0, name) { found++ } END { print found + 0, all + 0 }'
+}
+
+# mostly NAME PERCENT [DATA]: so many of the samples at least are in it.
+mostly() {
+    local found all
+    read -r found all < <(share "${3:-perfjit.perf.data}" "$1")
+    [ "$all" -ge 20 ] && [ $((found * 100)) -ge $(($2 * all)) ] || complain "$1: $found of $all samples"
+}
+
+# ---- Runtimes ----
+
+@test "node: its functions are named, its switches told, and nothing is left behind" {
+    record_it 0 node work.js
+    says "perfjit: node: NODE_OPTIONS=--perf-prof --interpreted-frames-native-stack --perf-basic-prof" \
+        "now: perfjit report perfjit.perf.data, perfjit flamegraph perfjit.perf.data, or perf report -i perfjit.perf.data"
+    mostly hot 60
+    [ -z "$(perf script -i perfjit.perf.data -F ip,sym,dso -G 2>/dev/null | grep -E '\[unknown\] \((//anon|\[heap\]|.*/jit-)')" ]
+}
+
+@test "node's children and workers, started by a shell" {
+    cat >parent.js <<'END'
+const { Worker, isMainThread } = require("worker_threads");
+const { execFileSync } = require("child_process");
+function inWorker(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+if (!isMainThread) for (let t = 0, end = Date.now() + 500; Date.now() < end;) t += inWorker(20000);
+else new Worker(__filename).on("exit", () => execFileSync(process.execPath, ["work.js"]));
+END
+    echo parent.js >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
+    record_it 0 -- sh -c 'node parent.js; :'
+    says "perfjit: sh: is no runtime that is known; it may start some: the switches of node, " "java"
+    mostly inWorker 20
+    mostly hot 20
+}
+
+@test "php: the JIT is on, and the user's own settings stand" {
+    record_it 0 php8.2 work.php
+    says "perfjit: php: opcache.enable=1 " "opcache.jit=tracing opcache.jit_debug=0x30 PHP_INI_SCAN_DIR=$TMPDIR/perfjit-"
+    mostly hot 60
+    mkdir conf && echo 'opcache.jit_buffer_size=8M' >conf/own.ini && echo 'opcache.jit_debug=0' >>conf/own.ini
+    php8.2 -r 'echo php_ini_scanned_files();' | tr -d '\n' | tr , '\n' | grep opcache.ini | xargs cat >>conf/own.ini
+    PHP_INI_SCAN_DIR=$PWD/conf perfjit record -q php8.2 -r 'echo ini_get("opcache.jit_buffer_size"), ini_get("opcache.jit_debug");' >said
+    grep -qx 8M0x30 said
+}
+
+@test "java: its functions are named by the map that it writes at its end" {
+    javac -d . Work.java
+    echo Work.class >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
+    record_it 0 java -cp . Work
+    says "perfjit: java: JAVA_TOOL_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions " "(JDK 17 or later)"
+    mostly hot 40
+}
+
+@test "lli: a word behind its name; its dump is in the run's folder" {
+    record_it 0 lli-14 work.ll
+    says "perfjit: lli: -jit-kind=mcjit"
+    mostly hot 60
+}
+
+@test "what links libjitdump logs without a word about it" {
+    record_it 0 --runtime none "$BUILD/tinyjit" work.tj
+    mostly hot 60
+    [[ $stderr != *"is no runtime"* ]]
+}
+
+@test "the user's own variables stay in front, and what they say already is not said twice" {
+    NODE_OPTIONS="--stack-trace-limit=7 --perf-prof" PERFJIT=map,unmapped record_it 0 -v sh -c 'echo "$NODE_OPTIONS $PERFJIT" >&2'
+    says "--stack-trace-limit=7 --perf-prof --interpreted-frames-native-stack --perf-basic-prof map,unmapped,dump"
+    record_it 0 --runtime none sh -c 'echo "have ${NODE_OPTIONS-none}" >&2'
+    says "have none"
+    record_it 0 --runtime php sh -c 'echo "have ${NODE_OPTIONS-none} ${PHP_INI_SCAN_DIR+ini}" >&2'
+    says "have none ini"
+}
+
+# ---- Stacks, events, and where it goes ----
+
+@test "-g none, fp, dwarf; -o NAME; -e EVENT; -F" {
+    record_it 0 -g none -F 499 -e task-clock -o my "$BUILD/tinyjit" work.tj
+    mostly hot 60 my.perf.data
+    [ "$(perf script -i my.perf.data -F comm,ip | grep -c '^$')" = 0 ]
+    perf evlist -v -i my.perf.data | grep -E 'task-clock.*sample_freq(=|:) ?499|sample_freq \}: 499'
+    record_it 0 -g dwarf node work.js
+    says "stacks unwound" "--perf-prof-unwinding-info"
+    mostly hot 60
+    record_it 0 -g dwarf,32768 --runtime none "$BUILD/tinyjit" work.tj
+    says "stacks unwound"
+}
+
+@test "a process that runs already, and --duration" {
+    PERFJIT=dump JITDUMPDIR=$BATS_TEST_TMPDIR "$BUILD/tinyjit" work.tj >/dev/null &
+    pid=$!
+    await sh -c "grep -q jit-$pid.dump /proc/$pid/maps"
+    run --separate-stderr perfjit record -p $pid --duration 0.5
+    exits 0
+    mostly hot 60
+    kill $pid
+    wait $pid || true
+    ls "$BATS_TEST_TMPDIR"/jitdump-*/jit-$pid.dump # it is not the run's
+}
+
+@test "--duration ends the command" {
+    record_it 0 --duration 0.5 -- sh -c 'sleep 60; echo never'
+    [ -z "$output" ]
+}
+
+@test "--keep: dumps, maps and perf's own recording stay" {
+    run --separate-stderr perfjit record --keep node work.js
+    exits 0
+    ls perfjit.recording jit-*.dump
+    rm -f /tmp/perf-"$(ls jit-*.dump | tr -dc 0-9)".map
+    "$BUILD/perfjit" inject -q -i perfjit.recording -o again.data
+    says "kept: perfjit.recording"
+    rm -r "$TMPDIR"/perfjit-*
+}
+
+# ---- Ends ----
+
+@test "the command's status: told, and passed on with --exit-status" {
+    record_it 0 --runtime none sh -c 'exit 7'
+    says "sh ended with status 7"
+    record_it 7 --exit-status --runtime none sh -c 'exit 7'
+    record_it 139 --exit-status --runtime none sh -c 'ulimit -c 0; kill -SEGV $$'
+    says "sh was ended by signal 11"
+}
+
+@test "a command that is killed: what it logged is there" {
+    record_it 3 sh -c 'node work.js & pid=$!; sleep 0.5; kill -9 $pid; wait'
+    says "dump cut short"
+    mostly hot 40
+}
+
+@test "SIGINT and SIGTERM end the recording, not the result" {
+    local word
+    for word in INT TERM; do
+        "$BUILD/perfjit" record node -e "$(cat work.js); setTimeout(() => {}, 60000)" >/dev/null 2>err &
+        pid=$!
+        await sh -c "pgrep -P $pid perf >/dev/null && pgrep -P $pid node >/dev/null"
+        node=$(pgrep -P $pid node)
+        await_use "$node" 400
+        kill -$word $pid
+        wait $pid
+        mostly hot 40
+        ! kill -0 "$node" 2>/dev/null
+        rm err
+        left_nothing
+    done
+}
+
+@test "Ctrl-C on a terminal, where there is progress as well" {
+    cat >typed <<END
+import os, pty, select, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv("$BUILD/perfjit", ["perfjit", "record", "node", "-e", open("work.js").read() + "; setTimeout(() => {}, 60000)"])
+said, sent, start = b"", False, time.time()
+while True:
+    try:
+        part = os.read(fd, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    said += part
+    if not sent and b" samples, " in said and b"2 s" in said:
+        os.write(fd, b"\\x03")
+        sent = True
+sys.stdout.buffer.write(said)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+    run --separate-stderr python3 typed
+    rm typed
+    exits 0
+    [[ $output == *" s, "*" samples, "*" functions"* ]]
+    [[ $output == *"node was ended by signal 2"* ]]
+    mostly hot 20
+    left_nothing
+}
+
+# ---- What stays, and what is wrong ----
+
+@test "files of others stay: dumps, maps and logs with other pids, or from before" {
+    : >jit-1.dump
+    : >isolate-0x1-1-v8.log
+    : >/tmp/perf-1.map
+    ls >"$BATS_TEST_TMPDIR/before"
+    record_it 0 node work.js
+    [ -e /tmp/perf-1.map ]
+    rm /tmp/perf-1.map
+}
+
+@test "no command, a directory, no perf, an event that there is not: a line each, and nothing is made" {
+    record_it 1 not-a-command
+    says "not-a-command: there is no such command"
+    record_it 1 ./
+    says "./: is no program that can be run"
+    record_it 1 ./work.js
+    says "./work.js: is no program that can be run: Permission denied"
+    record_it 1 --perf "$PWD/no-perf" true
+    says "no-perf: can't run it: install perf (Debian: linux-perf)"
+    record_it 1 -e no-such-event true
+    says "perf record could not begin: " "no-such-event"
+    record_it 1 -p 4194303
+    says "-p 4194303: there is no such process"
+    record_it 1 -o no/such true
+    says "no/such.recording: can't write it: No such file or directory"
+    for words in "" "-p 1 true" "-g wrong true" "-g dwarf,7 true" "-F x true" "--runtime x true" "-o x/ true" "--duration -1 true"; do
+        # shellcheck disable=SC2086 # words
+        record_it 2 $words
+    done
+}
+
+@test "a command that does nothing: it is said, and the recording is there" {
+    record_it 0 --runtime none true
+    [ -e perfjit.perf.data ]
+    [[ $stderr == *"no jitdump found"* ]]
+}
+
+@test "a full disk: it is said, and what was recorded is left or gone, never half" {
+    [ "$(id -u)" = 0 ] || skip "only root can mount"
+    mkdir small
+    # shellcheck disable=SC2016 # for the inner shell
+    run --separate-stderr unshare --mount bash -c 'mount -t tmpfs -o size=64k none small && cd small && "$BUILD/perfjit" record -F max node ../work.js; echo "status $?"; ls'
+    [[ $output == "status 1" ]] || complain "$output" # and no file
+    says "perf record ended before the command did: " "No space left on device"
+}

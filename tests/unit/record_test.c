@@ -1,0 +1,408 @@
+/* What perfjit record decides before it runs anything: what a command is, what it is told, which
+ * event is sampled; and what a recording says while it grows, and which files are the run's. */
+#include "injector/record/event_choice.h"
+#include "injector/record/growing_recording.h"
+#include "injector/record/left_over.h"
+#include "injector/record/program.h"
+#include "injector/record/runtime_environment.h"
+
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* ---- What a command is ---- */
+
+static void assert_called(const char *program, const char *runtime)
+{
+    const struct runtime *found = runtime_of_program(program);
+    if (runtime ? !found || strcmp(found->name, runtime) : found != NULL)
+        fail_msg("%s: %s", program, found ? found->name : "none");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_called("node", "node");
+    assert_called("nodejs", "node");
+    assert_called("npx", "node");
+    assert_called("python", "python");
+    assert_called("python3", "python");
+    assert_called("python3.13", "python");
+    assert_called("python3.13t", "python");
+    assert_called("php8.2", "php");
+    assert_called("php-fpm8.2", "php");
+    assert_called("lli-14", "lli");
+    assert_called("java", "java");
+    assert_called("beam.smp", "erl");
+    assert_called("qemu-aarch64-static", "qemu");
+    assert_called("nodemon", NULL);
+    assert_called("noded", NULL);
+    assert_called("javap", NULL);
+    assert_called("sh", NULL);
+    assert_called("", NULL);
+}
+
+static void make_program(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* The program NAME in the scratch directory is a RUNTIME. */
+static void assert_is(const char *name, const char *runtime)
+{
+    struct program program;
+    struct findings findings = {0};
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    assert_int_equal(program_find(&program, path, &findings), 0);
+    if (runtime ? !program.runtime || strcmp(program.runtime->name, runtime)
+                : program.runtime != NULL)
+        fail_msg("%s: %s", name, program.runtime ? program.runtime->name : "none");
+    program_free(&program);
+}
+
+static void test_scripts_and_links(void **state)
+{
+    char target[128], link[128];
+    (void)state;
+    make_program("one", "#!/usr/bin/node\n");
+    make_program("two", "#!/usr/bin/env node\n");
+    make_program("three", "#! /usr/bin/env -S NODE_ENV=test python3.12 -u\r\n");
+    make_program("four", "#!/bin/sh\nnode x.js\n");
+    make_program("five", "#!");
+    make_program("six", "");
+    make_program("php8.2", "");
+    assert_is("one", "node");
+    assert_is("two", "node");
+    assert_is("three", "python");
+    assert_is("four", NULL);
+    assert_is("five", NULL);
+    assert_is("six", NULL);
+    snprintf(target, sizeof target, "%s/php8.2", scratch);
+    snprintf(link, sizeof link, "%s/linked", scratch);
+    assert_int_equal(symlink(target, link), 0);
+    assert_is("linked", "php");
+}
+
+/* This program needs libelf, and no runtime's library. */
+static void test_libraries(void **state)
+{
+    struct program program;
+    struct findings findings = {0};
+    (void)state;
+    assert_string_equal(runtime_of_library("libjvm.so")->name, "java");
+    assert_string_equal(runtime_of_library("libpython3.13.so.1.0")->name, "python");
+    assert_null(runtime_of_library("libc.so.6"));
+    assert_int_equal(program_find(&program, "/proc/self/exe", &findings), 0);
+    assert_null(program.runtime);
+    program_free(&program);
+}
+
+static void assert_not_found(const char *name, const char *text)
+{
+    struct program program;
+    struct findings findings = {0};
+    assert_int_equal(program_find(&program, name, &findings), -1);
+    if (!strstr(findings.failure, text))
+        fail_msg("%s: %s", name, findings.failure);
+    program_free(&program);
+}
+
+static void test_no_program(void **state)
+{
+    (void)state;
+    write_scratch("x", 1);
+    assert_not_found("no-such-command-here", "there is no such command");
+    assert_not_found("/no/such", "there is no such command");
+    assert_not_found(scratch, "is a directory");
+    assert_not_found(scratch_file, "Permission denied");
+}
+
+/* ---- What it is told ---- */
+
+static const struct run_folder folder = {
+    .path = (char *)"/run", .dumps = (char *)"/run/dumps", .settings = (char *)"/run/settings"};
+
+static void begin(struct runtime_environment *environment, bool copies)
+{
+    static char *words[] = {"program", "argument", NULL};
+    assert_int_equal(runtime_environment_begin(environment, words, &folder, copies), 0);
+}
+
+static void assert_set(const struct runtime_environment *environment, const char *name,
+                       const char *value)
+{
+    assert_string_equal(runtime_environment_value(environment, name), value);
+}
+
+static void test_environment(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    setenv("NODE_OPTIONS", "--perf-prof --stack-trace-limit=7", 1);
+    unsetenv("PHP_INI_SCAN_DIR");
+    unsetenv("PERFJIT");
+    begin(&environment, false);
+    assert_set(&environment, "JITDUMPDIR", "/run/dumps");
+    assert_set(&environment, "PERFJIT", "dump");
+    assert_null(environment.told);
+    runtime_environment_add(&environment, runtime_named("node"));
+    assert_set(&environment, "NODE_OPTIONS",
+               "--perf-prof --stack-trace-limit=7 --interpreted-frames-native-stack "
+               "--perf-basic-prof");
+    assert_string_equal(environment.told, "NODE_OPTIONS=--perf-prof "
+                                          "--interpreted-frames-native-stack --perf-basic-prof");
+    runtime_environment_add(&environment, runtime_named("php"));
+    assert_set(&environment, "PHP_INI_SCAN_DIR", "/run/settings/php-first::/run/settings/php-last");
+    runtime_environment_free(&environment);
+    assert_string_equal(getenv("NODE_OPTIONS"), "--perf-prof --stack-trace-limit=7");
+}
+
+static void test_own_values(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    setenv("NODE_OPTIONS", "", 1);
+    setenv("PHP_INI_SCAN_DIR", "/etc/own", 1);
+    setenv("PERFJIT", "map", 1);
+    setenv("DENO_V8_FLAGS", "--own", 1);
+    begin(&environment, true);
+    assert_set(&environment, "PERFJIT", "map,dump");
+    runtime_environment_add(&environment, runtime_named("node"));
+    assert_set(&environment, "NODE_OPTIONS",
+               "--perf-prof --interpreted-frames-native-stack --perf-basic-prof "
+               "--perf-prof-unwinding-info");
+    runtime_environment_add(&environment, runtime_named("php"));
+    assert_set(&environment, "PHP_INI_SCAN_DIR",
+               "/run/settings/php-first:/etc/own:/run/settings/php-last");
+    runtime_environment_add(&environment, runtime_named("deno"));
+    assert_set(&environment, "DENO_V8_FLAGS",
+               "--own,--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof");
+    runtime_environment_free(&environment);
+}
+
+static void test_argument(void **state)
+{
+    struct runtime_environment environment;
+    (void)state;
+    begin(&environment, false);
+    runtime_environment_add(&environment, runtime_named("lli"));
+    assert_string_equal(environment.words[0], "program");
+    assert_string_equal(environment.words[1], "-jit-kind=mcjit");
+    assert_string_equal(environment.words[2], "argument");
+    assert_null(environment.words[3]);
+    assert_string_equal(environment.told, "-jit-kind=mcjit");
+    runtime_environment_free(&environment);
+    assert_false(runtime_is_inherited(runtime_named("lli")));
+    assert_false(runtime_is_inherited(runtime_named("ruby")));
+    assert_true(runtime_is_inherited(runtime_named("java")));
+    assert_null(runtime_named("none"));
+}
+
+/* ---- The event ---- */
+
+static void assert_event(const int errors[TRIES], const char *event)
+{
+    struct event_choice choice;
+    struct findings findings = {0};
+    assert_int_equal(event_choose_by(&choice, errors, 2, &findings), 0);
+    assert_string_equal(choice.event, event);
+}
+
+static void assert_no_event(int error, int paranoid, const char *text)
+{
+    struct event_choice choice;
+    struct findings findings = {0};
+    const int errors[TRIES] = {error, error, error, error};
+    assert_int_equal(event_choose_by(&choice, errors, paranoid, &findings), -1);
+    if (!strstr(findings.failure, text))
+        fail_msg("%s", findings.failure);
+}
+
+static void test_event(void **state)
+{
+    (void)state;
+    assert_event((int[TRIES]){0}, "cycles");
+    assert_event((int[TRIES]){EACCES, 0, EACCES, 0}, "cycles:u");
+    assert_event((int[TRIES]){ENOENT, ENOENT, 0, 0}, "cpu-clock");
+    assert_event((int[TRIES]){ENOENT, ENOENT, EACCES, 0}, "cpu-clock:u");
+    assert_no_event(EACCES, 3, "kernel.perf_event_paranoid is 3");
+    assert_no_event(EPERM, 4, "sysctl kernel.perf_event_paranoid=2");
+    assert_no_event(EPERM, 2, "a container or sandbox forbids");
+    assert_no_event(ENOSYS, 2, "has no perf events");
+    assert_no_event(EMFILE, 2, "Too many open files");
+}
+
+/* ---- A recording that grows ---- */
+
+static uint8_t bytes[4096];
+static struct byte_sink sink;
+
+static void put_header(void)
+{
+    sink = byte_sink_over(bytes, sizeof bytes);
+    for (size_t i = 0; i < PERF_FILE_HEADER_BYTES; i += 8)
+        sink_u64(&sink, i == 0 ? PERF_MAGIC : i == PERF_HEADER_DATA ? PERF_FILE_HEADER_BYTES : 0);
+}
+
+static void put_record(uint32_t type, const void *payload, size_t count)
+{
+    sink_u32(&sink, type);
+    sink_u16(&sink, 0);
+    sink_u16(&sink, (uint16_t)(PERF_RECORD_HEADER_BYTES + count));
+    sink_bytes(&sink, payload, count);
+}
+
+/* So many bytes of what was put are in the file. */
+static void write_part(size_t count)
+{
+    int fd = open(scratch_file, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(write(fd, bytes, count), count);
+    close(fd);
+}
+
+static void test_growing(void **state)
+{
+    struct growing_recording recording;
+    uint32_t comm[4] = {77, 77}, fork[6] = {78, 77, 78, 77};
+    uint64_t sample[2] = {0}, lost[2] = {1, 5};
+    char map[PERF_MMAP2_BYTES - PERF_RECORD_HEADER_BYTES + 24] = {0};
+    (void)state;
+    memcpy(map, (uint32_t[]){77}, 4);
+    strcpy(map + PERF_MMAP2_BYTES - PERF_RECORD_HEADER_BYTES, "/no/jit-77.dump");
+    unlink(scratch_file);
+    growing_recording_begin(&recording, scratch_file);
+    growing_recording_read(&recording); /* nothing is there yet */
+    put_header();
+    put_record(PERF_RECORD_COMM, comm, sizeof comm);
+    put_record(PERF_RECORD_SAMPLE, sample, sizeof sample);
+    size_t whole = sink.size;
+    put_record(PERF_RECORD_FORK, fork, sizeof fork);
+    write_part(whole + 12); /* in the middle of a record */
+    growing_recording_read(&recording);
+    assert_int_equal(recording.samples, 1);
+    assert_true(growing_recording_has_pid(&recording, 77));
+    assert_false(growing_recording_has_pid(&recording, 78));
+    put_record(PERF_RECORD_MMAP2, map, sizeof map);
+    put_record(2, lost, sizeof lost);
+    put_record(PERF_RECORD_SAMPLE, sample, sizeof sample);
+    write_part(sink.size);
+    growing_recording_read(&recording);
+    growing_recording_read_dumps(&recording); /* which is not there */
+    assert_int_equal(recording.samples, 2);
+    assert_int_equal(recording.lost, 5);
+    assert_int_equal(recording.dump_count, 1);
+    assert_string_equal(recording.dumps[0].path, "/no/jit-77.dump");
+    assert_true(growing_recording_has_pid(&recording, 78));
+    assert_false(growing_recording_has_pid(&recording, UINT32_MAX));
+    growing_recording_free(&recording);
+}
+
+/* A record of no bytes must not be read for ever. */
+static void test_damaged(void **state)
+{
+    struct growing_recording recording;
+    (void)state;
+    put_header();
+    sink_u64(&sink, 0);
+    sink_u64(&sink, 0);
+    write_part(sink.size);
+    growing_recording_begin(&recording, scratch_file);
+    growing_recording_read(&recording);
+    assert_int_equal(recording.samples, 0);
+    growing_recording_free(&recording);
+}
+
+/* ---- What is the run's ---- */
+
+static void make_file(const char *directory, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+}
+
+static bool is_there(const char *directory, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void test_left_over(void **state)
+{
+    struct growing_recording recording;
+    struct growing_dump *dump = calloc(1, sizeof *dump);
+    char path[160];
+    struct timespec later = left_over_now();
+    (void)state;
+    growing_recording_begin(&recording, scratch_file);
+    growing_recording_add_pid(&recording, 4190001);
+    snprintf(path, sizeof path, "%s/jit-4190001.dump", scratch);
+    dump->path = strdup(path);
+    recording.dumps = dump;
+    recording.dump_count = 1;
+    make_file(scratch, "jit-4190001.dump");
+    make_file(scratch, "jit-4190002.dump");
+    make_file(scratch, "isolate-0x12ab-4190001-v8.log");
+    make_file(scratch, "isolate-0x12ab-4190002-v8.log");
+    make_file(scratch, "isolate-0x12ab-4190001-v8.log.old");
+    later.tv_sec += 60;
+    left_over_remove(&recording, later); /* all of it is older */
+    assert_true(is_there(scratch, "jit-4190001.dump"));
+    later.tv_sec -= 120;
+    left_over_remove(&recording, later);
+    assert_false(is_there(scratch, "jit-4190001.dump"));
+    assert_true(is_there(scratch, "jit-4190002.dump"));
+    assert_false(is_there(scratch, "isolate-0x12ab-4190001-v8.log"));
+    assert_true(is_there(scratch, "isolate-0x12ab-4190002-v8.log"));
+    assert_true(is_there(scratch, "isolate-0x12ab-4190001-v8.log.old"));
+    growing_recording_free(&recording);
+}
+
+/* ---- The run's folder ---- */
+
+static void test_folder(void **state)
+{
+    struct run_folder made;
+    struct findings findings = {0};
+    char path[200], link[200];
+    (void)state;
+    setenv("TMPDIR", scratch, 1);
+    assert_int_equal(run_folder_make(&made, &findings), 0);
+    assert_int_equal(run_folder_settle(&made, runtime_named("php"), &findings), 0);
+    snprintf(path, sizeof path, "%s/php-last/perfjit.ini", made.settings);
+    assert_int_equal(access(path, R_OK), 0);
+    make_file(scratch, "precious");
+    snprintf(link, sizeof link, "%s/away", made.dumps);
+    assert_int_equal(symlink(scratch, link), 0);
+    snprintf(path, sizeof path, "%s", made.path);
+    run_folder_remove(&made, false);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_true(is_there(scratch, "precious"));
+    setenv("TMPDIR", "/no/such", 1);
+    assert_int_equal(run_folder_make(&made, &findings), -1);
+    assert_non_null(strstr(findings.failure, "TMPDIR says where"));
+    run_folder_remove(&made, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_scripts_and_links),
+        cmocka_unit_test(test_libraries),   cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_environment), cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),    cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),     cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),   cmocka_unit_test(test_folder),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
