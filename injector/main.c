@@ -1,5 +1,7 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
  * commands/. */
+#include "injector/answers/export.h"
+#include "injector/answers/report.h"
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
@@ -27,6 +29,9 @@ struct command {
 static struct command commands[] = {
     {"record", "perfjit record", record_command,
      "run a command, its JIT code logged, and record it with perf"},
+    {"report", "perfjit report", report_command, "say where the time of a recording went"},
+    {"export", "perfjit export", export_command,
+     "write a recording for flamegraph.pl, pprof, speedscope, ..."},
     {"inject", "perfjit inject", inject_command,
      "rewrite a recording so that perf report names JIT code"},
     {"check", "perfjit check", check_command,

@@ -1,6 +1,8 @@
 /* See native_symbols.h. */
 #include "injector/backtrace/native_symbols.h"
 
+#include "injector/backtrace/symbol_index.h"
+
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -14,6 +16,7 @@ struct symbol_module {
     Dwfl *dwfl;
     Dwfl_Module *module; /* or NULL */
     Dwarf_Addr bias;
+    struct symbol_index index;
 };
 
 /* ---- The file ---- */
@@ -88,8 +91,10 @@ static void report(struct symbol_module *module, const struct native_files *file
     if (!module->module)
         close(fd);
     dwfl_report_end(module->dwfl, NULL, NULL);
-    if (module->module)
-        dwfl_module_getelf(module->module, &module->bias);
+    if (!module->module)
+        return;
+    dwfl_module_getelf(module->module, &module->bias);
+    symbol_index_read(&module->index, module->module);
 }
 
 static struct symbol_module *module_of(struct native_symbols *symbols,
@@ -174,16 +179,17 @@ size_t native_symbols_at(struct native_symbols *symbols, const struct native_fil
                          uint64_t addr, struct native_place places[NATIVE_PLACES])
 {
     struct symbol_module *module = module_of(symbols, file);
-    GElf_Sym symbol;
-    GElf_Off offset = 0;
     places[0] = (struct native_place){0};
     if (!module)
         return 0;
     if (!module->module)
         return 1;
     addr += module->bias;
-    places[0].name = dwfl_module_addrinfo(module->module, addr, &offset, &symbol, NULL, NULL, NULL);
-    places[0].offset = offset;
+    const struct code_symbol *symbol = symbol_index_at(&module->index, addr);
+    if (symbol) {
+        places[0].name = symbol->name;
+        places[0].offset = addr - symbol->addr;
+    }
     find_line(module->module, addr, &places[0]);
     return find_inlined(module->module, addr, places);
 }
@@ -192,6 +198,7 @@ void native_symbols_free(struct native_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->modules[i]) {
+            symbol_index_free(&symbols->modules[i]->index);
             dwfl_end(symbols->modules[i]->dwfl);
             free(symbols->modules[i]);
         }

@@ -3,7 +3,6 @@
 
 #include "injector/text/file_name.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* Whether NAME is PATTERN, in which # stands for decimal digits, % for hexadecimal ones, and & for
@@ -24,7 +23,7 @@ static bool matches(const char *name, const char *pattern)
     return *name == '\0';
 }
 
-static bool is_image_name(const char *path)
+bool injected_image_is(const char *path)
 {
     enum { FOLDER_BYTES = 9 }; /* of a folder that is named after a build-id, and its slash */
     const char *name = file_name_of(path);
@@ -38,7 +37,7 @@ static bool is_image_name(const char *path)
 const char *injected_image(const struct profile *profile)
 {
     for (size_t i = 0; i < profile->map_count; i++)
-        if (is_image_name(profile->maps[i].map.filename))
+        if (injected_image_is(profile->maps[i].map.filename))
             return profile->maps[i].map.filename;
     return NULL;
 }

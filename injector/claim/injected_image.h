@@ -9,4 +9,7 @@
  * PROFILE's.  NULL if there is none. */
 const char *injected_image(const struct profile *profile);
 
+/* Whether the file at PATH is named like one. */
+bool injected_image_is(const char *path);
+
 #endif

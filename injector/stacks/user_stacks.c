@@ -21,7 +21,7 @@ struct unwinding {
 };
 
 /* Of a recording that does not say, it is this one. */
-static const struct unwind_machine *machine_of_recording(const struct perf_file *file)
+const struct unwind_machine *user_stacks_machine(const struct perf_file *file)
 {
     size_t bytes = 0;
     const char *arch = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
@@ -37,7 +37,7 @@ static const struct unwind_machine *machine_of_recording(const struct perf_file 
 
 bool user_stacks_possible(const struct perf_file *file)
 {
-    return machine_of_recording(file) != NULL;
+    return user_stacks_machine(file) != NULL;
 }
 
 /* ---- Which samples ---- */
@@ -176,7 +176,7 @@ int user_stacks_unwind(struct user_stacks *stacks, const struct profile *profile
                        const char *root, struct findings *findings)
 {
     struct unwinding run = {.stacks = stacks, .profile = profile, .findings = findings};
-    const struct unwind_machine *machine = machine_of_recording(profile->file);
+    const struct unwind_machine *machine = user_stacks_machine(profile->file);
     *stacks = (struct user_stacks){.stitch = stacks->stitch,
                                    .calls = stacks->calls,
                                    .walked = stacks->walked,

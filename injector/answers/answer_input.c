@@ -1,0 +1,254 @@
+/* See answer_input.h. */
+#include "injector/answers/answer_input.h"
+
+#include "injector/claim/injected_image.h"
+#include "injector/files/interruption.h"
+#include "injector/files/output_file.h"
+#include "injector/profile/profile_reading.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+
+/* ---- The command line ---- */
+
+void answer_request_begin(struct answer_request *request, enum profile_weight weight)
+{
+    *request = (struct answer_request){.pid = PROFILE_ALL, .weight = weight};
+}
+
+static enum profile_weight weight_named(const char *word, struct argp_state *state)
+{
+    if (strcmp(word, "samples") && strcmp(word, "period"))
+        argp_error(state, "--weight is samples or period, not '%s'", printable_copy(word));
+    return strcmp(word, "samples") == 0 ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
+}
+
+static uint32_t pid_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || value >= PROFILE_ALL)
+        argp_error(state, "--pid is a number, not '%s'", printable_copy(word));
+    return (uint32_t)value;
+}
+
+error_t answer_request_take(struct answer_request *request, int key, char *argument,
+                            struct argp_state *state)
+{
+    switch (key) {
+    case 'o':
+        request->output = argument;
+        return 0;
+    case 'v':
+        request->verbose = true;
+        return 0;
+    case 'q':
+        request->quiet = true;
+        return 0;
+    case ANSWER_EVENT:
+        request->event = argument;
+        return 0;
+    case ANSWER_PID:
+        request->pid = pid_in(argument, state);
+        return 0;
+    case ANSWER_WEIGHT:
+        request->weight = weight_named(argument, state);
+        return 0;
+    case ANSWER_JITDUMP:
+        return recording_request_add_dump(&request->recording, argument);
+    case ARGP_KEY_ARG:
+        if (request->input)
+            argp_error(state, "unexpected argument '%s'", printable_copy(argument));
+        request->input = argument;
+        return 0;
+    default:
+        return recording_request_take(&request->recording, key, argument);
+    }
+}
+
+void answer_request_free(struct answer_request *request)
+{
+    recording_request_free(&request->recording);
+}
+
+/* ---- Reading ---- */
+
+static const char *input_of(const struct answer_request *request)
+{
+    static const char *const usual[] = {"perfjit.perf.data", "perf.jit.data", "perf.data"};
+    if (request->input)
+        return request->input;
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+        if (access(usual[i], F_OK) == 0)
+            return usual[i];
+    return usual[0];
+}
+
+/* What has been injected names its code itself, and what has none is a profile, too. */
+static int open_recording(struct answer_input *input, const struct answer_request *request,
+                          struct findings *findings)
+{
+    if (recording_open(&input->recording, input->path, &request->recording, findings)) {
+        if (!input->recording.processes.none)
+            return -1;
+        if (!injected_image(&input->recording.profile))
+            report_note(findings, "%s", findings->failure);
+        findings->failure[0] = '\0';
+    }
+    return recording_play(&input->recording, findings);
+}
+
+static const char *event_name(const struct answer_input *input, size_t event)
+{
+    return call_profile_string(&input->profile, input->profile.events[event].name);
+}
+
+static bool has_samples(const struct answer_input *input, size_t event)
+{
+    for (size_t i = 0; i < input->profile.sample_count; i++)
+        if (input->profile.samples[i].event == event)
+            return true;
+    return false;
+}
+
+/* The names of the events that have samples (perf adds one that has none, "dummy"), for a person,
+ * and the first one's number.  Returns how many there are. */
+static size_t list_events(const struct answer_input *input, char *text, size_t bytes,
+                          uint32_t *first)
+{
+    size_t count = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < input->profile.event_count; i++) {
+        size_t used = strlen(text);
+        if (!has_samples(input, i))
+            continue;
+        if (!count++)
+            *first = (uint32_t)i;
+        snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", event_name(input, i));
+    }
+    return count;
+}
+
+static int choose_event(struct answer_input *input, const struct answer_request *request,
+                        struct findings *findings)
+{
+    char events[512];
+    size_t count = list_events(input, events, sizeof events, &input->choice.event);
+    for (size_t i = 0; request->event && i < input->profile.event_count; i++)
+        if (strcmp(event_name(input, i), request->event) == 0) {
+            input->choice.event = (uint32_t)i;
+            return 0;
+        }
+    if (request->event)
+        return report_failure(findings, "%s: there is no event '%s'; it has: %s", input->path,
+                              request->event, events);
+    if (count > 1 && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s has several events: %s; this is of the first, --event "
+                       "NAME of another",
+                       input->path, events);
+    return 0;
+}
+
+int answer_input_open(struct answer_input *input, const struct answer_request *request,
+                      struct findings *findings)
+{
+    *input = (struct answer_input){.path = input_of(request)};
+    findings->verbose = request->verbose;
+    findings->quiet = request->quiet;
+    if (!request->quiet)
+        progress_open(&findings->progress, stderr);
+    interruption_watch_files();
+    if (open_recording(input, request, findings))
+        return -1;
+    const struct profile_source source = {&input->recording.profile, &input->recording.processes,
+                                          input->recording.timelines, request->recording.root};
+    input->choice = (struct profile_choice){0, request->pid, request->weight};
+    if (profile_reading_go(&input->profile, &source, findings) ||
+        choose_event(input, request, findings))
+        return -1;
+    if (profile_functions_find(&input->functions, &input->profile) ||
+        profile_totals_count(&input->totals, &input->profile, &input->functions, &input->choice))
+        return report_failure(findings, "out of memory");
+    if (input->totals.all)
+        return 0;
+    return report_failure(findings, "%s: has no samples%s: there is nothing to tell", input->path,
+                          request->pid == PROFILE_ALL ? "" : " of that process");
+}
+
+void answer_input_close(struct answer_input *input)
+{
+    profile_totals_free(&input->totals);
+    profile_functions_free(&input->functions);
+    call_profile_free(&input->profile);
+    recording_free(&input->recording);
+}
+
+/* ---- Writing ---- */
+
+static int fail_to_write(const char *path, struct findings *findings)
+{
+    return report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+}
+
+static int write_standard_output(int (*write)(void *context, FILE *stream), void *context,
+                                 struct findings *findings)
+{
+    if (write(context, stdout))
+        return report_failure(findings, "out of memory");
+    if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE)
+        return fail_to_write("standard output", findings);
+    return 0;
+}
+
+/* A stream's writes go to an output_file, which has the temporary name. */
+struct answer_output {
+    struct output_file file;
+    struct findings *findings;
+};
+
+static ssize_t put_bytes(void *cookie, const char *bytes, size_t count)
+{
+    struct answer_output *output = cookie;
+    return output_file_write(&output->file, bytes, count, output->findings) ? 0 : (ssize_t)count;
+}
+
+int answer_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
+                 struct findings *findings)
+{
+    struct answer_output output = {.file = {.fd = -1}, .findings = findings};
+    if (!path || strcmp(path, "-") == 0)
+        return write_standard_output(write, context, findings);
+    if (output_file_open(&output.file, path, findings))
+        return -1;
+    FILE *stream = fopencookie(&output, "w", (cookie_io_functions_t){.write = put_bytes});
+    int result = stream ? write(context, stream) : -1;
+    if (result)
+        report_failure(findings, "out of memory");
+    if (stream && (fclose(stream) || findings->failure[0]))
+        result = report_failure(findings, "%s: can't write it", path);
+    if (!result)
+        result =
+            output_file_flush(&output.file, findings) || output_file_commit(&output.file, findings);
+    output_file_close(&output.file);
+    return result ? -1 : 0;
+}
+
+int answer_end(int result, struct answer_request *request, struct findings *findings)
+{
+    progress_end(&findings->progress);
+    fflush(stdout);
+    if (!request->quiet)
+        findings_print(findings, stderr);
+    if (findings->failure[0])
+        printable_line(stderr, "perfjit: %s", findings->failure);
+    int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    findings_free(findings);
+    answer_request_free(request);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* What perfjit report, export and flamegraph have in common: from the command line to a profile
+ * with its functions and totals. */
+#ifndef PERFJIT_ANSWER_INPUT_H
+#define PERFJIT_ANSWER_INPUT_H
+
+#include "injector/commands/recording.h"
+#include "injector/profile/profile_totals.h"
+
+#include <argp.h>
+
+struct answer_request {
+    const char *input; /* NULL: the first that is there of perfjit.perf.data, perf.jit.data and
+                          perf.data */
+    const char *output;
+    const char *event; /* its name; NULL: the first */
+    uint32_t pid;      /* or PROFILE_ALL */
+    enum profile_weight weight;
+    bool verbose, quiet;
+    struct recording_request recording;
+};
+
+/* The options that fill it in, for a table of argp's. */
+enum answer_option_key { ANSWER_EVENT = 600, ANSWER_PID, ANSWER_WEIGHT, ANSWER_JITDUMP };
+#define ANSWER_OPTIONS                                                                             \
+    {"output", 'o', "FILE", 0, "Where to write", 0},                                               \
+        {"event",                                                                                  \
+         ANSWER_EVENT,                                                                             \
+         "EVENT",                                                                                  \
+         0,                                                                                        \
+         "Which event of the recording, as perf evlist names it (default: the first)",             \
+         0},                                                                                       \
+        {"pid", ANSWER_PID, "PID", 0, "This process alone", 0},                                    \
+        {"weight", ANSWER_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},   \
+        {"jitdump",                                                                                \
+         ANSWER_JITDUMP,                                                                           \
+         "FILE",                                                                                   \
+         0,                                                                                        \
+         "Read this dump too, if the recording has not been injected",                             \
+         0},                                                                                       \
+        {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "And this perf map", 0},                       \
+        {"root", KEY_ROOT, "DIR", 0, "Where the recorded processes' root directory is", 0},        \
+        {"verbose", 'v', 0, 0, "Print every finding", 0},                                          \
+    {                                                                                              \
+        "quiet", 'q', 0, 0, "Print no findings", 0                                                 \
+    }
+
+/* Begin with what is meant if nothing is said.  WEIGHT is the default. */
+void answer_request_begin(struct answer_request *request, enum profile_weight weight);
+
+/* Take an option, or the input.  Returns as an argp parser. */
+error_t answer_request_take(struct answer_request *request, int key, char *argument,
+                            struct argp_state *state);
+
+void answer_request_free(struct answer_request *request);
+
+struct answer_input {
+    const char *path;
+    struct recording recording;
+    struct call_profile profile;
+    struct profile_functions functions;
+    struct profile_totals totals;
+    struct profile_choice choice;
+};
+
+/* Read what REQUEST asks for.  Returns 0, or -1 with the failure text set.  Release with
+ * answer_input_close in either case. */
+int answer_input_open(struct answer_input *input, const struct answer_request *request,
+                      struct findings *findings);
+
+void answer_input_close(struct answer_input *input);
+
+/* Run WRITE, which writes to a stream and returns 0, or -1 without memory, on the file PATH, which
+ * appears whole or not at all, or on standard output if it is NULL or "-".  Returns 0, or -1 with
+ * the failure text set. */
+int answer_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
+                 struct findings *findings);
+
+/* The end of each command: prints findings and failure; returns the exit status, as inject's. */
+int answer_end(int result, struct answer_request *request, struct findings *findings);
+
+#endif

@@ -1,0 +1,265 @@
+/* perfjit report: see report.h. */
+#include "injector/answers/report.h"
+
+#include "injector/answers/answer_input.h"
+#include "injector/census/sample_census.h"
+#include "injector/report/function_table.h"
+#include "injector/report/gprof_text.h"
+#include "injector/report/group_table.h"
+#include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2, KEY_CALLERS = 256, KEY_CALLEES, KEY_THREADS, KEY_BY, KEY_GPROF, KEY_JSON };
+enum { DEFAULT_ROWS = 30 };
+
+struct report_options {
+    struct answer_request request;
+    const char *callers, *callees;
+    enum report_group group; /* REPORT_GROUPS: functions */
+    bool gprof, json;
+    size_t rows;
+};
+
+static const struct argp_option option_table[] = {
+    {"callers", KEY_CALLERS, "NAME", 0, "Who calls the functions with NAME in theirs", 0},
+    {"callees", KEY_CALLEES, "NAME", 0, "What they call", 0},
+    {"by", KEY_BY, "process|thread|tier|runtime|kind", 0, "A row for each of these", 0},
+    {"threads", KEY_THREADS, 0, 0, "--by thread", 0},
+    {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
+    {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
+    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    ANSWER_OPTIONS,
+    {0}};
+
+static size_t rows_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end)
+        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
+    return value ? value : SIZE_MAX;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct report_options *options = state->input;
+    switch (key) {
+    case KEY_CALLERS:
+        options->callers = argument;
+        return 0;
+    case KEY_CALLEES:
+        options->callees = argument;
+        return 0;
+    case KEY_THREADS:
+        options->group = BY_THREAD;
+        return 0;
+    case KEY_BY:
+        options->group = report_group_named(argument);
+        if (options->group == REPORT_GROUPS)
+            argp_error(state, "--by is process, thread, tier, runtime or kind, not '%s'",
+                       printable_copy(argument));
+        return 0;
+    case KEY_GPROF:
+        options->gprof = true;
+        return 0;
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case 'n':
+        options->rows = rows_in(argument, state);
+        return 0;
+    default:
+        return answer_request_take(&options->request, key, argument, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[FILE]",
+    .doc = "Say where the time of a recording went: a row for each function, with what it is and "
+           "where it stands.\vFILE is a recording, injected or not (default: perfjit.perf.data, "
+           "perf.jit.data or perf.data). Exit status as perfjit inject's."};
+
+/* ---- How much is named ---- */
+
+struct named_shares {
+    uint64_t named, interpreter, unknown;
+};
+
+/* An interpreter's own frame tells no function; one that stands for a function does. */
+static struct named_shares count_named(const struct answer_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    struct named_shares shares = {.named = 0};
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (!profile_choice_has(&input->choice, profile, sample))
+            continue;
+        uint64_t weight = profile_choice_weight(&input->choice, sample);
+        const struct call_frame *frame =
+            sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
+        const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
+        if (strcmp(name, "[unknown]") == 0)
+            shares.unknown += weight;
+        else if (frame->kind == FRAME_INTERPRETER && !frame->tier)
+            shares.interpreter += weight;
+        else
+            shares.named += weight;
+    }
+    return shares;
+}
+
+/* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or the
+ * recording has been injected. */
+static const char *main_cause(const struct answer_input *input, struct findings *findings)
+{
+    struct sample_census census = {0};
+    const struct census_question question = {&input->recording.profile, &input->recording.processes,
+                                             input->recording.timelines, false,
+                                             .counts_only = false};
+    const char *cause = NULL;
+    if (!input->recording.processes.none && sample_census_take(&census, &question, findings) == 0 &&
+        census.group_count)
+        cause = sample_cause_what(census.groups[0].cause);
+    sample_census_free(&census);
+    return cause;
+}
+
+static void put_honest_line(const struct answer_input *input, struct findings *findings)
+{
+    const struct named_shares shares = count_named(input);
+    const double all = (double)input->totals.all;
+    const char *cause = shares.unknown ? main_cause(input, findings) : NULL;
+    printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
+           100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
+           100 * (double)shares.unknown / all);
+    if (cause)
+        printf(": %s", cause);
+    printf(shares.unknown ? " (perfjit check)\n" : "\n");
+}
+
+/* ---- JSON ---- */
+
+static void put_text(const char *key, const struct call_profile *profile, uint32_t string)
+{
+    const char *text = call_profile_string(profile, string);
+    printf(",\"%s\":", key);
+    json_text_put(text, strlen(text));
+}
+
+static void put_number(const char *key, uint64_t value)
+{
+    printf(",\"%s\":", key);
+    json_number_put(value);
+}
+
+static void put_function(const struct report_view *view, uint32_t number)
+{
+    const struct profile_function *function = &view->functions->items[number];
+    char kinds[96];
+    report_put_kinds(view, number, kinds, sizeof kinds);
+    printf("{\"self\":");
+    json_number_put(view->totals->function_self[number]);
+    put_number("total", view->totals->function_total[number]);
+    put_text("name", view->profile, function->name);
+    put_text("module", view->profile, function->module);
+    put_text("file", view->profile, function->file);
+    put_number("line", function->line);
+    printf(",\"kind\":");
+    json_text_put(kinds, strlen(kinds));
+    printf("}");
+}
+
+static int put_json(const struct answer_input *input, const struct report_view *view,
+                    const struct report_options *options)
+{
+    const struct named_shares shares = count_named(input);
+    size_t count = 0, samples = 0;
+    uint32_t *order = function_table_order(view, &count);
+    for (size_t i = 0; i < view->profile->sample_count; i++)
+        samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
+    printf("{\"event\":");
+    const char *event =
+        call_profile_string(view->profile, view->profile->events[view->choice.event].name);
+    json_text_put(event, strlen(event));
+    printf(",\"unit\":\"%s\"", view->choice.weight == WEIGHT_SAMPLES                 ? "samples"
+                               : view->profile->events[view->choice.event].counts_ns ? "ns"
+                                                                                     : "count");
+    put_number("samples", samples);
+    put_number("total", view->totals->all);
+    put_number("named", shares.named);
+    put_number("interpreter", shares.interpreter);
+    put_number("unknown", shares.unknown);
+    printf(options->group == REPORT_GROUPS ? ",\"functions\":[" : ",\"rows\":[");
+    if (options->group != REPORT_GROUPS && group_table_put(view, options->group, true)) {
+        free(order);
+        return -1;
+    }
+    for (size_t i = 0; order && options->group == REPORT_GROUPS && i < count; i++) {
+        printf(i ? "," : "");
+        put_function(view, order[i]);
+    }
+    printf("]}\n");
+    int result = order ? 0 : -1;
+    free(order);
+    return result;
+}
+
+/* ---- The command ---- */
+
+static int put_calls(const struct report_view *view, const struct report_options *options,
+                     struct findings *findings)
+{
+    const char *name = options->callers ? options->callers : options->callees;
+    int found = function_table_put_calls(view, name, !options->callers);
+    if (found == 0)
+        return report_failure(findings, "no function has '%s' in its name", name);
+    return found < 0 ? report_failure(findings, "out of memory") : 0;
+}
+
+static int put_report(const struct answer_input *input, const struct report_options *options,
+                      struct findings *findings)
+{
+    const struct report_view view = {&input->profile, &input->functions, &input->totals,
+                                     input->choice,   options->rows,     stdout};
+    int result;
+    if (options->json)
+        result = put_json(input, &view, options);
+    else if (options->callers || options->callees)
+        return put_calls(&view, options, findings);
+    else if (options->gprof)
+        result = gprof_text_put(&view);
+    else if (options->group != REPORT_GROUPS)
+        result = group_table_put(&view, options->group, false);
+    else
+        result = function_table_put(&view);
+    if (!result && !options->json && !options->gprof)
+        put_honest_line(input, findings);
+    if (result)
+        return report_failure(findings, "out of memory");
+    if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */
+        return report_failure(findings, "standard output: can't write it: %s", strerror(errno));
+    return 0;
+}
+
+int report_command(int argc, char **argv)
+{
+    struct report_options options = {.group = REPORT_GROUPS, .rows = DEFAULT_ROWS};
+    struct answer_input input = {.path = NULL};
+    struct findings findings = {0};
+    answer_request_begin(&options.request, WEIGHT_PERIOD);
+    argp_err_exit_status = EXIT_USAGE;
+    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+                     ? report_failure(&findings, "out of memory")
+                     : 0;
+    result = result || answer_input_open(&input, &options.request, &findings) ||
+             put_report(&input, &options, &findings);
+    answer_input_close(&input);
+    return answer_end(result, &options.request, &findings);
+}

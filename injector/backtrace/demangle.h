@@ -1,0 +1,9 @@
+/* Names of C++ and Rust (its older scheme) as people write them, without the parameters, as perf
+ * shows them. */
+#ifndef PERFJIT_DEMANGLE_H
+#define PERFJIT_DEMANGLE_H
+
+/* SYMBOL as it is shown, to be freed; NULL: it is shown as it is. */
+char *demangle(const char *symbol);
+
+#endif

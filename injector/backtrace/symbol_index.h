@@ -1,0 +1,29 @@
+/* The symbols of a file's code by address: libdwfl looks through all of them for each address. */
+#ifndef PERFJIT_SYMBOL_INDEX_H
+#define PERFJIT_SYMBOL_INDEX_H
+
+#include <elfutils/libdwfl.h>
+
+struct code_symbol {
+    uint64_t addr;
+    uint64_t end;     /* the next symbol's address where it has no size */
+    const char *name; /* the module's */
+    unsigned char info;
+};
+
+struct symbol_index {
+    struct code_symbol *items; /* by addr; no two are equal */
+    size_t count;
+};
+
+/* All symbols of code in MODULE, which outlives INDEX.  Where several have one address, the one
+ * that perf shows.  Returns 0, or -1 without memory.  Release with symbol_index_free in either
+ * case. */
+int symbol_index_read(struct symbol_index *index, Dwfl_Module *module);
+
+/* The symbol that ADDR is in; NULL: none. */
+const struct code_symbol *symbol_index_at(const struct symbol_index *index, uint64_t addr);
+
+void symbol_index_free(struct symbol_index *index);
+
+#endif

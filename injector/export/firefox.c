@@ -1,0 +1,345 @@
+/* The Firefox Profiler's processed profile, version 47; its reader upgrades any older one.
+ *
+ *     meta, libs, threads: each with tables by columns (samples, stackTable, frameTable, funcTable,
+ *     resourceTable, nativeSymbols, markers) and stringArray
+ *
+ * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
+ * are the samples' periods, in ms, where the event counts time, and else 1.  inlineDepth counts
+ * from the function, 0, inwards. */
+#include "injector/export/export_format.h"
+#include "injector/export/json_stream.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
+
+/* One thread while it is written: which nodes and frames it has, numbered anew. */
+struct thread_tables {
+    const struct export_request *request;
+    FILE *stream;
+    uint32_t thread;
+    uint32_t *nodes;  /* of the thread, ascending: parents first */
+    uint32_t *number; /* by node: its place in that + 1; 0: it is not the thread's */
+    size_t count;
+    uint64_t first_ns;
+};
+
+static double ms_of(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+static void put_meta(const struct export_request *request, FILE *stream)
+{
+    static const char *const colours[FRAME_KINDS] = {[FRAME_JIT] = "green",
+                                                     [FRAME_INTERPRETER] = "yellow",
+                                                     [FRAME_NATIVE] = "blue",
+                                                     [FRAME_KERNEL] = "orange",
+                                                     [FRAME_UNKNOWN] = "grey"};
+    fputs("{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":47,\"interval\":1,"
+          "\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
+          "\"importedFrom\":\"perfjit\",\"product\":",
+          stream);
+    json_stream_text(stream, request->title);
+    fputs(",\"markerSchema\":[],\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+          "\"subcategories\":[\"Other\"]}",
+          stream);
+    for (uint32_t i = 0; i < FRAME_KINDS; i++)
+        fprintf(stream, ",{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+                frame_kind_name(i), colours[i]);
+    fputs("]},\"libs\":[],\"threads\":[", stream);
+}
+
+/* ---- Tables ---- */
+
+static const struct call_frame *frame_of(const struct thread_tables *tables, size_t i)
+{
+    const struct call_profile *profile = tables->request->profile;
+    return &profile->frames[profile->nodes[tables->nodes[i]].frame];
+}
+
+/* A column of COUNT values, each by PUT. */
+static void put_column(const struct thread_tables *tables, const char *name,
+                       void (*put)(const struct thread_tables *tables, size_t i))
+{
+    fprintf(tables->stream, ",\"%s\":[", name);
+    for (size_t i = 0; i < tables->count; i++) {
+        if (i)
+            putc(',', tables->stream);
+        put(tables, i);
+    }
+    putc(']', tables->stream);
+}
+
+static void put_null(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    fputs("null", tables->stream);
+}
+
+static void put_zero(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    putc('0', tables->stream);
+}
+
+static void put_minus_one(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    fputs("-1", tables->stream);
+}
+
+static void put_index(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%zu", i);
+}
+
+static void put_prefix(const struct thread_tables *tables, size_t i)
+{
+    uint32_t parent = tables->request->profile->nodes[tables->nodes[i]].parent;
+    if (parent)
+        fprintf(tables->stream, "%" PRIu32, tables->number[parent] - 1);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_category(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->kind + 1);
+}
+
+static void put_depth(const struct thread_tables *tables, size_t i)
+{
+    const struct call_profile *profile = tables->request->profile;
+    uint32_t node = tables->nodes[i];
+    size_t depth = 0;
+    for (; node && profile->frames[profile->nodes[node].frame].inlined;
+         node = profile->nodes[node].parent)
+        depth++;
+    fprintf(tables->stream, "%zu", depth);
+}
+
+static void put_line(const struct thread_tables *tables, size_t i)
+{
+    if (frame_of(tables, i)->line)
+        fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->line);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_name(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->name);
+}
+
+static void put_file(const struct thread_tables *tables, size_t i)
+{
+    const struct call_frame *frame = frame_of(tables, i);
+    uint32_t file = frame->file ? frame->file : frame->module;
+    if (file)
+        fprintf(tables->stream, "%" PRIu32, file);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_is_js(const struct thread_tables *tables, size_t i)
+{
+    const struct call_frame *frame = frame_of(tables, i);
+    fputs(frame->kind == FRAME_JIT || frame->tier ? "true" : "false", tables->stream);
+}
+
+/* A tier is what the reader calls the frame's implementation. */
+static void put_implementation(const struct thread_tables *tables, size_t i)
+{
+    uint32_t tier = frame_of(tables, i)->tier;
+    if (tier)
+        fprintf(tables->stream, "%" PRIu32, tier);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_length(const struct thread_tables *tables)
+{
+    fprintf(tables->stream, "\"length\":%zu", tables->count);
+}
+
+static void put_stack_table(const struct thread_tables *tables)
+{
+    fputs(",\"stackTable\":{", tables->stream);
+    put_length(tables);
+    put_column(tables, "frame", put_index);
+    put_column(tables, "prefix", put_prefix);
+    put_column(tables, "category", put_category);
+    put_column(tables, "subcategory", put_zero);
+    putc('}', tables->stream);
+}
+
+static void put_frame_table(const struct thread_tables *tables)
+{
+    fputs(",\"frameTable\":{", tables->stream);
+    put_length(tables);
+    put_column(tables, "address", put_minus_one);
+    put_column(tables, "inlineDepth", put_depth);
+    put_column(tables, "category", put_category);
+    put_column(tables, "subcategory", put_zero);
+    put_column(tables, "func", put_index);
+    put_column(tables, "nativeSymbol", put_null);
+    put_column(tables, "innerWindowID", put_zero);
+    put_column(tables, "implementation", put_implementation);
+    put_column(tables, "line", put_line);
+    put_column(tables, "column", put_null);
+    putc('}', tables->stream);
+}
+
+static void put_func_table(const struct thread_tables *tables)
+{
+    fputs(",\"funcTable\":{", tables->stream);
+    put_length(tables);
+    put_column(tables, "name", put_name);
+    put_column(tables, "isJS", put_is_js);
+    put_column(tables, "relevantForJS", put_is_js);
+    put_column(tables, "resource", put_minus_one);
+    put_column(tables, "fileName", put_file);
+    put_column(tables, "lineNumber", put_line);
+    put_column(tables, "columnNumber", put_null);
+    putc('}', tables->stream);
+}
+
+/* ---- Samples ---- */
+
+static bool is_counted(const struct thread_tables *tables, const struct call_sample *sample)
+{
+    return sample->thread == tables->thread &&
+           profile_choice_has(&tables->request->choice, tables->request->profile, sample);
+}
+
+static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
+{
+    const struct call_profile *profile = tables->request->profile;
+    const bool is_time = profile->events[profile->samples[0].event].counts_ns;
+    size_t count = 0;
+    fprintf(tables->stream, ",\"%s\":[", name);
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (!is_counted(tables, sample))
+            continue;
+        json_stream_comma(tables->stream, &count);
+        if (which == 0 && sample->node)
+            fprintf(tables->stream, "%" PRIu32, tables->number[sample->node] - 1);
+        else if (which == 0)
+            fputs("null", tables->stream);
+        else if (which == 1)
+            fprintf(tables->stream, "%.6f", ms_of(sample->time_ns - tables->first_ns));
+        else if (is_time)
+            fprintf(tables->stream, "%.6f", ms_of(sample->period));
+        else
+            fprintf(tables->stream, "%" PRIu64, sample->period);
+    }
+    putc(']', tables->stream);
+}
+
+static void put_samples(const struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    const bool is_time = profile->events[profile->samples[0].event].counts_ns;
+    size_t count = 0;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        count += is_counted(tables, &profile->samples[i]);
+    fprintf(tables->stream, ",\"samples\":{\"length\":%zu,\"weightType\":\"%s\"", count,
+            is_time ? "tracing-ms" : "samples");
+    put_sample_column(tables, "stack", 0);
+    put_sample_column(tables, "time", 1);
+    put_sample_column(tables, "weight", 2);
+    putc('}', tables->stream);
+}
+
+/* ---- A thread ---- */
+
+static void find_nodes(struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    memset(tables->number, 0, profile->node_count * sizeof *tables->number);
+    tables->count = 0;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        for (uint32_t node = is_counted(tables, &profile->samples[i]) ? profile->samples[i].node
+                                                                      : 0;
+             node && !tables->number[node]; node = profile->nodes[node].parent)
+            tables->number[node] = 1;
+    for (uint32_t i = 1; i < profile->node_count; i++)
+        if (tables->number[i]) {
+            tables->nodes[tables->count++] = i;
+            tables->number[i] = (uint32_t)tables->count;
+        }
+}
+
+static void put_strings(const struct thread_tables *tables)
+{
+    size_t count = 0;
+    fputs(",\"stringArray\":[", tables->stream);
+    for (uint32_t i = 0; i < tables->request->profile->string_count; i++) {
+        json_stream_comma(tables->stream, &count);
+        json_stream_text(tables->stream, call_profile_string(tables->request->profile, i));
+    }
+    fputs("]}", tables->stream);
+}
+
+static void put_thread(struct thread_tables *tables, size_t *count)
+{
+    const struct call_profile *profile = tables->request->profile;
+    const struct profile_thread *thread = &profile->threads[tables->thread];
+    FILE *stream = tables->stream;
+    find_nodes(tables);
+    if (!tables->count)
+        return;
+    json_stream_comma(stream, count);
+    fputs("{\"processType\":\"default\",\"processName\":", stream);
+    json_stream_text(stream, call_profile_string(profile, thread->process));
+    fputs(",\"name\":", stream);
+    json_stream_text(stream, call_profile_string(profile, thread->name));
+    fprintf(stream,
+            ",\"isMainThread\":%s,\"pid\":\"%" PRIu32 "\",\"tid\":%" PRIu32
+            ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
+            "\"unregisterTime\":null,\"pausedRanges\":[],\"markers\":{\"length\":0,\"data\":[],"
+            "\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]},"
+            "\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
+            "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+            "\"functionSize\":[]}",
+            thread->pid == thread->tid ? "true" : "false", thread->pid, thread->tid);
+    put_samples(tables);
+    put_stack_table(tables);
+    put_frame_table(tables);
+    put_func_table(tables);
+    put_strings(tables);
+}
+
+static uint64_t first_time(const struct call_profile *profile)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        if (profile->samples[i].time_ns < first)
+            first = profile->samples[i].time_ns;
+    return first;
+}
+
+int export_firefox(const struct export_request *request, FILE *stream)
+{
+    const struct call_profile *profile = request->profile;
+    struct thread_tables tables = {request, stream, 0, NULL, NULL, 0, first_time(profile)};
+    size_t count = 0;
+    tables.nodes = calloc(profile->node_count + 1, sizeof *tables.nodes);
+    tables.number = calloc(profile->node_count + 1, sizeof *tables.number);
+    int result = tables.nodes && tables.number ? 0 : -1;
+    if (!result) {
+        put_meta(request, stream);
+        for (uint32_t i = 0; i < profile->thread_count; i++) {
+            tables.thread = i;
+            put_thread(&tables, &count);
+        }
+        fputs("]}\n", stream);
+    }
+    free(tables.nodes);
+    free(tables.number);
+    return result;
+}

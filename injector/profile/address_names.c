@@ -1,0 +1,280 @@
+/* See address_names.h. */
+#include "injector/profile/address_names.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/bisect.h"
+#include "injector/backtrace/demangle.h"
+#include "injector/claim/injected_image.h"
+#include "injector/lines/code_lines.h"
+#include "injector/lines/line_entry.h"
+#include "injector/profile/frame_name.h"
+#include "injector/text/code_name.h"
+#include "injector/text/file_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { FIRST_SIZE = 4096 };
+#define KERNEL_CODE (SPACE_NOTHING - 1) /* of a key: no map has this number */
+
+struct address_key {
+    uint64_t pc;
+    uint64_t what;
+};
+
+struct named_address {
+    struct address_key key;
+    size_t first;
+    size_t count; /* 0: the place is free */
+};
+
+/* ---- The cache ---- */
+
+static struct named_address *place_of(const struct address_names *names, struct address_key key)
+{
+    size_t at = XXH3_64bits(&key, sizeof key) & (names->size - 1);
+    while (names->items[at].count && memcmp(&names->items[at].key, &key, sizeof key))
+        at = (at + 1) & (names->size - 1);
+    return &names->items[at];
+}
+
+static int grow(struct address_names *names)
+{
+    struct address_names larger = *names;
+    if (names->count * 2 < names->size)
+        return 0;
+    larger.size = names->size ? names->size * 2 : FIRST_SIZE;
+    larger.items = calloc(larger.size, sizeof *larger.items);
+    if (!larger.items)
+        return -1;
+    for (size_t i = 0; i < names->size; i++)
+        if (names->items[i].count)
+            *place_of(&larger, names->items[i].key) = names->items[i];
+    free(names->items);
+    *names = larger;
+    return 0;
+}
+
+/* ---- Frames ---- */
+
+static uint32_t add_text(struct address_names *names, const char *text, size_t bytes)
+{
+    if (!text)
+        return 0;
+    if (code_name_is_clean(text, bytes))
+        return call_profile_add_string(names->to, text, bytes);
+    char *clean = code_name_clean(text, bytes);
+    uint32_t number =
+        clean ? call_profile_add_string(names->to, clean, strlen(clean)) : PROFILE_NOTHING;
+    free(clean);
+    return number;
+}
+
+static int add_frame(struct address_names *names, const struct call_frame *frame)
+{
+    uint32_t number = frame->name == PROFILE_NOTHING || frame->module == PROFILE_NOTHING ||
+                              frame->file == PROFILE_NOTHING || frame->tier == PROFILE_NOTHING
+                          ? PROFILE_NOTHING
+                          : call_profile_add_frame(names->to, frame);
+    if (number == PROFILE_NOTHING ||
+        array_reserve(names->frames, names->frame_count, names->frame_capacity))
+        return -1;
+    names->frames[names->frame_count++] = number;
+    return 0;
+}
+
+/* A piece of source that a frame may begin at. */
+struct frame_source {
+    struct line_text file;
+    uint32_t line;
+};
+
+static int add_jit(struct address_names *names, struct line_text symbol, bool inlined,
+                   struct frame_source source, const char *module)
+{
+    struct frame_name name = frame_name_of_jit(symbol.text, symbol.bytes);
+    if (name.file) {
+        source.file = (struct line_text){name.file, (uint32_t)name.file_bytes};
+        source.line = name.line;
+    }
+    const struct call_frame frame = {.name = add_text(names, name.name, name.name_bytes),
+                                     .module = add_text(names, module, strlen(module)),
+                                     .file = add_text(names, source.file.text, source.file.bytes),
+                                     .line = source.line,
+                                     .tier = add_text(names, name.tier, strlen(name.tier)),
+                                     .kind = name.interpreted ? FRAME_INTERPRETER : FRAME_JIT,
+                                     .inlined = inlined || name.inlined};
+    return add_frame(names, &frame);
+}
+
+/* What nothing names: by the file that it is in, if there is one. */
+static int add_unknown(struct address_names *names, const char *path)
+{
+    const char *module = path ? file_name_of(path) : "";
+    bool is_file = path && path[0] == '/' && path[1] != '/';
+    const struct call_frame frame = {.name = add_text(names, "[unknown]", strlen("[unknown]")),
+                                     .module = add_text(names, module, strlen(module)),
+                                     .kind = is_file ? FRAME_NATIVE : FRAME_UNKNOWN};
+    return add_frame(names, &frame);
+}
+
+/* ---- JIT code by its log ---- */
+
+static struct frame_source source_at(const struct line_table *table, uint64_t offset)
+{
+    size_t behind;
+    array_bisect(behind, table->row_count, table->rows[behind].offset <= offset);
+    const struct line_row *row = behind ? &table->rows[behind - 1] : NULL;
+    if (!row || line_name_is_overwritten(row->file))
+        return (struct frame_source){.line = 0};
+    return (struct frame_source){row->file, row->line};
+}
+
+static int add_inlined(struct address_names *names, uint64_t offset)
+{
+    const struct line_table *table = &names->lines;
+    size_t behind;
+    array_bisect(behind, table->span_count, table->spans[behind].offset <= offset);
+    int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
+    for (; call != LINE_NOT_INLINED; call = table->inlines[call].parent) {
+        const struct line_inline *inlined = &table->inlines[call];
+        if (inlined->name.text &&
+            add_jit(names, inlined->name, true,
+                    (struct frame_source){inlined->decl_file, inlined->decl_line}, "jit"))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_function(struct address_names *names, const struct jit_function *function,
+                        uint64_t pc)
+{
+    struct frame_source source = {.line = 0};
+    line_table_empty(&names->lines);
+    if (function->lines) {
+        if (code_lines_decode(function->lines, function->size, &names->lines) ||
+            add_inlined(names, pc - function->addr))
+            return -1;
+        source = source_at(&names->lines, 0);
+    }
+    return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, source,
+                   "jit");
+}
+
+/* ---- Files ---- */
+
+static int add_place(struct address_names *names, const struct native_place *place,
+                     const char *path)
+{
+    const char *module = file_name_of(path);
+    char *plain = demangle(place->name);
+    const char *name = plain ? plain : place->name;
+    const struct call_frame frame = {.name = add_text(names, name, strlen(name)),
+                                     .module = add_text(names, module, strlen(module)),
+                                     .kind = frame_name_is_interpreter(name) ? FRAME_INTERPRETER
+                                                                             : FRAME_NATIVE,
+                                     .inlined = place->inlined};
+    free(plain);
+    return add_frame(names, &frame);
+}
+
+static int add_places(struct address_names *names, const struct native_file *file, uint64_t addr)
+{
+    struct native_place places[NATIVE_PLACES];
+    const char *path = file->map->map.filename;
+    bool is_image = injected_image_is(path);
+    size_t count = native_symbols_at(&names->symbols, file, addr, places);
+    int result = count ? 0 : -1;
+    for (size_t i = 0; !result && i < count; i++)
+        if (!places[i].name)
+            result = add_unknown(names, path);
+        else if (is_image)
+            result = add_jit(names, line_text_of(places[i].name), places[i].inlined,
+                             (struct frame_source){.line = 0}, "jit");
+        else
+            result = add_place(names, &places[i], path);
+    return result;
+}
+
+static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
+{
+    if (what == SPACE_NOTHING)
+        return add_unknown(names, NULL);
+    const struct perf_map *map = &names->source->profile->maps[what].map;
+    struct native_file *file = native_file_of(names->files, what);
+    uint64_t addr;
+    if (!file)
+        return -1;
+    if (!elf_view_addr(&file->view, pc - map->start + map->pgoff, &addr))
+        return add_unknown(names, map->filename);
+    return add_places(names, file, addr);
+}
+
+/* ---- Asking ---- */
+
+static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
+{
+    size_t process;
+    if (what == SPACE_NOTHING || !(what & SPACE_FUNCTION))
+        return add_mapped(names, what, pc);
+    return add_function(names, space_function(names->source, what & ~SPACE_FUNCTION, &process), pc);
+}
+
+static int name_kernel(struct address_names *names, uint64_t pc)
+{
+    const char *name = kernel_symbols_at(&names->kernel, pc);
+    const struct call_frame frame = {.name = name ? add_text(names, name, strlen(name))
+                                                  : add_text(names, "[kernel]", strlen("[kernel]")),
+                                     .module = add_text(names, "[kernel]", strlen("[kernel]")),
+                                     .kind = FRAME_KERNEL};
+    return add_frame(names, &frame);
+}
+
+static int ask(struct address_names *names, uint32_t what, uint64_t pc,
+               struct address_frames *frames)
+{
+    const struct address_key key = {pc, what};
+    if (grow(names))
+        return -1;
+    struct named_address *place = place_of(names, key);
+    if (!place->count) {
+        size_t first = names->frame_count;
+        if (what == KERNEL_CODE ? name_kernel(names, pc) : name_user(names, what, pc))
+            return -1;
+        *place = (struct named_address){key, first, names->frame_count - first};
+        names->count++;
+    }
+    *frames = (struct address_frames){names->frames + place->first, place->count};
+    return 0;
+}
+
+int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
+                          struct address_frames *frames)
+{
+    return ask(names, what, pc, frames);
+}
+
+int address_names_of_kernel(struct address_names *names, uint64_t pc, struct address_frames *frames)
+{
+    return ask(names, KERNEL_CODE, pc, frames);
+}
+
+int address_names_begin(struct address_names *names, struct call_profile *to,
+                        const struct space_source *source, struct native_files *files,
+                        const char *kallsyms)
+{
+    *names = (struct address_names){.to = to, .source = source, .files = files};
+    names->symbols.files = files;
+    return kallsyms ? kernel_symbols_read(&names->kernel, kallsyms) : 0;
+}
+
+void address_names_end(struct address_names *names)
+{
+    native_symbols_free(&names->symbols);
+    kernel_symbols_free(&names->kernel);
+    line_table_free(&names->lines);
+    free(names->items);
+    free(names->frames);
+    *names = (struct address_names){0};
+}

@@ -1,0 +1,50 @@
+/* From an address to the frames that stand for it in a profile: the function, and in front of it
+ * the calls that were inlined there.  JIT code by its log, or by the images that perfjit inject
+ * wrote; native code by its file's symbols and debug information; the kernel by its own list. */
+#ifndef PERFJIT_ADDRESS_NAMES_H
+#define PERFJIT_ADDRESS_NAMES_H
+
+#include "injector/backtrace/native_symbols.h"
+#include "injector/lines/line_table.h"
+#include "injector/profile/call_profile.h"
+#include "injector/profile/kernel_symbols.h"
+#include "injector/stacks/address_space.h"
+
+struct named_address;
+
+struct address_names {
+    struct call_profile *to;
+    const struct space_source *source;
+    struct native_files *files;
+    struct native_symbols symbols;
+    struct kernel_symbols kernel;
+    struct line_table lines;
+    struct named_address *items; /* by hash; their frames stand one after another in: */
+    size_t count, size;
+    uint32_t *frames;
+    size_t frame_count, frame_capacity;
+};
+
+/* The frames of one address, the innermost first. */
+struct address_frames {
+    const uint32_t *frames; /* valid until the next address is asked for */
+    size_t count;
+};
+
+/* Begin, to add to TO; SOURCE and FILES outlive NAMES.  KALLSYMS is where the kernel's list is;
+ * NULL: not here.  Returns 0, or -1 without memory.  Release with address_names_end in either
+ * case. */
+int address_names_begin(struct address_names *names, struct call_profile *to,
+                        const struct space_source *source, struct native_files *files,
+                        const char *kallsyms);
+
+/* The frames of user code at PC, in WHAT as address_space_at says; of the kernel's at PC.  Return
+ * 0, or -1 without memory. */
+int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
+                          struct address_frames *frames);
+int address_names_of_kernel(struct address_names *names, uint64_t pc,
+                            struct address_frames *frames);
+
+void address_names_end(struct address_names *names);
+
+#endif

@@ -1,0 +1,109 @@
+/* A recording as people ask of it: which function called which, how often, in which thread, when.
+ *
+ *     strings ◀── frames ◀── nodes (a tree: stacks that begin alike share that) ◀── samples
+ *                                                     threads, events ◀───┘
+ *
+ * Every view and every format is made of this alone, so that all of them agree.
+ */
+#ifndef PERFJIT_CALL_PROFILE_H
+#define PERFJIT_CALL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum frame_kind {
+    FRAME_JIT,
+    FRAME_INTERPRETER,
+    FRAME_NATIVE,
+    FRAME_KERNEL,
+    FRAME_UNKNOWN, /* nothing names it */
+    FRAME_KINDS
+};
+
+/* A function.  Equal ones are one frame, whatever their addresses. */
+struct call_frame {
+    uint32_t name;    /* strings: call_profile_string */
+    uint32_t module;  /* the file that it is in, without directories; "" if none is known */
+    uint32_t file;    /* of its source; "" if it is not known */
+    uint32_t line;    /* where it begins there; 0: not known */
+    uint32_t tier;    /* which of the JIT's compilers made it; "" if its name doesn't say */
+    uint32_t kind;    /* enum frame_kind */
+    uint32_t inlined; /* 1: it has no frame of its own */
+};
+
+/* Node 0 is the root, and no frame. */
+struct call_node {
+    uint32_t parent; /* less than its own number */
+    uint32_t frame;
+};
+
+struct call_sample {
+    uint64_t time_ns; /* 0: not known */
+    uint64_t period;
+    uint32_t node; /* of the innermost frame */
+    uint32_t thread;
+    uint32_t event;
+};
+
+struct profile_thread {
+    uint32_t pid, tid;
+    uint32_t name;    /* its comm at the time: another name is another entry */
+    uint32_t process; /* the main thread's */
+};
+
+struct profile_event {
+    uint32_t name;
+    bool counts_ns; /* its period is a time, in ns: cpu-clock and task-clock */
+};
+
+/* An index of fixed-size entries by their bytes. */
+struct entry_index {
+    uint32_t *numbers; /* + 1 */
+    size_t size;       /* a power of 2 */
+};
+
+struct call_profile {
+    char *text; /* of all strings, each with a NUL */
+    size_t text_bytes, text_capacity;
+    size_t *strings; /* where each begins */
+    size_t string_count, string_capacity;
+    struct call_frame *frames;
+    size_t frame_count, frame_capacity;
+    struct call_node *nodes;
+    size_t node_count, node_capacity;
+    struct call_sample *samples; /* in file order */
+    size_t sample_count, sample_capacity;
+    struct profile_thread *threads;
+    size_t thread_count, thread_capacity;
+    struct profile_event *events;
+    size_t event_count, event_capacity;
+    struct entry_index string_index, frame_index, node_index, thread_index;
+};
+
+#define PROFILE_NOTHING UINT32_MAX
+
+/* Begin, with the root and the empty string, which is string 0.  Returns 0, or -1 without memory.
+ * Release with call_profile_free in either case. */
+int call_profile_begin(struct call_profile *profile);
+
+/* The number of the entry that equals what is given, which is added if it is new; PROFILE_NOTHING
+ * without memory. */
+uint32_t call_profile_add_string(struct call_profile *profile, const char *text, size_t bytes);
+uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_frame *frame);
+uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame);
+uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread);
+
+/* Add one more.  Returns 0, or -1 without memory. */
+int call_profile_add_sample(struct call_profile *profile, const struct call_sample *sample);
+int call_profile_add_event(struct call_profile *profile, const struct profile_event *event);
+
+/* String number NUMBER; NUL-terminated, UTF-8 without control characters. */
+const char *call_profile_string(const struct call_profile *profile, uint32_t number);
+
+/* What a KIND is called: "jit", "interpreter", "native", "kernel", "unknown". */
+const char *frame_kind_name(uint32_t kind);
+
+void call_profile_free(struct call_profile *profile);
+
+#endif

@@ -1,0 +1,32 @@
+/* What a symbol says: the function's name as people know it, and what else the runtime put in it.
+ *
+ *     JS:*hot /srv/app.js:12:5         hot, TurboFan, /srv/app.js:12
+ *     JS:~                             (anonymous), bytecode: the interpreter
+ *     py::leaf:/srv/work.py            leaf, /srv/work.py
+ *     hot (inlined)                    hot, inlined: as perfjit inject names such frames
+ *     fib [tier2]                      fib, tier2
+ */
+#ifndef PERFJIT_FRAME_NAME_H
+#define PERFJIT_FRAME_NAME_H
+
+#include "injector/plan/tier_mark.h"
+
+#include <stdbool.h>
+
+struct frame_name {
+    const char *name; /* in SYMBOL, or a constant */
+    size_t name_bytes;
+    const char *file; /* in SYMBOL; or NULL */
+    size_t file_bytes;
+    uint32_t line; /* 0: not known */
+    char tier[TIER_TEXT_BYTES];
+    bool inlined, interpreted;
+};
+
+/* Of JIT code. */
+struct frame_name frame_name_of_jit(const char *symbol, size_t bytes);
+
+/* Whether SYMBOL, of native code, is an interpreter's loop, or one of its handlers. */
+bool frame_name_is_interpreter(const char *symbol);
+
+#endif

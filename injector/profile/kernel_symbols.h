@@ -1,0 +1,34 @@
+/* Names of kernel code, by /proc/kallsyms: for recordings of this machine since it booted.
+ *
+ *     ffffffff81000000 T _text
+ *     ffffffffc0000000 t ext4_map_blocks [ext4]
+ * A line is valid if it has an address, a letter and a name; where the kernel hides its addresses
+ * all of them are 0, and there are no names. */
+#ifndef PERFJIT_KERNEL_SYMBOLS_H
+#define PERFJIT_KERNEL_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kernel_symbol {
+    uint64_t addr;
+    size_t name; /* where it begins in the text */
+};
+
+struct kernel_symbols {
+    struct kernel_symbol *items; /* by addr */
+    size_t count, capacity;
+    char *text;
+    size_t bytes;
+};
+
+/* Read the file at PATH.  What can't be read leaves none.  Returns 0, or -1 without memory. Release
+ * with kernel_symbols_free in either case. */
+int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
+
+/* The name of what is at ADDR; NULL: none. */
+const char *kernel_symbols_at(const struct kernel_symbols *symbols, uint64_t addr);
+
+void kernel_symbols_free(struct kernel_symbols *symbols);
+
+#endif

@@ -1,0 +1,18 @@
+/* The events of a recording, as a profile names them: by the feature EVENT_DESC
+ *
+ *     0 u32 nr, 4 u32 attr_size, then nr times:
+ *         attr_size bytes, u32 nr_ids, u32 size and size bytes of name, nr_ids times u64
+ * or, where that is missing or unsound, by number. */
+#ifndef PERFJIT_PROFILE_EVENTS_H
+#define PERFJIT_PROFILE_EVENTS_H
+
+#include "injector/perf_data/perf_file.h"
+#include "injector/profile/call_profile.h"
+
+/* Add all events of FILE, in their order.  Returns 0, or -1 without memory. */
+int profile_events_add(struct call_profile *profile, const struct perf_file *file);
+
+/* The fixed period of EVENT; 0: it has a frequency. */
+uint64_t profile_event_period(const struct perf_file *file, size_t event);
+
+#endif

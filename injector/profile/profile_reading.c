@@ -1,0 +1,310 @@
+/* See profile_reading.h. */
+#include "injector/profile/profile_reading.h"
+
+#include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
+#include "injector/host/recording_host.h"
+#include "injector/profile/address_names.h"
+#include "injector/profile/profile_events.h"
+#include "injector/profile/thread_names.h"
+#include "injector/stacks/life_walk.h"
+#include "injector/stacks/stack_walk.h"
+#include "injector/stacks/user_stacks.h"
+#include "injector/text/code_name.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOWEST_CONTEXT ((uint64_t)-4095)
+#define CONTEXT_KERNEL ((uint64_t)-128)
+#define CONTEXT_USER   ((uint64_t)-512)
+
+enum { MOST_FRAMES = 8192 };
+
+/* The fields in front of a SAMPLE's chain. */
+struct sample_fields {
+    uint64_t ip, time_ns, period;
+    uint32_t pid, tid;
+};
+
+struct profile_run {
+    const struct profile_source *source;
+    struct call_profile *to;
+    struct sample_formats formats;
+    struct space_source space_source;
+    struct stack_walker walker;
+    struct address_names names;
+    struct thread_names threads;
+    struct walk_sample *asked; /* of those in a life that is known */
+    size_t asked_count, asked_capacity;
+    uint32_t *frames; /* of the stack at hand, the innermost first */
+    size_t frame_count, frame_capacity;
+    bool unwinds;
+};
+
+/* ---- Frames of a stack ---- */
+
+static int add_frames(struct profile_run *run, const struct address_frames *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        if (array_reserve(run->frames, run->frame_count, run->frame_capacity))
+            return -1;
+        run->frames[run->frame_count++] = found->frames[i];
+    }
+    return 0;
+}
+
+static int add_user(struct profile_run *run, uint32_t what, uint64_t pc)
+{
+    struct address_frames found;
+    return address_names_of_user(&run->names, what, pc, &found) || add_frames(run, &found) ? -1 : 0;
+}
+
+static int add_kernel(struct profile_run *run, uint64_t pc)
+{
+    struct address_frames found;
+    return address_names_of_kernel(&run->names, pc, &found) || add_frames(run, &found) ? -1 : 0;
+}
+
+/* What is at PC in SPACE; NULL: the process is not known. */
+static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
+{
+    return space ? address_space_at(space, pc) : SPACE_NOTHING;
+}
+
+/* The chain in SAMPLE, as it was recorded: the first address behind a mark is where it was, those
+ * behind it are return addresses. */
+static int add_chain(struct profile_run *run, const struct user_sample *sample,
+                     const struct address_space *space)
+{
+    const uint8_t *entries = sample->record->bytes + sample->chain_at + 8;
+    size_t count =
+        sample->chain_end > sample->chain_at ? (sample->chain_end - sample->chain_at) / 8 - 1 : 0;
+    uint64_t context = CONTEXT_USER;
+    bool innermost = true;
+    for (size_t i = 0; i < count && run->frame_count < MOST_FRAMES; i++) {
+        uint64_t ip = perf_get_u64(entries + 8 * i), pc = innermost ? ip : ip - 1;
+        if (ip >= LOWEST_CONTEXT) {
+            context = ip;
+            innermost = true;
+            continue;
+        }
+        innermost = false;
+        if (context == CONTEXT_KERNEL ? add_kernel(run, pc)
+                                      : add_user(run, what_is_at(space, pc), pc))
+            return -1;
+    }
+    return 0;
+}
+
+/* The user's stack in SAMPLE, which is walked now. */
+static int add_walked(struct profile_run *run, const struct user_sample *sample,
+                      const struct address_space *space)
+{
+    stack_walk(&run->walker, sample, space, MOST_FRAMES);
+    for (size_t i = 0; !run->walker.no_memory && i < run->walker.ip_count; i++)
+        if (add_user(run, run->walker.frames[i].what, run->walker.ips[i]))
+            return -1;
+    return run->walker.no_memory ? -1 : 0;
+}
+
+/* Where it was taken, if there is no more. */
+static int add_ip(struct profile_run *run, const struct perf_record *record, uint64_t ip,
+                  const struct address_space *space)
+{
+    unsigned mode = record->misc & PERF_MISC_CPUMODE_MASK;
+    return mode == PERF_MISC_USER ? add_user(run, what_is_at(space, ip), ip) : add_kernel(run, ip);
+}
+
+/* ---- A sample ---- */
+
+static uint32_t event_of(const struct profile_run *run, const struct sample_format *format)
+{
+    return (uint32_t)(format - run->formats.items);
+}
+
+static struct sample_fields read_fields(const struct profile_run *run,
+                                        const struct perf_record *record)
+{
+    const struct sample_format *format = sample_format_of(&run->formats, record);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    struct sample_fields fields = {.period = 0};
+    const uint64_t type = format->sample_type;
+    cursor_bytes(&cursor, PERF_RECORD_HEADER_BYTES + (type & PERF_SAMPLE_IDENTIFIER ? 8 : 0));
+    if (type & PERF_SAMPLE_IP)
+        fields.ip = cursor_u64(&cursor);
+    if (type & PERF_SAMPLE_TID) {
+        fields.pid = cursor_u32(&cursor);
+        fields.tid = cursor_u32(&cursor);
+    }
+    if (type & PERF_SAMPLE_TIME)
+        fields.time_ns = cursor_u64(&cursor);
+    static const uint64_t passed[] = {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+                                      PERF_SAMPLE_CPU};
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+        cursor_skip(&cursor, type & passed[i] ? 8 : 0);
+    uint64_t fixed = profile_event_period(run->formats.file, event_of(run, format));
+    fields.period = type & PERF_SAMPLE_PERIOD ? cursor_u64(&cursor) : fixed ? fixed : 1;
+    return fields;
+}
+
+static uint32_t add_name(struct profile_run *run, const char *name)
+{
+    size_t bytes = strlen(name);
+    if (code_name_is_clean(name, bytes))
+        return call_profile_add_string(run->to, name, bytes);
+    char *clean = code_name_clean(name, bytes);
+    uint32_t number =
+        clean ? call_profile_add_string(run->to, clean, strlen(clean)) : PROFILE_NOTHING;
+    free(clean);
+    return number;
+}
+
+static uint32_t thread_of(struct profile_run *run, uint32_t life,
+                          const struct sample_fields *fields)
+{
+    const struct profile_thread thread = {
+        fields->pid, fields->tid,
+        add_name(run,
+                 thread_names_at(&run->threads, life, fields->pid, fields->tid, fields->time_ns)),
+        add_name(run,
+                 thread_names_at(&run->threads, life, fields->pid, fields->pid, fields->time_ns))};
+    if (thread.name == PROFILE_NOTHING || thread.process == PROFILE_NOTHING)
+        return PROFILE_NOTHING;
+    return call_profile_add_thread(run->to, &thread);
+}
+
+/* The record at OFFSET of the file, which has been walked over before. */
+static struct perf_record record_at(const struct perf_file *file, uint64_t offset)
+{
+    struct findings none = {.quiet = true};
+    struct perf_walk walk = {file, offset, 0};
+    struct perf_record record = {0};
+    perf_walk_next(&walk, &record, &none);
+    findings_free(&none);
+    return record;
+}
+
+/* Give the sample that ASKED is of its stack, in SPACE; NULL: nothing is known of the process. */
+static int find_stack(struct profile_run *run, const struct walk_sample *asked,
+                      const struct address_space *space)
+{
+    struct perf_record record = record_at(run->formats.file, asked->offset);
+    const struct sample_format *format = sample_format_of(&run->formats, &record);
+    struct user_sample sample;
+    uint32_t node = 0;
+    run->frame_count = 0;
+    if (user_sample_read(&sample, format, &record)) {
+        if (add_chain(run, &sample, space) ||
+            (space && run->unwinds && sample.registers && add_walked(run, &sample, space)))
+            return -1;
+    }
+    if (!run->frame_count && add_ip(run, &record, read_fields(run, &record).ip, space))
+        return -1;
+    for (size_t i = run->frame_count; i--;)
+        if ((node = call_profile_add_node(run->to, node, run->frames[i])) == PROFILE_NOTHING)
+            return -1;
+    run->to->samples[asked->number].node = node;
+    return 0;
+}
+
+static int visit(void *context, const struct walk_sample *asked, const struct address_space *space)
+{
+    return find_stack(context, asked, space);
+}
+
+/* ---- All of them ---- */
+
+/* Add RECORD to the profile, with no stack yet, and ask for that. */
+static int add_sample(struct profile_run *run, const struct perf_record *record)
+{
+    const struct process_lives *lives = &run->source->processes->lives;
+    const struct sample_fields fields = read_fields(run, record);
+    struct walk_sample asked = {
+        .time_ns = fields.time_ns,
+        .offset = record->offset,
+        .life = process_life_at(lives, fields.pid,
+                                (struct life_moment){fields.time_ns, record->number}),
+        .number = (uint32_t)run->to->sample_count};
+    const struct call_sample sample = {.time_ns = fields.time_ns,
+                                       .period = fields.period,
+                                       .event =
+                                           event_of(run, sample_format_of(&run->formats, record)),
+                                       .thread = thread_of(run, asked.life, &fields)};
+    if (sample.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &sample))
+        return -1;
+    if (asked.life == NO_LIFE)
+        return find_stack(run, &asked, NULL);
+    if (array_reserve(run->asked, run->asked_count, run->asked_capacity))
+        return -1;
+    run->asked[run->asked_count++] = asked;
+    return 0;
+}
+
+static int add_samples(struct profile_run *run)
+{
+    struct findings known = {.quiet = true}; /* damage was reported when it was read first */
+    struct perf_walk walk = perf_walk_begin(run->formats.file);
+    struct perf_record record;
+    int result = 0;
+    while (!result && perf_walk_next(&walk, &record, &known))
+        if (record.type == PERF_RECORD_SAMPLE)
+            result = add_sample(run, &record);
+    findings_free(&known);
+    return result;
+}
+
+/* ---- A run ---- */
+
+/* A recording of another machine has other code than this one's kernel. */
+static const char *kallsyms_of(const struct perf_file *file)
+{
+    struct recording_host host;
+    recording_host_read(&host, file);
+    return recording_host_is_here(&host) ? "/proc/kallsyms" : NULL;
+}
+
+static int begin(struct profile_run *run)
+{
+    const struct profile_source *source = run->source;
+    const struct perf_file *file = source->profile->file;
+    const struct unwind_machine *machine = user_stacks_machine(file);
+    run->unwinds = machine != NULL;
+    if (!machine)
+        machine = unwind_machine_of(EM_X86_64);
+    if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
+        sample_formats_read(&run->formats, file) ||
+        thread_names_begin(&run->threads, &source->profile->threads, &source->processes->lives) ||
+        space_source_begin(&run->space_source, source->profile, source->processes,
+                           source->timelines) ||
+        stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
+        return -1;
+    return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files,
+                               kallsyms_of(file));
+}
+
+static void end(struct profile_run *run)
+{
+    address_names_end(&run->names);
+    stack_walker_end(&run->walker);
+    space_source_free(&run->space_source);
+    thread_names_free(&run->threads);
+    sample_formats_free(&run->formats);
+    free(run->asked);
+    free(run->frames);
+}
+
+int profile_reading_go(struct call_profile *to, const struct profile_source *source,
+                       struct findings *findings)
+{
+    struct profile_run run = {.source = source, .to = to};
+    int result = begin(&run) || add_samples(&run);
+    if (!result) {
+        struct life_walk walk = {&run.space_source, run.asked, run.asked_count, &run, visit};
+        result = life_walk_go(&walk);
+        run.asked = walk.samples;
+    }
+    end(&run);
+    return result ? report_failure(findings, "out of memory") : interruption_check(findings);
+}

@@ -1,0 +1,41 @@
+/* How much of a profile each function has: itself, and with all that it calls.  A function that
+ * calls itself has its time once. */
+#ifndef PERFJIT_PROFILE_TOTALS_H
+#define PERFJIT_PROFILE_TOTALS_H
+
+#include "injector/profile/profile_functions.h"
+
+enum profile_weight { WEIGHT_SAMPLES, WEIGHT_PERIOD };
+
+#define PROFILE_ALL UINT32_MAX
+
+/* What is counted. */
+struct profile_choice {
+    uint32_t event; /* or PROFILE_ALL */
+    uint32_t pid;   /* or PROFILE_ALL */
+    enum profile_weight weight;
+};
+
+struct profile_totals {
+    uint64_t all;
+    uint64_t *of_node;    /* that end in it: without those that it calls */
+    uint64_t *below_node; /* with them */
+    uint64_t *self;       /* by frame */
+    uint64_t *function_self, *function_total;
+};
+
+/* Whether SAMPLE is counted. */
+bool profile_choice_has(const struct profile_choice *choice, const struct call_profile *profile,
+                        const struct call_sample *sample);
+
+uint64_t profile_choice_weight(const struct profile_choice *choice,
+                               const struct call_sample *sample);
+
+/* Returns 0, or -1 without memory.  Release with profile_totals_free in either case. */
+int profile_totals_count(struct profile_totals *totals, const struct call_profile *profile,
+                         const struct profile_functions *functions,
+                         const struct profile_choice *choice);
+
+void profile_totals_free(struct profile_totals *totals);
+
+#endif

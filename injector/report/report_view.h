@@ -1,0 +1,34 @@
+/* A profile with all that a table of perfjit report is made of. */
+#ifndef PERFJIT_REPORT_VIEW_H
+#define PERFJIT_REPORT_VIEW_H
+
+#include "injector/profile/profile_totals.h"
+
+#include <stdio.h>
+
+struct report_view {
+    const struct call_profile *profile;
+    const struct profile_functions *functions;
+    const struct profile_totals *totals;
+    struct profile_choice choice;
+    size_t most_rows; /* of a table */
+    FILE *stream;
+};
+
+/* VALUE of ALL, as a share: " 12.34%". */
+void report_put_share(const struct report_view *view, uint64_t value);
+
+/* VALUE, in the event's unit: seconds, or a count. */
+void report_put_value(const struct report_view *view, uint64_t value);
+
+/* The name of FUNCTION, and in brackets where it is: file:line, or the module. */
+void report_put_function(const struct report_view *view, uint32_t function);
+
+/* The unit's name, for the head of a column. */
+const char *report_unit(const struct report_view *view);
+
+/* What FUNCTION is: the kinds and tiers of its frames, the one with most of the time first, at most
+ * three. */
+void report_put_kinds(const struct report_view *view, uint32_t function, char *text, size_t bytes);
+
+#endif
