@@ -131,6 +131,9 @@ $(BUILD)/lib%.so.0:
 	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
 	@ln -sf $(@F) $(BUILD)/lib$*.so
 
+# What .incbin takes is no dependency that the compiler tells.
+$(BUILD)/injector/flamegraph/page_parts.o: $(wildcard injector/flamegraph/page/*)
+
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 

@@ -1,6 +1,7 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
  * commands/. */
 #include "injector/answers/export.h"
+#include "injector/answers/flamegraph.h"
 #include "injector/answers/report.h"
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
@@ -21,7 +22,7 @@
 
 struct command {
     const char *name;
-    char full_name[16]; /* what messages call it */
+    char full_name[20]; /* what messages call it */
     int (*run)(int argc, char **argv);
     const char *what;
 };
@@ -30,6 +31,8 @@ static struct command commands[] = {
     {"record", "perfjit record", record_command,
      "run a command, its JIT code logged, and record it with perf"},
     {"report", "perfjit report", report_command, "say where the time of a recording went"},
+    {"flamegraph", "perfjit flamegraph", flamegraph_command,
+     "draw a recording: a page that opens in any browser"},
     {"export", "perfjit export", export_command,
      "write a recording for flamegraph.pl, pprof, speedscope, ..."},
     {"inject", "perfjit inject", inject_command,
@@ -51,7 +54,7 @@ static void print_usage(FILE *stream)
 {
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].what);
+        fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
     fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version "
                     "the version.\n");
 }

@@ -1,0 +1,270 @@
+// The page: what is shown, what is clicked and typed, and the link that holds it.
+function startPage() {
+    const byId = (id) => document.getElementById(id);
+    const profile = openProfile(JSON.parse(byId("data").textContent));
+    const scopes = scopesOf(profile);
+    const [stage, canvas, tip, details] = ["stage", "canvas", "tip", "details"].map(byId);
+    let state = readHash();
+    let shown = null; // {tree or time, boxes drawn, colours, matched}
+    let focus = 0;
+    let cache = { key: "" };
+
+    function readHash() {
+        const words = new URLSearchParams(location.hash.slice(1));
+        const view = words.get("view");
+        return { view: ["flame", "inverted", "time"].includes(view) ? view : "flame", scope: words.get("of") || "all",
+            search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
+            span: (words.get("span") || "").split("-").map(Number) };
+    }
+
+    function go(change, replaces) {
+        const next = { ...state, ...change };
+        const words = new URLSearchParams();
+        if (next.view !== "flame") words.set("view", next.view);
+        if (next.scope !== "all") words.set("of", next.scope);
+        if (next.search) words.set("search", next.search);
+        if (next.path.length) words.set("zoom", next.path.join("."));
+        if (next.span.length === 2) words.set("span", next.span.join("-"));
+        history[replaces ? "replaceState" : "pushState"](null, "", "#" + words);
+        state = next;
+        show();
+    }
+
+    // ---- What is shown ----
+
+    function scopeNow() {
+        return scopes.find((scope) => scope.id === state.scope) || scopes[0];
+    }
+
+    function treeNow() {
+        const key = state.view + " " + state.scope;
+        if (cache.key !== key) {
+            const make = { flame: flameTree, inverted: invertedTree, time: timeTree }[state.view];
+            cache = { key, tree: make(profile, scopeNow()), flame: state.view === "time" ? flameTree(profile, scopeNow()) : null };
+        }
+        return cache.tree;
+    }
+
+    // The node that the frames of the link's path lead to.
+    function zoomed(tree) {
+        let node = 0;
+        const path = state.path;
+        for (let at = 0; at < path.length; at++) {
+            let next = -1;
+            for (let i = 1; i < tree.count && next < 0; i++) if (tree.parent[i] === node && tree.frame[i] === path[at]) next = i;
+            if (next < 0) break;
+            node = next;
+        }
+        return node;
+    }
+
+    function pathTo(tree, node) {
+        const path = [];
+        for (; node > 0; node = tree.parent[node]) path.push(tree.frame[node]);
+        return path.reverse();
+    }
+
+    function colours() {
+        const dark = isDark();
+        if (!cache.colours || cache.dark !== dark) {
+            cache.colours = frameColours(profile, dark);
+            cache.dark = dark;
+        }
+        return cache.colours;
+    }
+
+    function style(frame, matched) {
+        const dark = cache.dark;
+        const dim = matched && !matched[frame];
+        return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : colours()[frame], text: dark ? "#f2efe9" : "#1a1917",
+            inlined: profile.frames.inlined[frame], hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
+            outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : null };
+    }
+
+    function show() {
+        byId("view").value = state.view;
+        byId("scope").value = scopeNow().id;
+        if (document.activeElement !== byId("search")) byId("search").value = state.search;
+        const tree = treeNow();
+        const matched = matchFrames(profile, state.search);
+        colours();
+        if (state.view === "time") showTime(tree, matched);
+        else showTree(tree, matched);
+        const weights = cache.flame || tree;
+        byId("matched").textContent = matched ? percent(matchedWeight(weights, matched), weights.total[0]) + " matched" : "";
+        describe(shown.boxes.find((box) => box.id === focus) || null);
+    }
+
+    function showTree(tree, matched) {
+        const root = zoomed(tree);
+        const rows = deepestBelow(tree, root) + 1;
+        const surface = sizeCanvas(canvas, stage, rows);
+        const scale = surface.width / (tree.total[root] || 1);
+        shown = { boxes: [], all: tree.total[0], root };
+        const ancestors = new Set();
+        for (let node = root; node >= 0; node = tree.parent[node]) ancestors.add(node);
+        for (let i = 0; i < tree.count; i++) {
+            const above = ancestors.has(i);
+            const x = above ? 0 : (tree.start[i] - tree.start[root]) * scale, width = above ? surface.width : tree.total[i] * scale;
+            if (width < leastWidth || x + width < 0 || x > surface.width || (tree.depth[i] <= tree.depth[root] && !above)) continue;
+            const box = { id: i, frame: tree.frame[i], x, y: tree.depth[i] * rowHeight - surface.top, width, total: tree.total[i], self: tree.self[i] };
+            if (box.y < -rowHeight || box.y > surface.height) continue;
+            shown.boxes.push(box);
+            if (i === 0) drawBox(surface, box, scopeNow().title, { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" });
+            else drawBox(surface, box, frameName(profile, tree.frame[i]), { ...style(tree.frame[i], matched), ...(i === focus ? { outline: cache.dark ? "#fff" : "#000" } : {}) });
+        }
+    }
+
+    function deepestBelow(tree, root) {
+        if (root === 0) return tree.deepest;
+        let deepest = tree.depth[root];
+        const within = new Uint8Array(tree.count);
+        within[root] = 1;
+        for (let i = root + 1; i < tree.count; i++)
+            if (within[tree.parent[i]]) {
+                within[i] = 1;
+                if (tree.total[i] && tree.depth[i] > deepest) deepest = tree.depth[i];
+            }
+        return deepest;
+    }
+
+    function showTime(time, matched) {
+        const [from, to] = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : [time.first, Math.max(time.last, time.first + 1)];
+        const surface = sizeCanvas(canvas, stage, time.rows);
+        const scale = surface.width / (to - from);
+        shown = { boxes: [], all: 0, from, to };
+        for (let i = 0; i < profile.samples.weight.length; i++) if (scopeNow().has(profile.samples.thread[i])) shown.all += profile.samples.weight[i];
+        time.threads.forEach((row) => drawBox(surface, { x: 0, y: row.top * rowHeight - surface.top, width: surface.width },
+            profile.strings[profile.threads.name[row.thread]] + " " + profile.threads.pid[row.thread] + "/" + profile.threads.tid[row.thread],
+            { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" }));
+        time.boxes.forEach((part, number) => {
+            const x = (part.from - from) * scale, width = (part.to - part.from) * scale;
+            if (width < 0.15 || x + width < 0 || x > surface.width) return;
+            const box = { id: number + 1, frame: part.frame, x, y: part.depth * rowHeight - surface.top, width, total: part.weight, part };
+            if (box.y < -rowHeight || box.y > surface.height) return;
+            shown.boxes.push(box);
+            drawBox(surface, box, frameName(profile, part.frame), style(part.frame, matched));
+        });
+    }
+
+    // ---- What is said of a box ----
+
+    function textOf(box) {
+        if (box.frame < 0) return scopeNow().title + "\n" + amount(profile, box.total);
+        const lines = [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
+        lines.push("total " + amount(profile, box.total) + " (" + percent(box.total, shown.all) + ")" +
+            (box.self === undefined ? "" : "  ·  self " + amount(profile, box.self) + " (" + percent(box.self, shown.all) + ")"));
+        if (box.part) lines.push("from " + (box.part.from / 1e6).toFixed(4) + " s to " + (box.part.to / 1e6).toFixed(4) + " s");
+        return lines.join("\n");
+    }
+
+    function describe(box) {
+        details.textContent = box ? textOf(box) : amount(profile, shown.all) + " in " + scopeNow().title;
+    }
+
+    function boxAt(event) {
+        const area = canvas.getBoundingClientRect();
+        const x = event.clientX - area.left, y = event.clientY - area.top;
+        for (let i = shown.boxes.length - 1; i >= 0; i--) {
+            const box = shown.boxes[i];
+            if (x >= box.x && x < box.x + Math.max(box.width, 1) && y >= box.y && y < box.y + rowHeight) return box;
+        }
+        return null;
+    }
+
+    function zoomTo(box) {
+        if (!box) return;
+        focus = box.id;
+        if (state.view === "time") go({ span: [box.part.from, box.part.to] });
+        else go({ path: pathTo(treeNow(), box.id) });
+    }
+
+    // ---- Events ----
+
+    canvas.addEventListener("mousemove", (event) => {
+        const box = boxAt(event);
+        tip.hidden = !box;
+        if (!box) return;
+        tip.textContent = textOf(box);
+        tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+        tip.style.top = (event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18) + "px";
+    });
+    canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
+    canvas.addEventListener("click", (event) => zoomTo(boxAt(event)));
+    stage.addEventListener("scroll", () => requestAnimationFrame(show));
+    addEventListener("resize", () => requestAnimationFrame(show));
+    addEventListener("popstate", () => { state = readHash(); show(); });
+    addEventListener("hashchange", () => { state = readHash(); show(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
+    byId("view").addEventListener("change", (event) => go({ view: event.target.value, path: [], span: [] }));
+    byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
+    byId("search").addEventListener("input", (event) => go({ search: event.target.value }, true));
+    byId("back").addEventListener("click", () => history.back());
+    byId("reset").addEventListener("click", reset);
+    byId("theme").addEventListener("change", (event) => {
+        if (event.target.value) document.documentElement.dataset.theme = event.target.value;
+        else delete document.documentElement.dataset.theme;
+        drawLegend();
+        show();
+    });
+
+    function reset() {
+        focus = 0;
+        byId("search").value = "";
+        go({ view: "flame", scope: "all", search: "", path: [], span: [] });
+    }
+
+    function outwards() {
+        if (state.view === "time") go({ span: [] });
+        else go({ path: state.path.slice(0, -1) });
+    }
+
+    // From the box in focus to the one that lies that way.
+    function move(x, y) {
+        const boxes = shown.boxes;
+        const now = boxes.find((box) => box.id === focus) || boxes[0];
+        if (!now) return;
+        let best = null;
+        for (const box of boxes) {
+            const right = y === 0 ? box.y === now.y && (box.x - now.x) * x > 0 :
+                Math.round((box.y - now.y) / rowHeight) === y && box.x < now.x + now.width && box.x + box.width > now.x;
+            if (right && (!best || (y === 0 ? Math.abs(box.x - now.x) < Math.abs(best.x - now.x) : box.width > best.width))) best = box;
+        }
+        if (!best) return;
+        focus = best.id;
+        if (best.y < 0 || best.y + rowHeight > canvas.clientHeight) stage.scrollTop += best.y - canvas.clientHeight / 2;
+        show();
+    }
+
+    const keys = {
+        ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0), ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1),
+        Enter: () => zoomTo(shown.boxes.find((box) => box.id === focus)), Escape: outwards, "/": () => byId("search").focus(), r: reset,
+        i: () => go({ view: state.view === "inverted" ? "flame" : "inverted", path: [], span: [] }),
+        t: () => go({ view: state.view === "time" ? "flame" : "time", path: [], span: [] }),
+    };
+    addEventListener("keydown", (event) => {
+        const typing = event.target.matches("input, select");
+        if (typing && event.key === "Escape") stage.focus();
+        if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+        if (event.target.matches("button") && event.key === "Enter") return;
+        event.preventDefault();
+        keys[event.key]();
+    });
+
+    function drawLegend() {
+        const list = byId("legend");
+        list.textContent = "";
+        for (const [title, colour] of legendOf(profile, frameColours(profile, isDark()))) {
+            const item = document.createElement("li"), mark = document.createElement("i");
+            mark.style.background = colour;
+            item.append(mark, title);
+            list.append(item);
+        }
+    }
+
+    for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
+    drawLegend();
+    show();
+}
+
+if (typeof document !== "undefined") startPage();

@@ -1,0 +1,55 @@
+// The profile as the page has it: strings, frames, nodes and samples by columns.
+// data: { unit, strings, frames: {name, module, file, line, tier, kind, inlined}, nodes: {parent, frame},
+//         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us, each less the one before) }
+function openProfile(data) {
+    const times = new Float64Array(data.samples.time.length);
+    let now = 0;
+    for (let i = 0; i < times.length; i++) times[i] = now += data.samples.time[i];
+    return { ...data, times, depths: depthsOf(data.nodes.parent) };
+}
+
+function depthsOf(parents) {
+    const depths = new Uint32Array(parents.length);
+    for (let i = 1; i < parents.length; i++) depths[i] = depths[parents[i]] + 1;
+    return depths;
+}
+
+function frameName(profile, frame) {
+    return profile.strings[profile.frames.name[frame]];
+}
+
+function framePlace(profile, frame) {
+    const file = profile.strings[profile.frames.file[frame]];
+    const line = profile.frames.line[frame];
+    return file ? (line ? file + ":" + line : file) : profile.strings[profile.frames.module[frame]];
+}
+
+// What a frame is: the tier, or the kind, and whether it was inlined.
+function frameKind(profile, frame) {
+    const tier = profile.strings[profile.frames.tier[frame]];
+    const kind = kinds[profile.frames.kind[frame]];
+    return (tier ? kind + ", " + tier : kind) + (profile.frames.inlined[frame] ? ", inlined" : "");
+}
+
+const kinds = ["jit", "interpreter", "native", "kernel", "unknown"];
+
+// The choices of what is shown: all, each process, each thread.
+function scopesOf(profile) {
+    const scopes = [{ id: "all", title: "all threads", has: () => true }];
+    const seen = new Set();
+    const threads = profile.threads;
+    for (let i = 0; i < threads.pid.length; i++) {
+        const pid = threads.pid[i];
+        if (seen.has("p" + pid)) continue;
+        seen.add("p" + pid);
+        scopes.push({ id: "p" + pid, title: profile.strings[threads.process[i]] + " " + pid, has: (t) => threads.pid[t] === pid });
+    }
+    for (let i = 0; i < threads.pid.length; i++) {
+        const [pid, tid] = [threads.pid[i], threads.tid[i]];
+        const id = "t" + pid + "." + tid;
+        if (seen.has(id)) continue;
+        seen.add(id);
+        scopes.push({ id, title: profile.strings[threads.name[i]] + " " + pid + "/" + tid, has: (t) => threads.pid[t] === pid && threads.tid[t] === tid });
+    }
+    return scopes;
+}
