@@ -21,14 +21,17 @@ struct answer_request {
 
 /* The options that fill it in, for a table of argp's. */
 enum answer_option_key { ANSWER_EVENT = 600, ANSWER_PID, ANSWER_WEIGHT, ANSWER_JITDUMP };
+#define ANSWER_OUTPUT                                                                              \
+    {                                                                                              \
+        "output", 'o', "FILE", 0, "Where to write", 0                                              \
+    }
 #define ANSWER_OPTIONS                                                                             \
-    {"output", 'o', "FILE", 0, "Where to write", 0},                                               \
-        {"event",                                                                                  \
-         ANSWER_EVENT,                                                                             \
-         "EVENT",                                                                                  \
-         0,                                                                                        \
-         "Which event of the recording, as perf evlist names it (default: the first)",             \
-         0},                                                                                       \
+    {"event",                                                                                      \
+     ANSWER_EVENT,                                                                                 \
+     "EVENT",                                                                                      \
+     0,                                                                                            \
+     "Which event of the recording, as perf evlist names it (default: the first)",                 \
+     0},                                                                                           \
         {"pid", ANSWER_PID, "PID", 0, "This process alone", 0},                                    \
         {"weight", ANSWER_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},   \
         {"jitdump",                                                                                \

@@ -142,7 +142,7 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         fputs(columns[column], stream);
         put_samples(request, stream, (enum sample_column)column);
     }
-    fputs("]}}", stream);
+    fputs("]}}\n", stream);
 }
 
 /* ---- The page ---- */

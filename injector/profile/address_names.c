@@ -170,7 +170,8 @@ static int add_place(struct address_names *names, const struct native_place *pla
     const char *module = file_name_of(path);
     char *plain = demangle(place->name);
     const char *name = plain ? plain : place->name;
-    const struct call_frame frame = {.name = add_text(names, name, strlen(name)),
+    /* Without the version: free@@GLIBC_2.2.5. */
+    const struct call_frame frame = {.name = add_text(names, name, strcspn(name, "@")),
                                      .module = add_text(names, module, strlen(module)),
                                      .kind = frame_name_is_interpreter(name) ? FRAME_INTERPRETER
                                                                              : FRAME_NATIVE,

@@ -17,7 +17,7 @@ function matcher(text) {
 function matchFrames(profile, text) {
     const matches = matcher(text);
     if (!matches) return null;
-    return Uint8Array.from(profile.frames.name, (_, frame) => matches(frameName(profile, frame) + " " + framePlace(profile, frame)) ? 1 : 0);
+    return Uint8Array.from(profile.frames.name, (_, frame) => matches(frameName(profile, frame)) || matches(framePlace(profile, frame)) ? 1 : 0);
 }
 
 // The weight of all that has a matching frame in its stack, once.

@@ -1,0 +1,291 @@
+#!/usr/bin/env bats
+# perfjit report, export and flamegraph.  The judge of names is perf script on the injected recording; of sums, the periods of its
+# samples; and all formats must agree with each other.
+load helper
+
+forms="fp stacks injected unwound node php two packed streamed counted"
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+for (let t = 0, end = Date.now() + 500; Date.now() < end;) t += hot(20000);
+END
+    echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
+    export PERFJIT=dump JITDUMPDIR=$PWD
+    record fp -g "$BUILD/tinyjit" --no-inline work.tj
+    record stacks -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" work.tj
+    perf record -q -k mono -e cpu-clock,task-clock -F 1000 -g -o two "$BUILD/tinyjit" work.tj
+    record packed -z -g "$BUILD/tinyjit" work.tj
+    perf record -q -k mono -e cpu-clock -c 1000003 -g -o counted "$BUILD/tinyjit" work.tj
+    perf record -q -k mono -e cpu-clock -F 2000 -g -o - "$BUILD/tinyjit" work.tj >streamed
+    record node -g node --perf-prof --interpreted-frames-native-stack work.js
+    record php -g php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=function \
+        -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 work.php
+    unset PERFJIT JITDUMPDIR
+    perfjit inject -q -i fp -o injected
+    perfjit inject -q -i stacks -o unwound
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+}
+
+# periods FILE: the sum of those of its first event, by perf, which reads no streams from a file of another's.
+periods() {
+    perf script -i "$1" -F event,period 2>/dev/null | awk 'NR == 1 { first = $2 } $2 == first { all += $1; n++ } END { printf "%d %d\n", all, n }'
+}
+
+# ---- Sums ----
+
+@test "every format of every recording has perf's sum" {
+    local form all samples
+    for form in $forms; do
+        read -r all samples < <(periods $form)
+        [ "$samples" -ge 100 ] || complain "$form: $samples samples"
+        perfjit report -q --json $form >report
+        [ "$(jq '[.total, .samples] | @tsv' -r report)" = "$(printf '%s\t%s' "$all" "$samples")" ] || complain "$form: $(jq -c '[.total, .samples]' report), perf $all $samples"
+        [ "$(jq '[.functions[].self] | add' report)" = "$all" ] || complain "$form: self times"
+        [ "$(jq '.named + .interpreter + .unknown' report)" = "$all" ]
+        [ "$(perfjit export -q -f folded $form | awk '{ n += $NF } END { print n }')" = "$samples" ]
+        [ "$(perfjit export -q -f folded --weight period $form | awk '{ n += $NF } END { printf "%d\n", n }')" = "$all" ]
+        [ "$(perfjit export -q -f speedscope $form | jq '[.profiles[].weights[]] | add')" = "$all" ]
+        [ "$(perfjit export -q -f speedscope $form | jq '[.profiles[] | (.weights | add) == .endValue and (.weights | length) == (.samples | length)] | all')" = true ]
+        [ "$(perfjit export -q -f callgrind $form | sed -n 's/^totals: //p')" = "$all" ]
+        [ "$(perfjit export -q -f callgrind $form | awk '/^calls=/ { getline; next } /^[0-9]+ [0-9]+$/ { n += $2 } END { printf "%d\n", n }')" = "$all" ]
+        [ "$(perfjit export -q -f firefox $form | jq '[.threads[].samples.length] | add')" = "$samples" ]
+        perfjit flamegraph -q -o page.html $form
+        [ "$(data page.html | jq '[.samples.weight[]] | add')" = "$all" ]
+    done
+}
+
+# data PAGE: what is in it, as JSON.
+data() {
+    sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
+}
+
+# ---- Names ----
+
+# innermost FILE: how many samples each innermost function has, by perf; node's as their names are shown.
+innermost() {
+    local chain=-G # perf 6.1 prints nothing of a chain that holds an address that can't be, as PHP's are
+    [ "$1" != unwound ] || chain=
+    perf script -i "$1" -F ip,sym --no-inline $chain 2>/dev/null | awk -v every="$chain" 'BEGIN { first = 1 } NF == 0 { first = 1; next } first || every { print; first = 0 }' | sed -nE 's/^[[:space:]]+[0-9a-f]+ (.*)$/\1/p' |
+        sed -E 's/@@?[A-Z]+_[0-9.]+$//; s/^JS:[~^+*]?//; s/ [^ ]*:[0-9]+:[0-9]+$//; s/ \(inlined\)$//; s/ \[tier[12]\]$//; s/^$/(anonymous)/' | sort | uniq -c | awk '{ n = $1; $1 = ""; print n $0 }' | sort
+}
+
+ours() {
+    perfjit report -q --json --weight samples "$1" | jq -r '.functions[] | select(.self > 0) | "\(.self) \(.name)"' |
+        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) print sum[name] name }' | sort
+}
+
+@test "innermost functions are perf's, of injected recordings and of others" {
+    local form
+    perfjit inject -q -i php -o php.injected
+    for form in injected:fp unwound:stacks php.injected:php; do
+        innermost ${form%:*} >wanted
+        ours ${form%:*} >got
+        same_but_inlined got wanted
+        ours ${form#*:} >got
+        same_but_inlined got wanted
+    done
+}
+
+# What was inlined in native code is a function of its own here: perf (--no-inline) has its caller.
+same_but_inlined() {
+    local all different
+    all=$(awk '{ n += $1 } END { print n }' "$2")
+    different=$(comm -3 "$1" "$2" | awk '{ n += $1 } END { print n + 0 }')
+    [ $((different * 100)) -le $((all * 8)) ] || complain "$(comm -3 "$1" "$2" | head -20)"
+    grep -E ' (tj::|hot|inner|outer|TRACE)' "$2" >jit.wanted || true
+    grep -E ' (tj::|hot|inner|outer|TRACE)' "$1" | same /dev/stdin jit.wanted
+}
+
+@test "an injected recording and the one that it was made of say the same of JIT code" {
+    for pair in injected:fp unwound:stacks; do
+        for form in ${pair/:/ }; do
+            perfjit report -q --json $form | jq -r '.functions[] | select(.module == "jit") | "\(.name) \(.self) \(.total)"' | sort >$form.jit
+        done
+        [ -s "${pair%:*}.jit" ]
+        same "${pair%:*}.jit" "${pair#*:}.jit"
+    done
+    grep -q 'tj::inner' fp.jit
+}
+
+@test "node: tiers, places, interpreted functions" {
+    perfjit report -q -n 0 node >table
+    grep -E ' TurboFan[^ ]* +hot \(.*/work.js:1\)$' table
+    grep -E ' (bytecode|Sparkplug)[^ ]* +Module._load \(node:internal/modules/cjs/loader:[0-9]+\)$' table
+    grep -E '^[0-9.]+ % of the samples named; [0-9.]+ % interpreter; [0-9.]+ % unknown' table
+    perfjit report -q --by tier node | grep -E ' samples  TurboFan$'
+    perfjit report -q --by thread node | grep -E ' samples  node [0-9]+/[0-9]+$'
+    perfjit report -q --by process node | grep -E ' samples  node [0-9]+$'
+    perfjit report -q --by runtime node | grep -E ' samples  node: jit$'
+    perfjit report -q --threads node >threads
+    same threads <(perfjit report -q --by thread node)
+    perfjit report -q --by kind --json node | jq -e '.rows | map(.weight) | add > 0'
+}
+
+@test "callers, callees and gprof's tables" {
+    perfjit report -q --callers tj::inner fp >callers
+    grep -E '^ +[0-9.]+% .* called by tj::outer' callers
+    perfjit report -q --callees tj::outer fp >callees
+    grep -E '^ +[0-9.]+% .* calls tj::inner' callees || grep -E 'tj::outer' callees
+    perfjit report -q --gprof fp >gprof
+    grep -q '^Flat profile:' gprof
+    grep -q 'Call graph' gprof
+    grep -E '^\[[0-9]+ *\] +[0-9.]+ .* tj::inner .*\[[0-9]+\]$' gprof
+    run --separate-stderr perfjit report --callers no_such_function fp
+    exits 1
+    says "no function has 'no_such_function' in its name"
+}
+
+# ---- Formats and their readers ----
+
+@test "callgrind_annotate, and the sums of functions in all formats" {
+    perfjit export -q -f callgrind -o own.callgrind injected
+    callgrind_annotate own.callgrind >annotated
+    grep -E 'PROGRAM TOTALS' annotated
+    grep -E 'tj::inner' annotated
+    perfjit report -q --json injected | jq -r '.functions[] | select(.self > 0) | "\(.self) \(.name)"' | sort >report
+    perfjit export -q -f speedscope injected |
+        jq -r '.shared.frames as $f | .profiles[] | range(.samples | length) as $i | "\(.weights[$i]) \($f[.samples[$i][-1]].name)"' |
+        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' | sort >speedscope
+    same speedscope <(awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' report | sort)
+    perfjit export -q -f folded --weight period injected | sed -E 's/^.*;([^;]*) ([0-9]+)$/\2 \1/; s/_\[[jki]\]$//' |
+        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' | sort >folded
+    same folded speedscope
+}
+
+@test "pprof: protoc reads it, and its samples have perf's sum" {
+    perfjit export -q -f pprof -o own.pb.gz injected
+    gzip -dc own.pb.gz | protoc --decode_raw >decoded
+    read -r all samples < <(periods injected)
+    [ "$(grep -c '^2 {' decoded)" = "$samples" ]
+    grep -qF '6: "tj::inner"' decoded
+    grep -qF '6: "nanoseconds"' decoded
+}
+
+@test "firefox: tables are as long as they say, and refer to what is there" {
+    perfjit export -q -f firefox unwound >own.json
+    jq -e '.meta.preprocessedProfileVersion == 47 and (.threads | length) > 0' own.json
+    jq -e '[.threads[] | (.samples.stack | length) == .samples.length and (.samples.time | length) == .samples.length and
+        (.stackTable.frame | length) == .stackTable.length and (.frameTable.func | length) == .frameTable.length and
+        (.funcTable.name | length) == .funcTable.length and (.funcTable.name | max) < (.stringArray | length) and
+        ([.samples.stack[] | values] | max) < .stackTable.length] | all' own.json
+}
+
+# ---- Choices ----
+
+@test "events: the first, said where there are several, or another by name" {
+    run --separate-stderr perfjit report two
+    exits 0
+    says "has several events: cpu-clock, task-clock; this is of the first"
+    perfjit report -q --event task-clock --json two | jq -e '.event == "task-clock" and .total > 0'
+    run --separate-stderr perfjit report --event cycles two
+    exits 1
+    says "there is no event 'cycles'; it has: cpu-clock, task-clock"
+}
+
+@test "a process alone" {
+    pid=$(perf script -i fp -F pid | head -1 | tr -d ' ')
+    perfjit report -q --pid "$pid" fp >own
+    same own <(perfjit report -q fp)
+    run --separate-stderr perfjit report --pid 1 fp
+    exits 1
+    says "fp: has no samples of that process"
+}
+
+# ---- What is wrong ----
+
+@test "no file, no recording, no samples, no format, no room: a line, a status, and nothing half-made" {
+    mkdir -p "$BATS_TEST_TMPDIR/empty" && cd "$BATS_TEST_TMPDIR/empty"
+    for command in report "export -f folded" flamegraph; do
+        run --separate-stderr perfjit $command no-such-file
+        exits 1
+        says "no-such-file: "
+        run --separate-stderr perfjit $command
+        exits 1
+        says "perfjit.perf.data: "
+        run --separate-stderr perfjit $command /bin/true
+        exits 1
+        perf record -q -e cpu-clock -c 1000000000000 -o none true 2>/dev/null
+        run --separate-stderr perfjit $command none
+        exits 1
+        says "none: has no samples"
+        rm none
+        [ -z "$(ls)" ]
+        [ "$command" != report ] || continue
+        run --separate-stderr perfjit $command -o /no/such/place "$BATS_FILE_TMPDIR/fp"
+        exits 1
+        says "/no/such/place: "
+    done
+    run --separate-stderr sh -c '"$BUILD/perfjit" report -q "$BATS_FILE_TMPDIR/fp" >/dev/full'
+    exits 1
+    says "standard output: can't write it: No space left on device"
+    for words in "export" "export -f wrong" "report --by wrong" "report -n x" "report a b" "report --weight x" "flamegraph --pid x"; do
+        run --separate-stderr perfjit $words
+        exits 2
+    done
+}
+
+@test "hostile names: of functions and threads, in every format" {
+    cat >odd.js <<'END'
+const names = ["</script><script>alert(1)</script>", "a;b c\"d\\e'", "\u2028\u2029<!--", "]]>&amp;", "\u001b[31m"];
+const functions = names.map((name) => eval("({" + JSON.stringify(name) + "(n) { let s = 0; for (let i = 0; i < n; i++) s += (i * i) % 7; return s; } })")[name]);
+for (let end = Date.now() + 700; Date.now() < end;) functions.forEach((f) => f(20000));
+END
+    record odd -g node --perf-prof --interpreted-frames-native-stack odd.js
+    perfjit export -q -f folded odd | awk '!/ [0-9]+$/ { exit 1 }'
+    for format in speedscope firefox; do
+        perfjit export -q -f $format odd | jq -e . >/dev/null
+    done
+    perfjit report -q --json odd | jq -e '.functions | map(.name) | any(contains("</script>"))'
+    perfjit flamegraph -q -o odd.html odd
+    [ "$(grep -c '</script>' odd.html)" = 2 ]
+    data odd.html | jq -e '.strings | any(contains("</script>"))'
+    perfjit flamegraph -q --svg --title '<&"' -o odd.svg odd
+    xmllint --noout odd.svg
+    ! grep -q "$(printf '\033')" odd.svg odd.html
+}
+
+# ---- The page ----
+
+@test "the page's sums of functions are the report's, in node" {
+    for form in node unwound; do
+        perfjit flamegraph -q -o own.html $form
+        data own.html >own.json
+        cat "$here"/../../injector/flamegraph/page/{profile,tree,search,format}.js >model.js
+        cat >>model.js <<'END'
+const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
+const scopes = scopesOf(profile);
+const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, scopes[0]), time = timeTree(profile, scopes[0]);
+if (flame.total[0] !== inverted.total[0]) throw new Error("the inverted view has another sum");
+const inThreads = scopes.filter((scope) => scope.id[0] === "t").map((scope) => flameTree(profile, scope).total[0]).reduce((a, b) => a + b, 0);
+if (inThreads !== flame.total[0]) throw new Error("threads have another sum");
+const outermost = time.boxes.filter((box) => time.threads.some((row) => box.depth === row.top + 1)).reduce((sum, box) => sum + box.weight, 0);
+if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
+const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
+if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");
+for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
+    throw new Error("a box is outside of its caller's");
+for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
+END
+        node model.js | sort >page
+        perfjit report -q --json $form | jq -r '.functions[] | "\(.self) \(.total) \(.name)"' | sort >report
+        same page report
+    done
+}
+
+@test "a picture: a box for each stack that can be seen, well-formed" {
+    perfjit flamegraph -q --svg -o own.svg injected
+    xmllint --noout own.svg
+    grep -qF '<title>tj::inner (' own.svg
+    run --separate-stderr perfjit flamegraph injected
+    exits 0
+    says "injected.html: open it in a browser"
+    rm injected.html
+}
