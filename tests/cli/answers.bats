@@ -262,11 +262,21 @@ END
         cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
 const scopes = scopesOf(profile);
-const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, scopes[0]), time = timeTree(profile, scopes[0]);
+const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, scopes[0]), time = timeRows(profile, scopes[0]);
 if (flame.total[0] !== inverted.total[0]) throw new Error("the inverted view has another sum");
 const inThreads = scopes.filter((scope) => scope.id[0] === "t").map((scope) => flameTree(profile, scope).total[0]).reduce((a, b) => a + b, 0);
 if (inThreads !== flame.total[0]) throw new Error("threads have another sum");
-const outermost = time.boxes.filter((box) => time.threads.some((row) => box.depth === row.top + 1)).reduce((sum, box) => sum + box.weight, 0);
+const outermost = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0).filter((box) => box.depth === row.top + 1))
+    .reduce((sum, box) => sum + box.weight, 0);
+const leaves = new Map();
+visitTree(inverted, 0, 1e12, 0, (node) => {
+    if (inverted.depth[node] === 1) leaves.set(inverted.frame[node], inverted.total[node]);
+});
+for (const [frame, total] of leaves) {
+    let self = 0;
+    for (let i = 1; i < flame.count; i++) if (flame.frame[i] === frame) self += flame.self[i];
+    if (self !== total) throw new Error("inverted: " + frameName(profile, frame) + " has " + total + ", not " + self);
+}
 if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
 const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
 if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");

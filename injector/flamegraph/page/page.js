@@ -39,8 +39,9 @@ function startPage() {
     function treeNow() {
         const key = state.view + " " + state.scope;
         if (cache.key !== key) {
-            const make = { flame: flameTree, inverted: invertedTree, time: timeTree }[state.view];
-            cache = { key, tree: make(profile, scopeNow()), flame: state.view === "time" ? flameTree(profile, scopeNow()) : null };
+            const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[state.view];
+            focus = 0;
+            cache = { key, tree: make(profile, scopeNow()), flame: null };
         }
         return cache.tree;
     }
@@ -48,11 +49,10 @@ function startPage() {
     // The node that the frames of the link's path lead to.
     function zoomed(tree) {
         let node = 0;
-        const path = state.path;
-        for (let at = 0; at < path.length; at++) {
-            let next = -1;
-            for (let i = 1; i < tree.count && next < 0; i++) if (tree.parent[i] === node && tree.frame[i] === path[at]) next = i;
-            if (next < 0) break;
+        for (const frame of state.path) {
+            if (tree.expand) tree.expand(node);
+            const next = childrenOf(tree, node).find((child) => tree.frame[child] === frame);
+            if (!next) break;
             node = next;
         }
         return node;
@@ -86,65 +86,78 @@ function startPage() {
         byId("scope").value = scopeNow().id;
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
         const tree = treeNow();
-        const matched = matchFrames(profile, state.search);
+        const matched = matchedNow();
         colours();
         if (state.view === "time") showTime(tree, matched);
         else showTree(tree, matched);
-        const weights = cache.flame || tree;
-        byId("matched").textContent = matched ? percent(matchedWeight(weights, matched), weights.total[0]) + " matched" : "";
+        byId("matched").textContent = matched ? matchedShare() : "";
         describe(shown.boxes.find((box) => box.id === focus) || null);
+    }
+
+    function matchedNow() {
+        if (!cache.found || cache.found.text !== state.search) cache.found = { text: state.search, frames: matchFrames(profile, state.search) };
+        return cache.found.frames;
+    }
+
+    // Of the whole view, whatever is zoomed in to.
+    function matchedShare() {
+        if (!cache.found.share) {
+            const whole = cache.flame = cache.flame || (state.view === "flame" ? cache.tree : flameTree(profile, scopeNow()));
+            cache.found.share = percent(matchedWeight(whole, cache.found.frames), whole.total[0]) + " matched";
+        }
+        return cache.found.share;
     }
 
     function showTree(tree, matched) {
         const root = zoomed(tree);
-        const rows = deepestBelow(tree, root) + 1;
+        let rows = tree.below ? tree.depth[root] + tree.below[root] + 1 : 0;
+        if (tree.expand) rows = visitTree(tree, root, stage.clientWidth, leastWidth, () => {}) + 1;
         const surface = sizeCanvas(canvas, stage, rows);
-        const scale = surface.width / (tree.total[root] || 1);
-        shown = { boxes: [], all: tree.total[0], root };
-        const ancestors = new Set();
-        for (let node = root; node >= 0; node = tree.parent[node]) ancestors.add(node);
-        for (let i = 0; i < tree.count; i++) {
-            const above = ancestors.has(i);
-            const x = above ? 0 : (tree.start[i] - tree.start[root]) * scale, width = above ? surface.width : tree.total[i] * scale;
-            if (width < leastWidth || x + width < 0 || x > surface.width || (tree.depth[i] <= tree.depth[root] && !above)) continue;
-            const box = { id: i, frame: tree.frame[i], x, y: tree.depth[i] * rowHeight - surface.top, width, total: tree.total[i], self: tree.self[i] };
-            if (box.y < -rowHeight || box.y > surface.height) continue;
+        shown = { boxes: [], all: tree.total[0] };
+        for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) put(node, 0, surface.width);
+        visitTree(tree, root, surface.width, leastWidth, put);
+        function put(node, x, width) {
+            const y = tree.depth[node] * rowHeight - surface.top;
+            if (y < -rowHeight || y > surface.height) return;
+            const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
             shown.boxes.push(box);
-            if (i === 0) drawBox(surface, box, scopeNow().title, { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" });
-            else drawBox(surface, box, frameName(profile, tree.frame[i]), { ...style(tree.frame[i], matched), ...(i === focus ? { outline: cache.dark ? "#fff" : "#000" } : {}) });
+            if (node === 0) drawBox(surface, box, scopeNow().title, plain());
+            else drawBox(surface, box, frameName(profile, box.frame), { ...style(box.frame, matched), ...(node === focus ? { outline: cache.dark ? "#fff" : "#000" } : {}) });
         }
     }
 
-    function deepestBelow(tree, root) {
-        if (root === 0) return tree.deepest;
-        let deepest = tree.depth[root];
-        const within = new Uint8Array(tree.count);
-        within[root] = 1;
-        for (let i = root + 1; i < tree.count; i++)
-            if (within[tree.parent[i]]) {
-                within[i] = 1;
-                if (tree.total[i] && tree.depth[i] > deepest) deepest = tree.depth[i];
-            }
-        return deepest;
+    // Of what is no frame: the root, a thread's line.
+    function plain() {
+        return { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" };
     }
 
     function showTime(time, matched) {
         const [from, to] = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : [time.first, Math.max(time.last, time.first + 1)];
-        const surface = sizeCanvas(canvas, stage, time.rows);
+        const surface = sizeCanvas(canvas, stage, time.height);
         const scale = surface.width / (to - from);
-        shown = { boxes: [], all: 0, from, to };
-        for (let i = 0; i < profile.samples.weight.length; i++) if (scopeNow().has(profile.samples.thread[i])) shown.all += profile.samples.weight[i];
-        time.threads.forEach((row) => drawBox(surface, { x: 0, y: row.top * rowHeight - surface.top, width: surface.width },
-            profile.strings[profile.threads.name[row.thread]] + " " + profile.threads.pid[row.thread] + "/" + profile.threads.tid[row.thread],
-            { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" }));
-        time.boxes.forEach((part, number) => {
-            const x = (part.from - from) * scale, width = (part.to - part.from) * scale;
-            if (width < 0.15 || x + width < 0 || x > surface.width) return;
-            const box = { id: number + 1, frame: part.frame, x, y: part.depth * rowHeight - surface.top, width, total: part.weight, part };
-            if (box.y < -rowHeight || box.y > surface.height) return;
+        shown = { boxes: [], all: scopeWeight() };
+        for (const row of time.rows) {
+            const y = row.top * rowHeight - surface.top;
+            if (y > surface.height || y + (row.deepest + 2) * rowHeight < 0) continue;
+            const thread = profile.threads;
+            drawBox(surface, { x: 0, y, width: surface.width }, profile.strings[thread.name[row.thread]] + " " + thread.pid[row.thread] + "/" + thread.tid[row.thread], plain());
+            for (const part of timeBoxes(profile, row, from, to, 0.7 / scale)) putPart(part, row);
+        }
+        function putPart(part) {
+            const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = part.depth * rowHeight - surface.top;
+            if (x + width < 0 || x > surface.width || y < -rowHeight || y > surface.height) return;
+            const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part };
             shown.boxes.push(box);
             drawBox(surface, box, frameName(profile, part.frame), style(part.frame, matched));
-        });
+        }
+    }
+
+    function scopeWeight() {
+        if (cache.weight === undefined) {
+            cache.weight = 0;
+            addWeights(profile, scopeNow(), (i, weight) => { cache.weight += weight; });
+        }
+        return cache.weight;
     }
 
     // ---- What is said of a box ----

@@ -1,11 +1,13 @@
 // The profile as the page has it: strings, frames, nodes and samples by columns.
+// Parents are told by how much lower their numbers are.
 // data: { unit, strings, frames: {name, module, file, line, tier, kind, inlined}, nodes: {parent, frame},
 //         threads: {pid, tid, name, process}, samples: {node, thread, weight, time} (time in us, each less the one before) }
 function openProfile(data) {
     const times = new Float64Array(data.samples.time.length);
     let now = 0;
     for (let i = 0; i < times.length; i++) times[i] = now += data.samples.time[i];
-    return { ...data, times, depths: depthsOf(data.nodes.parent) };
+    const parent = Int32Array.from(data.nodes.parent, (less, i) => i - less);
+    return { ...data, nodes: { parent, frame: Int32Array.from(data.nodes.frame) }, times, depths: depthsOf(parent) };
 }
 
 function depthsOf(parents) {

@@ -1,53 +1,52 @@
-// A tree to draw: columns by number, node 0 the root, parents before their children, children side by side by weight.
+// A tree to draw: columns by number, node 0 the root. Children hang together by first and next, the heaviest first, so that drawing
+// stops at the first one that is too thin; below is how many rows there are under a node.
 
 function makeTree(count) {
     return { frame: new Int32Array(count), parent: new Int32Array(count), total: new Float64Array(count), self: new Float64Array(count),
-        start: new Float64Array(count), depth: new Uint32Array(count), count: 0, deepest: 0 };
+        start: new Float64Array(count), depth: new Uint32Array(count), first: new Int32Array(count), next: new Int32Array(count),
+        below: new Uint32Array(count), count };
 }
 
-// Of the stacks in SCOPE, the outermost frame below. Tiers of a function are frames of their own.
+// Of the stacks in SCOPE, the outermost frame at the top. Parents have lower numbers than their children.
 function flameTree(profile, scope) {
     const nodes = profile.nodes;
     const tree = makeTree(nodes.parent.length);
-    tree.count = nodes.parent.length;
     tree.frame.set(nodes.frame);
     tree.parent.set(nodes.parent);
     tree.frame[0] = tree.parent[0] = -1;
     addWeights(profile, scope, (i, weight) => { tree.self[profile.samples.node[i]] += weight; });
-    return finishTree(tree);
+    for (let i = tree.count - 1; i >= 0; i--) {
+        tree.total[i] += tree.self[i];
+        if (i) tree.total[tree.parent[i]] += tree.total[i];
+    }
+    for (let i = tree.count - 1; i > 0; i--) if (tree.total[i]) {
+        const parent = tree.parent[i];
+        tree.next[i] = tree.first[parent];
+        tree.first[parent] = i;
+        tree.below[parent] = Math.max(tree.below[parent], tree.below[i] + 1);
+    }
+    for (let i = 0; i < tree.count; i++) if (tree.first[i]) placeChildren(tree, i);
+    return tree;
 }
 
-// The same from the innermost frame on: a node for each way that its time was called.
-function invertedTree(profile, scope) {
-    const weights = new Map();
-    addWeights(profile, scope, (i, weight) => {
-        const node = profile.samples.node[i];
-        weights.set(node, (weights.get(node) || 0) + weight);
+function childrenOf(tree, node) {
+    const children = [];
+    for (let child = tree.first[node]; child; child = tree.next[child]) children.push(child);
+    return children;
+}
+
+// Put the children of NODE in order, and side by side.
+function placeChildren(tree, node) {
+    const children = childrenOf(tree, node);
+    if (children.length > 1) children.sort((a, b) => tree.total[b] - tree.total[a] || a - b);
+    let start = tree.start[node];
+    tree.first[node] = children[0];
+    children.forEach((child, i) => {
+        tree.next[child] = children[i + 1] || 0;
+        tree.start[child] = start;
+        tree.depth[child] = tree.depth[node] + 1;
+        start += tree.total[child];
     });
-    const frame = [-1], parent = [-1], self = [0], children = [new Map()];
-    for (const [leaf, weight] of weights) {
-        let at = 0;
-        for (let node = leaf; node; node = profile.nodes.parent[node]) {
-            const own = profile.nodes.frame[node];
-            let next = children[at].get(own);
-            if (next === undefined) {
-                next = frame.length;
-                frame.push(own);
-                parent.push(at);
-                self.push(0);
-                children.push(new Map());
-                children[at].set(own, next);
-            }
-            at = next;
-        }
-        self[at] += weight;
-    }
-    const tree = makeTree(frame.length);
-    tree.count = frame.length;
-    tree.frame.set(frame);
-    tree.parent.set(parent);
-    tree.self.set(self);
-    return finishTree(tree);
 }
 
 function addWeights(profile, scope, add) {
@@ -56,92 +55,149 @@ function addWeights(profile, scope, add) {
     for (let i = 0; i < node.length; i++) if (wanted[thread[i]]) add(i, weight[i]);
 }
 
-// Totals, depths, and where each node begins: the heaviest child first.
-function finishTree(tree) {
-    const { parent, total, self, depth, start, count } = tree;
-    for (let i = count - 1; i >= 0; i--) {
-        total[i] += self[i];
-        if (i) total[parent[i]] += total[i];
+// The stacks from the innermost frame on: who called it, and who called that. Of a large profile hardly any of it is seen, so a node
+// gets its children when they are asked for; until then it keeps its stacks: nodes of the profile, and what they weigh.
+function invertedTree(profile, scope) {
+    const sums = new Map();
+    addWeights(profile, scope, (i, weight) => sums.set(profile.samples.node[i], (sums.get(profile.samples.node[i]) || 0) + weight));
+    const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], below: [1], count: 1, stacks: [] };
+    const nodes = [], weights = [];
+    for (const [node, weight] of sums) {
+        nodes.push(node);
+        weights.push(weight);
+        tree.total[0] += weight;
     }
-    const order = childrenByWeight(tree);
-    const used = new Float64Array(count);
-    for (const i of order) {
-        start[i] = start[parent[i]] + used[parent[i]];
-        used[parent[i]] += total[i];
-        depth[i] = depth[parent[i]] + 1;
-        if (depth[i] > tree.deepest) tree.deepest = depth[i];
-    }
+    tree.stacks[0] = { nodes, weights };
+    tree.expand = (node) => expand(profile, tree, node);
     return tree;
 }
 
-// All nodes with a weight, by depth, and among the children of one by weight.
-function childrenByWeight(tree) {
-    const depths = depthsOf(tree.parent);
-    const order = [];
-    for (let i = 1; i < tree.count; i++) if (tree.total[i] > 0) order.push(i);
-    return order.sort((a, b) => depths[a] - depths[b] || tree.total[b] - tree.total[a] || a - b);
+function expand(profile, tree, node) {
+    const stacks = tree.stacks[node];
+    if (!stacks) return;
+    tree.stacks[node] = null;
+    const groups = new Map();
+    for (let i = 0; i < stacks.nodes.length; i++) {
+        const at = stacks.nodes[i];
+        if (!at) {
+            tree.self[node] += stacks.weights[i];
+            continue;
+        }
+        const frame = profile.nodes.frame[at];
+        let group = groups.get(frame);
+        if (!group) groups.set(frame, group = { nodes: [], weights: [], total: 0 });
+        group.nodes.push(profile.nodes.parent[at]);
+        group.weights.push(stacks.weights[i]);
+        group.total += stacks.weights[i];
+    }
+    for (const [frame, group] of groups) {
+        const child = tree.count++;
+        for (const column of ["self", "start", "depth", "first", "below"]) tree[column].push(0);
+        tree.frame.push(frame);
+        tree.parent.push(node);
+        tree.total.push(group.total);
+        tree.next.push(tree.first[node]);
+        tree.first[node] = child;
+        tree.stacks[child] = group;
+    }
+    if (groups.size) placeChildren(tree, node);
 }
 
-// A row of the time view for each thread of SCOPE: its samples in order of time, those with equal frames at a depth side by side as
-// one box, and a gap where it did not run.
-function timeTree(profile, scope) {
+// The nodes that can be seen if ROOT is as wide as WIDTH: VISIT is told each, with where it stands, callers first. Returns the number
+// of the deepest row.
+function visitTree(tree, root, width, least, visit) {
+    const scale = width / (tree.total[root] || 1);
+    const open = [root];
+    let deepest = tree.depth[root];
+    while (open.length) {
+        const node = open.pop();
+        visit(node, (tree.start[node] - tree.start[root]) * scale, tree.total[node] * scale);
+        deepest = Math.max(deepest, tree.depth[node]);
+        if (tree.expand) tree.expand(node);
+        for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) open.push(child);
+    }
+    return deepest;
+}
+
+// The rows of the time view: for each thread of SCOPE its samples in order of time, and how long one usually stands for.
+function timeRows(profile, scope) {
     const { node, thread } = profile.samples;
     const rows = new Map();
     for (let i = 0; i < node.length; i++)
         if (scope.has(thread[i])) {
             const id = profile.threads.pid[thread[i]] + "." + profile.threads.tid[thread[i]];
-            if (!rows.has(id)) rows.set(id, { thread: thread[i], samples: [] });
+            if (!rows.has(id)) rows.set(id, { thread: thread[i], samples: [], deepest: 1 });
             rows.get(id).samples.push(i);
         }
-    const boxes = [];
-    let top = 0, first = Infinity, last = 0;
-    for (const row of rows.values()) for (const i of row.samples) {
-        first = Math.min(first, profile.times[i]);
-        last = Math.max(last, profile.times[i]);
-    }
-    const threads = [];
-    for (const row of [...rows.values()].sort((a, b) => b.samples.length - a.samples.length)) {
+    const time = { rows: [...rows.values()].sort((a, b) => b.samples.length - a.samples.length), first: Infinity, last: 0, height: 0 };
+    for (const row of time.rows) {
         row.samples.sort((a, b) => profile.times[a] - profile.times[b]);
-        const deepest = addRow(profile, row, top, boxes);
-        threads.push({ thread: row.thread, top, rows: deepest + 1 });
-        top += deepest + 2;
+        for (const i of row.samples) row.deepest = Math.max(row.deepest, profile.depths[node[i]]);
+        row.usual = usualGap(profile, row.samples);
+        row.top = time.height;
+        time.height += row.deepest + 2;
+        time.first = Math.min(time.first, profile.times[row.samples[0]]);
+        time.last = Math.max(time.last, profile.times[row.samples[row.samples.length - 1]] + row.usual);
     }
-    return { boxes, threads, first, last, rows: top };
+    return time;
 }
 
-// How long a sample stands for: to the next one, if that comes within four times the usual distance.
 function usualGap(profile, samples) {
-    const gaps = [];
-    for (let i = 1; i < samples.length; i++) gaps.push(profile.times[samples[i]] - profile.times[samples[i - 1]]);
-    gaps.sort((a, b) => a - b);
+    const gaps = new Float64Array(Math.max(samples.length - 1, 0));
+    for (let i = 1; i < samples.length; i++) gaps[i - 1] = profile.times[samples[i]] - profile.times[samples[i - 1]];
+    gaps.sort();
     return gaps.length ? Math.max(gaps[gaps.length >> 1], 1) : 1000;
 }
 
-function addRow(profile, row, top, boxes) {
-    const usual = usualGap(profile, row.samples);
-    let open = [], deepest = 1, end = -Infinity;
-    for (let n = 0; n < row.samples.length; n++) {
-        const i = row.samples[n];
-        const at = profile.times[i];
-        const next = n + 1 < row.samples.length ? profile.times[row.samples[n + 1]] : at + usual;
-        const stack = stackOf(profile, profile.samples.node[i]);
-        if (at > end) open = [];
-        end = next - at > 4 * usual ? at + usual : next;
-        let same = 0;
-        while (same < stack.length && same < open.length && open[same].frame === stack[same]) same++;
-        open.length = same;
-        for (let depth = same; depth < stack.length; depth++) {
-            const box = { frame: stack[depth], depth: top + depth + 1, from: at, to: end, weight: 0 };
-            open.push(box);
-            boxes.push(box);
-        }
-        for (const box of open) {
-            box.to = end;
-            box.weight += profile.samples.weight[i];
-        }
-        deepest = Math.max(deepest, stack.length);
+// The first of ROW's samples that is not before AT.
+function sampleFrom(profile, row, at) {
+    let low = 0, high = row.samples.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (profile.times[row.samples[middle]] < at) low = middle + 1;
+        else high = middle;
     }
-    return deepest;
+    return low;
+}
+
+// What ROW shows from FROM to TO: boxes for frames that stay, a gap where it did not run. Of samples closer than LEAST the heaviest
+// stands for all.
+function timeBoxes(profile, row, from, to, least) {
+    const boxes = [];
+    let open = [], end = -Infinity;
+    const last = Math.min(sampleFrom(profile, row, to) + 1, row.samples.length);
+    for (let n = Math.max(sampleFrom(profile, row, from) - 1, 0); n < last;) {
+        const at = profile.times[row.samples[n]];
+        let shown = row.samples[n], weight = 0, next = n;
+        while (next < last && (next === n || profile.times[row.samples[next]] - at < least)) {
+            const i = row.samples[next++];
+            weight += profile.samples.weight[i];
+            if (profile.samples.weight[i] > profile.samples.weight[shown]) shown = i;
+        }
+        const after = next < row.samples.length ? profile.times[row.samples[next]] : profile.times[row.samples[next - 1]] + row.usual;
+        const before = profile.times[row.samples[next - 1]];
+        if (at > end) open = [];
+        end = after - before > 4 * row.usual ? before + row.usual : after;
+        addStack(boxes, open, stackOf(profile, profile.samples.node[shown]), row.top, at, end, weight);
+        n = next;
+    }
+    return boxes;
+}
+
+// Go on with the boxes in OPEN as far as STACK is the same, and begin others.
+function addStack(boxes, open, stack, top, from, to, weight) {
+    let same = 0;
+    while (same < stack.length && same < open.length && open[same].frame === stack[same]) same++;
+    open.length = same;
+    for (let depth = same; depth < stack.length; depth++) {
+        const box = { frame: stack[depth], depth: top + depth + 1, from, to, weight: 0 };
+        open.push(box);
+        boxes.push(box);
+    }
+    for (const box of open) {
+        box.to = to;
+        box.weight += weight;
+    }
 }
 
 // The frames of NODE, the outermost first.
