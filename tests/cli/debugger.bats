@@ -81,7 +81,7 @@ whole() {
     jq -r 'select(.whole | not) | "thread \(.tid) ends: \(.end)"' "$1" >"$1.not"
     [ ! -s "$1.not" ] || complain "$(cat "$1.not")"
     jq -r '.frames[-1].name' "$1" | sort -u >"$1.outermost"
-    [ -z "$(grep -vxE '_start|__clone3?' "$1.outermost")" ] || complain "it ends at $(cat "$1.outermost")"
+    [ -z "$(grep -vxE '_start|(__)?clone3?' "$1.outermost")" ] || complain "it ends at $(cat "$1.outermost")"
 }
 
 # bats test_tags=test
