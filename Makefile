@@ -82,7 +82,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: bench bench-quick all tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: docs-pictures bench bench-quick all tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -206,6 +206,10 @@ else
 tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64))
 endif
 fuzzers: $(FUZZERS)
+
+# What docs/ shows of the commands, made by them.
+docs-pictures: $(BUILD)/perfjit
+	docs/pictures/make.sh $(BUILD)
 
 # Install what NEEDS lists and is missing; nothing to do, and no network, when all is there.
 setup:

@@ -50,7 +50,7 @@ static void put_row(const struct report_view *view, uint32_t number)
     report_put_share(view, view->totals->function_total[number]);
     report_put_value(view, view->totals->function_self[number]);
     report_put_value(view, view->totals->function_total[number]);
-    fprintf(view->stream, "  %-18s ", kinds);
+    fprintf(view->stream, "  %-20s ", kinds);
     report_put_function(view, number);
     putc('\n', view->stream);
 }
@@ -61,7 +61,7 @@ int function_table_put(const struct report_view *view)
     uint32_t *order = function_table_order(view, &count);
     if (!order)
         return -1;
-    fprintf(view->stream, "%7s %7s%10s%10s  %-18s %s\n", "self", "total", report_unit(view), "",
+    fprintf(view->stream, "%7s %7s%10s%10s  %-20s %s\n", "self", "total", report_unit(view), "",
             "kind, tier", "function");
     for (size_t i = 0; i < count && i < view->most_rows; i++)
         put_row(view, order[i]);

@@ -28,7 +28,7 @@ void report_put_function(const struct report_view *view, uint32_t function);
 const char *report_unit(const struct report_view *view);
 
 /* What FUNCTION is: the kinds and tiers of its frames, the one with most of the time first, at most
- * three. */
+ * two. */
 void report_put_kinds(const struct report_view *view, uint32_t function, char *text, size_t bytes);
 
 #endif

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The pictures of docs/, made by the commands themselves:  docs/pictures/make.sh BUILD_DIR
+#
+# Needs node, perf, chromium, and pngquant if it is there.
+set -euo pipefail
+build=$(realpath "${1:?usage: docs/pictures/make.sh BUILD_DIR}")
+here=$(dirname "$(realpath "$0")")
+for need in node perf chromium; do
+    command -v $need >/dev/null || { echo "docs-pictures: install $need" >&2; exit 1; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here/app.js" "$work"
+cd "$work"
+"$build/perfjit" record -q -F 2500 -o app node app.js
+"$build/perfjit" flamegraph -q --title "node app.js" -o app.html app.perf.data
+
+# picture NAME HASH [OPTION...]: the page at HASH, as a PNG.
+picture() {
+    chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,720 --virtual-time-budget=4000 "${@:3}" \
+        --screenshot="$work/$1.png" "file://$work/app.html#$2" >/dev/null 2>&1
+    ! command -v pngquant >/dev/null || pngquant --force --output "$work/$1.png" "$work/$1.png"
+    cp "$work/$1.png" "$here/$1.png"
+}
+
+picture flamegraph ""
+picture search "search=multiply"
+picture inverted "view=inverted"
+picture time "view=time"
+{
+    echo '$ perfjit report -n 12'
+    "$build/perfjit" report -q -n 12 app.perf.data | sed "s:$work/::g"
+} >"$here/report.txt"
