@@ -90,7 +90,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) \
+                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(BUILD)/tests/unit/throwing.d \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
@@ -98,6 +98,10 @@ all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BU
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$<$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.cc
+	@mkdir -p $(@D)
+	$(call brief,CXX,$<$(KIND))$(CXX) $(CPPFLAGS) -std=c++17 -Wall -Wextra $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -MMD -MP -c -o $@ $<
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
@@ -146,6 +150,9 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
                        $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lcmocka $(INJECTOR_LIBS)
+
+# C++ is what throws.
+$(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o
 
 $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
 

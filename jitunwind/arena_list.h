@@ -9,6 +9,7 @@
 struct jitunwind {
     struct function_table table;
     struct change_lock lock; /* of the table */
+    void *runtime_entry;     /* of runtime_entry.h, or NULL */
     atomic_bool closed;      /* nobody finds it any more */
     _Atomic(struct jitunwind *) next;
     struct jitunwind *next_closed;

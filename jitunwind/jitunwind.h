@@ -72,11 +72,18 @@ extern "C" {
 /* One arena: a contiguous range of addresses that code is put into.  Opaque. */
 struct jitunwind;
 
+/* C++ exceptions pass through the arena's functions: the unwinder of the process, libgcc or LLVM's
+ * libunwind, asks what add was given.  Without it a throw that comes to such a function ends in
+ * std::terminate.  Nothing is caught there, and no cleanup runs: language-specific data of
+ * code->eh_frame is passed over.  What it does not know of a frame it takes from the frame pointer.
+ * Throw in what the code calls, not in a handler of a signal that interrupted it.  x86-64 only. */
+#define JITUNWIND_EXCEPTIONS 0x1u
+
 struct jitunwind_options {
     size_t size;    /* sizeof(struct jitunwind_options): lets the struct grow */
     uint64_t start; /* of the arena */
     uint64_t bytes; /* at most 4 GiB - 1 */
-    uint32_t flags; /* 0 */
+    uint32_t flags; /* JITUNWIND_EXCEPTIONS, or 0 */
     uint32_t reserved;
 };
 
@@ -109,8 +116,8 @@ struct jitunwind_code {
  *
  * Returns 0; -EINVAL if the options are NULL, their size is not set (or above 4096), or the range
  * is empty, too large or wraps around; -E2BIG if an option is set that this version does not know;
- * -EEXIST if it overlaps another arena; -EAGAIN as above; -ENOTSUP; -ENOMEM.  *ARENA is NULL after
- * a failure.
+ * -EEXIST if it overlaps another arena; -EAGAIN as above; -ENOTSUP, also for JITUNWIND_EXCEPTIONS
+ * where the process has no such unwinder; -ENOMEM.  *ARENA is NULL after a failure.
  *
  * Threads: any number at once.  Signals: no.  Since 0.1.0. */
 JITUNWIND_API int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *options);

@@ -1,6 +1,7 @@
 /* The calls of the registry: see jitunwind.h. */
 #include "jitunwind/arena_list.h"
 #include "jitunwind/frames/frame_entry.h"
+#include "jitunwind/runtime_entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static int check_options(const struct jitunwind_options *options)
 {
     if (!MACHINE_KNOWN)
         return -ENOTSUP;
-    if (options->flags || options->reserved)
+    if (options->flags & ~JITUNWIND_EXCEPTIONS || options->reserved)
         return -E2BIG;
     if (options->bytes == 0 || options->bytes > UINT32_MAX ||
         options->start + options->bytes < options->start)
@@ -49,6 +50,13 @@ static int new_arena(struct jitunwind **arena, const struct jitunwind_options *o
         return error;
     }
     error = ju_arena_list_add(new);
+    if (!error && options->flags & JITUNWIND_EXCEPTIONS) {
+        error = ju_runtime_entry_open(&new->table, &new->runtime_entry);
+        if (error) {
+            ju_arena_list_drop(new);
+            return error;
+        }
+    }
     if (error) {
         ju_function_table_close(&new->table);
         free(new);
@@ -70,8 +78,10 @@ int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *opt
 
 void jitunwind_close(struct jitunwind *arena)
 {
-    if (arena)
-        ju_arena_list_drop(arena);
+    if (!arena)
+        return;
+    ju_runtime_entry_close(arena->runtime_entry);
+    ju_arena_list_drop(arena);
 }
 
 /* ---- From call frame information to rows ---- */

@@ -39,8 +39,8 @@ int ju_function_table_open(struct function_table *table, uint64_t start, uint32_
     size_t rows = (size_t)table->row_max * sizeof *table->rows;
     size_t rules = RULES_MAX * sizeof *table->rules;
     size_t slots = RULE_SLOTS * sizeof *table->rule_slots;
-    table->memory_bytes =
-        aligned(granules) + aligned(functions) + aligned(rows) + aligned(rules) + aligned(slots);
+    table->memory_bytes = aligned(granules) + aligned(functions) + aligned(rows) + aligned(rules) +
+                          aligned(slots) + PROGRAM_BYTES;
     table->memory = mmap(NULL, table->memory_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table->memory == MAP_FAILED)
@@ -51,6 +51,7 @@ int ju_function_table_open(struct function_table *table, uint64_t start, uint32_
     table->rows = take_part(&at, rows);
     table->rules = take_part(&at, rules);
     table->rule_slots = take_part(&at, slots);
+    table->program = take_part(&at, PROGRAM_BYTES);
     table->function_count = 1; /* number 0 is none, and rule 0 is RULE_UNKNOWN */
     table->rule_count = 1;
     return 0;
@@ -118,6 +119,7 @@ static uint32_t take_number(struct function_table *table, uint32_t row_count)
     uint32_t number = table->free[class];
     if (number) {
         table->free[class] = table->functions[number].next_removed;
+        atomic_store_explicit(&table->reuses, table->reuses + 1, memory_order_relaxed);
         return number;
     }
     if (table->function_count == table->function_max ||
@@ -228,6 +230,14 @@ static void write_rows(struct function_table *table, struct table_function *func
         to[i] = (struct table_row){rows[i].offset, rule_number(table, &rows[i].rule)};
 }
 
+/* A search of the process's unwinder may still be here (table_program.c), and finds nothing. */
+static void begin_function(struct table_function *function)
+{
+    atomic_thread_fence(memory_order_release); /* the count of reuses comes first */
+    function->bytes = 0;
+    atomic_thread_fence(memory_order_release);
+}
+
 /* Publish NUMBER, or 0 in place of the function that begins and ends there, for the granules behind
  * the first. */
 static void cover(struct function_table *table, const struct table_function *function,
@@ -249,11 +259,13 @@ int ju_function_table_add(struct function_table *table, uint64_t start, uint32_t
         return -ENOSPC;
     struct table_function *function = &table->functions[number];
     struct table_granule *granule = &table->granules[granule_of(table, start)];
+    begin_function(function);
     function->start = start;
-    function->bytes = bytes;
     function->name = name;
     function->next = granule->first;
     write_rows(table, function, rows, row_count);
+    atomic_thread_fence(memory_order_release);
+    function->bytes = bytes;
     atomic_store_explicit(&granule->first, number, memory_order_release);
     cover(table, function, number);
     table->live_count++;

@@ -18,7 +18,13 @@
 
 #include <stdatomic.h>
 
-enum { GRANULE_BYTES = 64, BYTES_PER_FUNCTION = 32, BYTES_PER_ROW = 8, ROW_CLASSES = 24 };
+enum {
+    GRANULE_BYTES = 64,
+    BYTES_PER_FUNCTION = 32,
+    BYTES_PER_ROW = 8,
+    ROW_CLASSES = 24,
+    PROGRAM_BYTES = 8192,
+};
 
 struct table_granule {
     _Atomic uint32_t first;
@@ -56,6 +62,7 @@ struct function_table {
     struct table_function *functions;
     struct table_row *rows;
     struct frame_rule *rules;
+    uint8_t *program; /* PROGRAM_BYTES: see table_program.h */
     uint32_t function_count, function_max, row_count, row_max, rule_count;
     uint32_t live_count;
     uint32_t *rule_slots;       /* a hash table of their numbers */
@@ -63,6 +70,7 @@ struct function_table {
     uint32_t removed;           /* a list of those that somebody may still read, */
     uint32_t waiting;           /* and one of those that nobody reads from */
     uint32_t waiting_since;     /* this epoch plus EPOCHS_TO_WAIT on */
+    _Atomic uint32_t reuses;    /* of numbers: changed in front of one */
 };
 
 /* Make an empty table for the arena.  Returns 0 or -ENOMEM. */
