@@ -21,7 +21,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
          javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb lldb-14:lldb-14 valgrind:valgrind \
-         luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
+         /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -46,6 +46,7 @@ JITUNWIND_SRC := $(JITUNWIND_OWN) $(JITUNWIND_TAKEN)
 JITUNWIND_NAMES := lock_wait holder_sleep holder_state clock_has_counter clock_now
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
+TINYJIT_CXX  := examples/tinyjit/exception.cc
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
@@ -59,7 +60,7 @@ JOBS         ?= $(shell nproc)
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
 AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record)
 
-objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+objects = $(patsubst %.cc,$(BUILD)/%.o,$(patsubst %.c,$(BUILD)/%.o,$(1)))
 
 # What a command makes, in place of the command: $(call brief,CC,injector/main.c) stands before it.
 # V=1 shows the command itself.  What the command says is seen in either case.
@@ -90,7 +91,7 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(BUILD)/tests/unit/throwing.d \
+                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
@@ -141,8 +142,8 @@ $(BUILD)/injector/flamegraph/page_parts.o: $(wildcard injector/flamegraph/page/*
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
-$(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
+$(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
 
 # A unit test links everything but the command's main.
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o \
@@ -166,10 +167,10 @@ PRODUCT := $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC))
 
 # It runs tinyjit's code itself.
 $(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
-        $(filter-out $(BUILD)/examples/tinyjit/main.o,$(call objects,$(TINYJIT_SRC))) \
+        $(filter-out $(BUILD)/examples/tinyjit/main.o,$(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX))) \
         $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
 
 # It calls the readers themselves.
 $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
@@ -329,10 +330,10 @@ format:
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)
 $(BUILD)/static/thread_turns: $(BUILD)/tests/producers/thread_turns.o $(LIBJITDUMP)
-$(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
+$(BUILD)/static/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 $(STATIC):
 	@mkdir -p $(@D)
-	$(call brief,LD,$@)$(CC) -static -pthread $(LDFLAGS) -o $@ $^
+	$(call brief,LD,$@)$(CC) -static -pthread $(LDFLAGS) -o $@ $^ -lstdc++
 
 # The list of quirks stands in the command: docs/quirks.md repeats it below the heading that ends what was written by hand.
 docs/quirks.md: $(BUILD)/perfjit FORCE

@@ -55,11 +55,12 @@ static void open_libraries(struct code_log *log)
     }
 }
 
-static void open_unwinder(struct code_log *log, const struct code_arena *arena)
+static void open_unwinder(struct code_log *log, const struct code_arena *arena, bool throws)
 {
     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
     options.start = address(arena->base);
     options.bytes = arena->reserved;
+    options.flags = throws ? JITUNWIND_EXCEPTIONS : 0;
     int error = jitunwind_open(&log->unwinder, &options);
     if (error)
         fprintf(stderr, "tinyjit: stacks can't be unwound: %s\n", strerror(-error));
@@ -77,7 +78,7 @@ static int open_file(FILE **file, const char *path)
 }
 
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths, bool own_frames)
+                  const struct code_log_paths *paths, bool own_frames, bool throws)
 {
     *log = (struct code_log){0};
     if (open_file(&log->truth, paths->truth) < 0 || open_file(&log->code_file, paths->code) < 0 ||
@@ -90,7 +91,7 @@ int code_log_open(struct code_log *log, const char *script_path, const struct co
         log->script = memory_or_exit(strdup(script_path));
     open_libraries(log);
     if (own_frames)
-        open_unwinder(log, arena);
+        open_unwinder(log, arena, throws);
     if (log->dump || log->unwinder)
         log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (!log->truth)

@@ -3,9 +3,9 @@
  *     code_log_load, _move, _unload ──▶ libjitdump   if PERFJIT contains "dump"
  *                                   ──▶ libperfmap   if PERFJIT contains "map"
  *                                   ──▶ libjitunwind if the runtime's own unwinding is wanted
- *                                   ──▶ truth file   for tests: the same events, noted down independently
- *                                   ──▶ code file    for tests: bytes, source lines, frames
- *                                   ──▶ inline log   for tests: whose each instruction is (inline_log.h)
+ *                                   ──▶ truth file   for tests: the same events, noted down
+ * independently ──▶ code file    for tests: bytes, source lines, frames ──▶ inline log   for tests:
+ * whose each instruction is (inline_log.h)
  */
 #ifndef TINYJIT_CODE_LOG_H
 #define TINYJIT_CODE_LOG_H
@@ -36,19 +36,19 @@ struct code_log {
     uint64_t loads[CODE_KINDS], moves, unloads;
 };
 
-/* Start logging code of the script at SCRIPT_PATH in ARENA; to libjitunwind, too, with OWN_FRAMES.  Trouble with the libraries is said on stderr and
- * otherwise harmless: no script fails because nobody can profile it.  Returns -1, after a message, if one of the
- * files can't be made. */
+/* Start logging code of the script at SCRIPT_PATH in ARENA; to libjitunwind, too, with OWN_FRAMES.
+ * Trouble with the libraries is said on stderr and otherwise harmless: no script fails because
+ * nobody can profile it.  Returns -1, after a message, if one of the files can't be made. */
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths, bool own_frames);
+                  const struct code_log_paths *paths, bool own_frames, bool throws);
 
 void code_log_close(struct code_log *log);
 
 /* Make the unwind tables of CODE, for which it needs no address yet.
  *
- * Returns how many bytes behind it should stay free of other code, wherever it goes; 0 if nobody dumps it.  For perf
- * inject --jit maps the tables there, over whatever is there.  (perfjit inject puts them elsewhere, and asks for room
- * only with --layout function.) */
+ * Returns how many bytes behind it should stay free of other code, wherever it goes; 0 if nobody
+ * dumps it.  For perf inject --jit maps the tables there, over whatever is there.  (perfjit inject
+ * puts them elsewhere, and asks for room only with --layout function.) */
 size_t code_log_describe(struct code_log *log, const struct code *code);
 
 /* CODE, described last, is complete at its address, and has not run yet. */

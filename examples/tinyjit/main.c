@@ -1,5 +1,6 @@
 /* tinyjit: a little just-in-time compiler, to see and to test what perf makes of compiled code. */
 #include "examples/tinyjit/crash.h"
+#include "examples/tinyjit/exception.h"
 #include "examples/tinyjit/interpreter.h"
 #include "examples/tinyjit/memory.h"
 #include "examples/tinyjit/parser.h"
@@ -43,7 +44,8 @@ enum option_key {
     OPTION_SECONDS,
     OPTION_STATS,
     OPTION_CHECK,
-    OPTION_CRASH
+    OPTION_CRASH,
+    OPTION_THROW
 };
 
 static const struct argp_option option_table[] = {
@@ -72,6 +74,7 @@ static const struct argp_option option_table[] = {
      "Keep what is printed, interpret the script too, and compare; status 1 if they differ", 0},
     {0, 0, 0, 0, "What goes wrong:", 5},
     {"crash", OPTION_CRASH, 0, 0, "Crash in the first native_mix(), and report whatever crash there is", 0},
+    {"throw", OPTION_THROW, 0, 0, "Throw a C++ exception in native_mix(), and catch it outside main()", 0},
     {0, 0, 0, 0, 0, 0}};
 
 static uint64_t parse_count(const struct argp_state *state, const char *text, uint64_t max)
@@ -173,6 +176,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case OPTION_CRASH:
         options->runtime.own_frames = options->runtime.crash = true;
         return 0;
+    case OPTION_THROW:
+        options->runtime.own_frames = options->runtime.throws = true;
+        return 0;
     case ARGP_KEY_ARG:
         return parse_argument(options, text, state);
     case ARGP_KEY_NO_ARGS:
@@ -264,7 +270,10 @@ static void run(struct runtime *runtime, const struct options *options)
     double start = now_seconds();
     uint64_t runs = 0;
     do
-        runtime_run(runtime);
+        if (options->runtime.throws)
+            exception_catch(runtime_run, runtime);
+        else
+            runtime_run(runtime);
     while (!is_enough(options, ++runs, start));
 }
 

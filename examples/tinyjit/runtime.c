@@ -4,6 +4,7 @@
 #include "examples/tinyjit/activation.h"
 #include "examples/tinyjit/collector.h"
 #include "examples/tinyjit/crash.h"
+#include "examples/tinyjit/exception.h"
 #include "examples/tinyjit/memory.h"
 #include "examples/tinyjit/native_mix.h"
 #include "examples/tinyjit/stubs.h"
@@ -181,6 +182,8 @@ static int64_t help_native_mix(int64_t value, struct jit_context *context, uint6
     (void)sp, (void)fp;
     if (context->runtime->options.crash)
         crash_now(value);
+    if (context->runtime->options.throws)
+        exception_throw(value);
     return native_mix(value);
 }
 
@@ -248,7 +251,7 @@ int runtime_open(struct runtime *runtime, const struct program *program,
         fprintf(stderr, "tinyjit: no memory for code: %s\n", strerror(-error));
     else
         error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths,
-                              options->own_frames);
+                              options->own_frames, options->throws);
     if (error || open_stubs(runtime) < 0) {
         runtime_close(runtime);
         return -1;

@@ -110,3 +110,60 @@ END
     cc -O1 -w -I"$here/../.." -o full full.c "$BUILD/libjitunwind.a" -pthread
     ./full
 }
+
+# ---- Exceptions ----
+
+setup_throw() {
+    cat >throw.tj <<'END'
+fn inner(n) { return native_mix(n) + 1; }
+fn middle(n) { if n > 2 { return middle(n - 1) + 1; } return inner(n) * 2; }
+fn main() { var i = 0; while i < 5 { i = i + 1; } return middle(i + 9); }
+END
+}
+
+throw_in_each_form() { # TINYJIT
+    setup_throw
+    for options in "" --no-tier2 "--tier2-after 0 --no-inline" "--no-frame-pointer --no-tier2" \
+        "--no-frame-pointer --no-inline --tier2-after 3 --compact-every 1" --wx; do
+        # shellcheck disable=SC2086 # words
+        timeout 60 "$1" --throw --repeat 200 $options throw.tj | uniq -c | sed 's/^ *//' >said
+        echo "200 caught 2" | same said /dev/stdin
+    done
+}
+
+# bats test_tags=test
+@test "tinyjit --throw: an exception passes through compiled code of every form" {
+    throw_in_each_form "$BUILD/tinyjit"
+}
+
+@test "... with LLVM's libunwind in libgcc's place" {
+    export LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libunwind.so.1
+    [ -e "$LD_PRELOAD" ]
+    setup_throw
+    LD_DEBUG=bindings "$BUILD/tinyjit" --throw throw.tj 2>&1 | grep -q 'to .*libunwind.so.1 .*__register_frame'
+    throw_in_each_form "$BUILD/tinyjit"
+    timeout 300 "$BUILD/tests/jitunwind_exceptions_test"
+}
+
+@test "... in a static program, which has the unwinder in it" {
+    make -s -C "$here/../.." BUILD="$BUILD" "$BUILD/static/tinyjit"
+    throw_in_each_form "$BUILD/static/tinyjit"
+}
+
+@test "JITUNWIND_EXCEPTIONS in a process without an unwinder: -ENOTSUP" {
+    cat >plain.c <<'END'
+#include "jitunwind/jitunwind.h"
+#include <errno.h>
+int main(void)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind *arena;
+    options.start = 0x10000;
+    options.bytes = 4096;
+    options.flags = JITUNWIND_EXCEPTIONS;
+    return jitunwind_open(&arena, &options) != -ENOTSUP || arena;
+}
+END
+    cc -w -I"$here/../.." -o plain plain.c "$BUILD/libjitunwind.a" -pthread
+    ./plain
+}
