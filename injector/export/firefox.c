@@ -4,7 +4,7 @@
  *     resourceTable, nativeSymbols, markers) and stringArray
  *
  * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
- * are the samples' periods, in ms, where the event counts time, and else 1.  inlineDepth counts
+ * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
  * from the function, 0, inwards. */
 #include "injector/export/export_format.h"
 #include "injector/export/json_stream.h"
@@ -15,7 +15,9 @@
 
 enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
 
-/* One thread while it is written: which nodes and frames it has, numbered anew. */
+/* One thread while it is written: which nodes and functions it has, numbered anew.  Each node is a
+ * frame; but a function is one in all its frames, since the reader's inverted tree and its
+ * operations on functions go by its number. */
 struct thread_tables {
     const struct export_request *request;
     FILE *stream;
@@ -23,6 +25,11 @@ struct thread_tables {
     uint32_t *nodes;  /* of the thread, ascending: parents first */
     uint32_t *number; /* by node: its place in that + 1; 0: it is not the thread's */
     size_t count;
+    uint32_t *functions;       /* of the thread: the first frame of each */
+    uint32_t *function_number; /* by function: its place in that + 1; 0: it is not the thread's */
+    size_t function_count;
+    size_t sample_count;
+    bool is_time; /* what the samples weigh */
     uint64_t first_ns;
 };
 
@@ -60,17 +67,38 @@ static const struct call_frame *frame_of(const struct thread_tables *tables, siz
     return &profile->frames[profile->nodes[tables->nodes[i]].frame];
 }
 
+typedef void value_writer(const struct thread_tables *tables, size_t i);
+
 /* A column of COUNT values, each by PUT. */
-static void put_column(const struct thread_tables *tables, const char *name,
-                       void (*put)(const struct thread_tables *tables, size_t i))
+static void put_values(const struct thread_tables *tables, const char *name, size_t count,
+                       value_writer *put)
 {
     fprintf(tables->stream, ",\"%s\":[", name);
-    for (size_t i = 0; i < tables->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i)
             putc(',', tables->stream);
         put(tables, i);
     }
     putc(']', tables->stream);
+}
+
+/* A column of a value for each node, which are the stacks and frames. */
+static void put_column(const struct thread_tables *tables, const char *name, value_writer *put)
+{
+    put_values(tables, name, tables->count, put);
+}
+
+static const struct call_frame *function_at(const struct thread_tables *tables, size_t i)
+{
+    return &tables->request->profile->frames[tables->functions[i]];
+}
+
+static void put_line_of(const struct thread_tables *tables, const struct call_frame *frame)
+{
+    if (frame->line)
+        fprintf(tables->stream, "%" PRIu32, frame->line);
+    else
+        fputs("null", tables->stream);
 }
 
 static void put_null(const struct thread_tables *tables, size_t i)
@@ -123,20 +151,25 @@ static void put_depth(const struct thread_tables *tables, size_t i)
 
 static void put_line(const struct thread_tables *tables, size_t i)
 {
-    if (frame_of(tables, i)->line)
-        fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->line);
-    else
-        fputs("null", tables->stream);
+    put_line_of(tables, frame_of(tables, i));
+}
+
+static void put_function(const struct thread_tables *tables, size_t i)
+{
+    const struct call_profile *profile = tables->request->profile;
+    uint32_t function =
+        tables->request->functions->of_frame[profile->nodes[tables->nodes[i]].frame];
+    fprintf(tables->stream, "%" PRIu32, tables->function_number[function] - 1);
 }
 
 static void put_name(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->name);
+    fprintf(tables->stream, "%" PRIu32, function_at(tables, i)->name);
 }
 
 static void put_file(const struct thread_tables *tables, size_t i)
 {
-    const struct call_frame *frame = frame_of(tables, i);
+    const struct call_frame *frame = function_at(tables, i);
     uint32_t file = frame->file ? frame->file : frame->module;
     if (file)
         fprintf(tables->stream, "%" PRIu32, file);
@@ -146,8 +179,13 @@ static void put_file(const struct thread_tables *tables, size_t i)
 
 static void put_is_js(const struct thread_tables *tables, size_t i)
 {
-    const struct call_frame *frame = frame_of(tables, i);
+    const struct call_frame *frame = function_at(tables, i);
     fputs(frame->kind == FRAME_JIT || frame->tier ? "true" : "false", tables->stream);
+}
+
+static void put_first_line(const struct thread_tables *tables, size_t i)
+{
+    put_line_of(tables, function_at(tables, i));
 }
 
 /* A tier is what the reader calls the frame's implementation. */
@@ -184,7 +222,7 @@ static void put_frame_table(const struct thread_tables *tables)
     put_column(tables, "inlineDepth", put_depth);
     put_column(tables, "category", put_category);
     put_column(tables, "subcategory", put_zero);
-    put_column(tables, "func", put_index);
+    put_column(tables, "func", put_function);
     put_column(tables, "nativeSymbol", put_null);
     put_column(tables, "innerWindowID", put_zero);
     put_column(tables, "implementation", put_implementation);
@@ -195,15 +233,15 @@ static void put_frame_table(const struct thread_tables *tables)
 
 static void put_func_table(const struct thread_tables *tables)
 {
-    fputs(",\"funcTable\":{", tables->stream);
-    put_length(tables);
-    put_column(tables, "name", put_name);
-    put_column(tables, "isJS", put_is_js);
-    put_column(tables, "relevantForJS", put_is_js);
-    put_column(tables, "resource", put_minus_one);
-    put_column(tables, "fileName", put_file);
-    put_column(tables, "lineNumber", put_line);
-    put_column(tables, "columnNumber", put_null);
+    size_t count = tables->function_count;
+    fprintf(tables->stream, ",\"funcTable\":{\"length\":%zu", count);
+    put_values(tables, "name", count, put_name);
+    put_values(tables, "isJS", count, put_is_js);
+    put_values(tables, "relevantForJS", count, put_is_js);
+    put_values(tables, "resource", count, put_minus_one);
+    put_values(tables, "fileName", count, put_file);
+    put_values(tables, "lineNumber", count, put_first_line);
+    put_values(tables, "columnNumber", count, put_null);
     putc('}', tables->stream);
 }
 
@@ -218,7 +256,6 @@ static bool is_counted(const struct thread_tables *tables, const struct call_sam
 static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
 {
     const struct call_profile *profile = tables->request->profile;
-    const bool is_time = profile->events[profile->samples[0].event].counts_ns;
     size_t count = 0;
     fprintf(tables->stream, ",\"%s\":[", name);
     for (size_t i = 0; i < profile->sample_count; i++) {
@@ -232,23 +269,19 @@ static void put_sample_column(const struct thread_tables *tables, const char *na
             fputs("null", tables->stream);
         else if (which == 1)
             fprintf(tables->stream, "%.6f", ms_of(sample->time_ns - tables->first_ns));
-        else if (is_time)
+        else if (tables->is_time)
             fprintf(tables->stream, "%.6f", ms_of(sample->period));
         else
-            fprintf(tables->stream, "%" PRIu64, sample->period);
+            fprintf(tables->stream, "%" PRIu64,
+                    profile_choice_weight(&tables->request->choice, sample));
     }
     putc(']', tables->stream);
 }
 
 static void put_samples(const struct thread_tables *tables)
 {
-    const struct call_profile *profile = tables->request->profile;
-    const bool is_time = profile->events[profile->samples[0].event].counts_ns;
-    size_t count = 0;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        count += is_counted(tables, &profile->samples[i]);
-    fprintf(tables->stream, ",\"samples\":{\"length\":%zu,\"weightType\":\"%s\"", count,
-            is_time ? "tracing-ms" : "samples");
+    fprintf(tables->stream, ",\"samples\":{\"length\":%zu,\"weightType\":\"%s\"",
+            tables->sample_count, tables->is_time ? "tracing-ms" : "samples");
     put_sample_column(tables, "stack", 0);
     put_sample_column(tables, "time", 1);
     put_sample_column(tables, "weight", 2);
@@ -261,17 +294,35 @@ static void find_nodes(struct thread_tables *tables)
 {
     const struct call_profile *profile = tables->request->profile;
     memset(tables->number, 0, profile->node_count * sizeof *tables->number);
-    tables->count = 0;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        for (uint32_t node = is_counted(tables, &profile->samples[i]) ? profile->samples[i].node
-                                                                      : 0;
-             node && !tables->number[node]; node = profile->nodes[node].parent)
+    tables->count = tables->sample_count = 0;
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        if (!is_counted(tables, &profile->samples[i]))
+            continue;
+        tables->sample_count++;
+        for (uint32_t node = profile->samples[i].node; node && !tables->number[node];
+             node = profile->nodes[node].parent)
             tables->number[node] = 1;
+    }
     for (uint32_t i = 1; i < profile->node_count; i++)
         if (tables->number[i]) {
             tables->nodes[tables->count++] = i;
             tables->number[i] = (uint32_t)tables->count;
         }
+}
+
+/* The functions of the nodes. */
+static void find_functions(struct thread_tables *tables)
+{
+    const struct profile_functions *functions = tables->request->functions;
+    memset(tables->function_number, 0, functions->count * sizeof *tables->function_number);
+    tables->function_count = 0;
+    for (size_t i = 0; i < tables->count; i++) {
+        uint32_t frame = tables->request->profile->nodes[tables->nodes[i]].frame;
+        if (tables->function_number[functions->of_frame[frame]])
+            continue;
+        tables->functions[tables->function_count++] = frame;
+        tables->function_number[functions->of_frame[frame]] = (uint32_t)tables->function_count;
+    }
 }
 
 static void put_strings(const struct thread_tables *tables)
@@ -291,8 +342,9 @@ static void put_thread(struct thread_tables *tables, size_t *count)
     const struct profile_thread *thread = &profile->threads[tables->thread];
     FILE *stream = tables->stream;
     find_nodes(tables);
-    if (!tables->count)
+    if (!tables->sample_count)
         return;
+    find_functions(tables);
     json_stream_comma(stream, count);
     fputs("{\"processType\":\"default\",\"processName\":", stream);
     json_stream_text(stream, call_profile_string(profile, thread->process));
@@ -314,6 +366,13 @@ static void put_thread(struct thread_tables *tables, size_t *count)
     put_strings(tables);
 }
 
+/* Where the weights are those of one event, which counts time. */
+static bool weighs_time(const struct export_request *request)
+{
+    return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&
+           request->profile->events[request->choice.event].counts_ns;
+}
+
 static uint64_t first_time(const struct call_profile *profile)
 {
     uint64_t first = UINT64_MAX;
@@ -326,11 +385,17 @@ static uint64_t first_time(const struct call_profile *profile)
 int export_firefox(const struct export_request *request, FILE *stream)
 {
     const struct call_profile *profile = request->profile;
-    struct thread_tables tables = {request, stream, 0, NULL, NULL, 0, first_time(profile)};
-    size_t count = 0;
+    struct thread_tables tables = {.request = request,
+                                   .stream = stream,
+                                   .is_time = weighs_time(request),
+                                   .first_ns = first_time(profile)};
+    size_t count = 0, functions = request->functions->count + 1;
     tables.nodes = calloc(profile->node_count + 1, sizeof *tables.nodes);
     tables.number = calloc(profile->node_count + 1, sizeof *tables.number);
-    int result = tables.nodes && tables.number ? 0 : -1;
+    tables.functions = calloc(functions, sizeof *tables.functions);
+    tables.function_number = calloc(functions, sizeof *tables.function_number);
+    int result =
+        tables.nodes && tables.number && tables.functions && tables.function_number ? 0 : -1;
     if (!result) {
         put_meta(request, stream);
         for (uint32_t i = 0; i < profile->thread_count; i++) {
@@ -341,5 +406,7 @@ int export_firefox(const struct export_request *request, FILE *stream)
     }
     free(tables.nodes);
     free(tables.number);
+    free(tables.functions);
+    free(tables.function_number);
     return result;
 }

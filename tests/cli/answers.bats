@@ -178,6 +178,21 @@ same_but_inlined() {
         ([.samples.stack[] | values] | max) < .stackTable.length] | all' own.json
 }
 
+@test "firefox: a function stands once in a thread, and weights are what was chosen" {
+    local time='[.threads[].samples | select(.weightType == "tracing-ms") | .weight | add * 1000000 | round] | add'
+    read -r all samples < <(periods node)
+    perfjit export -q -f firefox -o own.json node
+    jq -e '[.threads[] | .funcTable | [range(.length) as $i | [.name[$i], .fileName[$i], .lineNumber[$i]]] |
+        length > 0 and length == (unique | length)] | all' own.json
+    jq -e '[.threads[] | .funcTable.length < .frameTable.length] | any' own.json
+    [ "$(jq "$time" own.json)" = "$all" ]
+    perfjit export -q -f firefox --weight samples -o own.json node
+    [ "$(jq '[.threads[].samples | select(.weightType == "samples") | .weight | add] | add' own.json)" = "$samples" ]
+    perf record -q -k mono -e page-faults,cpu-clock -F 1000 -o faults "$BUILD/tinyjit" work.tj
+    perfjit export -q -f firefox --event cpu-clock -o own.json faults
+    [ "$(jq "$time" own.json)" = "$(perfjit report -q --event cpu-clock --json faults | jq .total)" ]
+}
+
 # ---- Choices ----
 
 @test "events: the first, said where there are several, or another by name" {
