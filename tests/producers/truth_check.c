@@ -1,33 +1,39 @@
 /* truth_check: compare the names that perf shows with what a JIT says about itself.
  *
  *     perf script -F time,ip,sym --ns -i perf.jit.data | truth_check [-m MICROSECONDS] TRUTH
- *     perf script -F pid,tid,time,ip,sym --ns -i perf.jit.data | truth_check [-m MICROSECONDS] [-p] TRUTH
+ *     perf script -F pid,tid,time,ip,sym --ns -i perf.jit.data | truth_check [-m MICROSECONDS] [-p]
+ * TRUTH
  *
- * Events.  TRUTH comes from tinyjit --truth or many_functions -t: one event a line, times of CLOCK_MONOTONIC in ns,
+ * Events.  TRUTH comes from tinyjit --truth or many_functions -t: one event a line, times of
+ * CLOCK_MONOTONIC in ns,
  *
  *     # pid PID, arena ADDRESS to ADDRESS...
  *     TIME load ADDRESS SIZE NAME
  *     TIME unload ADDRESS SIZE NAME
  *     TIME move OLD NEW SIZE NAME
  *
- * in the order in which they happened.  A JIT notes an event down before the code runs at its new place, or after it
- * last ran at the old one: so at the time of a sample, the events up to that time say exactly whose code it hit, and there
- * is nothing to be lenient about.  With -m the samples' times are known to MICROSECONDS alone: those whose address has not
- * the same owner so long before and after are not judged.
+ * in the order in which they happened.  A JIT notes an event down before the code runs at its new
+ * place, or after it last ran at the old one: so at the time of a sample, the events up to that
+ * time say exactly whose code it hit, and there is nothing to be lenient about.  With -m the
+ * samples' times are known to MICROSECONDS alone: those whose address changed hands so long before
+ * or after are not judged.
  *
- * Prints "samples N right N wrong N missing N": the samples in the arena, and for how many perf shows the right name,
- * another name, or none.  Code where by TRUTH there is none counts as wrong.
+ * Prints "samples N right N wrong N missing N": the samples in the arena, and for how many perf
+ * shows the right name, another name, or none.  Code where by TRUTH there is none counts as wrong.
  *
- * Runs.  TRUTH begins with "# runs" and has the form of run_log.h.  Judged is a sample of a thread of TRUTH whose address is in an
- * arena and whose time is at least MICROSECONDS (-m, 100 if not given) inside one of its runs.  With -p the samples' times
- * are those of perf's own clock, and TRUTH's "# clock" lines convert them.
+ * Runs.  TRUTH begins with "# runs" and has the form of run_log.h.  Judged is a sample of a thread
+ * of TRUTH whose address is in an arena and whose time is at least MICROSECONDS (-m, 100 if not
+ * given) inside one of its runs.  With -p the samples' times are those of perf's own clock, and
+ * TRUTH's "# clock" lines convert them.
  *
- * Prints "samples N right N wrong N missing N outside N stray N".  Missing: [unknown] although the code has a name; wrong: another name,
- * or one for code that has none.  Outside: in an arena, but nearer than that to the edge of a run.  Stray: in an
- * arena where by TRUTH the thread was not at that time, so that TRUTH or the times are wrong, and nothing can be said about names.
- * Then the same, but for outside and stray, for each kind of run.
+ * Prints "samples N right N wrong N missing N outside N stray N".  Missing: [unknown] although the
+ * code has a name; wrong: another name, or one for code that has none.  Outside: in an arena, but
+ * nearer than that to the edge of a run.  Stray: in an arena where by TRUTH the thread was not at
+ * that time, so that TRUTH or the times are wrong, and nothing can be said about names. Then the
+ * same, but for outside and stray, for each kind of run.
  *
- * The first few disagreements go to stderr.  Exit status 0 if the input could be understood, 1 if not, 2 for wrong usage.
+ * The first few disagreements go to stderr.  Exit status 0 if the input could be understood, 1 if
+ * not, 2 for wrong usage.
  */
 #include "tests/producers/run_log.h"
 
@@ -51,6 +57,12 @@ struct code {
     size_t count, capacity;
 };
 
+/* An event's addresses.  One that is younger than a sample's earliest time makes the owner unsure.
+ */
+struct change {
+    uint64_t time_ns, start, end;
+};
+
 struct truth {
     FILE *file;
     char *line; /* the event that comes next, or NULL at the end */
@@ -59,6 +71,8 @@ struct truth {
     uint64_t next_ns;
     uint64_t arena_start, arena_end;
     struct code code;
+    struct change *changes; /* all so far */
+    size_t change_count, change_capacity;
 };
 
 struct score {
@@ -135,19 +149,34 @@ static void read_event(struct truth *truth)
     truth->line = NULL;
 }
 
+static void note_change(struct truth *truth, uint64_t start, uint64_t size)
+{
+    if (truth->change_count == truth->change_capacity) {
+        truth->change_capacity = 2 * truth->change_capacity + 1024;
+        truth->changes = realloc(truth->changes, truth->change_capacity * sizeof *truth->changes);
+        if (!truth->changes)
+            fail("memory", 0, "there is not enough");
+    }
+    truth->changes[truth->change_count++] = (struct change){truth->next_ns, start, start + size};
+}
+
 static void play_event(struct truth *truth)
 {
     uint64_t from, to, size;
     int at = 0;
     if (sscanf(truth->line, "%*u load %" SCNx64 " %" SCNu64 " %n", &to, &size, &at) == 2 && at) {
+        note_change(truth, to, size);
         add(&truth->code, to, size, truth->line + at);
     } else if (sscanf(truth->line, "%*u unload %" SCNx64 " %" SCNu64 " %n", &from, &size, &at) ==
                    2 &&
                at) {
+        note_change(truth, from, size);
         forget(&truth->code, from, from + size);
     } else if (sscanf(truth->line, "%*u move %" SCNx64 " %" SCNx64 " %" SCNu64 " %n", &from, &to,
                       &size, &at) == 3 &&
                at) {
+        note_change(truth, from, size);
+        note_change(truth, to, size);
         forget(&truth->code, from, from + size);
         add(&truth->code, to, size, truth->line + at);
     } else {
@@ -177,6 +206,7 @@ static void close_truth(struct truth *truth)
 {
     forget(&truth->code, 0, UINT64_MAX);
     free(truth->code.functions);
+    free(truth->changes);
     free(truth->line);
     fclose(truth->file);
 }
@@ -198,20 +228,16 @@ static void judge(struct score *score, const char *truth, const char *shown, con
         fprintf(stderr, "truth_check:%s: it is %s\n", line, truth ? truth : "no code at all");
 }
 
-/* The events around a sample: those before its earliest and its latest time. */
-struct around {
-    struct truth early, late;
-    uint64_t margin_ns;
-};
-
-static bool same_owner(const struct around *around, uint64_t addr)
+/* Code can come and go within the margin: that the owner is the same at both ends is not enough. */
+static bool changed_since(const struct truth *truth, uint64_t addr, uint64_t since_ns)
 {
-    const char *early = name_at(&around->early.code, addr);
-    const char *late = name_at(&around->late.code, addr);
-    return early && late ? strcmp(early, late) == 0 : early == late;
+    for (size_t i = truth->change_count; i > 0 && truth->changes[i - 1].time_ns > since_ns; i--)
+        if (addr >= truth->changes[i - 1].start && addr < truth->changes[i - 1].end)
+            return true;
+    return false;
 }
 
-static void take_sample(struct around *around, struct score *score, char *line,
+static void take_sample(struct truth *truth, uint64_t margin_ns, struct score *score, char *line,
                         size_t line_number, uint64_t *last_ns)
 {
     uint64_t seconds, rest, addr;
@@ -224,31 +250,28 @@ static void take_sample(struct around *around, struct score *score, char *line,
     if (time_ns < *last_ns)
         fail("stdin", line_number, "time goes back");
     *last_ns = time_ns;
-    struct truth *truth = &around->late;
-    play_until(&around->early, time_ns - around->margin_ns);
-    play_until(truth, time_ns + around->margin_ns);
-    if (addr >= truth->arena_start && addr < truth->arena_end && same_owner(around, addr))
+    play_until(truth, time_ns + margin_ns);
+    if (addr >= truth->arena_start && addr < truth->arena_end &&
+        !changed_since(truth, addr, time_ns - margin_ns))
         judge(score, name_at(&truth->code, addr), line + at, line);
 }
 
 static void judge_events(const char *path, uint64_t margin_ns)
 {
-    struct around around = {.margin_ns = margin_ns};
+    struct truth truth;
     struct score score = {0};
     char *line = NULL;
     size_t line_bytes = 0, line_number = 0;
     uint64_t last_ns = 0;
-    open_truth(&around.early, path);
-    open_truth(&around.late, path);
+    open_truth(&truth, path);
     while (getline(&line, &line_bytes, stdin) > 0) {
         strip_newline(line);
-        take_sample(&around, &score, line, ++line_number, &last_ns);
+        take_sample(&truth, margin_ns, &score, line, ++line_number, &last_ns);
     }
     printf("samples %zu right %zu wrong %zu missing %zu\n", score.samples, score.right, score.wrong,
            score.missing);
     free(line);
-    close_truth(&around.early);
-    close_truth(&around.late);
+    close_truth(&truth);
 }
 
 /* ---- Runs ---- */
