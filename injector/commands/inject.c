@@ -6,7 +6,7 @@
  */
 #include "injector/commands/inject.h"
 
-#include "injector/census/sample_census.h"
+#include "injector/census/census_ahead.h"
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
@@ -47,6 +47,7 @@ struct injection {
     struct dso_dir dsos;
     struct output_file output;
     struct sample_census census; /* but with -q */
+    struct census_ahead ahead;
 };
 
 /* ---- Boxes of the pipeline ---- */
@@ -114,13 +115,13 @@ static int write_profile(struct injection *run, struct findings *findings)
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
-static int take_census(struct injection *run, const struct inject_options *options,
-                       struct findings *findings)
+static void begin_census(struct injection *run, const struct inject_options *options)
 {
     const struct census_question question = {&run->in.profile, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
                                              .counts_only = true};
-    return options->quiet ? 0 : sample_census_take(&run->census, &question, findings);
+    if (!options->quiet)
+        census_ahead_begin(&run->ahead, &run->census, &question);
 }
 
 /* Write the output, whole in memory, to standard output. */
@@ -236,17 +237,19 @@ static int inject(struct injection *run, const struct inject_options *options,
         plan_images(run, options, findings))
         return -1;
     choose_debug_info(run, options);
+    begin_census(run, options);
     if (profile_merge_plan(&run->merge, &run->in.profile, &run->in.processes, run->in.timelines,
                            &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          &run->draft, findings) ||
-        write_profile(run, findings) || take_census(run, options, findings))
+        write_profile(run, findings) || census_ahead_end(&run->ahead, findings))
         return -1;
     return commit(run, findings);
 }
 
 static void release(struct injection *run)
 {
+    census_ahead_drop(&run->ahead);
     image_draft_end(&run->draft);
     sample_census_free(&run->census);
     output_file_close(&run->output);
