@@ -286,6 +286,29 @@ END
     done
 }
 
+@test "nobody may sample: it is said why, by what the machine says of itself, and the command is not run" {
+    [ "$(id -u)" = 0 ] || skip "only root can mount"
+    denied() { # ERRNO, and what perf_event_paranoid is
+        echo "$2" >setting
+        # shellcheck disable=SC2016 # for the inner shell
+        run --separate-stderr unshare --mount bash -c 'mount --bind setting /proc/sys/kernel/perf_event_paranoid &&
+            exec "$BUILD/producers/denied" "$1" "$BUILD/perfjit" record touch was-run' bash "$1"
+        exits 1
+        [ ! -e was-run ]
+        [ -z "$(ls -d perfjit* 2>/dev/null)" ]
+    }
+    denied 13 3
+    says "perfjit: you may not sample: kernel.perf_event_paranoid is 3; as root, sysctl kernel.perf_event_paranoid=2 permits it"
+    denied 1 2
+    says "perfjit: you may not sample here: a container or sandbox forbids perf_event_open"
+    denied 38 2
+    says "perfjit: this kernel, or a sandbox, has no perf events"
+    run --separate-stderr "$BUILD/producers/denied" 13 "$BUILD/perfjit" record -e cpu-clock touch was-run
+    exits 1
+    says "perfjit: perf record could not begin: "
+    [ ! -e was-run ]
+}
+
 @test "a command that does nothing: it is said, and the recording is there" {
     record_it 0 --runtime none true
     [ -e perfjit.perf.data ]
