@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Of frames that the last whole stack has ---- */
+
 static struct stitch_thread *find_thread(struct stitch_thread *threads, size_t size,
                                          uint64_t thread)
 {
@@ -82,6 +84,104 @@ static bool add_callers(const struct stitch_thread *entry, struct stack_walker *
     return false;
 }
 
+/* ---- Of frames that no whole stack has ---- */
+
+static struct known_caller *find_caller(struct known_caller *items, size_t size, uint64_t thread,
+                                        uint64_t cfa)
+{
+    uint64_t mixed = (cfa ^ thread << 20 ^ thread >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(mixed >> 20) & (size - 1);
+    while (items[at].callers && (items[at].thread != thread || items[at].cfa != cfa))
+        at = (at + 1) & (size - 1);
+    return &items[at];
+}
+
+static int enlarge_known(struct known_callers *known)
+{
+    size_t size = known->size ? known->size * 4 : 1024;
+    struct known_caller *items = calloc(size, sizeof *items);
+    if (!items)
+        return -1;
+    for (size_t i = 0; i < known->size; i++)
+        if (known->items[i].callers)
+            *find_caller(items, size, known->items[i].thread, known->items[i].cfa) =
+                known->items[i];
+    free(known->items);
+    known->items = items;
+    known->size = size;
+    return 0;
+}
+
+static int keep_caller(struct known_callers *known, const struct known_caller *caller)
+{
+    if (2 * (known->count + 1) > known->size && enlarge_known(known))
+        return -1;
+    struct known_caller *item = find_caller(known->items, known->size, caller->thread, caller->cfa);
+    if (item->callers == caller->callers)
+        return 0;
+    known->count += !item->callers;
+    *item = *caller;
+    return 0;
+}
+
+static int keep_callers(struct known_callers *known, const struct stack_walker *walker,
+                        uint64_t thread)
+{
+    if (walker->ip_count < 2)
+        return 0;
+    uint32_t node = chain_tree_add(&known->tree, walker->ips + 1, walker->ip_count - 1);
+    for (size_t i = 0; node && node != UINT32_MAX; i++) {
+        const struct walked_frame *frame = &walker->frames[i];
+        if (frame->cfa && keep_caller(known, &(struct known_caller){.thread = thread,
+                                                                    .cfa = frame->cfa,
+                                                                    .callers = node,
+                                                                    .what = frame[1].what}))
+            return -1;
+        node = known->tree.nodes[node].caller;
+    }
+    return node == UINT32_MAX ? -1 : 0;
+}
+
+/* The address inside ITEM's call of the function of WALKER's last frame; 0: it has none, or more
+ * than one. */
+static uint64_t call_in(const struct known_callers *known, struct known_caller *item,
+                        struct stack_walker *walker)
+{
+    struct stack_function callee = stack_walk_function(walker, walker->ip_count - 1);
+    if (callee.file && (item->callee.file != callee.file || item->callee.start != callee.start)) {
+        uint64_t ip = known->tree.nodes[item->callers].ip;
+        item->call = stack_walk_call(walker, ip, item->what, callee);
+        item->callee = callee;
+    }
+    return callee.file ? item->call : 0;
+}
+
+static bool add_known_callers(struct known_callers *known, struct stack_walker *walker,
+                              uint64_t thread)
+{
+    uint64_t cfa = walker->frames[walker->ip_count - 1].cfa;
+    if (!known->size)
+        return false;
+    struct known_caller *item = find_caller(known->items, known->size, thread, cfa);
+    if (!item->callers)
+        return false;
+    const struct chain_node *nodes = known->tree.nodes;
+    uint64_t call = call_in(known, item, walker);
+    if (!call || nodes[item->callers].length > walker->ip_most - walker->ip_count)
+        return false;
+    walker->ips[walker->ip_count++] = call;
+    for (uint32_t node = nodes[item->callers].caller; node; node = nodes[node].caller)
+        walker->ips[walker->ip_count++] = nodes[node].ip;
+    return true;
+}
+
+static void free_callers(struct known_callers *known)
+{
+    free(known->items);
+    chain_tree_free(&known->tree);
+    *known = (struct known_callers){0};
+}
+
 enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker *walker,
                             uint64_t thread, enum stack_end end)
 {
@@ -89,9 +189,11 @@ enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker
     if (end != STACK_WHOLE && ((end != STACK_CUT && end != STACK_OUTSIDE) || !ends_known))
         return end;
     struct stitch_thread *entry = thread_of(stitches, thread);
-    if (!entry || (end == STACK_WHOLE && keep(entry, walker)))
+    if (!entry || (end == STACK_WHOLE &&
+                   (keep(entry, walker) || keep_callers(&stitches->known, walker, thread))))
         return STACK_ENDS;
-    if (end == STACK_WHOLE || !add_callers(entry, walker))
+    if (end == STACK_WHOLE ||
+        (!add_callers(entry, walker) && !add_known_callers(&stitches->known, walker, thread)))
         return end;
     return STACK_WHOLE;
 }
@@ -103,5 +205,6 @@ void stack_stitches_free(struct stack_stitches *stitches)
         free(stitches->threads[i].ips);
     }
     free(stitches->threads);
+    free_callers(&stitches->known);
     *stitches = (struct stack_stitches){0};
 }

@@ -467,6 +467,69 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
     return end;
 }
 
+/* ---- Calls ---- */
+
+static struct stack_function function_of(struct stack_walker *walker, const struct code_spot *spot)
+{
+    struct cfi_entry entry;
+    walker->budget.left = BUDGET;
+    if (!spot->file || !spot->owner ||
+        native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, &entry) <= 0)
+        return (struct stack_function){0};
+    return (struct stack_function){spot->owner, entry.start, entry.end};
+}
+
+struct stack_function stack_walk_function(struct stack_walker *walker, size_t index)
+{
+    struct code_spot spot = find_spot(walker, walker->ips[index]);
+    return function_of(walker, &spot);
+}
+
+/* The bytes of FUNCTION, which SPOT is in; NULL: not known. */
+static const uint8_t *function_bytes(const struct code_spot *spot,
+                                     const struct stack_function *function)
+{
+    size_t before, size;
+    const uint8_t *bytes = function->file ? bytes_at(spot, &before, &size) : NULL;
+    if (!bytes || function->start > spot->addr || spot->addr - function->start > before ||
+        function->end - spot->addr > size)
+        return NULL;
+    return bytes - (spot->addr - function->start);
+}
+
+/* Whether the function at IP can go on in CALLEE as if it had been called itself. */
+static bool jumps_to(struct stack_walker *walker, uint64_t ip, struct stack_function callee)
+{
+    struct code_spot spot = find_spot(walker, ip);
+    struct stack_function function = function_of(walker, &spot);
+    const uint8_t *code = spot.owner == callee.file ? function_bytes(&spot, &function) : NULL;
+    return code && code_jumps_to(walker->machine, code, (size_t)(function.end - function.start),
+                                 (int64_t)(callee.start - function.start));
+}
+
+uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
+                         struct stack_function callee)
+{
+    struct code_spot spot = find_spot(walker, ip);
+    struct stack_function caller = function_of(walker, &spot);
+    uint64_t start = ip - (spot.addr - caller.start);
+    size_t size = (size_t)(caller.end - caller.start), call = 0;
+    if (spot.what != what || spot.owner != callee.file)
+        return 0;
+    const uint8_t *code = function_bytes(&spot, &caller);
+    int64_t target, wanted = (int64_t)(callee.start - caller.start);
+    for (size_t at = 0; code && (at = code_next_call(walker->machine, code, size, at, &target));)
+        if (target == wanted) {
+            if (call)
+                return 0;
+            call = at;
+        }
+    for (size_t at = 0; call && (at = code_next_call(walker->machine, code, size, at, &target));)
+        if (at != call && jumps_to(walker, start + (uint64_t)target, callee))
+            return 0;
+    return call ? start + call - 1 : 0;
+}
+
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
                        const char *root, const struct unwind_machine *machine)
 {

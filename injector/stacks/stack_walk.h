@@ -39,6 +39,12 @@ struct walked_frame {
     bool exact;    /* its ip is the next instruction, and not inside the call */
 };
 
+/* A native function that has a table. */
+struct stack_function {
+    uint32_t file;       /* its number; 0: none */
+    uint64_t start, end; /* in the file */
+};
+
 struct stack_walker {
     const struct space_source *source;
     const struct unwind_machine *machine;
@@ -69,6 +75,15 @@ int stack_walker_begin(struct stack_walker *walker, const struct space_source *s
 /* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
 enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
                           const struct address_space *space, size_t most);
+
+/* The function that frame number INDEX is in. */
+struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);
+
+/* The address inside the only call in the function that IP is in by which CALLEE can have been
+ * called, a direct one, if WHAT is still there and in CALLEE's file; 0: there is none, or more than
+ * one, be it of a function that jumps to CALLEE. */
+uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
+                         struct stack_function callee);
 
 void stack_walker_end(struct stack_walker *walker);
 

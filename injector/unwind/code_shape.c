@@ -102,6 +102,38 @@ static bool ends_in_call_x86_64(const uint8_t *code, size_t size)
     return false;
 }
 
+/* Whether the BYTES at CODE lead to TARGET by the offset that they end in, which has WIDTH. */
+static bool leads_to_x86_64(const uint8_t *code, size_t bytes, size_t width, int64_t target)
+{
+    struct byte_cursor cursor = byte_cursor_over(code + bytes - width, width, false);
+    int64_t by = width == 1 ? (int8_t)cursor_u8(&cursor) : (int32_t)cursor_u32(&cursor);
+    return (int64_t)bytes + by == target;
+}
+
+/* jmp and jcc, with offsets of 8 and of 32 bits */
+static bool jumps_to_x86_64(const uint8_t *code, size_t size, int64_t target)
+{
+    if (size >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70) &&
+        leads_to_x86_64(code, 2, 1, target))
+        return true;
+    if (size >= 5 && code[0] == 0xe9 && leads_to_x86_64(code, 5, 4, target))
+        return true;
+    return size >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80 &&
+           leads_to_x86_64(code, 6, 4, target);
+}
+
+enum { X86_64_CALL_BYTES = 5 };
+
+/* call rel32 */
+static size_t call_x86_64(const uint8_t *code, size_t size, int64_t *by)
+{
+    if (size < X86_64_CALL_BYTES || code[0] != 0xe8)
+        return 0;
+    struct byte_cursor cursor = byte_cursor_over(code + 1, X86_64_CALL_BYTES - 1, false);
+    *by = X86_64_CALL_BYTES + (int64_t)(int32_t)cursor_u32(&cursor);
+    return X86_64_CALL_BYTES;
+}
+
 /* ---- aarch64 ---- */
 
 enum { WORD_BYTES = 4 };
@@ -176,7 +208,56 @@ static bool ends_in_call_aarch64(const uint8_t *code, size_t size)
            (word & 0xfefff800) == 0xd63f0800;
 }
 
+/* How far the imm26 of a branch leads. */
+static int64_t imm26_bytes(uint32_t word)
+{
+    return (int64_t)((uint64_t)word << 38) >> 36;
+}
+
+/* b; b.cond and cbz do not leave a function */
+static bool jumps_to_aarch64(const uint8_t *code, size_t size, int64_t target)
+{
+    uint32_t word = size >= WORD_BYTES ? word_at(code, 0) : 0;
+    return (word & 0xfc000000) == 0x14000000 && imm26_bytes(word) == target;
+}
+
+/* bl */
+static size_t call_aarch64(const uint8_t *code, size_t size, int64_t *by)
+{
+    uint32_t word = size >= WORD_BYTES ? word_at(code, 0) : 0;
+    *by = imm26_bytes(word);
+    return (word & 0xfc000000) == 0x94000000 ? WORD_BYTES : 0;
+}
+
 /* ---- Either ---- */
+
+size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code, size_t size,
+                      size_t from, int64_t *target)
+{
+    bool aarch64 = machine->elf_mach == EM_AARCH64;
+    if (from && !aarch64)
+        from -= X86_64_CALL_BYTES - 1; /* what was found may have been none, and have one in it */
+    for (size_t at = from; at < size; at += aarch64 ? WORD_BYTES : 1) {
+        int64_t by = 0;
+        size_t bytes = aarch64 ? call_aarch64(code + at, size - at, &by)
+                               : call_x86_64(code + at, size - at, &by);
+        *target = (int64_t)at + by;
+        if (bytes)
+            return at + bytes;
+    }
+    return 0;
+}
+
+bool code_jumps_to(const struct unwind_machine *machine, const uint8_t *code, size_t size,
+                   int64_t target)
+{
+    bool aarch64 = machine->elf_mach == EM_AARCH64;
+    for (size_t at = 0; at < size; at += aarch64 ? WORD_BYTES : 1)
+        if (aarch64 ? jumps_to_aarch64(code + at, size - at, target - (int64_t)at)
+                    : jumps_to_x86_64(code + at, size - at, target - (int64_t)at))
+            return true;
+    return false;
+}
 
 enum code_place code_place_of(const struct unwind_machine *machine, const uint8_t *code,
                               size_t size, size_t offset, bool calls)

@@ -32,6 +32,17 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 
 enum { LONGEST_CALL_BYTES = 8 };
 
+/* Where the next direct call among the SIZE bytes at CODE ends, behind FROM, 0 or where another one
+ * ends; 0: there is none.
+ * *TARGET: where it leads, in bytes from CODE's begin.  On x86-64 each byte may begin an
+ * instruction: what is found is a call only if its target tells so. */
+size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code, size_t size,
+                      size_t from, int64_t *target);
+
+/* Whether one of the SIZE bytes at CODE can begin a direct jump to TARGET, as above. */
+bool code_jumps_to(const struct unwind_machine *machine, const uint8_t *code, size_t size,
+                   int64_t target);
+
 /* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
  * handlers return to, though nobody calls them from there. */
 bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size);

@@ -274,3 +274,38 @@ END
     grep 'of the whole ones were cut' ladder.whole.summary
     grep -E -- '--call-graph dwarf,1[0-9]{4}|--call-graph dwarf,[89][0-9]{3}' ladder.cut.summary
 }
+
+# No whole stack has a frame that is larger than the copy.  Its caller is known by what else it calls from there, but not where
+# from if it could be one of two places.
+@test "unwound: --stitch knows who called a frame that is larger than the copy, if there is one call of it" {
+    cat >large.c <<'END'
+#include <time.h>
+static volatile long sum;
+#define FUNCTION __attribute__((noipa)) static long
+FUNCTION spin(void) { for (int i = 0; i < 3000; i++) sum += i; return sum; }
+FUNCTION small(void) { return spin() + 1; }
+FUNCTION large(void) { volatile char room[9000]; room[0] = 1; return spin() + room[0]; }
+FUNCTION twin(void) { volatile char room[9000]; room[0] = 1; return spin() + room[0]; }
+FUNCTION target(void) { volatile char room[9000]; room[0] = 1; return spin() + room[0]; }
+FUNCTION hop(void) { return target(); }
+FUNCTION once(void) { return small() + large(); }
+FUNCTION twice(void) { volatile char pad[200]; pad[0] = 1; return small() + twin() + small() + twin() + pad[0]; }
+FUNCTION jumps(void) { volatile char pad[400]; pad[0] = 1; return small() + target() + hop() + pad[0]; }
+int main(void) { long all = 0; while (clock() < CLOCKS_PER_SEC) all += once() + twice() + jumps(); return all == 0; }
+END
+    gcc -O2 -fomit-frame-pointer -o large large.c
+    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o large.data ./large
+    perfjit inject -q --stacks unwind -i large.data -o large.cut.data
+    perfjit inject -q --stacks unwind --stitch -i large.data -o large.whole.data
+    chains large.cut.data | sed 's/+0x[0-9a-f]*//g; s/^[^;]*;//; s/^spin;//' >large.cut.txt
+    chains large.whole.data | sed 's/+0x[0-9a-f]*//g; s/^[^;]*;//; s/^spin;//' >large.whole.txt
+    sort large.whole.txt | uniq -c | sed 's/^/# /' >&3
+    [ "$(grep -c '^large$' large.cut.txt)" -gt 50 ]
+    [ "$(grep -c '^large;once;main;.*_start$' large.whole.txt)" -ge $(($(grep -c '^large$' large.cut.txt) - 3)) ]
+    [ "$(grep -c '^small;.*_start$' large.whole.txt)" -gt 50 ]
+    [ "$(grep -cE '^(twin|target)$' large.whole.txt)" -gt 50 ]
+    [ "$(grep -c '^target;' large.whole.txt)" -le "$(grep -c '^target;' large.cut.txt)" ] # not in front of its frame
+    [ "$(grep -c '^twin;' large.whole.txt)" -le "$(grep -c '^twin;' large.cut.txt)" ]
+    [ "$(grep '^large;' large.whole.txt | grep -vc '^large;once;main;')" = 0 ]
+    diff <(grep '^large;once' large.whole.txt | sort -u | sed 's/^[^;]*;//') <(grep '^small;once' large.whole.txt | sort -u | sed 's/^[^;]*;//')
+}

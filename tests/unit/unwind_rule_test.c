@@ -286,12 +286,18 @@ static void test_prologues(void **state)
     assert_int_equal(code_place_of(unwind_machine_of(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
 }
 
-static bool ends_in_call(uint16_t elf_mach, const char *hex)
+static size_t read_hex(const char *hex, uint8_t code[32])
 {
-    uint8_t code[16];
     size_t size = 0;
     for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2)
         code[size++] = (uint8_t)byte;
+    return size;
+}
+
+static bool ends_in_call(uint16_t elf_mach, const char *hex)
+{
+    uint8_t code[32];
+    size_t size = read_hex(hex, code);
     return code_ends_in_call(unwind_machine_of(elf_mach), code, size);
 }
 
@@ -338,6 +344,48 @@ static void test_signal_returns(void **state)
     assert_false(is_signal_return(EM_AARCH64, vdso, sizeof vdso - 1));
 }
 
+/* The calls of HEX, each as where it ends and where it leads. */
+static void assert_calls(uint16_t elf_mach, const char *hex, const char *calls)
+{
+    const struct unwind_machine *machine = unwind_machine_of(elf_mach);
+    uint8_t code[32];
+    size_t size = read_hex(hex, code);
+    char found[64] = "";
+    int64_t target;
+    for (size_t at = 0; (at = code_next_call(machine, code, size, at, &target));)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%zu:%d ", at, (int)target);
+    assert_string_equal(found, calls);
+}
+
+static bool jumps_to(uint16_t elf_mach, const char *hex, int64_t target)
+{
+    uint8_t code[32];
+    size_t size = read_hex(hex, code);
+    return code_jumps_to(unwind_machine_of(elf_mach), code, size, target);
+}
+
+static void test_branches(void **state)
+{
+    (void)state;
+    assert_calls(EM_X86_64, "90e80a000000", "6:16 ");
+    assert_calls(EM_X86_64, "e8f6ffffff", "5:-5 ");
+    assert_calls(EM_X86_64, "e80a0000", "");
+    /* 0xe8 is mov's operand, and a call is in what that would be a call of */
+    assert_calls(EM_X86_64, "b8e80000e801000000", "6:31981574 9:10 ");
+    assert_calls(EM_AARCH64, "1f2003d503000094feffff97", "8:16 12:0 ");
+    assert_calls(EM_AARCH64, "03000014", "");
+    assert_true(jumps_to(EM_X86_64, "90eb05", 8));
+    assert_true(jumps_to(EM_X86_64, "90ebfd", 0));
+    assert_true(jumps_to(EM_X86_64, "74f0", -14));
+    assert_true(jumps_to(EM_X86_64, "90e900010000", 0x106));
+    assert_true(jumps_to(EM_X86_64, "0f84f0ffffff", -10));
+    assert_false(jumps_to(EM_X86_64, "e900010000", 0x104));
+    assert_false(jumps_to(EM_X86_64, "e800010000", 0x105));
+    assert_false(jumps_to(EM_X86_64, "e9000100", 0x105));
+    assert_true(jumps_to(EM_AARCH64, "1f2003d5ffffff17", 0));
+    assert_false(jumps_to(EM_AARCH64, "1f2003d5ffffff97", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_prologues),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_signal_returns),
+        cmocka_unit_test(test_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
