@@ -9,128 +9,116 @@
  *     calls=COUNT LINE
  *     LINE COST               of that, inclusive
  *
- * A sampled profile does not count calls: COUNT is 1, and says nothing.  Inclusive costs of
- * functions that call themselves are counted once a stack. */
+ * A name stands where its number stands first.  A sampled profile does not count calls: COUNT is 1,
+ * and says nothing.  Readers make a function's inclusive cost of its own and its calls': as
+ * profile_calls.h has it these add up to its total, where functions call themselves, too. */
 #include "injector/export/export_format.h"
+#include "injector/profile/profile_calls.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A call between two functions. */
-struct call_sum {
-    uint32_t caller, callee;
-    uint64_t weight;
+/* What is written, and which names were. */
+struct callgrind_output {
+    const struct export_request *request;
+    FILE *stream;
+    struct profile_calls calls;
+    bool *modules, *files; /* by string */
+    bool *functions;
 };
 
-static int compare(const void *left, const void *right)
+/* Where NAME is of no bytes nothing is known. */
+static void put_name(const struct callgrind_output *out, uint32_t number, const char *name,
+                     bool *seen)
 {
-    const struct call_sum *a = left, *b = right;
-    if (a->caller != b->caller)
-        return a->caller < b->caller ? -1 : 1;
-    return a->callee < b->callee ? -1 : a->callee > b->callee;
+    fprintf(out->stream, *seen ? "(%" PRIu32 ")\n" : "(%" PRIu32 ") ", number);
+    if (!*seen)
+        fprintf(out->stream, "%s\n", *name ? name : "???");
+    *seen = true;
 }
 
-/* Whether the call into NODE stands further out in its stack, too. */
-static bool is_repeated(const struct export_request *request, uint32_t node)
+/* The names of function NUMBER, by fields that begin with PREFIX ("" or "c"). */
+static void put_function(const struct callgrind_output *out, uint32_t number, const char *prefix)
 {
-    const struct call_node *nodes = request->profile->nodes;
-    const uint32_t *of_frame = request->functions->of_frame;
-    uint32_t callee = of_frame[nodes[node].frame],
-             caller = of_frame[nodes[nodes[node].parent].frame];
-    for (node = nodes[node].parent; nodes[node].parent; node = nodes[node].parent)
-        if (of_frame[nodes[node].frame] == callee &&
-            of_frame[nodes[nodes[node].parent].frame] == caller)
-            return true;
-    return false;
+    const struct call_profile *profile = out->request->profile;
+    const struct profile_function *function = &out->request->functions->items[number];
+    fprintf(out->stream, "%sob=", prefix);
+    put_name(out, function->module, call_profile_string(profile, function->module),
+             &out->modules[function->module]);
+    fputs(*prefix ? "cfi=" : "fl=", out->stream);
+    put_name(out, function->file, call_profile_string(profile, function->file),
+             &out->files[function->file]);
+    fprintf(out->stream, "%sfn=", prefix);
+    put_name(out, number + 1, call_profile_string(profile, function->name),
+             &out->functions[number]);
 }
 
-static size_t collect(const struct export_request *request, struct call_sum *sums)
+static void put_calls(const struct callgrind_output *out, uint32_t caller)
 {
-    const struct call_profile *profile = request->profile;
-    size_t count = 0, kept = 0;
-    for (uint32_t i = 1; i < profile->node_count; i++) {
-        uint32_t parent = profile->nodes[i].parent;
-        if (parent && request->totals->below_node[i] && !is_repeated(request, i))
-            sums[count++] =
-                (struct call_sum){request->functions->of_frame[profile->nodes[parent].frame],
-                                  request->functions->of_frame[profile->nodes[i].frame],
-                                  request->totals->below_node[i]};
-    }
-    qsort(sums, count, sizeof *sums, compare);
-    for (size_t i = 0; i < count; i++)
-        if (kept && compare(&sums[kept - 1], &sums[i]) == 0)
-            sums[kept - 1].weight += sums[i].weight;
-        else
-            sums[kept++] = sums[i];
-    return kept;
-}
-
-/* The names of FUNCTION, by fields that begin with PREFIX ("" or "c"). */
-static void put_function(const struct export_request *request, FILE *stream, uint32_t number,
-                         const char *prefix)
-{
-    const struct profile_function *function = &request->functions->items[number];
-    const char *file = call_profile_string(request->profile, function->file);
-    const char *module = call_profile_string(request->profile, function->module);
-    fprintf(stream, "%sob=(%" PRIu32 ") %s\n", prefix, function->module, *module ? module : "???");
-    fprintf(stream, "%s=(%" PRIu32 ") %s\n", *prefix ? "cfi" : "fl", function->file,
-            *file ? file : "???");
-    fprintf(stream, "%sfn=(%" PRIu32 ") %s\n", prefix, number + 1,
-            call_profile_string(request->profile, function->name));
-}
-
-static void put_calls(const struct export_request *request, FILE *stream,
-                      const struct call_sum *sums, size_t count)
-{
-    const struct profile_function *caller = &request->functions->items[sums->caller];
-    for (size_t i = 0; i < count; i++) {
-        put_function(request, stream, sums[i].callee, "c");
-        fprintf(stream, "calls=1 %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
-                request->functions->items[sums[i].callee].line, caller->line, sums[i].weight);
+    const struct profile_function *functions = out->request->functions->items;
+    for (size_t i = profile_calls_of(&out->calls, caller, true);
+         i < out->calls.count && out->calls.items[i].caller == caller; i++) {
+        const struct profile_call *call = &out->calls.items[i];
+        put_function(out, call->callee, "c");
+        fprintf(out->stream, "calls=1 %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
+                functions[call->callee].line, functions[caller].line, call->weight);
     }
 }
 
-static void put_all(const struct export_request *request, FILE *stream, const struct call_sum *sums,
-                    size_t count)
+static void put_all(const struct callgrind_output *out)
 {
-    const struct profile_totals *totals = request->totals;
-    size_t at = 0;
+    const struct export_request *request = out->request;
     for (uint32_t i = 0; i < request->functions->count; i++) {
-        size_t first = at;
-        while (at < count && sums[at].caller == i)
-            at++;
-        if (!totals->function_total[i])
+        if (!request->totals->function_total[i])
             continue;
-        put_function(request, stream, i, "");
-        fprintf(stream, "%" PRIu32 " %" PRIu64 "\n", request->functions->items[i].line,
-                totals->function_self[i]);
-        if (at > first)
-            put_calls(request, stream, sums + first, at - first);
-        putc('\n', stream);
+        put_function(out, i, "");
+        fprintf(out->stream, "%" PRIu32 " %" PRIu64 "\n", request->functions->items[i].line,
+                request->totals->function_self[i]);
+        put_calls(out, i);
+        putc('\n', out->stream);
     }
+}
+
+static void put_head(const struct callgrind_output *out)
+{
+    const struct export_request *request = out->request;
+    const struct call_profile *profile = request->profile;
+    bool is_time = request->choice.weight == WEIGHT_PERIOD &&
+                   request->choice.event < profile->event_count &&
+                   profile->events[request->choice.event].counts_ns;
+    fputs("# callgrind format\nversion: 1\ncreator: perfjit\n"
+          "desc: Trigger: sampled by perf; the counts of calls say nothing\ncmd: ",
+          out->stream);
+    printable_put(out->stream, request->title);
+    fprintf(out->stream, "\npositions: line\nevents: %s\nsummary: %" PRIu64 "\n\n",
+            request->choice.weight == WEIGHT_SAMPLES ? "Samples"
+            : is_time                                ? "ns"
+                                                     : "Period",
+            request->totals->all);
 }
 
 int export_callgrind(const struct export_request *request, FILE *stream)
 {
     const struct call_profile *profile = request->profile;
-    struct call_sum *sums = calloc(profile->node_count + 1, sizeof *sums);
-    if (!sums)
-        return -1;
-    size_t count = collect(request, sums);
-    bool is_time = request->choice.weight == WEIGHT_PERIOD &&
-                   request->choice.event < profile->event_count &&
-                   profile->events[request->choice.event].counts_ns;
-    fprintf(stream,
-            "# callgrind format\nversion: 1\ncreator: perfjit\n"
-            "desc: Trigger: sampled by perf; the counts of calls say nothing\ncmd: %s\n"
-            "positions: line\nevents: %s\nsummary: %" PRIu64 "\n\n",
-            request->title,
-            request->choice.weight == WEIGHT_SAMPLES ? "Samples"
-            : is_time                                ? "ns"
-                                                     : "Period",
-            request->totals->all);
-    put_all(request, stream, sums, count);
-    fprintf(stream, "totals: %" PRIu64 "\n", request->totals->all);
-    free(sums);
-    return 0;
+    const struct profile_counted counted = {profile, request->functions, request->totals};
+    struct callgrind_output out = {.request = request,
+                                   .stream = stream,
+                                   .modules = calloc(profile->string_count, sizeof(bool)),
+                                   .files = calloc(profile->string_count, sizeof(bool)),
+                                   .functions =
+                                       calloc(request->functions->count + 1, sizeof(bool))};
+    int result =
+        !out.modules || !out.files || !out.functions || profile_calls_out(&out.calls, &counted) ? -1
+                                                                                                : 0;
+    if (!result) {
+        put_head(&out);
+        put_all(&out);
+        fprintf(stream, "totals: %" PRIu64 "\n", request->totals->all);
+    }
+    profile_calls_free(&out.calls);
+    free(out.modules);
+    free(out.files);
+    free(out.functions);
+    return result;
 }

@@ -13,6 +13,8 @@ struct profile_functions {
     struct profile_function *items;
     size_t count;
     uint32_t *of_frame; /* by frame */
+    uint32_t *frames;   /* of the first function, then of the second, ... */
+    uint32_t *first;    /* by function: where its own begin; and where all end */
 };
 
 /* Returns 0, or -1 without memory.  Release with profile_functions_free in either case. */

@@ -1,7 +1,10 @@
 /* See function_table.h. */
 #include "injector/report/function_table.h"
 
+#include "injector/profile/profile_calls.h"
+
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,67 +76,59 @@ int function_table_put(const struct report_view *view)
 
 /* ---- Callers and callees ---- */
 
-/* The neighbour of NODE in the direction that is asked for: its caller's function, or UINT32_MAX
- * for none. */
-static uint32_t caller_of(const struct report_view *view, uint32_t node)
+static void put_neighbour(const struct report_view *view, uint64_t weight, const char *how)
 {
-    uint32_t parent = view->profile->nodes[node].parent;
-    return parent ? view->functions->of_frame[view->profile->nodes[parent].frame] : UINT32_MAX;
+    fputs("    ", view->stream);
+    report_put_share(view, weight);
+    report_put_value(view, weight);
+    fputs(how, view->stream);
 }
 
-static void count_neighbours(const struct report_view *view, uint32_t function, bool callees,
-                             uint64_t *weights, uint64_t *ends)
+/* The other side of CALL. */
+static uint32_t neighbour_of(const struct profile_call *call, bool callees)
 {
-    const struct call_profile *profile = view->profile;
-    for (uint32_t i = 1; i < profile->node_count; i++) {
-        uint32_t own = view->functions->of_frame[profile->nodes[i].frame];
-        uint32_t caller = caller_of(view, i);
-        if (callees && caller == function && own != function)
-            weights[own] += view->totals->below_node[i];
-        else if (!callees && own == function && caller != function) {
-            if (caller == UINT32_MAX)
-                *ends += view->totals->below_node[i];
-            else
-                weights[caller] += view->totals->below_node[i];
-        }
-    }
-    if (callees)
-        *ends = view->totals->function_self[function];
+    return callees ? call->callee : call->caller;
 }
 
-static int put_neighbours(const struct report_view *view, uint32_t function, bool callees)
+/* Of CALLS those that FUNCTION has, in ORDER, which has room for them: the heaviest first.  Returns
+ * how many; *NOBODY is what has no caller. */
+static size_t pick(const struct profile_calls *calls, uint32_t function, bool callees,
+                   struct ordered_function *order, uint64_t *nobody)
 {
-    struct ordered_function *order = calloc(view->functions->count + 1, sizeof *order);
-    uint64_t *weights = calloc(view->functions->count + 1, sizeof *weights), ends = 0;
     size_t count = 0;
-    if (!order || !weights) {
-        free(order);
-        free(weights);
-        return -1;
+    for (size_t i = profile_calls_of(calls, function, callees);
+         i < calls->count && neighbour_of(&calls->items[i], !callees) == function; i++) {
+        uint32_t other = neighbour_of(&calls->items[i], callees);
+        if (other == PROFILE_NOTHING)
+            *nobody = calls->items[i].weight;
+        else
+            order[count++] = (struct ordered_function){calls->items[i].weight, 0, other};
     }
-    count_neighbours(view, function, callees, weights, &ends);
-    for (uint32_t i = 0; i < view->functions->count; i++)
-        if (weights[i])
-            order[count++] = (struct ordered_function){weights[i], 0, i};
     qsort(order, count, sizeof *order, compare);
-    for (size_t i = 0; i < count && i < view->most_rows; i++) {
-        fputs("    ", view->stream);
-        report_put_share(view, order[i].self);
-        report_put_value(view, order[i].self);
-        fputs(callees ? "  calls " : "  called by ", view->stream);
-        report_put_function(view, order[i].number);
-        putc('\n', view->stream);
+    return count;
+}
+
+static void put_neighbours(const struct report_view *view, const struct profile_calls *calls,
+                           uint32_t function, bool callees, struct ordered_function *order)
+{
+    uint64_t nobody = 0, rest = 0, self = view->totals->function_self[function];
+    size_t count = pick(calls, function, callees, order, &nobody);
+    for (size_t i = 0; i < count; i++)
+        if (i < view->most_rows) {
+            put_neighbour(view, order[i].self, callees ? "  calls " : "  called by ");
+            report_put_function(view, order[i].number);
+            putc('\n', view->stream);
+        } else {
+            rest += order[i].self;
+        }
+    if (rest) {
+        put_neighbour(view, rest, callees ? "  calls " : "  called by ");
+        fprintf(view->stream, "%zu others (--rows N)\n", count - view->most_rows);
     }
-    if (ends) {
-        fputs("    ", view->stream);
-        report_put_share(view, ends);
-        report_put_value(view, ends);
-        fputs(callees ? "  in itself\n" : "  called by nobody that the stack shows\n",
-              view->stream);
-    }
-    free(order);
-    free(weights);
-    return 0;
+    if (nobody)
+        put_neighbour(view, nobody, "  called by nobody that the stack shows\n");
+    if (callees && self)
+        put_neighbour(view, self, "  in itself\n");
 }
 
 /* Whether some function is called NAME, and nothing else. */
@@ -146,30 +141,40 @@ static bool is_a_name(const struct report_view *view, const char *name)
     return false;
 }
 
+static void put_function_calls(const struct report_view *view, const struct profile_calls *calls,
+                               uint32_t function, bool callees, struct ordered_function *order)
+{
+    report_put_share(view, view->totals->function_total[function]);
+    report_put_value(view, view->totals->function_total[function]);
+    fputs("  ", view->stream);
+    report_put_function(view, function);
+    putc('\n', view->stream);
+    put_neighbours(view, calls, function, callees, order);
+}
+
 int function_table_put_calls(const struct report_view *view, const char *name, bool callees)
 {
-    size_t count;
-    int found = 0;
+    const struct profile_counted counted = {view->profile, view->functions, view->totals};
+    struct ordered_function *room = calloc(view->functions->count + 1, sizeof *room);
+    struct profile_calls calls = {0};
+    size_t count, found = 0;
     const bool exact = is_a_name(view, name);
     uint32_t *order = function_table_order(view, &count);
-    for (size_t i = 0; order && i < count; i++) {
+    int result =
+        room && order && (callees ? profile_calls_out : profile_calls_in)(&calls, &counted) == 0
+            ? 0
+            : -1;
+    for (size_t i = 0; !result && i < count; i++) {
         const struct profile_function *function = &view->functions->items[order[i]];
         const char *text = call_profile_string(view->profile, function->name);
-        if (exact ? strcmp(text, name) != 0 : !strstr(text, name))
+        if ((exact ? strcmp(text, name) != 0 : !strstr(text, name)) || found++ >= view->most_rows)
             continue;
-        found++;
-        report_put_share(view, view->totals->function_total[order[i]]);
-        report_put_value(view, view->totals->function_total[order[i]]);
-        fputs("  ", view->stream);
-        report_put_function(view, order[i]);
-        putc('\n', view->stream);
-        if (put_neighbours(view, order[i], callees)) {
-            found = -1;
-            break;
-        }
+        put_function_calls(view, &calls, order[i], callees, room);
     }
-    if (!order)
-        found = -1;
+    if (!result && found > view->most_rows)
+        fprintf(view->stream, "... and %zu more functions (--rows N)\n", found - view->most_rows);
+    profile_calls_free(&calls);
+    free(room);
     free(order);
-    return found;
+    return result ? -1 : found > INT_MAX ? INT_MAX : (int)found;
 }

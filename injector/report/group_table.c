@@ -2,6 +2,7 @@
 #include "injector/report/group_table.h"
 
 #include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -148,7 +149,9 @@ int group_table_put(const struct report_view *view, enum report_group group, boo
         } else {
             report_put_share(view, rows[i].weight);
             report_put_value(view, rows[i].weight);
-            fprintf(view->stream, "%9" PRIu64 " samples  %s\n", rows[i].samples, rows[i].title);
+            fprintf(view->stream, "%9" PRIu64 " samples  ", rows[i].samples);
+            printable_put(view->stream, rows[i].title);
+            putc('\n', view->stream);
         }
     free(rows);
     return 0;

@@ -1,6 +1,8 @@
 /* See report_view.h. */
 #include "injector/report/report_view.h"
 
+#include "injector/text/printable_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,11 +42,14 @@ void report_put_function(const struct report_view *view, uint32_t number)
     const struct profile_function *function = &view->functions->items[number];
     const char *file = call_profile_string(view->profile, function->file);
     const char *module = call_profile_string(view->profile, function->module);
-    fputs(call_profile_string(view->profile, function->name), view->stream);
+    printable_put(view->stream, call_profile_string(view->profile, function->name));
+    if (!*file && !*module)
+        return;
+    fputs(" (", view->stream);
+    printable_put(view->stream, *file ? file : module);
     if (*file && function->line)
-        fprintf(view->stream, " (%s:%" PRIu32 ")", file, function->line);
-    else if (*file || *module)
-        fprintf(view->stream, " (%s)", *file ? file : module);
+        fprintf(view->stream, ":%" PRIu32, function->line);
+    putc(')', view->stream);
 }
 
 /* A kind of frame, with its time. */
@@ -70,13 +75,14 @@ void report_put_kinds(const struct report_view *view, uint32_t function, char *t
     struct kind_share kinds[8];
     size_t count = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; i < view->profile->frame_count; i++) {
-        const struct call_frame *frame = &view->profile->frames[i];
+    for (uint32_t i = view->functions->first[function]; i < view->functions->first[function + 1];
+         i++) {
+        const uint32_t number = view->functions->frames[i];
+        const struct call_frame *frame = &view->profile->frames[number];
         const char *tier = call_profile_string(view->profile, frame->tier);
-        if (view->functions->of_frame[i] == function)
-            add_kind(kinds, &count,
-                     (struct kind_share){*tier ? tier : frame_kind_name(frame->kind),
-                                         frame->inlined, view->totals->self[i]});
+        add_kind(kinds, &count,
+                 (struct kind_share){*tier ? tier : frame_kind_name(frame->kind), frame->inlined,
+                                     view->totals->self[number]});
     }
     for (size_t shown = 0; shown < SHOWN_KINDS && shown < count; shown++) {
         size_t best = shown, used = strlen(text);
