@@ -15,20 +15,27 @@
 
 enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
 
-/* One thread while it is written: which nodes and functions it has, numbered anew.  Each node is a
- * frame; but a function is one in all its frames, since the reader's inverted tree and its
- * operations on functions go by its number. */
+/* One thread while it is written: which nodes, functions and strings it has, numbered anew.  Each
+ * node is a frame; but a function is one in all its frames, since the reader's inverted tree and
+ * its operations on functions go by its number.
+ *
+ * Work and text are the thread's own: what other threads have is not gone over for each. */
 struct thread_tables {
     const struct export_request *request;
     FILE *stream;
     uint32_t thread;
+    const uint32_t *samples; /* of the thread, in order of time */
+    size_t sample_count;
     uint32_t *nodes;  /* of the thread, ascending: parents first */
     uint32_t *number; /* by node: its place in that + 1; 0: it is not the thread's */
+    uint32_t *depth;  /* by node of the thread: how deep it is inlined */
     size_t count;
     uint32_t *functions;       /* of the thread: the first frame of each */
     uint32_t *function_number; /* by function: its place in that + 1; 0: it is not the thread's */
     size_t function_count;
-    size_t sample_count;
+    uint32_t *strings;       /* of the thread */
+    uint32_t *string_number; /* by string: its place in that + 1; 0: it is not the thread's */
+    size_t string_count;
     bool is_time; /* what the samples weigh */
     uint64_t first_ns;
 };
@@ -140,13 +147,7 @@ static void put_category(const struct thread_tables *tables, size_t i)
 
 static void put_depth(const struct thread_tables *tables, size_t i)
 {
-    const struct call_profile *profile = tables->request->profile;
-    uint32_t node = tables->nodes[i];
-    size_t depth = 0;
-    for (; node && profile->frames[profile->nodes[node].frame].inlined;
-         node = profile->nodes[node].parent)
-        depth++;
-    fprintf(tables->stream, "%zu", depth);
+    fprintf(tables->stream, "%" PRIu32, tables->depth[i]);
 }
 
 static void put_line(const struct thread_tables *tables, size_t i)
@@ -162,19 +163,28 @@ static void put_function(const struct thread_tables *tables, size_t i)
     fprintf(tables->stream, "%" PRIu32, tables->function_number[function] - 1);
 }
 
+/* STRING by its number in the thread; the empty one is none. */
+static void put_string(const struct thread_tables *tables, uint32_t string)
+{
+    if (string)
+        fprintf(tables->stream, "%" PRIu32, tables->string_number[string] - 1);
+    else
+        fputs("null", tables->stream);
+}
+
 static void put_name(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, function_at(tables, i)->name);
+    fprintf(tables->stream, "%" PRIu32, tables->string_number[function_at(tables, i)->name] - 1);
+}
+
+static uint32_t file_of(const struct call_frame *frame)
+{
+    return frame->file ? frame->file : frame->module;
 }
 
 static void put_file(const struct thread_tables *tables, size_t i)
 {
-    const struct call_frame *frame = function_at(tables, i);
-    uint32_t file = frame->file ? frame->file : frame->module;
-    if (file)
-        fprintf(tables->stream, "%" PRIu32, file);
-    else
-        fputs("null", tables->stream);
+    put_string(tables, file_of(function_at(tables, i)));
 }
 
 static void put_is_js(const struct thread_tables *tables, size_t i)
@@ -191,11 +201,7 @@ static void put_first_line(const struct thread_tables *tables, size_t i)
 /* A tier is what the reader calls the frame's implementation. */
 static void put_implementation(const struct thread_tables *tables, size_t i)
 {
-    uint32_t tier = frame_of(tables, i)->tier;
-    if (tier)
-        fprintf(tables->stream, "%" PRIu32, tier);
-    else
-        fputs("null", tables->stream);
+    put_string(tables, frame_of(tables, i)->tier);
 }
 
 static void put_length(const struct thread_tables *tables)
@@ -247,21 +253,13 @@ static void put_func_table(const struct thread_tables *tables)
 
 /* ---- Samples ---- */
 
-static bool is_counted(const struct thread_tables *tables, const struct call_sample *sample)
-{
-    return sample->thread == tables->thread &&
-           profile_choice_has(&tables->request->choice, tables->request->profile, sample);
-}
-
 static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
 {
     const struct call_profile *profile = tables->request->profile;
     size_t count = 0;
     fprintf(tables->stream, ",\"%s\":[", name);
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct call_sample *sample = &profile->samples[i];
-        if (!is_counted(tables, sample))
-            continue;
+    for (size_t i = 0; i < tables->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[tables->samples[i]];
         json_stream_comma(tables->stream, &count);
         if (which == 0 && sample->node)
             fprintf(tables->stream, "%" PRIu32, tables->number[sample->node] - 1);
@@ -290,48 +288,79 @@ static void put_samples(const struct thread_tables *tables)
 
 /* ---- A thread ---- */
 
+static int ascending(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
 static void find_nodes(struct thread_tables *tables)
 {
     const struct call_profile *profile = tables->request->profile;
-    memset(tables->number, 0, profile->node_count * sizeof *tables->number);
-    tables->count = tables->sample_count = 0;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        if (!is_counted(tables, &profile->samples[i]))
-            continue;
-        tables->sample_count++;
-        for (uint32_t node = profile->samples[i].node; node && !tables->number[node];
-             node = profile->nodes[node].parent)
+    for (size_t i = 0; i < tables->sample_count; i++)
+        for (uint32_t node = profile->samples[tables->samples[i]].node;
+             node && !tables->number[node]; node = profile->nodes[node].parent) {
             tables->number[node] = 1;
-    }
-    for (uint32_t i = 1; i < profile->node_count; i++)
-        if (tables->number[i]) {
-            tables->nodes[tables->count++] = i;
-            tables->number[i] = (uint32_t)tables->count;
+            tables->nodes[tables->count++] = node;
         }
+    qsort(tables->nodes, tables->count, sizeof *tables->nodes, ascending);
+    for (size_t i = 0; i < tables->count; i++) {
+        uint32_t node = tables->nodes[i], parent = profile->nodes[node].parent;
+        tables->number[node] = (uint32_t)i + 1;
+        tables->depth[i] = profile->frames[profile->nodes[node].frame].inlined
+                               ? 1 + (parent ? tables->depth[tables->number[parent] - 1] : 0)
+                               : 0;
+    }
 }
 
-/* The functions of the nodes. */
+static void find_string(struct thread_tables *tables, uint32_t string)
+{
+    if (tables->string_number[string])
+        return;
+    tables->strings[tables->string_count++] = string;
+    tables->string_number[string] = (uint32_t)tables->string_count;
+}
+
+/* The functions of the nodes, and the strings of both. */
 static void find_functions(struct thread_tables *tables)
 {
+    const struct call_profile *profile = tables->request->profile;
     const struct profile_functions *functions = tables->request->functions;
-    memset(tables->function_number, 0, functions->count * sizeof *tables->function_number);
-    tables->function_count = 0;
     for (size_t i = 0; i < tables->count; i++) {
-        uint32_t frame = tables->request->profile->nodes[tables->nodes[i]].frame;
+        uint32_t frame = profile->nodes[tables->nodes[i]].frame;
+        if (profile->frames[frame].tier)
+            find_string(tables, profile->frames[frame].tier);
         if (tables->function_number[functions->of_frame[frame]])
             continue;
         tables->functions[tables->function_count++] = frame;
         tables->function_number[functions->of_frame[frame]] = (uint32_t)tables->function_count;
+        find_string(tables, profile->frames[frame].name);
+        if (file_of(&profile->frames[frame]))
+            find_string(tables, file_of(&profile->frames[frame]));
     }
+}
+
+/* Make way for the next thread. */
+static void forget(struct thread_tables *tables)
+{
+    const uint32_t *of_frame = tables->request->functions->of_frame;
+    for (size_t i = 0; i < tables->count; i++)
+        tables->number[tables->nodes[i]] = 0;
+    for (size_t i = 0; i < tables->function_count; i++)
+        tables->function_number[of_frame[tables->functions[i]]] = 0;
+    for (size_t i = 0; i < tables->string_count; i++)
+        tables->string_number[tables->strings[i]] = 0;
+    tables->count = tables->function_count = tables->string_count = 0;
 }
 
 static void put_strings(const struct thread_tables *tables)
 {
     size_t count = 0;
     fputs(",\"stringArray\":[", tables->stream);
-    for (uint32_t i = 0; i < tables->request->profile->string_count; i++) {
+    for (size_t i = 0; i < tables->string_count; i++) {
         json_stream_comma(tables->stream, &count);
-        json_stream_text(tables->stream, call_profile_string(tables->request->profile, i));
+        json_stream_text(tables->stream,
+                         call_profile_string(tables->request->profile, tables->strings[i]));
     }
     fputs("]}", tables->stream);
 }
@@ -342,8 +371,6 @@ static void put_thread(struct thread_tables *tables, size_t *count)
     const struct profile_thread *thread = &profile->threads[tables->thread];
     FILE *stream = tables->stream;
     find_nodes(tables);
-    if (!tables->sample_count)
-        return;
     find_functions(tables);
     json_stream_comma(stream, count);
     fputs("{\"processType\":\"default\",\"processName\":", stream);
@@ -364,6 +391,7 @@ static void put_thread(struct thread_tables *tables, size_t *count)
     put_frame_table(tables);
     put_func_table(tables);
     put_strings(tables);
+    forget(tables);
 }
 
 /* Where the weights are those of one event, which counts time. */
@@ -382,31 +410,104 @@ static uint64_t first_time(const struct call_profile *profile)
     return first;
 }
 
-int export_firefox(const struct export_request *request, FILE *stream)
+/* A sample that counts, to be sorted. */
+struct timed_sample {
+    uint64_t time_ns;
+    uint32_t thread, number;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct timed_sample *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* The numbers of the samples that count, by thread and time: a recording has those of each
+ * processor together, and the reader expects times that ascend.  NULL without memory. */
+static uint32_t *sort_samples(const struct export_request *request, size_t *count)
 {
     const struct call_profile *profile = request->profile;
+    struct timed_sample *sorted = calloc(profile->sample_count + 1, sizeof *sorted);
+    uint32_t *numbers = calloc(profile->sample_count + 1, sizeof *numbers);
+    *count = 0;
+    for (uint32_t i = 0; sorted && i < profile->sample_count; i++)
+        if (profile_choice_has(&request->choice, profile, &profile->samples[i]))
+            sorted[(*count)++] =
+                (struct timed_sample){profile->samples[i].time_ns, profile->samples[i].thread, i};
+    if (sorted)
+        qsort(sorted, *count, sizeof *sorted, compare);
+    for (size_t i = 0; sorted && numbers && i < *count; i++)
+        numbers[i] = sorted[i].number;
+    if (!sorted) {
+        free(numbers);
+        numbers = NULL;
+    }
+    free(sorted);
+    return numbers;
+}
+
+static void put_threads(struct thread_tables *tables, const uint32_t *samples, size_t count)
+{
+    const struct call_profile *profile = tables->request->profile;
+    size_t put = 0;
+    for (size_t i = 0, next; i < count; i = next) {
+        tables->thread = profile->samples[samples[i]].thread;
+        for (next = i; next < count && profile->samples[samples[next]].thread == tables->thread;
+             next++)
+            ;
+        tables->samples = samples + i;
+        tables->sample_count = next - i;
+        put_thread(tables, &put);
+    }
+}
+
+static int make_tables(struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    size_t functions = tables->request->functions->count + 1;
+    tables->nodes = calloc(profile->node_count + 1, sizeof *tables->nodes);
+    tables->number = calloc(profile->node_count + 1, sizeof *tables->number);
+    tables->depth = calloc(profile->node_count + 1, sizeof *tables->depth);
+    tables->functions = calloc(functions, sizeof *tables->functions);
+    tables->function_number = calloc(functions, sizeof *tables->function_number);
+    tables->strings = calloc(profile->string_count + 1, sizeof *tables->strings);
+    tables->string_number = calloc(profile->string_count + 1, sizeof *tables->string_number);
+    return tables->nodes && tables->number && tables->depth && tables->functions &&
+                   tables->function_number && tables->strings && tables->string_number
+               ? 0
+               : -1;
+}
+
+static void free_tables(struct thread_tables *tables)
+{
+    free(tables->nodes);
+    free(tables->number);
+    free(tables->depth);
+    free(tables->functions);
+    free(tables->function_number);
+    free(tables->strings);
+    free(tables->string_number);
+}
+
+int export_firefox(const struct export_request *request, FILE *stream)
+{
     struct thread_tables tables = {.request = request,
                                    .stream = stream,
                                    .is_time = weighs_time(request),
-                                   .first_ns = first_time(profile)};
-    size_t count = 0, functions = request->functions->count + 1;
-    tables.nodes = calloc(profile->node_count + 1, sizeof *tables.nodes);
-    tables.number = calloc(profile->node_count + 1, sizeof *tables.number);
-    tables.functions = calloc(functions, sizeof *tables.functions);
-    tables.function_number = calloc(functions, sizeof *tables.function_number);
-    int result =
-        tables.nodes && tables.number && tables.functions && tables.function_number ? 0 : -1;
+                                   .first_ns = first_time(request->profile)};
+    size_t count = 0;
+    uint32_t *samples = sort_samples(request, &count);
+    int result = make_tables(&tables) || !samples ? -1 : 0;
     if (!result) {
         put_meta(request, stream);
-        for (uint32_t i = 0; i < profile->thread_count; i++) {
-            tables.thread = i;
-            put_thread(&tables, &count);
-        }
+        put_threads(&tables, samples, count);
         fputs("]}\n", stream);
     }
-    free(tables.nodes);
-    free(tables.number);
-    free(tables.functions);
-    free(tables.function_number);
+    free(samples);
+    free_tables(&tables);
     return result;
 }

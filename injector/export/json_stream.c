@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-void json_stream_text(FILE *stream, const char *text)
+void json_stream_part(FILE *stream, const char *text)
 {
-    putc('"', stream);
     for (; *text; text++)
         if (*text == '"' || *text == '\\')
             fprintf(stream, "\\%c", *text);
@@ -17,6 +16,12 @@ void json_stream_text(FILE *stream, const char *text)
         } else {
             putc(*text, stream);
         }
+}
+
+void json_stream_text(FILE *stream, const char *text)
+{
+    putc('"', stream);
+    json_stream_part(stream, text);
     putc('"', stream);
 }
 

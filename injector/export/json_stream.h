@@ -8,6 +8,9 @@
  * JavaScript are escaped, so that it can stand in a page. */
 void json_stream_text(FILE *stream, const char *text);
 
+/* The same without the quotes, where more follows in them. */
+void json_stream_part(FILE *stream, const char *text);
+
 /* Put a comma, but not in front of the first: *COUNT counts. */
 void json_stream_comma(FILE *stream, size_t *count);
 

@@ -91,15 +91,13 @@ static void put_profile(const struct export_request *request, const struct threa
     const bool is_time = request->choice.weight == WEIGHT_PERIOD &&
                          request->choice.event != PROFILE_ALL &&
                          profile->events[request->choice.event].counts_ns;
-    char name[256];
     uint64_t all = 0;
     size_t parts = 0;
     for (size_t i = 0; i < count; i++)
         all += sums[i].weight;
-    snprintf(name, sizeof name, "%.200s %" PRIu32 "/%" PRIu32,
-             call_profile_string(profile, thread->name), thread->pid, thread->tid);
-    fputs("{\"type\":\"sampled\",\"name\":", stream);
-    json_stream_text(stream, name);
+    fputs("{\"type\":\"sampled\",\"name\":\"", stream);
+    json_stream_part(stream, call_profile_string(profile, thread->name));
+    fprintf(stream, " %" PRIu32 "/%" PRIu32 "\"", thread->pid, thread->tid);
     fprintf(stream, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
             is_time ? "nanoseconds" : "none", all);
     for (size_t i = 0; i < count; i++) {

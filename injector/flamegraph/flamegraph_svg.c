@@ -2,6 +2,7 @@
 #include "injector/flamegraph/flamegraph_svg.h"
 
 #include "injector/flamegraph/markup.h"
+#include "injector/text/code_name.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,16 +68,19 @@ static void put_title(const struct flamegraph_request *request, FILE *stream,
 /* As much of TEXT as has room in LETTERS of them. */
 static void put_text(FILE *stream, const char *text, size_t letters, double x, double y)
 {
-    char part[256];
-    size_t count = 0, bytes = 0;
-    for (; text[bytes] && bytes < sizeof part - 8; bytes++)
-        if ((text[bytes] & 0xc0) != 0x80 && ++count > letters)
-            break;
+    char part[1024];
+    size_t count = 0, bytes = 0, left = strlen(text), next;
+    while (left && count < letters && (next = utf8_bytes(text + bytes, left)) != 0 &&
+           bytes + next < sizeof part) {
+        count++;
+        bytes += next;
+        left -= next;
+    }
     memcpy(part, text, bytes);
-    strcpy(part + bytes, text[bytes] ? "…" : "");
+    part[bytes] = '\0';
     fprintf(stream, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
     markup_put(stream, part);
-    fputs("</text>", stream);
+    fputs(left ? "…</text>" : "</text>", stream);
 }
 
 static void put_box(const struct flamegraph_request *request, const struct svg_layout *layout,

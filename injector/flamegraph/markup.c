@@ -1,6 +1,8 @@
 /* See markup.h. */
 #include "injector/flamegraph/markup.h"
 
+#include <string.h>
+
 static const char *entity(char letter)
 {
     switch (letter) {
@@ -19,11 +21,16 @@ static const char *entity(char letter)
     }
 }
 
+/* U+FFFE and U+FFFF are no characters of XML. */
 void markup_put(FILE *stream, const char *text)
 {
     for (; *text; text++)
-        if (entity(*text))
+        if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
+            putc('?', stream);
+            text += 2;
+        } else if (entity(*text)) {
             fputs(entity(*text), stream);
-        else
+        } else {
             putc(*text, stream);
+        }
 }

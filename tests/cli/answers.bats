@@ -193,6 +193,72 @@ same_but_inlined() {
     [ "$(jq "$time" own.json)" = "$(perfjit report -q --event cpu-clock --json faults | jq .total)" ]
 }
 
+@test "recursion: what a function calls, with its own time, is its total; callgrind_annotate's, too" {
+    printf 'fn leaf(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn rec(n) { leaf(20000); if n < 1 { return leaf(300000); } return rec(n - 1) + 1; }\nfn ping(n) { leaf(20000); if n < 1 { return leaf(100000); } return pong(n - 1) + 1; }\nfn pong(n) { leaf(30000); return ping(n - 1) + 1; }\nfn main() { var n = 0; while n < 2000 { rec(9); ping(6); n = n + 1; } return 0; }\n' >rec.tj
+    PERFJIT=dump JITDUMPDIR=$PWD record rec -g "$BUILD/tinyjit" --no-inline rec.tj
+    perfjit export -q -f callgrind -o rec.callgrind rec
+    perfjit report -q --json rec | jq -r '.functions[] | "\(.total) \(.name)"' | sort >wanted
+    awk '/^fn=/ { match($0, /\([0-9]+\)/); f = substr($0, RSTART, RLENGTH); if (!(f in seen)) order[++n] = f; seen[f] = 1 }
+        /^c?fn=\([0-9]+\) / { match($0, /\([0-9]+\)/); id = substr($0, RSTART, RLENGTH); name[id] = substr($0, RSTART + RLENGTH + 1) }
+        /^[0-9]+ [0-9]+$/ { sum[f] += $2 }
+        END { for (i = 1; i <= n; i++) printf "%d %s\n", sum[order[i]], name[order[i]] }' rec.callgrind | sort >got
+    same got wanted
+    ! awk '/^fn=/ { f = $1; sub(/^fn=/, "", f) } /^cfn=/ { c = $1; sub(/^cfn=/, "", c); if (c == f) exit 1 }' rec.callgrind | grep . || complain "a function calls itself"
+    total=$(awk '$2 == "tj::rec" { print $1 }' wanted)
+    (cd / && callgrind_annotate --inclusive=yes --auto=no --threshold=100 "$OLDPWD/rec.callgrind") | tr -d , | awk '$NF ~ /jit/ && /:tj::rec / { print $1 }' | same /dev/stdin <(echo "$total")
+    for way in callers callees; do # the first line is the function's, the others are parts of that
+        perfjit report -q --$way tj::ping rec | awk 'NR == 1 { all = $2 } NR > 1 { n += $2 } END { exit !(all > 0 && n - all < 0.004 && all - n < 0.004) }' || complain "$(perfjit report -q --$way tj::ping rec)"
+    done
+}
+
+@test "one table at a time, and what can't be written fails in each" {
+    for words in "--callers a --callees b" "--gprof --by tier" "--json --gprof" "--json --callers a" "-n -3"; do
+        run --separate-stderr perfjit report $words fp
+        exits 2
+    done
+    for words in "" --json --gprof "--by kind" "--callers tj::inner" "--callees tj::outer"; do
+        run --separate-stderr sh -c "\"\$BUILD/perfjit\" report -q $words fp >/dev/full"
+        exits 1
+        says "standard output: can't write it: No space left on device"
+    done
+}
+
+@test "the recording itself is no output" {
+    cp fp kept
+    ln -f kept other
+    for output in kept ./kept other; do
+        run --separate-stderr perfjit export -q -f folded -o $output kept
+        exits 1
+        says "$output: is the input as well"
+        run --separate-stderr perfjit flamegraph -q -o $output kept
+        exits 1
+    done
+    cmp fp kept
+    perfjit flamegraph -q - <kept | head -1 | grep -q '^<!doctype html>'
+    [ ! -e ./-.html ]
+}
+
+@test "a path of any bytes is text in every format" {
+    odd=$(printf 'a\nb"c\\<\377\033')
+    cp fp "$odd"
+    for format in firefox speedscope; do
+        perfjit export -q -f $format "$odd" >own.json
+        iconv -f UTF-8 -t UTF-8 own.json | jq -e . >/dev/null
+    done
+    perfjit export -q -f callgrind "$odd" | grep -c '^cmd: a' | same /dev/stdin <(echo 1)
+    ! perfjit export -q -f callgrind "$odd" | grep -q '^b"c'
+    perfjit flamegraph -q --svg -o own.svg --title "$(printf '\357\277\277 x')" fp
+    xmllint --noout own.svg
+    rm "$odd"
+}
+
+@test "firefox: a thread has its own strings, and its samples in order of time" {
+    perfjit export -q -f firefox -o own.json node
+    jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .frameTable.implementation[] | values] | unique | length)] | all' own.json
+    jq -e '[.threads[].samples.time | . == sort] | all' own.json
+    jq -e '[.threads[] | .stackTable as $s | [range($s.length) as $i | $s.prefix[$i] | values | . < $i] | all] | all' own.json
+}
+
 # ---- Choices ----
 
 @test "events: the first, said where there are several, or another by name" {

@@ -40,13 +40,17 @@ function scopesOf(profile) {
     const scopes = [{ id: "all", title: "all threads", has: () => true }];
     const seen = new Set();
     const threads = profile.threads;
+    const used = new Uint8Array(threads.pid.length); // not those of another event or process
+    for (const thread of profile.samples.thread) used[thread] = 1;
     for (let i = 0; i < threads.pid.length; i++) {
+        if (!used[i]) continue;
         const pid = threads.pid[i];
         if (seen.has("p" + pid)) continue;
         seen.add("p" + pid);
         scopes.push({ id: "p" + pid, title: profile.strings[threads.process[i]] + " " + pid, has: (t) => threads.pid[t] === pid });
     }
     for (let i = 0; i < threads.pid.length; i++) {
+        if (!used[i]) continue;
         const [pid, tid] = [threads.pid[i], threads.tid[i]];
         const id = "t" + pid + "." + tid;
         if (seen.has(id)) continue;
