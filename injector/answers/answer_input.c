@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
@@ -155,6 +156,47 @@ static int choose_event(struct answer_input *input, const struct answer_request 
     return 0;
 }
 
+/* A recording can't be made again. */
+static int check_output(const char *path, const char *output, struct findings *findings)
+{
+    struct stat in, out;
+    if (output && stat(path, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
+        in.st_ino == out.st_ino)
+        return report_failure(findings,
+                              "%s: is the input as well; name another output with -o FILE", output);
+    return 0;
+}
+
+static int count_totals(struct answer_input *input, struct findings *findings)
+{
+    profile_totals_free(&input->totals);
+    if (profile_totals_count(&input->totals, &input->profile, &input->functions, &input->choice))
+        return report_failure(findings, "out of memory");
+    return 0;
+}
+
+/* Count what was chosen: the samples, where none of them has a period. */
+static int count(struct answer_input *input, const struct answer_request *request,
+                 struct findings *findings)
+{
+    if (profile_functions_find(&input->functions, &input->profile))
+        return report_failure(findings, "out of memory");
+    if (count_totals(input, findings))
+        return -1;
+    if (input->totals.all)
+        return 0;
+    input->choice.weight = WEIGHT_SAMPLES;
+    if (count_totals(input, findings))
+        return -1;
+    if (input->totals.all) {
+        report_note(findings, "%s: the samples' periods are 0: they are counted", input->path);
+        return 0;
+    }
+    return report_failure(findings, "%s: has no samples%s%s: there is nothing to tell", input->path,
+                          request->pid == PROFILE_ALL ? "" : " of that process",
+                          request->event ? " of that event" : "");
+}
+
 int answer_input_open(struct answer_input *input, const struct answer_request *request,
                       struct findings *findings)
 {
@@ -164,7 +206,8 @@ int answer_input_open(struct answer_input *input, const struct answer_request *r
     if (!request->quiet)
         progress_open(&findings->progress, stderr);
     interruption_watch_files();
-    if (open_recording(input, request, findings))
+    if (check_output(input->path, request->output, findings) ||
+        open_recording(input, request, findings))
         return -1;
     const struct profile_source source = {&input->recording.profile, &input->recording.processes,
                                           input->recording.timelines, request->recording.root};
@@ -172,13 +215,7 @@ int answer_input_open(struct answer_input *input, const struct answer_request *r
     if (profile_reading_go(&input->profile, &source, findings) ||
         choose_event(input, request, findings))
         return -1;
-    if (profile_functions_find(&input->functions, &input->profile) ||
-        profile_totals_count(&input->totals, &input->profile, &input->functions, &input->choice))
-        return report_failure(findings, "out of memory");
-    if (input->totals.all)
-        return 0;
-    return report_failure(findings, "%s: has no samples%s: there is nothing to tell", input->path,
-                          request->pid == PROFILE_ALL ? "" : " of that process");
+    return count(input, request, findings);
 }
 
 void answer_input_close(struct answer_input *input)

@@ -48,8 +48,9 @@ static const struct argp argp = {
     .doc = "Write a recording in the format of another tool, to standard output or -o FILE.  "
            "Inlined calls, tiers and the kernel are marked where the format can.\v"
            "folded: flamegraph.pl, inferno. pprof: go tool pprof. firefox: profiler.firefox.com. "
-           "speedscope: speedscope.app. callgrind: kcachegrind. folded counts samples, the others "
-           "the event; --weight says otherwise. Exit status as perfjit inject's."};
+           "speedscope: speedscope.app. callgrind: kcachegrind. folded counts samples, pprof "
+           "has both, the others have the event; --weight says otherwise, but not of pprof. Exit "
+           "status as perfjit inject's."};
 
 struct export_run {
     const struct export_format *format;
@@ -60,6 +61,20 @@ static int write_format(void *context, FILE *stream)
 {
     const struct export_run *run = context;
     return run->format->write(&run->request, stream);
+}
+
+/* What the recording is called is text like any other. */
+static int put(const struct export_options *options, const struct answer_input *input,
+               struct findings *findings)
+{
+    char *title = printable_copy(input->path);
+    struct export_run run = {
+        options->format,
+        {&input->profile, &input->functions, &input->totals, input->choice, title}};
+    int result = title ? answer_write(options->request.output, write_format, &run, findings)
+                       : report_failure(findings, "out of memory");
+    free(title);
+    return result;
 }
 
 int export_command(int argc, char **argv)
@@ -79,10 +94,7 @@ int export_command(int argc, char **argv)
         isatty(STDOUT_FILENO))
         result = report_failure(&findings, "pprof's format is no text: say -o FILE");
     result = result || answer_input_open(&input, &options.request, &findings);
-    struct export_run run = {
-        options.format,
-        {&input.profile, &input.functions, &input.totals, input.choice, input.path}};
-    result = result || answer_write(options.request.output, write_format, &run, &findings);
+    result = result || put(&options, &input, &findings);
     answer_input_close(&input);
     return answer_end(result, &options.request, &findings);
 }

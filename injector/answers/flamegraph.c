@@ -7,6 +7,7 @@
 #include "injector/text/printable_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { EXIT_USAGE = 2, KEY_SVG = 256, KEY_TITLE };
 
@@ -45,7 +46,7 @@ static const struct argp argp = {
     .doc = "Write a flame graph: one HTML file that needs no network, with zoom, search, an "
            "inverted view, threads and what ran when.\vFILE is a recording, injected or not "
            "(default: perfjit.perf.data, perf.jit.data or perf.data); the page is FILE.html, "
-           "unless -o says otherwise. Exit status as perfjit inject's."};
+           "unless -o says otherwise, and of - standard output. Exit status as perfjit inject's."};
 
 struct flamegraph_run {
     struct flamegraph_request request;
@@ -72,6 +73,8 @@ static int draw(const struct flamegraph_options *options, const struct answer_in
 {
     char *path = NULL, *title = title_of(options, input);
     const char *output = options->request.output;
+    if (!output && strcmp(input->path, "-") == 0)
+        output = "-";
     if (!output && asprintf(&path, "%s.%s", input->path, options->svg ? "svg" : "html") < 0)
         path = NULL;
     if (!title || (!output && !path)) {

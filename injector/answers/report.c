@@ -40,9 +40,23 @@ static size_t rows_in(const char *word, struct argp_state *state)
 {
     char *end;
     unsigned long value = strtoul(word, &end, 10);
-    if (end == word || *end)
+    if (end == word || *end || word[0] == '-')
         argp_error(state, "-n is a number, not '%s'", printable_copy(word));
     return value ? value : SIZE_MAX;
+}
+
+/* One table at a time; as JSON there are functions and rows. */
+static void check_options(const struct report_options *options, struct argp_state *state)
+{
+    const bool calls = options->callers || options->callees;
+    if ((options->callers && options->callees) ||
+        calls + options->gprof + (options->group != REPORT_GROUPS) > 1)
+        argp_error(state, "--callers, --callees, --gprof and --by are a table each: name one");
+    if (options->json && (calls || options->gprof))
+        argp_error(state, "--json has functions, or with --by rows; not --%s",
+                   options->gprof     ? "gprof"
+                   : options->callers ? "callers"
+                                      : "callees");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -72,6 +86,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 'n':
         options->rows = rows_in(argument, state);
+        return 0;
+    case ARGP_KEY_END:
+        check_options(options, state);
         return 0;
     default:
         return answer_request_take(&options->request, key, argument, state);
@@ -232,17 +249,17 @@ static int put_report(const struct answer_input *input, const struct report_opti
     if (options->json)
         result = put_json(input, &view, options);
     else if (options->callers || options->callees)
-        return put_calls(&view, options, findings);
+        result = put_calls(&view, options, findings);
     else if (options->gprof)
         result = gprof_text_put(&view);
     else if (options->group != REPORT_GROUPS)
         result = group_table_put(&view, options->group, false);
     else
         result = function_table_put(&view);
-    if (!result && !options->json && !options->gprof)
+    if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
         put_honest_line(input, findings);
     if (result)
-        return report_failure(findings, "out of memory");
+        return findings->failure[0] ? -1 : report_failure(findings, "out of memory");
     if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */
         return report_failure(findings, "standard output: can't write it: %s", strerror(errno));
     return 0;
