@@ -51,7 +51,7 @@ UNIT_SRC     := $(wildcard tests/unit/*_test.c)
 PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
-FUZZ_NAMES   := eh_frame injection inline_info jit_dump lines perf_data perf_map stacks
+FUZZ_NAMES   := call_profile eh_frame injection inline_info jit_dump lines perf_data perf_map stacks
 FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)
@@ -178,7 +178,8 @@ $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODU
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)
 
 # Without perf_event_open and 20 ms of waiting for each input, and with the same clocks each time.
-$(BUILD)/replay/injection $(BUILD)/fuzzers/injection: LDFLAGS += -Wl,--wrap=clock_live_read
+$(BUILD)/replay/injection $(BUILD)/fuzzers/injection $(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: LDFLAGS += -Wl,--wrap=clock_live_read
+$(BUILD)/replay/call_profile $(BUILD)/fuzzers/call_profile: LDFLAGS += -Wl,--wrap=kernel_symbols_read
 
 $(BUILD)/replay/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(PRODUCT)
 	@mkdir -p $(@D)

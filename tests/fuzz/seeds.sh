@@ -26,3 +26,5 @@ for name in frame-first header-first mapped-size-0 no-end absolute-header one-bl
 done
 mkdir -p "$dir"
 "$build/seeds" "$dir" "$work"/*.dump
+mkdir -p "$dir/call_profile" # which takes the same inputs
+cp "$dir"/injection/* "$dir/call_profile"
