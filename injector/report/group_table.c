@@ -153,6 +153,8 @@ int group_table_put(const struct report_view *view, enum report_group group, boo
             printable_put(view->stream, rows[i].title);
             putc('\n', view->stream);
         }
+    if (!json && count > view->most_rows)
+        fprintf(view->stream, "... and %zu more (--rows N)\n", count - view->most_rows);
     free(rows);
     return 0;
 }

@@ -223,6 +223,12 @@ same_but_inlined() {
     done
 }
 
+@test "a table says how many rows it leaves out" {
+    perfjit report -q --by kind -n 1 node >table
+    [ "$(sed -n 's/^\.\.\. and \([0-9]*\) more (--rows N)$/\1/p' table)" = $(($(perfjit report -q --by kind --json node | jq '.rows | length') - 1)) ]
+    ! perfjit report -q --by kind -n 0 node | grep 'more (--rows'
+}
+
 @test "the recording itself is no output" {
     cp fp kept
     ln -f kept other
