@@ -77,8 +77,10 @@ innermost() {
         sed -E 's/@@?[A-Z]+_[0-9.]+$//; s/^JS:[~^+*]?//; s/ [^ ]*:[0-9]+:[0-9]+$//; s/ \(inlined\)$//; s/ \[tier[12]\]$//; s/^$/(anonymous)/' | sort | uniq -c | awk '{ n = $1; $1 = ""; print n $0 }' | sort
 }
 
+# What was inlined in native code is its caller's here, as in perf --no-inline.
 ours() {
-    perfjit report -q --json --weight samples "$1" | jq -r '.functions[] | select(.self > 0) | "\(.self) \(.name)"' |
+    perfjit export -q -f speedscope --weight samples "$1" | jq -r '.shared.frames as $f | .profiles[] | range(.samples | length) as $i |
+        "\(.weights[$i]) \(([.samples[$i][] | $f[.] | select(.kind == "jit" or .inlined != true) | .name] | last) // "[unknown]")"' |
         awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) print sum[name] name }' | sort
 }
 
@@ -88,14 +90,14 @@ ours() {
     for form in injected:fp unwound:stacks php.injected:php; do
         innermost ${form%:*} >wanted
         ours ${form%:*} >got
-        same_but_inlined got wanted
+        nearly_same got wanted
         ours ${form#*:} >got
-        same_but_inlined got wanted
+        nearly_same got wanted
     done
 }
 
-# What was inlined in native code is a function of its own here: perf (--no-inline) has its caller.
-same_but_inlined() {
+# Symbols of one address, of which perf may show another.
+nearly_same() {
     local all different
     all=$(awk '{ n += $1 } END { print n }' "$2")
     different=$(comm -3 "$1" "$2" | awk '{ n += $1 } END { print n + 0 }')
