@@ -35,7 +35,7 @@ ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
-INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz -lstdc++
+INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz -lstdc++ -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)

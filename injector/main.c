@@ -1,5 +1,6 @@
 /* perfjit: the command.  Picks the subcommand; each has its own options and its own file in
  * commands/. */
+#include "injector/answers/diff.h"
 #include "injector/answers/export.h"
 #include "injector/answers/flamegraph.h"
 #include "injector/answers/report.h"
@@ -35,6 +36,8 @@ static struct command commands[] = {
      "draw a recording: a page that opens in any browser"},
     {"export", "perfjit export", export_command,
      "write a recording for flamegraph.pl, pprof, speedscope, ..."},
+    {"diff", "perfjit diff", diff_command,
+     "say what got slower between two sets of recordings, and whether that is noise"},
     {"inject", "perfjit inject", inject_command,
      "rewrite a recording so that perf report names JIT code"},
     {"check", "perfjit check", check_command,

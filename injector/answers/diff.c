@@ -1,0 +1,241 @@
+/* perfjit diff: see diff.h. */
+#include "injector/answers/diff.h"
+
+#include "injector/answers/answer_input.h"
+#include "injector/arrays/array.h"
+#include "injector/compare/diff_text.h"
+#include "injector/text/printable_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2, EXIT_GATE = 4, KEY_BASE = 256, KEY_NEW, KEY_PAIRED, KEY_FLOOR, KEY_FAIL_ON };
+enum { DEFAULT_ROWS = 30 };
+
+struct diff_options {
+    struct answer_request request;
+    const char **files;
+    bool *is_new; /* by file */
+    size_t file_count, file_capacity, side_capacity;
+    enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
+    bool paired, fail_unknown, fail_slower;
+    double floor, fail_share;
+    size_t rows;
+};
+
+static const struct argp_option option_table[] = {
+    {"base", KEY_BASE, 0, 0, "The recordings that follow are of runs before the change", 0},
+    {"new", KEY_NEW, 0, 0, "Those that follow are of runs after it", 0},
+    {"paired", KEY_PAIRED, 0, 0,
+     "The runs were in turns: the first of both are a pair, the second, ...", 0},
+    {"floor", KEY_FLOOR, "PERCENT", 0, "A change by less of the total is none (default: 1%)", 0},
+    {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
+     "End with status 4 if the total is slower by that, or if nothing can be told", 0},
+    {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
+    ANSWER_OUTPUT,
+    ANSWER_OPTIONS,
+    {0}};
+
+static double share_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    double value = strtod(word, &end);
+    if (end == word || (*end && strcmp(end, "%")) || !(value >= 0 && value <= 1e6))
+        argp_error(state, "a share is a number of percent such as 2%%, not '%s'",
+                   printable_copy(word));
+    return value / 100;
+}
+
+static size_t rows_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || word[0] == '-')
+        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
+    return value ? value : SIZE_MAX;
+}
+
+static error_t add_file(struct diff_options *options, const char *file, struct argp_state *state)
+{
+    if (options->side == SIDE_NONE)
+        argp_error(state, "'%s' is of no side: --base FILE... --new FILE...", printable_copy(file));
+    if (array_reserve(options->files, options->file_count, options->file_capacity) ||
+        array_reserve(options->is_new, options->file_count, options->side_capacity))
+        return ENOMEM;
+    options->files[options->file_count] = file;
+    options->is_new[options->file_count++] = options->side == SIDE_NEW;
+    return 0;
+}
+
+static void take_gate(struct diff_options *options, const char *word, struct argp_state *state)
+{
+    static const char regression[] = "regression:";
+    if (strcmp(word, "unknown") == 0) {
+        options->fail_unknown = true;
+    } else if (strncmp(word, regression, strlen(regression)) == 0) {
+        options->fail_slower = true;
+        options->fail_share = share_in(word + strlen(regression), state);
+    } else {
+        argp_error(state, "--fail-on is regression:PERCENT or unknown, not '%s'",
+                   printable_copy(word));
+    }
+}
+
+static void check_sides(const struct diff_options *options, struct argp_state *state)
+{
+    size_t new = 0;
+    for (size_t i = 0; i < options->file_count; i++)
+        new += options->is_new[i];
+    if (!new || new == options->file_count)
+        argp_error(state, "both sides need recordings: --base FILE... --new FILE...");
+    if (options->paired && new * 2 != options->file_count)
+        argp_error(state, "--paired needs as many recordings of both sides");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct diff_options *options = state->input;
+    switch (key) {
+    case KEY_BASE:
+    case KEY_NEW:
+        options->side = key == KEY_NEW ? SIDE_NEW : SIDE_BASE;
+        return 0;
+    case KEY_PAIRED:
+        options->paired = true;
+        return 0;
+    case KEY_FLOOR:
+        options->floor = share_in(argument, state);
+        return 0;
+    case KEY_FAIL_ON:
+        take_gate(options, argument, state);
+        return 0;
+    case 'n':
+        options->rows = rows_in(argument, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        return add_file(options, argument, state);
+    case ARGP_KEY_END:
+        check_sides(options, state);
+        return 0;
+    default:
+        return answer_request_take(&options->request, key, argument, state);
+    }
+}
+
+static const struct argp argp = {
+    option_table,
+    parse_option,
+    "--base FILE... --new FILE...",
+    "Say what got slower from one set of recordings to another, and whether that is noise.\v"
+    "Each recording is a run, and each function has what it used of a run by itself. Statuses: 0, "
+    "1 "
+    "(failed), 2 (usage), 3 (something of a recording was lost), 4 (--fail-on).",
+    0,
+    0,
+    0};
+
+/* ---- Reading ---- */
+
+/* What is compared has to be the same in all runs. */
+struct compared_event {
+    char *name;
+    bool counts_ns;
+    enum profile_weight weight;
+};
+
+static int check_event(struct compared_event *event, const struct answer_input *input,
+                       struct findings *findings)
+{
+    const struct profile_event *own = &input->profile.events[input->choice.event];
+    const char *name = call_profile_string(&input->profile, own->name);
+    if (!event->name) {
+        event->name = strdup(name);
+        event->counts_ns = own->counts_ns && input->choice.weight == WEIGHT_PERIOD;
+        event->weight = input->choice.weight;
+        return event->name ? 0 : report_failure(findings, "out of memory");
+    }
+    if (strcmp(event->name, name) || event->weight != input->choice.weight)
+        return report_failure(findings,
+                              "%s: has another event, %s, than the first, %s: they can't "
+                              "be compared",
+                              input->path, name, event->name);
+    return 0;
+}
+
+static int read_runs(struct run_set *set, struct diff_options *options,
+                     struct compared_event *event, struct findings *findings)
+{
+    int result = 0;
+    for (size_t i = 0; i < options->file_count && !result; i++) {
+        struct answer_input input;
+        options->request.input = options->files[i];
+        result = answer_input_open(&input, &options->request, findings) ||
+                 check_event(event, &input, findings);
+        progress_end(&findings->progress);
+        if (!result &&
+            run_set_add(set, options->is_new[i], &input.profile, &input.functions, &input.totals))
+            result = report_failure(findings, "out of memory");
+        answer_input_close(&input);
+    }
+    return result;
+}
+
+/* ---- The command ---- */
+
+struct diff_output {
+    const struct run_set *set;
+    struct verdicts verdicts;
+    bool counts_ns;
+    size_t rows;
+};
+
+static int put_text(void *context, FILE *stream)
+{
+    const struct diff_output *output = context;
+    diff_text_put(stream, output->set, &output->verdicts, output->counts_ns, output->rows);
+    return 0;
+}
+
+static bool gate_closes(const struct diff_options *options, const struct verdicts *verdicts)
+{
+    const struct compared_row *total = &verdicts->total;
+    if (options->fail_unknown && total->verdict == VERDICT_UNKNOWN)
+        return true;
+    return options->fail_slower && total->verdict == VERDICT_SLOWER &&
+           total->new - total->base >= options->fail_share * total->base;
+}
+
+static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)
+{
+    struct run_set set;
+    struct compared_event event = {0};
+    struct diff_output output = {.set = &set, .rows = options->rows};
+    int result = run_set_begin(&set) ? report_failure(findings, "out of memory") : 0;
+    result = result || read_runs(&set, options, &event, findings);
+    if (!result && verdicts_find(&output.verdicts, &set, options->paired, options->floor))
+        result = report_failure(findings, "out of memory");
+    output.counts_ns = event.counts_ns;
+    result = result || answer_write(options->request.output, put_text, &output, findings);
+    *closes = !result && gate_closes(options, &output.verdicts);
+    verdicts_free(&output.verdicts);
+    run_set_free(&set);
+    free(event.name);
+    return result;
+}
+
+int diff_command(int argc, char **argv)
+{
+    struct diff_options options = {.floor = 0.01, .rows = DEFAULT_ROWS};
+    struct findings findings = {0};
+    bool closes = false;
+    answer_request_begin(&options.request, WEIGHT_PERIOD);
+    argp_err_exit_status = EXIT_USAGE;
+    int result = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options)
+                     ? report_failure(&findings, "out of memory")
+                     : 0;
+    result = result || compare_runs(&options, &closes, &findings);
+    free(options.files);
+    free(options.is_new);
+    int status = answer_end(result, &options.request, &findings);
+    return closes ? EXIT_GATE : status;
+}

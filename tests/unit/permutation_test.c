@@ -1,0 +1,140 @@
+/* The permutation test against one by brute force, and its false alarms where nothing is there. */
+#include "injector/compare/permutation.h"
+
+#include "tests/unit/scratch.h"
+
+#include <math.h>
+#include <stdint.h>
+
+enum { SIDE = 4, RUNS = 2 * SIDE, FUNCTIONS = 3 };
+
+static double chance(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 33) / (double)(UINT64_C(1) << 31);
+}
+
+/* About normal, of mean 0 and deviation 1. */
+static double noise(uint64_t *state)
+{
+    double sum = -6;
+    for (size_t i = 0; i < 12; i++)
+        sum += chance(state);
+    return sum;
+}
+
+/* |t| of one function by the book, where the runs of MASK are the base. */
+static double t_by_the_book(const double *values, size_t function, unsigned mask)
+{
+    double mean[2] = {0}, squares = 0;
+    for (size_t i = 0; i < RUNS; i++)
+        mean[mask >> i & 1] += values[i * FUNCTIONS + function] / SIDE;
+    for (size_t i = 0; i < RUNS; i++) {
+        double off = values[i * FUNCTIONS + function] - mean[mask >> i & 1];
+        squares += off * off;
+    }
+    return fabs(mean[0] - mean[1]) / sqrt(squares / (RUNS - 2) * 2 / SIDE);
+}
+
+static double p_by_the_book(const double *values, size_t function)
+{
+    size_t all = 0, reach = 0;
+    double observed = t_by_the_book(values, function, (1 << SIDE) - 1);
+    for (unsigned mask = 0; mask < 1 << RUNS; mask++) {
+        double largest = 0;
+        if (__builtin_popcount(mask) != SIDE)
+            continue;
+        for (size_t i = 0; i < FUNCTIONS; i++)
+            largest = fmax(largest, t_by_the_book(values, i, mask));
+        all++;
+        reach += largest >= observed * (1 - 1e-9);
+    }
+    assert_int_equal(all, 70);
+    return (double)reach / (double)all;
+}
+
+static void test_small_sets_exactly(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (size_t turn = 0; turn < 50; turn++) {
+        double values[RUNS * FUNCTIONS], p[FUNCTIONS], critical;
+        for (size_t i = 0; i < RUNS * FUNCTIONS; i++)
+            values[i] =
+                100 + noise(&seed) + (i % FUNCTIONS == 0 && i < RUNS * FUNCTIONS / 2 ? 2 : 0);
+        const struct permutation_runs runs = {values, FUNCTIONS, SIDE, SIDE, false};
+        assert_int_equal(permutation_test(p, &critical, &runs), 0);
+        for (size_t i = 0; i < FUNCTIONS; i++)
+            assert_true(fabs(p[i] - p_by_the_book(values, i)) < 1e-9);
+    }
+}
+
+/* The least p that so few runs can have: 2 of 70 labellings, 2 of 64 signs. */
+static void test_least_p(void **state)
+{
+    (void)state;
+    double values[12], p, critical;
+    for (size_t i = 0; i < 12; i++)
+        values[i] = i < 6 ? 100 + (double)i : 200 + (double)(i * i);
+    const struct permutation_runs pairs = {values, 1, 6, 6, true};
+    assert_int_equal(permutation_test(&p, &critical, &pairs), 0);
+    assert_true(fabs(p - 2.0 / 64) < 1e-9);
+    const struct permutation_runs runs = {values + 2, 1, 4, 4, false};
+    assert_int_equal(permutation_test(&p, &critical, &runs), 0);
+    assert_true(fabs(p - 2.0 / 70) < 1e-9);
+}
+
+/* How many of 200 comparisons of 8 against 8 runs have a function with p <= 0.05. */
+static size_t alarms(double slower_by, bool paired)
+{
+    enum { MANY = 20, SOME = 16, TURNS = 200 };
+    uint64_t seed = 11;
+    size_t count = 0;
+    for (size_t turn = 0; turn < TURNS; turn++) {
+        double values[SOME * MANY], p[MANY], critical, least = 1;
+        for (size_t i = 0; i < SOME * MANY; i++)
+            values[i] =
+                100 + noise(&seed) + (i % MANY == 3 && i >= SOME * MANY / 2 ? slower_by : 0);
+        const struct permutation_runs runs = {values, MANY, SOME / 2, SOME / 2, paired};
+        assert_int_equal(permutation_test(p, &critical, &runs), 0);
+        for (size_t i = 0; i < MANY; i++)
+            least = fmin(least, p[i]);
+        count += least <= 0.05;
+    }
+    return count;
+}
+
+/* By chance 10 of 200 are expected; more than 20 in one of 500 such tests, and the seed is fixed.
+ */
+static void test_false_alarms_and_power(void **state)
+{
+    (void)state;
+    assert_in_range(alarms(0, false), 1, 20);
+    assert_in_range(alarms(0, true), 0, 20);
+    assert_in_range(alarms(5, false), 190, 200);
+}
+
+static void test_no_variance(void **state)
+{
+    (void)state;
+    double values[16], p[2], critical;
+    for (size_t i = 0; i < 8; i++) {
+        values[2 * i] = 5;
+        values[2 * i + 1] = i < 4 ? 0.1 : 0.3;
+    }
+    const struct permutation_runs runs = {values, 2, 4, 4, false};
+    assert_int_equal(permutation_test(p, &critical, &runs), 0);
+    assert_true(fabs(p[0] - 1) < 1e-9);
+    assert_true(fabs(p[1] - 2.0 / 70) < 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_sets_exactly),
+        cmocka_unit_test(test_least_p),
+        cmocka_unit_test(test_false_alarms_and_power),
+        cmocka_unit_test(test_no_variance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
