@@ -86,7 +86,7 @@ script_of() { # DATA [OPTION...]
     local data=$1
     shift
     perf script --no-inline --max-stack 1000 -F ip,sym,symoff,dso -i "$data" "$@" 2>"$BATS_TEST_TMPDIR/perf.err" |
-        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s| \([^()]*\)$||'
+        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s|\[unknown\] \(\[unknown\]\)$|[nowhere]|; s| \([^()]*\)$||'
 }
 
 # Counts as chain_check prints them, to stdout and as a line of the test's.
