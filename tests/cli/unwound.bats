@@ -86,7 +86,8 @@ same_as_perf() {
 
 script_of() {
     perf script --no-inline --max-stack 2000 -F ip,sym,symoff,dso -i "$1" 2>/dev/null |
-        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s|\[unknown\] \(\[unknown\]\)$|[nowhere]|; s| \([^()]*\)$||'
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/^[ \t]*[0-9a-f]+ \[unknown\] \(\[unknown\]\)$/' |
+        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s| \([^()]*\)$||'
 }
 
 # Every chain with compiled code is the one that the script allows, to its last frame.

@@ -1,28 +1,22 @@
 /* chain_check: are the call chains of a profile of tinyjit whole, and possible?
  *
- *     perf script --no-inline -F ip,sym,symoff -i perf.jit.data | chain_check [-i INLINE_LOG]
- * SCRIPT [CODE]
+ *     perf script --no-inline -F ip,sym,symoff -i perf.jit.data | chain_check [-i INLINE_LOG] SCRIPT [CODE]
  *
- * A chain is right if each frame could have been called by the next one, from the innermost to
- * _start: compiled functions by what SCRIPT says (by call() each function whose number it takes
- * with @), helpers in C by who uses them, the stubs by what they are for, C by C; and if compiled
- * code begins with the entry stub.
+ * A chain is right if each frame could have been called by the next one, from the innermost to _start: compiled functions
+ * by what SCRIPT says (by call() each function whose number it takes with @), helpers in C by who uses them, the stubs by
+ * what they are for, C by C; and if compiled code begins with the entry stub.
  *
- * With CODE, the file of tinyjit --dump-code, the chains are those of frame pointers.  They may end
- * at main(), because the C library has none; and where the innermost function has not set rbp, or
- * has it no more, they lack its caller: that is known from CODE of compiled functions, and assumed
- * of C.  Of samples in C they may also give nothing of use, where the C library keeps something
- * else in rbp: these are among the others, if there is no frame of compiled code in them.
+ * With CODE, the file of tinyjit --dump-code, the chains are those of frame pointers.  They may end at main(), because
+ * the C library has none; and where the innermost function has not set rbp, or has it no more, they lack its caller:
+ * that is known from CODE of compiled functions, and assumed of C.  Of samples in C they may also give nothing of use, where the
+ * C library keeps something else in rbp: these are among the others, if there is no frame of compiled code in them.
  *
- * With INLINE_LOG, the file of tinyjit --inline-log, a frame stands for as many calls as were
- * inlined where it is: these are put into the chain, and judged like the others.  Without, nothing
- * may have been inlined.
+ * With INLINE_LOG, the file of tinyjit --inline-log, a frame stands for as many calls as were inlined where it is: these
+ * are put into the chain, and judged like the others.  Without, nothing may have been inlined.
  *
- * Prints "chains N right N skipped N wrong N others N inlined N": of the samples with compiled code
- * or one of its helpers in them, how many are right, how many lack that one caller, how many are
- * anything else; the samples without, whose chains are whole; and how many of the right ones go
- * through an inlined call.  The first few wrong ones go to stderr.  Exit status 0 if the input
- * could be understood, 1 if not.
+ * Prints "chains N right N skipped N wrong N others N inlined N": of the samples with compiled code or one of its helpers in them,
+ * how many are right, how many lack that one caller, how many are anything else; the samples without, whose
+ * chains are whole; and how many of the right ones go through an inlined call.  The first few wrong ones go to stderr.  Exit status 0 if the input could be understood, 1 if not.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -221,8 +215,7 @@ static bool knows_places_of(const struct checker *checker, const char *name)
     return false;
 }
 
-/* "at OFFSET FUNCTION FILE LINE COLUMN FUNCTION ...", with tabs; the last function is the code's
- * own. */
+/* "at OFFSET FUNCTION FILE LINE COLUMN FUNCTION ...", with tabs; the last function is the code's own. */
 static void take_place(struct checker *checker, const char *name, char *line)
 {
     if (checker->place_count == MAX_RULES)
@@ -288,8 +281,8 @@ static const struct place *find_place(const struct checker *checker, const char 
     return found;
 }
 
-/* Put the calls that are inlined where the newest frame is in front of it.  All frames but the
- * innermost one have the address behind the call. */
+/* Put the calls that are inlined where the newest frame is in front of it.  All frames but the innermost one have the
+ * address behind the call. */
 static void add_inlined(struct checker *checker)
 {
     struct node node = checker->frames[checker->frame_count - 1];
@@ -381,8 +374,7 @@ static bool is_between(const struct program *program, const struct node *caller,
     return may_call(program, caller, &between) && may_call(program, &between, callee);
 }
 
-/* Whether CALLER may have called the code of FUNCTION, and a function that is inlined there CALLEE.
- */
+/* Whether CALLER may have called the code of FUNCTION, and a function that is inlined there CALLEE. */
 static bool is_between_inlined(const struct checker *checker, const struct node *caller,
                                int function, const struct node *callee)
 {
@@ -449,8 +441,7 @@ static bool is_possible(const struct checker *checker, size_t from, size_t to)
     return true;
 }
 
-/* One frame of the machine is as many here as calls are inlined in it, and one more: the last of
- * these, then the next. */
+/* One frame of the machine is as many here as calls are inlined in it, and one more: the last of these, then the next. */
 static enum verdict judge(const struct checker *checker)
 {
     const struct node *frames = checker->frames;
@@ -491,26 +482,9 @@ static bool is_lost_in_c(const struct checker *checker)
            strcmp(innermost->name, "[unknown]") != 0;
 }
 
-/* One address in no mapping at all: a process in the middle of its exec, where the registers are
- * still those of the program before.  As a caller such an address is unknown. */
-static bool is_nowhere(struct checker *checker)
-{
-    bool nowhere = false;
-    for (size_t i = 0; i < checker->frame_count; i++)
-        if (strcmp(checker->frames[i].name, "[nowhere]") == 0) {
-            strcpy(checker->frames[i].name, "[unknown]");
-            nowhere = true;
-        }
-    return nowhere && checker->frame_count == 1;
-}
-
 static void take_chain(struct checker *checker)
 {
     bool ours = false, inlined = false;
-    if (is_nowhere(checker)) {
-        checker->others++;
-        checker->frame_count = 0;
-    }
     for (size_t i = 0; i < checker->frame_count; i++) {
         ours |= is_compiled(&checker->frames[i]) || find_helper(checker->frames[i].name);
         inlined |= checker->frames[i].inlined;
