@@ -15,11 +15,13 @@
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
     const char *name;
@@ -73,9 +75,22 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
+/* Where standard streams were closed, what is opened first would be written to as if it were
+ * one. */
+static void keep_streams_free(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     keep_memory();
+    keep_streams_free();
     const char *word = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i].name) == 0) {

@@ -1,5 +1,6 @@
-/* See left_over.h.  A file goes only if it is a regular one, was made or changed since the start,
- * and has the pid of a process of the run in its name: perf maps and dumps of others stay. */
+/* See left_over.h.  A file goes only if it is a regular one of the same user, was made or changed
+ * since the start, and has the pid of a process of the run in its name: perf maps and dumps of
+ * others stay. */
 #include "injector/record/left_over.h"
 
 #include "injector/dump/dump_name.h"
@@ -24,7 +25,8 @@ struct timespec left_over_now(void)
 static void remove_if_new(const char *path, struct timespec since)
 {
     struct stat status;
-    if (lstat(path, &status) || !S_ISREG(status.st_mode) || status.st_ctim.tv_sec < since.tv_sec ||
+    if (lstat(path, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_ctim.tv_sec < since.tv_sec ||
         (status.st_ctim.tv_sec == since.tv_sec && status.st_ctim.tv_nsec < since.tv_nsec))
         return;
     unlink(path);

@@ -22,10 +22,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
+enum { RAW_MOST = 100, TRY_SECONDS = 10 };
 
 /* Everything that one run makes, in the order in which it is made. */
 struct record_run {
@@ -34,7 +36,8 @@ struct record_run {
     struct program program;
     struct run_folder folder;
     struct runtime_environment environment;
-    char *raw, *output; /* NAME.recording, NAME.perf.data */
+    char *raw;    /* NAME.recording, once it was made */
+    char *output; /* NAME.perf.data */
     struct growing_recording recording;
     struct recorder_end end;
     struct timespec start;
@@ -68,6 +71,7 @@ static bool knows_switches(const struct program *program, const struct runtime *
         int nothing = open("/dev/null", O_RDWR);
         for (int fd = 0; fd < 3; fd++)
             dup2(nothing, fd);
+        alarm(TRY_SECONDS); /* it may be another program than its name says */
         const char *path = program->interpreter ? program->interpreter : program->path;
         execlp(path, path, runtime->try_first, "--version", NULL);
         _exit(EXIT_NOT_FOUND);
@@ -174,19 +178,41 @@ static int choose_event(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* The file that perf writes, which is nobody else's: another run may be at work here, or have been
+ * told to leave its own. */
+static int make_raw(struct record_run *run, struct findings *findings)
+{
+    char number[8] = "", *path = NULL;
+    int fd = -1;
+    for (unsigned i = 2; fd < 0 && i <= RAW_MOST; i++) {
+        free(path);
+        if (asprintf(&path, "%s.recording%s", run->options->name, number) < 0)
+            return report_failure(findings, "out of memory");
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+        snprintf(number, sizeof number, ".%u", i);
+    }
+    if (fd < 0) {
+        report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+        free(path);
+        return -1;
+    }
+    close(fd);
+    run->raw = path;
+    return 0;
+}
+
 static int name_files(struct record_run *run, struct findings *findings)
 {
-    if (asprintf(&run->raw, "%s.recording", run->options->name) < 0)
-        run->raw = NULL;
-    if (asprintf(&run->output, "%s.perf.data", run->options->name) < 0)
+    struct stat status;
+    if (asprintf(&run->output, "%s.perf.data", run->options->name) < 0) {
         run->output = NULL;
-    if (!run->raw || !run->output)
         return report_failure(findings, "out of memory");
-    int fd = open(run->raw, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return report_failure(findings, "%s: can't write it: %s", run->raw, strerror(errno));
-    close(fd);
-    return 0;
+    }
+    if (stat(run->output, &status) == 0 && S_ISDIR(status.st_mode))
+        return report_failure(findings, "%s: can't write it: it is a directory", run->output);
+    return make_raw(run, findings);
 }
 
 static int find_command(struct record_run *run, struct findings *findings)

@@ -89,6 +89,8 @@ static void become_command(struct recording_run *run)
     const struct recorder_request *request = run->request;
     char byte;
     close_end(&run->gate, WRITE_END);
+    close_end(&run->order, READ_END); /* that perf has ended is seen by these */
+    close_end(&run->answer, WRITE_END);
     sigprocmask(SIG_SETMASK, &run->old_signals, NULL);
     if (read(run->gate.fd[READ_END], &byte, 1) != 1)
         _exit(NOT_STARTED);
@@ -133,7 +135,7 @@ static int open_gate(struct recording_run *run, struct findings *findings)
 static void become_perf(struct recording_run *run, const struct command_line *line, pid_t parent)
 {
     int nothing = open("/dev/null", O_RDONLY);
-    int messages = open(run->request->messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int messages = open(run->request->messages, O_WRONLY | O_CREAT | O_EXCL, 0600);
     prctl(PR_SET_PDEATHSIG, SIGINT);
     setpgid(0, 0); /* what is typed on the terminal is not for perf */
     if (getppid() != parent || nothing < 0 || messages < 0)
@@ -219,12 +221,25 @@ static char *read_messages(const char *path)
     return said;
 }
 
+/* End perf, whatever it does with signals.  Returns its status. */
+static int end_perf(struct recording_run *run)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int64_t start = now_ms();
+    int status = 0;
+    kill(run->perf, SIGINT);
+    while (waitpid(run->perf, &status, WNOHANG) == 0) {
+        if (now_ms() - start > STOP_MS)
+            kill(run->perf, SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+    run->perf = 0;
+    return status;
+}
+
 static int perf_failed(struct recording_run *run, struct findings *findings)
 {
-    int status;
-    kill(run->perf, SIGINT);
-    waitpid(run->perf, &status, 0);
-    run->perf = 0;
+    int status = end_perf(run);
     char *said = read_messages(run->request->messages);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
         report_failure(findings,
@@ -238,15 +253,32 @@ static int perf_failed(struct recording_run *run, struct findings *findings)
     return -1;
 }
 
+/* Whether somebody asks for the end. */
+static bool is_asked(const struct recording_run *run)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    sigdelset(&pending, SIGCHLD);
+    sigandset(&pending, &pending, &run->signals);
+    return !sigisemptyset(&pending);
+}
+
 /* Wait until perf says that it records. */
 static int enable(struct recording_run *run, struct findings *findings)
 {
     static const char order[] = "enable\n";
     char answer[16];
     struct pollfd wait = {.fd = run->answer.fd[READ_END], .events = POLLIN};
+    int64_t start = now_ms();
     signal(SIGPIPE, SIG_IGN);
-    if (full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1) ||
-        poll(&wait, 1, START_MS) != 1 || read(wait.fd, answer, sizeof answer) <= 0)
+    bool failed =
+        full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1);
+    while (!failed && poll(&wait, 1, TICK_MS) != 1) {
+        if (is_asked(run))
+            return report_failure(findings, "interrupted before perf record had begun");
+        failed = now_ms() - start > START_MS;
+    }
+    if (failed || read(wait.fd, answer, sizeof answer) <= 0)
         return perf_failed(run, findings);
     return 0;
 }
@@ -328,10 +360,13 @@ static void stop_perf(struct recording_run *run)
     run->ending_ms = start;
     full_write(run->order.fd[WRITE_END], WRITE_WHERE_IT_STANDS, order, sizeof order - 1);
     while (run->perf) {
-        wait_tick(run);
+        bool asked = wait_tick(run);
         if (run->perf && !signalled && now_ms() - start > STOP_MS) {
             kill(run->perf, SIGINT);
             signalled = true;
+        } else if (run->perf && signalled && asked) { /* once more: it won't, or takes too long */
+            kill(run->perf, SIGKILL);
+            run->end->perf_failed = true;
         }
     }
 }
@@ -365,12 +400,30 @@ static int begin(struct recording_run *run, struct findings *findings)
 static void give_up(struct recording_run *run)
 {
     close_pipes(run);
-    if (run->perf > 0) {
-        kill(run->perf, SIGINT);
-        waitpid(run->perf, NULL, 0);
-    }
+    if (run->perf > 0)
+        end_perf(run);
     if (run->command > 0)
         waitpid(run->command, NULL, 0);
+}
+
+/* Those that end a run, but for what was ignored when it began, as nohup has it. */
+static void take_signals(sigset_t *signals)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old;
+    sigemptyset(signals);
+    sigaddset(signals, SIGCHLD);
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaddset(signals, ending[i]);
+}
+
+/* What came while the run ended asked for no more than that. */
+static void forget_signals(const struct recording_run *run)
+{
+    const struct timespec at_once = {0, 0};
+    while (sigtimedwait(&run->signals, NULL, &at_once) > 0)
+        continue;
 }
 
 int recorder_run(const struct recorder_request *request, struct growing_recording *recording,
@@ -379,11 +432,7 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     static const struct pipe_ends closed = {{-1, -1}};
     struct recording_run run = {request, recording, end, closed, closed, closed, closed, .perf = 0};
     *end = (struct recorder_end){0};
-    sigemptyset(&run.signals);
-    sigaddset(&run.signals, SIGINT);
-    sigaddset(&run.signals, SIGTERM);
-    sigaddset(&run.signals, SIGHUP);
-    sigaddset(&run.signals, SIGCHLD);
+    take_signals(&run.signals);
     sigprocmask(SIG_BLOCK, &run.signals, &run.old_signals);
     int result = begin(&run, findings);
     if (!result) {
@@ -398,6 +447,7 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     if (request->shows_progress)
         fputs("\r\033[K", stderr);
     close_pipes(&run);
+    forget_signals(&run);
     sigprocmask(SIG_SETMASK, &run.old_signals, NULL);
     return result;
 }

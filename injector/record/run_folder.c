@@ -25,10 +25,25 @@ static int fail(const char *path, struct findings *findings)
                           strerror(errno));
 }
 
-/* A directory with exactly that MODE, whatever the umask is. */
-static int make_directory(const char *path, mode_t mode, struct findings *findings)
+/* Give the directory NAME in PARENT_FD exactly that MODE, whatever the umask is, but to nothing
+ * that somebody put in its place.  Returns a descriptor of it, or -1. */
+static int settle_directory(int parent_fd, const char *name, mode_t mode)
 {
-    return mkdir(path, 0700) || chmod(path, mode) ? fail(path, findings) : 0;
+    struct stat status;
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() && fchmod(fd, mode) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int make_directory(int parent_fd, const char *name, mode_t mode)
+{
+    int fd = mkdirat(parent_fd, name, 0700) ? -1 : settle_directory(parent_fd, name, mode);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? -1 : 0;
 }
 
 static int name_parts(struct run_folder *folder, struct findings *findings)
@@ -57,12 +72,14 @@ int run_folder_make(struct run_folder *folder, struct findings *findings)
     folder->path = path;
     if (name_parts(folder, findings))
         return -1;
-    if (chmod(path, is_root ? 0711 : 0700))
-        return fail(path, findings);
-    return make_directory(folder->dumps, is_root ? 01777 : 0700, findings) ||
-                   make_directory(folder->settings, is_root ? 0755 : 0700, findings)
-               ? -1
-               : 0;
+    int fd = settle_directory(AT_FDCWD, path, is_root ? 0711 : 0700);
+    int result = fd < 0 || make_directory(fd, "dumps", is_root ? 01777 : 0700) ||
+                 make_directory(fd, "settings", is_root ? 0755 : 0700);
+    if (result)
+        fail(path, findings);
+    if (fd >= 0)
+        close(fd);
+    return result ? -1 : 0;
 }
 
 static int write_file(const char *path, const char *text, struct findings *findings)
@@ -84,10 +101,11 @@ static int make_parent(char *path, struct findings *findings)
 {
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    int result =
-        access(path, F_OK) == 0 ? 0 : make_directory(path, geteuid() == 0 ? 0755 : 0700, findings);
+    int result = access(path, F_OK) && make_directory(AT_FDCWD, path, geteuid() == 0 ? 0755 : 0700);
+    if (result)
+        fail(path, findings);
     *slash = '/';
-    return result;
+    return result ? -1 : 0;
 }
 
 int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,

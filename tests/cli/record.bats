@@ -309,6 +309,72 @@ END
     [ ! -e was-run ]
 }
 
+@test "a recording that is there already is another run's: it stays" {
+    echo another >perfjit.recording
+    ls >"$BATS_TEST_TMPDIR/before"
+    record_it 1 --perf "$PWD/no-perf" true
+    [ "$(cat perfjit.recording)" = another ]
+    run --separate-stderr perfjit record --runtime none --keep true
+    exits 0
+    says "kept: perfjit.recording.2"
+    [ "$(cat perfjit.recording)" = another ]
+    [ -s perfjit.recording.2 ]
+    [ ! -e perfjit.recording.3 ] && [ ! -e perfjit.recording.old ]
+    mkdir dir.perf.data
+    run --separate-stderr perfjit record -o dir true
+    exits 1
+    says "dir.perf.data: can't write it: it is a directory"
+    [ ! -e dir.recording ]
+}
+
+# fake_perf NAME LINES: a perf that does LINES.
+fake_perf() {
+    printf '#!/bin/bash\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+
+@test "a perf that fails at once, hears no signal, or takes none: it is said soon, and nobody waits for it" {
+    local begin=$SECONDS
+    fake_perf gone 'echo no such luck >&2; exit 3'
+    fake_perf deaf "trap '' INT TERM; echo \$\$ >$BATS_TEST_TMPDIR/deaf.pid; while :; do sleep 0.1; done"
+    ls >"$BATS_TEST_TMPDIR/before"
+    record_it 1 --perf "$PWD/gone" touch was-run
+    says "perf record could not begin: no such luck"
+    [ $((SECONDS - begin)) -lt 15 ]
+    "$BUILD/perfjit" record --perf "$PWD/deaf" touch was-run 2>"$BATS_TEST_TMPDIR/said" &
+    local run=$!
+    until [ -s "$BATS_TEST_TMPDIR/deaf.pid" ]; do sleep 0.1; done
+    kill -TERM $run
+    status=0
+    wait $run || status=$?
+    exits 1
+    grep "interrupted before perf record had begun" "$BATS_TEST_TMPDIR/said"
+    run kill -0 "$(cat "$BATS_TEST_TMPDIR/deaf.pid")"
+    [ "$status" != 0 ]
+    left_nothing
+}
+
+@test "what nohup has ignored does not end the run" {
+    (
+        trap '' HUP
+        exec "$BUILD/perfjit" record --runtime none sleep 1.5 2>said.txt
+    ) &
+    local run=$!
+    until grep -q . perfjit.recording 2>/dev/null; do sleep 0.1; done
+    kill -HUP $run
+    wait $run
+    [ -e perfjit.perf.data ]
+    run grep -E "ended by signal|still runs" said.txt
+    [ "$status" = 1 ]
+}
+
+@test "standard streams that are closed take nothing from the files" {
+    "$BUILD/perfjit" record --runtime none true <&- >&- 2>&-
+    perf script -i perfjit.perf.data >/dev/null
+    run grep -a "perfjit: " perfjit.perf.data
+    [ "$status" = 1 ]
+}
+
 @test "a command that does nothing: it is said, and the recording is there" {
     record_it 0 --runtime none true
     [ -e perfjit.perf.data ]
