@@ -38,7 +38,8 @@ static uint64_t pgoff_of(const struct map_maker *maker, const struct change *cha
 }
 
 /* Whether CHANGE continues the map LAST: the same moment, the same image, nothing but padding
- * between, and as much of it in the image. */
+ * between, and as much of it in the image.  What lies between two functions of a process that
+ * inherited code may be one of that code's. */
 static bool continues(const struct map_maker *maker, const struct added_record *last,
                       const struct change *change, uint32_t last_function)
 {
@@ -49,7 +50,7 @@ static bool continues(const struct map_maker *maker, const struct added_record *
     const struct jit_function *functions = maker->process->log.functions;
     const struct jit_function *before = &functions[last_function];
     return last->end == change->start ||
-           (last->end == before->addr + before->size &&
+           (!maker->process->parent && last->end == before->addr + before->size &&
             change->start == functions[change->index].addr &&
             change->start - last->end == maker->places[last_function].gap_after);
 }

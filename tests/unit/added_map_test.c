@@ -93,6 +93,20 @@ static void test_neighbours_of_one_moment_share_a_record(void **state)
     assert_maps("10:10000-102af=i0");
 }
 
+static void test_inherited_code_between_neighbours_is_not_covered(void **state)
+{
+    struct jit_process parent = {0};
+    (void)state;
+    build_load(&built, 10, 0x10000, 0x100);
+    build_load(&built, 11, 0x10110, 0x100);
+    build_load(&built, 12, 0x10210, 0x30);
+    play(LAYOUT_IMAGE);
+    built.process.parent = &parent;
+    make_maps();
+    built.process.parent = NULL;
+    assert_maps("10:10000-10100=i0 10:10110-10240=i0");
+}
+
 static void test_order_of_the_loads_does_not_matter(void **state)
 {
     (void)state;
@@ -539,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MAPS_TEST(test_neighbours_of_one_moment_share_a_record),
+        MAPS_TEST(test_inherited_code_between_neighbours_is_not_covered),
         MAPS_TEST(test_order_of_the_loads_does_not_matter),
         MAPS_TEST(test_a_larger_gap_is_not_covered),
         MAPS_TEST(test_moments_are_not_joined),
