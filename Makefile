@@ -83,7 +83,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: docs-pictures bench bench-quick all tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: docs-pictures bench bench-quick all check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -208,12 +208,14 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
-# Of what is sanitized only that which tests run.
+# What make check runs of either build; `tests` adds the units as they are shipped, which make test runs.
+SHIPPED_UNITS := $(shell sed -n 's,^shipped unit/,,p' tests/levels)
 ifdef SANITIZE
-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
+check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
 else
-tests: all $(UNIT_TESTS) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64))
+check-tests: all $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64))
 endif
+tests: check-tests $(UNIT_TESTS)
 fuzzers: $(FUZZERS)
 
 # What docs/ shows of the commands, made by them.
@@ -257,8 +259,8 @@ check-all: setup both-builds
 	@$(MAKE) --no-print-directory bench-quick
 
 both-builds: setup
-	@$(MAKE) --no-print-directory -j$(shell nproc) tests
-	@$(MAKE) --no-print-directory -j$(shell nproc) tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
+	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
+	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 
 # How fast it is: bench/results.md (half an hour or less), and whether a ratio fell below half of what stands there (a minute).
 bench: setup

@@ -273,7 +273,7 @@ all=$(seq 0 19 | xargs)
         both inject -i cut.data -o out.data
         case $status in
         1) [ "$(find . -mindepth 1)" = ./cut.data ] ;;
-        3) command perf script -i out.data >../script 2>&1 || complain "cut at $at: $(tail -3 ../script)" ;;
+        3) perf script -i out.data >../script 2>&1 || complain "cut at $at: $(tail -3 ../script)" ;;
         0) [ "$at" -ge "$whole_until" ] || complain "cut at $at, and nothing said: $stderr" ;;
         *) complain "cut at $at: status $status: $stderr" ;;
         esac
@@ -320,7 +320,7 @@ check_damaged_form() {
         both inject -i cut.data -o out.data
         case $status in
         1) [ ! -e out.data ] && [ ! -e out.data.dso ] ;;
-        [03]) command perf script -i out.data >../script 2>&1 || complain "cut at $at: $(tail -3 ../script)" ;;
+        [03]) perf script -i out.data >../script 2>&1 || complain "cut at $at: $(tail -3 ../script)" ;;
         *) complain "cut at $at: status $status: $stderr" ;;
         esac
     done

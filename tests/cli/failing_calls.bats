@@ -46,7 +46,7 @@ check_inject() {
         [ "$(find . -mindepth 1 -maxdepth 1 | sort | xargs)" = "./out.data ./out.data.dso" ] ||
             complain "$call: left over: $(find . -mindepth 1 -maxdepth 1)"
         [ "$status" = 0 ] || [ -s ../stderr ] || complain "$call: no word of what is missing"
-        command perf script -i out.data >../script 2>&1 || complain "$call: $(tail -3 ../script)"
+        perf script -i out.data >../script 2>&1 || complain "$call: $(tail -3 ../script)"
         ;;
     esac
     statuses[status]=$((statuses[status] + 1))

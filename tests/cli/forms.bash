@@ -178,6 +178,7 @@ by_containers() {
 # ---- Reading ----
 
 reader() {
+    [[ $1 != @(script|report) || ! -r ${KERNEL_SYMBOLS:-} ]] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}"
     HOME=$BATS_TEST_TMPDIR/home command "${READER:-perf}" "$@"
 }
 

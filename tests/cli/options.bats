@@ -290,10 +290,10 @@ long_run() {
     wait $!
     [ ! -s shown ]
     [ "$(wc -l <said)" -eq 1 ]
-    ! grep -q $'\e' said
+    ! grep -q $'\e' said || complain "it is there"
 }
 
 @test "a short run shows none" {
     on_terminal "$BUILD/perfjit" inject >shown
-    ! grep -q 's left' shown
+    ! grep -q 's left' shown || complain "it is there"
 }

@@ -176,7 +176,7 @@ END
 }
 
 @test "--duration ends the command" {
-    record_it 0 --duration 0.5 -- sh -c 'sleep 60; echo never'
+    record_it 0 --duration 0.5 -- python3 -c 'import time; time.sleep(60); print("never")'
     [ -z "$output" ]
 }
 
@@ -209,7 +209,8 @@ END
 @test "SIGINT and SIGTERM end the recording, not the result" {
     local word
     for word in INT TERM; do
-        "$BUILD/perfjit" record node -e "$(cat work.js); setTimeout(() => {}, 60000)" >/dev/null 2>err &
+        # A shell without job control has its children in the background ignore SIGINT, and so would the command.
+        env --default-signal=INT "$BUILD/perfjit" record node -e "$(cat work.js); setTimeout(() => {}, 60000)" >/dev/null 2>err &
         pid=$!
         await sh -c "pgrep -P $pid perf >/dev/null && pgrep -P $pid node >/dev/null"
         node=$(pgrep -P $pid node)
@@ -217,7 +218,8 @@ END
         kill -$word $pid
         wait $pid
         mostly hot 40
-        ! kill -0 "$node" 2>/dev/null
+        run kill -0 "$node"
+        [ "$status" != 0 ]
         rm err
         left_nothing
     done

@@ -80,7 +80,7 @@ same_as_perf() {
     begins_as_perf "$1.unwind.txt" "$1.keep.txt"
     # None of them was unwound by perf: there is nothing left to do it by.
     perf script --header-only -i "$1.unwind.data" 2>/dev/null >"$1.header"
-    ! grep -E 'STACK_USER|REGS_USER' "$1.header"
+    ! grep -E 'STACK_USER|REGS_USER' "$1.header" || complain "it is there"
     grep -q CALLCHAIN "$1.header"
 }
 
@@ -131,7 +131,7 @@ all_right() { # NAME SCRIPT
             if (on) print chain }' >shape.txt
         [ "$(grep -c '^inner;middle;outer;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
         [ "$(grep -c '^solo;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
-        ! grep -vE '^(inner;middle;outer|solo);main;.*_start;$' shape.txt
+        ! grep -vE '^(inner;middle;outer|solo);main;.*_start;$' shape.txt || complain "it is there"
     done
 }
 
