@@ -5,7 +5,7 @@
 #
 # Both install what is missing from Debian's packages first (make setup).
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=

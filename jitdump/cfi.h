@@ -209,11 +209,24 @@ struct jitdump_frame {
     uint64_t prologue;         /* code offset of the prologue; code before it is like a leaf */
     const uint64_t *epilogues; /* code offsets of the epilogues, ascending */
     size_t epilogue_count;
+    /* Members that come later stand here: the calls below tell the library the struct's size. */
 };
 
-/* For initialisers in C: each sets two members from a list.  In a function, a frame with
- * JITDUMP_EPILOGUES cannot be static. */
-#ifndef __cplusplus
+/* For initialisers: each sets two members from a list.  In a function, a frame with
+ * JITDUMP_EPILOGUES cannot be static.  C++ has JITDUMP_SAVED from C++20 on; for C++17, and for
+ * lists of epilogues, jitdump.hpp has a frame with setters. */
+#ifdef __cplusplus
+extern "C++" {
+namespace jitdump_detail
+{
+template <class... Registers> constexpr uint32_t count(Registers...)
+{
+    return sizeof...(Registers);
+}
+} // namespace jitdump_detail
+}
+#define JITDUMP_SAVED(...) .saved = {__VA_ARGS__}, .saved_count = jitdump_detail::count(__VA_ARGS__)
+#else
 #define JITDUMP_SAVED(...)                                                                         \
     .saved = {__VA_ARGS__}, .saved_count = (uint32_t)sizeof((uint8_t[]){__VA_ARGS__})
 #define JITDUMP_EPILOGUES(...)                                                                     \
@@ -249,11 +262,31 @@ JITDUMP_API const char *jitdump_cfi_error(const struct jitdump_cfi *cfi);
  * Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
 
+/* The functions behind the inline calls below, which pass the size of the struct that they were
+ * compiled with. */
+JITDUMP_API void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
+                                         size_t frame_bytes);
+JITDUMP_API int jitdump_cfi_prologue_bytes_sized(enum jitdump_arch arch,
+                                                 const struct jitdump_frame *frame,
+                                                 size_t frame_bytes);
+JITDUMP_API int jitdump_cfi_epilogue_bytes_sized(enum jitdump_arch arch,
+                                                 const struct jitdump_frame *frame,
+                                                 size_t frame_bytes);
+
 /* Describe the current block by FRAME, which is read before this returns.
  *
  * Produces the same bytes as directives written by hand.  More directives may follow, for code
- * after the last epilogue.  Since 0.1.0. */
+ * after the last epilogue.  Called as a function of the library (dlopen, FFI), this and the next
+ * two know version 0.1's struct, up to epilogue_count; for more there are the calls above.  Since
+ * 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
 JITDUMP_API void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame);
+#else
+static inline void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
+{
+    jitdump_cfi_frame_sized(cfi, frame, sizeof *frame);
+}
+#endif
 
 /* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED), and of one of its epilogues
  * without the instruction that leaves the function.  For a JIT to check its own against:
@@ -261,10 +294,24 @@ JITDUMP_API void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump
  *     assert(emitted_bytes == jitdump_cfi_prologue_bytes(JITDUMP_HOST_ARCH, &frame));
  *
  * Return -EINVAL for a frame that is not possible on ARCH.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_cfi_prologue_bytes(enum jitdump_arch arch,
                                            const struct jitdump_frame *frame);
 JITDUMP_API int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
                                            const struct jitdump_frame *frame);
+#else
+static inline int jitdump_cfi_prologue_bytes(enum jitdump_arch arch,
+                                             const struct jitdump_frame *frame)
+{
+    return jitdump_cfi_prologue_bytes_sized(arch, frame, sizeof *frame);
+}
+
+static inline int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
+                                             const struct jitdump_frame *frame)
+{
+    return jitdump_cfi_epilogue_bytes_sized(arch, frame, sizeof *frame);
+}
+#endif
 
 /* ---- Directives ----
  *

@@ -5,6 +5,7 @@
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
+#include "jitdump/guest/sized_struct.h"
 #include "jitdump/guest/thread_data.h"
 #include "jitdump/jitdump.h"
 
@@ -28,26 +29,6 @@ struct jitdump {
 
 /* ---- Structs that grow ---- */
 
-/* No version's struct is this large: a size above means that it was never set, and the memory there
- * is not read. */
-enum { STRUCT_MAX_BYTES = 4096 };
-
-/* Copy a struct from a caller built with another version's header.  Members beyond its end are 0;
- * those that this version does not know would be ignored, so they must not be set. */
-static int read_struct(void *known, size_t known_bytes, const void *given, size_t given_bytes,
-                       size_t least_bytes)
-{
-    const unsigned char *bytes = given;
-    if (given_bytes < least_bytes || given_bytes > STRUCT_MAX_BYTES)
-        return -EINVAL;
-    for (size_t i = known_bytes; i < given_bytes; i++)
-        if (bytes[i])
-            return -E2BIG;
-    memset(known, 0, known_bytes);
-    memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
-    return 0;
-}
-
 static int bad_struct(struct jitdump *dump, int error, const char *name, const char *invalid)
 {
     return jd_error_keep(&dump->error, error, "struct %s: %s", name,
@@ -61,7 +42,7 @@ static int read_options(struct jitdump_options *options, const struct jitdump_op
     *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
     if (!given)
         return 0;
-    int error = read_struct(options, sizeof *options, given, given->size, sizeof given->size);
+    int error = sized_struct_read(options, sizeof *options, given, given->size, sizeof given->size);
     if (error)
         *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
     else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED))
@@ -83,6 +64,17 @@ static const char *what_is_missing(const struct jitdump_code *code)
     return NULL;
 }
 
+/* Members of a later version, if the program says that it has some, must not be set. */
+static int check_unwind(struct jitdump *dump, const struct jitdump_code *code)
+{
+    struct jitdump_unwind known;
+    if (!code->unwind || !code->unwind_size)
+        return 0;
+    int error =
+        sized_struct_read(&known, sizeof known, code->unwind, code->unwind_size, sizeof known);
+    return error ? bad_struct(dump, error, "jitdump_unwind", "unwind_size is not its size") : 0;
+}
+
 /* Check *CODE.  Usually it is used in place: copying, in larger pieces, what has just been stored
  * would stall until the stores have reached the cache.  One of another size is copied to COPY
  * first. */
@@ -94,13 +86,13 @@ static int read_code(struct jitdump *dump, const struct jitdump_code **code,
     if (!given)
         return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
     if (given->size != sizeof *given) {
-        int error = read_struct(copy, sizeof *copy, given, given->size, least);
+        int error = sized_struct_read(copy, sizeof *copy, given, given->size, least);
         if (error)
             return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
         *code = copy;
     }
     const char *missing = what_is_missing(*code);
-    return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : 0;
+    return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : check_unwind(dump, *code);
 }
 
 /* ---- Opening ---- */

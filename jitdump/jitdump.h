@@ -21,8 +21,8 @@
  *     PERFJIT=dump perf record -k mono -g ./runtime script
  *     perfjit inject && perf report -i perf.jit.data
  *
- * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL, and each
- * call below is one inline NULL check that returns 0.
+ * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL, and an
+ * add, move or unload is one inline NULL check that returns 0 (jitdump_add: one call).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
  * itself is preserved.  The library never prints, exits, raises a signal or calls back.
@@ -73,7 +73,7 @@
 extern "C" {
 #endif
 
-#define JITDUMP_VERSION "0.1.0"
+#define JITDUMP_VERSION "0.2.0"
 
 /* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them and
  * then exports none of their symbols, so that two copies, of two versions, do not clash in one
@@ -84,6 +84,15 @@ extern "C" {
 #define JITDUMP_API __attribute__((visibility("default")))
 #else
 #define JITDUMP_API
+#endif
+
+/* Functions that are inline below are in the library as well, for callers that look them up by name
+ * (dlopen, FFI).  With JITDUMP_NO_INLINE defined, this header declares them and no more. */
+
+#ifdef __cplusplus
+#define JITDUMP_NULL nullptr
+#else
+#define JITDUMP_NULL 0
 #endif
 
 /* An open dump.  Opaque; NULL means disabled, and every function accepts it. */
@@ -161,16 +170,19 @@ struct jitdump_code {
     const uint32_t *line_inlines; /* for each of the line_count rows, the index of the innermost
                                    * inline that its instructions belong to, or JITDUMP_NOT_INLINED;
                                    * may be NULL if inline_count or line_count is 0 */
+    size_t unwind_size; /* sizeof(struct jitdump_unwind), if a member of *unwind is set that came
+                         * after version 0.1 (there is none yet); else 0.  Since 0.2.0 */
 };
 
 /* Initialisers that set only the size member. */
 #define JITDUMP_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(struct jitdump_options), 0, 0, 0, 0                                                 \
+        sizeof(struct jitdump_options), JITDUMP_NULL, 0, 0, 0                                      \
     }
 #define JITDUMP_CODE_INIT                                                                          \
     {                                                                                              \
-        sizeof(struct jitdump_code), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
+        sizeof(struct jitdump_code), JITDUMP_NULL, 0, 0, JITDUMP_NULL, JITDUMP_NULL, 0,            \
+            JITDUMP_NULL, JITDUMP_NULL, 0, JITDUMP_NULL, 0                                         \
     }
 
 /* Create jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf
@@ -228,6 +240,10 @@ JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
  * tables are in the dump.  0 if DUMP is NULL.  Since 0.1.0. */
 JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
 
+/* JITDUMP_VERSION of the library that runs, where this header may be another's.  The text lives as
+ * long as the process.  Since 0.2.0. */
+JITDUMP_API const char *jitdump_version(void);
+
 /* The functions behind the inline NULL checks below; not to be called directly. */
 JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code,
                                     uint64_t *code_index);
@@ -276,6 +292,10 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  *
  * Code addresses are not checked here: perfjit leaves out, and reports, code at addresses where no
  * process has memory.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
+                                 uint64_t *code_index);
+#else
 static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
                                    uint64_t *code_index)
 {
@@ -285,11 +305,21 @@ static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_co
         *code_index = JITDUMP_NO_CODE;
     return 0;
 }
+#endif
+
+/* The same for a function of which nothing but its name is told: CODE_SIZE bytes at CODE, where
+ * they run and can be read.  CODE_INDEX may be NULL.  Since 0.2.0. */
+JITDUMP_API int jitdump_add(struct jitdump *dump, const char *name, const void *code,
+                            uint64_t code_size, uint64_t *code_index);
 
 /* Record that function CODE_INDEX was copied from OLD_CODE_ADDR to NEW_CODE_ADDR and runs there
  * from now on; the old place no longer holds a function.  Call it before the code first runs at its
  * new place.  The ranges may overlap.  For JITDUMP_NO_CODE nothing is recorded and 0 is returned.
  * Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                                  uint64_t new_code_addr, uint64_t code_size);
+#else
 static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
                                     uint64_t old_code_addr, uint64_t new_code_addr,
                                     uint64_t code_size)
@@ -297,16 +327,22 @@ static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
     return dump ? jitdump_move_code_on(dump, code_index, old_code_addr, new_code_addr, code_size)
                 : 0;
 }
+#endif
 
 /* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call
  * it after the code last ran and before its memory is used for anything else.  Writes the extension
  * record CODE_UNLOAD (jitdump/README.md), which perf inject skips.  For JITDUMP_NO_CODE nothing is
  * recorded and 0 is returned.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                                    uint64_t code_size);
+#else
 static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                                       uint64_t code_size)
 {
     return dump ? jitdump_unload_code_on(dump, code_index, code_addr, code_size) : 0;
 }
+#endif
 
 #ifdef __cplusplus
 }

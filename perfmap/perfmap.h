@@ -29,12 +29,21 @@
 extern "C" {
 #endif
 
-#define PERFMAP_VERSION "0.1.0"
+#define PERFMAP_VERSION "0.2.0"
 
 #if defined(__GNUC__)
 #define PERFMAP_API __attribute__((visibility("default")))
 #else
 #define PERFMAP_API
+#endif
+
+/* The function that is inline below is in the library as well, for callers that look it up by name
+ * (dlopen, FFI).  With PERFMAP_NO_INLINE defined, this header declares it and no more. */
+
+#ifdef __cplusplus
+#define PERFMAP_NULL nullptr
+#else
+#define PERFMAP_NULL 0
 #endif
 
 /* ---- Writer ---- */
@@ -54,7 +63,7 @@ struct perfmap_options {
 
 #define PERFMAP_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(struct perfmap_options), 0, 0, 0                                                    \
+        sizeof(struct perfmap_options), PERFMAP_NULL, 0, 0                                         \
     }
 
 /* Create <dir>/perf-<pid>.map, mode 0600, never through a symbolic link.  The pid is the one in
@@ -102,6 +111,10 @@ PERFMAP_API const char *perfmap_path(const struct perfmap *map);
 /* The number of lines that could not be written.  Since 0.1.0. */
 PERFMAP_API uint64_t perfmap_lost(const struct perfmap *map);
 
+/* PERFMAP_VERSION of the library that runs, where this header may be another's.  The text lives as
+ * long as the process.  Since 0.2.0. */
+PERFMAP_API const char *perfmap_version(void);
+
 /* The function behind the inline NULL check below; not to be called directly. */
 PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size_bytes,
                                const char *name);
@@ -135,11 +148,16 @@ PERFMAP_API int perfmap_add_on(struct perfmap *map, uint64_t addr, uint64_t size
  * Stack: less than 1.5 KiB; 5.5 KiB for names over 300 bytes; 2 KiB more for the first call in a
  * forked child.  In a program linked statically with the library but without -z now, the first
  * calls need another 4 KiB for the dynamic linker.  Since 0.1.0. */
+#ifdef PERFMAP_NO_INLINE
+PERFMAP_API int perfmap_add(struct perfmap *map, uint64_t addr, uint64_t size_bytes,
+                            const char *name);
+#else
 static inline int perfmap_add(struct perfmap *map, uint64_t addr, uint64_t size_bytes,
                               const char *name)
 {
     return map ? perfmap_add_on(map, addr, size_bytes, name) : 0;
 }
+#endif
 
 /* ---- Reader ---- */
 

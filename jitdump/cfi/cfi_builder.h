@@ -1,5 +1,5 @@
-/* The builder of unwind tables, for the two files that work on it: cfi_builder.c describes frames,
- * cfi_tables.c reads and writes whole tables. */
+/* The builder of unwind tables, for the files that work on it: cfi_builder.c takes directives,
+ * cfi_frame.c describes frames by them, cfi_tables.c reads and writes whole tables. */
 #ifndef JITDUMP_CFI_BUILDER_H
 #define JITDUMP_CFI_BUILDER_H
 

@@ -339,6 +339,90 @@ END
     ./hello
 }
 
+# functions_of DUMP: name, place, size and number of each.
+functions_of() {
+    perfjit dump --json "$1" | jq -c 'select(.name) | [.name, .code_addr, .code_size, .index]'
+}
+
+@test "a program that was compiled with 0.1's headers runs with these libraries, and says the same" {
+    cat >frames.c <<'END'
+#include <jitdump/cfi.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    static const uint64_t ends[] = {20};
+    struct { struct jitdump_frame frame; unsigned char behind[64]; } given;
+    struct jitdump_unwind unwind;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    memset(&given, 0, sizeof given);
+    memset(given.behind, 0xff, sizeof given.behind); /* no member of 0.1's struct */
+    given.frame.kind = JITDUMP_FRAME_POINTER;
+    given.frame.saved[0] = JITDUMP_RBX;
+    given.frame.saved_count = 1;
+    given.frame.stack_bytes = 32;
+    given.frame.epilogues = ends;
+    given.frame.epilogue_count = 1;
+    jitdump_cfi_frame(cfi, &given.frame);
+    int result = jitdump_cfi_finish(cfi, 32, &unwind);
+    printf("%d %s %d %d ", result, jitdump_cfi_error(cfi), jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &given.frame),
+           jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, &given.frame));
+    for (uint64_t i = 0; i < unwind.unwinding_size; i++)
+        printf("%02x", ((const unsigned char *)unwind.data)[i]);
+    jitdump_cfi_free(cfi);
+    return result;
+}
+END
+    mkdir old new
+    for version in old:$top/tests/abi/0.1 new:$root/usr/include; do
+        cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/frames frames.c -L"$root/usr/lib" -ljitdump
+        cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/hello hello_jitdump.c -L"$root/usr/lib" -ljitdump
+        cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/map hello_perfmap.c -L"$root/usr/lib" -lperfmap
+        export LD_LIBRARY_PATH=$root/usr/lib
+        ./${version%:*}/frames >${version%:*}/said
+        (cd ${version%:*} && PERFJIT=dump ./hello && ./map)
+        functions_of ${version%:*}/jitdump-*/jit-*.dump >${version%:*}/functions
+    done
+    grep -Eq '^0  9 6 [0-9a-f]{100}' old/said
+    same new/said old/said
+    [ -s old/functions ]
+    same new/functions old/functions
+}
+
+@test "FFI: every call is a function that can be looked up by name" {
+    cat >ffi.py <<'END'
+import ctypes, sys
+dump, u64 = ctypes.c_void_p(), ctypes.c_uint64
+library = ctypes.CDLL("libjitdump.so.0")
+library.jitdump_version.restype = ctypes.c_char_p
+library.jitdump_move_code.argtypes = [ctypes.c_void_p, u64, u64, u64, u64]
+library.jitdump_unload_code.argtypes = [ctypes.c_void_p, u64, u64, u64]
+code = ctypes.create_string_buffer(b"\xc3" * 16, 16)
+at, index = ctypes.addressof(code), u64()
+assert library.jitdump_open(ctypes.byref(dump), None) == 0 and dump
+for name in b"one", b"two":
+    assert library.jitdump_add(dump, name, code, u64(16), ctypes.byref(index)) == 0
+assert index.value == 1
+assert library.jitdump_move_code(dump, index, at, at + 4096, 16) == 0
+assert library.jitdump_unload_code(dump, index, at + 4096, 16) == 0
+assert library.jitdump_add(None, b"off", code, u64(16), ctypes.byref(index)) == 0 and index.value == 2**64 - 1
+assert library.jitdump_add_code(None, None, None) == 0
+assert library.jitdump_add_code(dump, None, None) == -22
+print(library.jitdump_version().decode(), at)
+library.jitdump_close(dump)
+maps, one = ctypes.CDLL("libperfmap.so.0"), ctypes.c_void_p()
+maps.perfmap_version.restype = ctypes.c_char_p
+assert maps.perfmap_open(ctypes.byref(one), None) == 0 and not one
+assert maps.perfmap_add(one, u64(1), u64(2), b"off") == 0
+assert maps.perfmap_version() == library.jitdump_version()
+END
+    LD_LIBRARY_PATH=$root/usr/lib PERFJIT=dump python3 ffi.py >said
+    read -r version at <said
+    [ "$(perfjit --version)" = "perfjit $version" ]
+    [ "$(functions_of jitdump-*/jit-*.dump | jq -r '.[0]')" = $'one\ntwo' ]
+}
+
 @test "the headers are C99, C11 and C17" {
     for standard in c99 c11 c17; do
         for library in jitdump perfmap jitunwind; do
@@ -356,6 +440,39 @@ END
                 -x none "$root/usr/lib/lib$library.a" -pthread
             PERFJIT=dump ./hello
         done
+    done
+}
+
+@test "C++ programs have no warning of the headers and their macros, and frames in one line" {
+    cat >frame.cc <<'END'
+#include <jitdump/cfi.h>
+#include <perfmap.h>
+
+int main()
+{
+    static const jitdump_frame frame = {
+        .kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12), .stack_bytes = 32};
+    const jitdump_options options = JITDUMP_OPTIONS_INIT;
+    const jitdump_code code = JITDUMP_CODE_INIT;
+    const perfmap_options map_options = PERFMAP_OPTIONS_INIT;
+    jitdump_unwind unwind;
+    jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    jitdump_cfi_frame(cfi, &frame);
+    const int result = jitdump_cfi_finish(cfi, 64, &unwind);
+    jitdump_cfi_free(cfi);
+    return result != 0 || frame.saved_count != 2 || frame.saved[1] != JITDUMP_R12 ||
+           jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &frame) != 11 ||
+           options.size + code.size + map_options.size == 0;
+}
+END
+    for compiler in g++ clang++; do
+        $compiler -std=c++20 -Wall -Wextra -pedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wshadow -Wconversion \
+            -Wno-missing-field-initializers -Werror -I"$root/usr/include" -o frame frame.cc "$root/usr/lib/libjitdump.a" -pthread
+        ./frame
+        sed 's/\.kind.*/JITDUMP_FRAME_POINTER, 0, {JITDUMP_RBX, JITDUMP_R12}, 2, 32, 0, nullptr, 0};/; /\.stack_bytes/d' frame.cc >frame17.cc
+        $compiler -std=c++17 -Wall -Wextra -pedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wshadow -Wconversion \
+            -Werror -I"$root/usr/include" -o frame frame17.cc "$root/usr/lib/libjitdump.a" -pthread
+        ./frame
     done
 }
 

@@ -281,6 +281,36 @@ static void test_epilogues_that_are_not_there(void **state)
     assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, &frame), 0); /* does not look */
 }
 
+/* A frame of SIZE bytes, as a later header may have it; what the library says of it. */
+static const char *said_of(struct jitdump_cfi *cfi, const void *frame, size_t size)
+{
+    jitdump_cfi_reset(cfi);
+    jitdump_cfi_frame_sized(cfi, frame, size);
+    return jitdump_cfi_error(cfi);
+}
+
+static void test_frames_of_other_versions(void **state)
+{
+    struct {
+        struct jitdump_frame frame;
+        char later[8];
+    } given = {.frame = {.kind = JITDUMP_FRAME_POINTER, .stack_bytes = 16}};
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    (void)state;
+    assert_string_equal(said_of(cfi, &given, sizeof given), "");
+    assert_int_equal(jitdump_cfi_prologue_bytes_sized(JITDUMP_X86_64, &given.frame, sizeof given),
+                     8);
+    given.later[7] = 1;
+    assert_string_equal(said_of(cfi, &given, sizeof given.frame), "");
+    assert_non_null(strstr(said_of(cfi, &given, sizeof given), "does not know"));
+    assert_int_equal(jitdump_cfi_prologue_bytes_sized(JITDUMP_X86_64, &given.frame, sizeof given),
+                     -EINVAL);
+    assert_non_null(strstr(said_of(cfi, &given, sizeof given.frame - 8), "frame_bytes"));
+    assert_non_null(strstr(said_of(cfi, &given, SIZE_MAX), "frame_bytes"));
+    assert_non_null(strstr(said_of(cfi, NULL, sizeof given.frame), "NULL"));
+    jitdump_cfi_free(cfi);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_epilogues_in_wrong_places),
         cmocka_unit_test(test_prologues_past_the_end),
         cmocka_unit_test(test_epilogues_that_are_not_there),
+        cmocka_unit_test(test_frames_of_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

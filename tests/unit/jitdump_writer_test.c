@@ -110,12 +110,22 @@ static void test_code_struct(void **state)
     longer.unknown[7] = 1;
     assert_int_equal(jitdump_add_code(dump, &longer.code, NULL), -E2BIG);
     assert_non_null(strstr(jitdump_error(dump), "does not know"));
+    struct {
+        struct jitdump_unwind unwind;
+        char unknown[8];
+    } tables = {{0}, {0, 1}};
+    struct jitdump_code unwound = code_named("unwound");
+    unwound.unwind = &tables.unwind;
+    unwound.unwind_size = sizeof tables;
+    assert_int_equal(jitdump_add_code(dump, &unwound, NULL), -E2BIG);
+    unwound.unwind_size = sizeof tables.unwind - 1;
+    assert_int_equal(jitdump_add_code(dump, &unwound, NULL), -EINVAL);
     code.size = 0;
     assert_int_equal(jitdump_add_code(dump, &code, NULL), -EINVAL);
     code.size = offsetof(struct jitdump_code, code_size);
     assert_int_equal(jitdump_add_code(dump, &code, NULL), -EINVAL);
     assert_int_equal(jitdump_add_code(dump, NULL, NULL), -EINVAL);
-    assert_int_equal(jitdump_lost(dump), 4);
+    assert_int_equal(jitdump_lost(dump), 6);
     assert_int_equal(jitdump_close(dump), -E2BIG); /* the first */
     struct dump_bytes bytes = read_dump(path);
     size_t offset = JITHEADER_BYTES;

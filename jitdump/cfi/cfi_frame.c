@@ -1,0 +1,96 @@
+/* Frames in short form: struct jitdump_frame of cfi.h, as directives. */
+#include "jitdump/cfi/cfi_arch.h"
+#include "jitdump/cfi/cfi_builder.h"
+#include "jitdump/guest/sized_struct.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+
+/* As in version 0.1. */
+#define FRAME_LEAST_BYTES (offsetof(struct jitdump_frame, epilogue_count) + sizeof(size_t))
+
+/* Describe the code from AT on until it is inside FRAME. */
+static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
+{
+    if (!(frame->flags & JITDUMP_FRAME_ENTERED))
+        cfi->arch->prologue(cfi, frame, frame->prologue);
+    else if (frame->kind != JITDUMP_FRAME_LEAF)
+        cfi->arch->entered(cfi, frame, cfi->open ? cfi->blocks[cfi->block_count - 1].start : 0);
+}
+
+/* What is wrong with FRAME's offsets, or NULL.  Lengths are added to them, which must not
+ * overflow. */
+static const char *check_places(const struct jitdump_frame *frame)
+{
+    if (frame->kind == JITDUMP_FRAME_LEAF)
+        return NULL;
+    if (!(frame->flags & JITDUMP_FRAME_ENTERED) && frame->prologue > INT32_MAX)
+        return "past 2 GiB";
+    return frame->epilogue_count && !frame->epilogues
+               ? "epilogue_count is set, and epilogues is NULL"
+               : NULL;
+}
+
+/* Read GIVEN, of a program with any version's header.  Returns what is wrong with it, or NULL. */
+static const char *read_frame(struct jitdump_frame *frame, const struct jitdump_frame *given,
+                              size_t frame_bytes)
+{
+    if (!given)
+        return "frame is NULL";
+    switch (sized_struct_read(frame, sizeof *frame, given, frame_bytes, FRAME_LEAST_BYTES)) {
+    case 0:
+        return NULL;
+    case -E2BIG:
+        return "members that this version of libjitdump does not know are set";
+    default:
+        return "frame_bytes is not sizeof(struct jitdump_frame)";
+    }
+}
+
+void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame *given,
+                             size_t frame_bytes)
+{
+    struct jitdump_frame whole = {0}, *frame = &whole;
+    if (!cfi || cfi->error)
+        return;
+    const char *wrong = read_frame(frame, given, frame_bytes);
+    if (!wrong)
+        wrong = check_places(frame);
+    if (!wrong)
+        wrong = cfi_check_frame(cfi->arch, frame);
+    if (wrong)
+        jd_cfi_fail(cfi, -EINVAL, "frame with its prologue at code offset 0x%" PRIx64 ": %s",
+                    frame->prologue, wrong);
+    else
+        begin_frame(cfi, frame);
+    if (wrong || frame->kind == JITDUMP_FRAME_LEAF)
+        return;
+    for (size_t i = 0; i < frame->epilogue_count && !cfi->error; i++) {
+        /* After the leaving instruction the frame stands again.  Whatever that instruction's
+         * length: no profiler sees the middle of it.  At the end of the code jitdump_cfi_finish
+         * drops this. */
+        jitdump_cfi_remember_state(cfi, frame->epilogues[i]);
+        uint64_t leave = cfi->arch->epilogue(cfi, frame, frame->epilogues[i]);
+        jitdump_cfi_restore_state(cfi, leave + cfi->arch->leave_bytes);
+    }
+}
+
+int jitdump_cfi_prologue_bytes_sized(enum jitdump_arch arch, const struct jitdump_frame *given,
+                                     size_t frame_bytes)
+{
+    struct jitdump_frame frame;
+    const struct cfi_arch *table = cfi_arch_of(arch);
+    if (!table || read_frame(&frame, given, frame_bytes) || cfi_check_frame(table, &frame))
+        return -EINVAL;
+    return frame.flags & JITDUMP_FRAME_ENTERED ? 0 : (int)table->prologue(NULL, &frame, 0);
+}
+
+int jitdump_cfi_epilogue_bytes_sized(enum jitdump_arch arch, const struct jitdump_frame *given,
+                                     size_t frame_bytes)
+{
+    struct jitdump_frame frame;
+    const struct cfi_arch *table = cfi_arch_of(arch);
+    if (!table || read_frame(&frame, given, frame_bytes) || cfi_check_frame(table, &frame))
+        return -EINVAL;
+    return frame.kind == JITDUMP_FRAME_LEAF ? 0 : (int)table->epilogue(NULL, &frame, 0);
+}
