@@ -25,8 +25,13 @@ END
     record php -g php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=function \
         -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 work.php
     unset PERFJIT JITDUMPDIR
+    remove_maps php
     perfjit inject -q -i fp -o injected
     perfjit inject -q -i stacks -o unwound
+}
+
+teardown_file() {
+    [ ! -e "$BATS_FILE_TMPDIR/php" ] || remove_dumps "$BATS_FILE_TMPDIR/php"
 }
 
 setup() {

@@ -48,6 +48,16 @@ record() {
     perf record -q -k mono -e cpu-clock -F 2000 -o "$data" "$@"
 }
 
+# remove_maps DATA, remove_dumps DATA: what PHP left in /tmp.  Pids are used again within half a minute here, and a map that is
+# left is then one of an earlier process with the same pid, of which perfjit tells.
+remove_maps() {
+    dumps_of "$1" | sed -n 's|^/tmp/jit-\([0-9]*\)\.dump$|/tmp/perf-\1.map|p' | xargs -r rm -f
+}
+
+remove_dumps() {
+    dumps_of "$1" | grep '^/tmp/jit-[0-9]*\.dump$' | xargs -r rm -f
+}
+
 # ---- Processes that run ----
 
 # used_ms PID: of processors, by all its threads, in steps of 10; nothing if it has ended.

@@ -20,11 +20,16 @@ setup_file() {
     record cluster.data node --perf-prof cluster.js >/dev/null
     record php.data php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
         -d opcache.jit=function -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 prefork.php >/dev/null
+    remove_maps php.data
     for x in $recorded demo2 node2; do
         for rows in name body function; do
             perfjit inject -i $x.data -o $x.$rows.data --rows $rows 2>$x.$rows.err || [ $? -eq 3 ]
         done
     done
+}
+
+teardown_file() {
+    [ ! -e "$BATS_FILE_TMPDIR/php.data" ] || remove_dumps "$BATS_FILE_TMPDIR/php.data"
 }
 
 # load.js: functions that V8 compiles in several tiers, and some of one name and place that are not one.
