@@ -23,7 +23,7 @@ setup_file() {
     for x in node java stacks php both $kinds; do
         samples_and_chains $x.data >$x.before
         # A row for each body, as perf has with the map: offsets are those of the body.
-        perfjit inject -v -i $x.data -o $x.image.data --rows body 2>$x.err
+        perfjit inject -v -i $x.data -o $x.image.data --rows body 2>$x.err || complain "$x: status $?: $(tail -5 $x.err)"
         perfjit inject -i $x.data -o $x.function.data --layout function
     done
     for layout in image function; do
