@@ -1,19 +1,11 @@
-/* perfjit record: see record.h.  `record` below is the whole run, one call a step.
+/* See record.h.  record_run_go is the run, one call a step; what the command adds to it:
  *
- *     command ─▶ program ─▶ runtime ─▶ environment ─▶ recorder (perf) ─▶ NAME.recording
- *                                                                            │
- *                    NAME.perf.data, NAME.perf.data.dso/ ◀── inject ◀────────┘
+ *     NAME.recording ─▶ inject ─▶ NAME.perf.data, NAME.perf.data.dso/
  */
 #include "injector/record/record.h"
 
 #include "injector/commands/inject.h"
-#include "injector/record/event_choice.h"
 #include "injector/record/left_over.h"
-#include "injector/record/program.h"
-#include "injector/record/record_options.h"
-#include "injector/record/recorder.h"
-#include "injector/record/run_folder.h"
-#include "injector/record/runtime_environment.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -28,22 +20,6 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
 enum { RAW_MOST = 100, TRY_SECONDS = 10 };
-
-/* Everything that one run makes, in the order in which it is made. */
-struct record_run {
-    const struct record_options *options;
-    struct event_choice event;
-    struct program program;
-    struct run_folder folder;
-    struct runtime_environment environment;
-    char *raw;    /* NAME.recording, once it was made */
-    char *output; /* NAME.perf.data */
-    struct growing_recording recording;
-    struct recorder_end end;
-    struct timespec start;
-    bool recorded;
-    int inject_status;
-};
 
 /* ---- What is set ---- */
 
@@ -203,18 +179,6 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-static int name_files(struct record_run *run, struct findings *findings)
-{
-    struct stat status;
-    if (asprintf(&run->output, "%s.perf.data", run->options->name) < 0) {
-        run->output = NULL;
-        return report_failure(findings, "out of memory");
-    }
-    if (stat(run->output, &status) == 0 && S_ISDIR(status.st_mode))
-        return report_failure(findings, "%s: can't write it: it is a directory", run->output);
-    return make_raw(run, findings);
-}
-
 static int find_command(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
@@ -248,29 +212,68 @@ static int run_recorder(struct record_run *run, struct findings *findings)
     return 0;
 }
 
-static int inject_it(struct record_run *run, struct findings *findings)
+int record_run_go(struct record_run *run, const struct record_options *options,
+                  struct findings *findings)
+{
+    *run =
+        (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
+    return find_command(run, findings) || choose_event(run, findings) ||
+                   run_folder_make(&run->folder, findings) ||
+                   (options->words && set_switches(run, findings)) || make_raw(run, findings) ||
+                   run_recorder(run, findings)
+               ? -1
+               : 0;
+}
+
+void record_run_release(struct record_run *run, bool keeps)
+{
+    if (!keeps) {
+        if (run->recorded && run->options->words)
+            left_over_remove(&run->recording, run->start);
+        if (run->raw)
+            unlink(run->raw);
+    }
+    run_folder_remove(&run->folder, keeps);
+    runtime_environment_free(&run->environment);
+    program_free(&run->program);
+    growing_recording_free(&run->recording);
+    free(run->end.perf_said);
+    free(run->raw);
+}
+
+/* ---- The command ---- */
+
+/* What is made of a run. */
+struct record_output {
+    char *path; /* NAME.perf.data */
+    int inject_status;
+};
+
+static int name_output(struct record_output *output, const struct record_options *options,
+                       struct findings *findings)
+{
+    struct stat status;
+    if (asprintf(&output->path, "%s.perf.data", options->name) < 0) {
+        output->path = NULL;
+        return report_failure(findings, "out of memory");
+    }
+    if (stat(output->path, &status) == 0 && S_ISDIR(status.st_mode))
+        return report_failure(findings, "%s: can't write it: it is a directory", output->path);
+    return 0;
+}
+
+static int inject_it(const struct record_run *run, struct record_output *output,
+                     struct findings *findings)
 {
     struct inject_options options;
-    if (inject_options_default(&options, run->raw, run->output, findings) == 0) {
+    if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
         options.code_is_optional = true;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
-        run->inject_status = inject_recording(&options, findings);
+        output->inject_status = inject_recording(&options, findings);
     }
     inject_options_free(&options);
     return findings->failure[0] ? -1 : 0;
-}
-
-static int record(struct record_run *run, struct findings *findings)
-{
-    run->start = left_over_now();
-    return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, findings) ||
-                   (run->options->words && set_switches(run, findings)) ||
-                   name_files(run, findings) || run_recorder(run, findings) ||
-                   inject_it(run, findings)
-               ? -1
-               : 0;
 }
 
 /* ---- What is said ---- */
@@ -300,9 +303,8 @@ static void tell_end(const struct record_run *run)
         printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
 }
 
-static void tell_next(const struct record_run *run)
+static void tell_next(const struct record_run *run, const char *output)
 {
-    const char *output = run->output;
     if (run->options->keeps)
         printable_line(stderr, "perfjit: kept: %s, dumps in %s and where they were written",
                        run->raw, run->folder.dumps);
@@ -335,50 +337,34 @@ static bool was_ended(const struct record_run *run)
     return run->end.interrupted || run->options->seconds > 0 || WIFSIGNALED(run->end.status);
 }
 
-static int status_of(const struct record_run *run)
+static int status_of(const struct record_run *run, int inject_status)
 {
     int status = run->end.status;
     if (!run->options->passes_status || !run->options->words || run->end.still_runs)
-        return run->inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE
-                                                                    : run->inject_status;
+        return inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE : inject_status;
     return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void release(struct record_run *run, bool failed)
-{
-    bool keeps = run->options->keeps || (failed && is_left(run));
-    if (!keeps) {
-        if (run->recorded && run->options->words)
-            left_over_remove(&run->recording, run->start);
-        if (run->raw)
-            unlink(run->raw);
-    }
-    run_folder_remove(&run->folder, keeps);
-    runtime_environment_free(&run->environment);
-    program_free(&run->program);
-    growing_recording_free(&run->recording);
-    free(run->end.perf_said);
-    free(run->raw);
-    free(run->output);
 }
 
 int record_command(int argc, char **argv)
 {
     struct record_options options;
+    struct record_run run = {.options = &options, .recording = {.fd = -1}};
+    struct record_output output = {0};
     struct findings findings = {0};
     record_options_read(&options, argc, argv);
-    struct record_run run = {.options = &options, .recording = {.fd = -1}};
     findings.verbose = options.verbose;
     findings.quiet = options.quiet;
-    int result = record(&run, &findings);
-    int status = result ? EXIT_FAILED : status_of(&run);
+    int result = name_output(&output, &options, &findings) ||
+                 record_run_go(&run, &options, &findings) || inject_it(&run, &output, &findings);
+    int status = result ? EXIT_FAILED : status_of(&run, output.inject_status);
     if (run.recorded && !options.quiet)
         tell_end(&run);
     if (result)
         tell_failure(&run, &findings);
     else if (!options.quiet)
-        tell_next(&run);
-    release(&run, result != 0);
+        tell_next(&run, output.path);
+    record_run_release(&run, options.keeps || (result && is_left(&run)));
+    free(output.path);
     findings_free(&findings);
     return status;
 }

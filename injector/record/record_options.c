@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, KEY_RUNTIME = 256, KEY_EXIT_STATUS, KEY_KEEP, KEY_DURATION, KEY_PERF };
+enum { EXIT_USAGE = 2, KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
 enum { STACK_BYTES_MOST = 65528 };
 
 static const struct argp_option option_table[] = {
@@ -23,7 +23,7 @@ static const struct argp_option option_table[] = {
     {"pid", 'p', "PID", 0, "Record a process that runs already, until Ctrl-C or its end", 0},
     {"output", 'o', "NAME", 0, "Write NAME.perf.data and NAME.perf.data.dso/ (default: perfjit)",
      0},
-    {"runtime", KEY_RUNTIME, "NAME|none", 0,
+    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0,
      "Whose switches are set: node, deno, bun, php, java, python, erl, ruby, dotnet, mono, lli, "
      "julia or qemu; or nobody's (default: by what the command is)",
      0},
@@ -32,7 +32,7 @@ static const struct argp_option option_table[] = {
      "End with the command's exit status, or 128 and the signal that ended it", 0},
     {"keep", KEY_KEEP, 0, 0,
      "Leave dumps and perf maps where they are, and perf's own recording as NAME.recording", 0},
-    {"perf", KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
+    {"perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and what was read and written", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
@@ -88,9 +88,15 @@ static void take_name(struct record_options *options, const char *argument,
     options->name = argument;
 }
 
+void record_options_default(struct record_options *options)
+{
+    *options =
+        (struct record_options){.hz = "999", .name = "perfjit", .perf = "perf", .stacks = ""};
+}
+
 /* Ranges of numbers are perf's to judge, but for what would be taken for something else. */
-static error_t take_value(struct record_options *options, int key, char *argument,
-                          struct argp_state *state)
+error_t record_options_take(struct record_options *options, int key, char *argument,
+                            struct argp_state *state)
 {
     double value;
     switch (key) {
@@ -99,6 +105,28 @@ static error_t take_value(struct record_options *options, int key, char *argumen
             take_number("-F", argument, 1e6, &value, state);
         options->hz = argument;
         return 0;
+    case 'e':
+        options->event = argument;
+        return 0;
+    case RECORD_KEY_PERF:
+        options->perf = argument;
+        return 0;
+    case 'g':
+        take_stacks(options, argument, state);
+        return 0;
+    case RECORD_KEY_RUNTIME:
+        take_runtime(options, argument, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t take_value(struct record_options *options, int key, char *argument,
+                          struct argp_state *state)
+{
+    double value;
+    switch (key) {
     case 'p':
         take_number("-p", argument, 1 << 22, &value, state);
         options->pid = (pid_t)value;
@@ -106,17 +134,11 @@ static error_t take_value(struct record_options *options, int key, char *argumen
     case KEY_DURATION:
         take_number("--duration", argument, 1e9, &options->seconds, state);
         return 0;
-    case 'g':
-        take_stacks(options, argument, state);
-        return 0;
-    case KEY_RUNTIME:
-        take_runtime(options, argument, state);
-        return 0;
     case 'o':
         take_name(options, argument, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return record_options_take(options, key, argument, state);
     }
 }
 
@@ -124,12 +146,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct record_options *options = state->input;
     switch (key) {
-    case 'e':
-        options->event = argument;
-        return 0;
-    case KEY_PERF:
-        options->perf = argument;
-        return 0;
     case KEY_EXIT_STATUS:
         options->passes_status = true;
         return 0;
@@ -169,8 +185,7 @@ static const struct argp argp = {
 
 void record_options_read(struct record_options *options, int argc, char **argv)
 {
-    *options =
-        (struct record_options){.hz = "999", .name = "perfjit", .perf = "perf", .stacks = ""};
+    record_options_default(options);
     argp_err_exit_status = EXIT_USAGE;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
 }

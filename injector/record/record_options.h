@@ -4,6 +4,7 @@
 
 #include "injector/record/runtime.h"
 
+#include <argp.h>
 #include <sys/types.h>
 
 enum { RECORD_STACKS_BYTES = 16384 }; /* that are copied, of those that are */
@@ -22,6 +23,16 @@ struct record_options {
     bool passes_status, keeps, quiet, verbose;
     char **words; /* the command, up to a NULL; or NULL */
 };
+
+/* The keys of options that perfjit bench takes as well, beside 'F', 'g' and 'e'. */
+enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
+
+/* What is recorded if nothing is said. */
+void record_options_default(struct record_options *options);
+
+/* Take one of those.  Returns as an argp parser. */
+error_t record_options_take(struct record_options *options, int key, char *argument,
+                            struct argp_state *state);
 
 /* Read the command line; ends the program where it asks for help, or is wrong. */
 void record_options_read(struct record_options *options, int argc, char **argv);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ struct recording_run {
     struct pipe_ends gate, trouble, order, answer;
     pid_t command, perf; /* 0: has ended, or there is none */
     sigset_t signals, old_signals;
+    int64_t start_ns;                      /* of the command */
     int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
     bool terminated;
 };
@@ -122,6 +124,7 @@ static int open_gate(struct recording_run *run, struct findings *findings)
     int error;
     if (!run->command)
         return 0;
+    run->end->before = processor_use_now();
     full_write(run->gate.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
     close_end(&run->gate, WRITE_END);
     if (read(run->trouble.fd[READ_END], &error, sizeof error) == sizeof error)
@@ -297,16 +300,24 @@ static void show_progress(struct recording_run *run)
             (now - run->start_ms) / 1000, run->recording->samples, run->recording->functions);
 }
 
+static void take_command_end(struct recording_run *run, int status, const struct rusage *usage)
+{
+    run->command = 0;
+    run->end->status = status;
+    run->end->after = processor_use_now();
+    run->end->cpu_ns = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000000 +
+                       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
 /* Take the end of perf or the command, if one of them ended.  perf ends by itself behind the
  * command, and is looked at first: it has failed if the command is still there then. */
 static void reap(struct recording_run *run)
 {
     int status = 0, command_status;
+    struct rusage usage;
     bool perf_ended = run->perf && waitpid(run->perf, &status, WNOHANG) == run->perf;
-    if (run->command && waitpid(run->command, &command_status, WNOHANG) == run->command) {
-        run->command = 0;
-        run->end->status = command_status;
-    }
+    if (run->command && wait4(run->command, &command_status, WNOHANG, &usage) == run->command)
+        take_command_end(run, command_status, &usage);
     if (!perf_ended)
         return;
     run->perf = 0;

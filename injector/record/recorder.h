@@ -8,6 +8,7 @@
 #define PERFJIT_RECORDER_H
 
 #include "injector/findings/findings.h"
+#include "injector/host/processor_use.h"
 #include "injector/record/growing_recording.h"
 
 #include <sys/types.h>
@@ -33,7 +34,9 @@ struct recorder_end {
     bool perf_failed; /* before it was told to end */
     bool still_runs;  /* the command */
     int status;       /* the command's, as waitpid(2) tells it */
-    char *perf_said;  /* owned; NULL: nothing */
+    uint64_t cpu_ns;  /* that it and those of its children used that it waited for */
+    struct processor_use before, after; /* the command; zeros: it still runs */
+    char *perf_said;                    /* owned; NULL: nothing */
 };
 
 /* Record.  RECORDING, which has begun with the output's path, is read to its end.  Returns 0, or -1
