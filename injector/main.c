@@ -4,6 +4,7 @@
 #include "injector/answers/export.h"
 #include "injector/answers/flamegraph.h"
 #include "injector/answers/report.h"
+#include "injector/bench/bench.h"
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
 #include "injector/commands/dump.h"
@@ -33,6 +34,8 @@ struct command {
 static struct command commands[] = {
     {"record", "perfjit record", record_command,
      "run a command, its JIT code logged, and record it with perf"},
+    {"bench", "perfjit bench", bench_command,
+     "run two commands in turns, and keep a small profile of each run for perfjit diff"},
     {"report", "perfjit report", report_command, "say where the time of a recording went"},
     {"flamegraph", "perfjit flamegraph", flamegraph_command,
      "draw a recording: a page that opens in any browser"},

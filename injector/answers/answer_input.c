@@ -1,6 +1,7 @@
 /* See answer_input.h. */
 #include "injector/answers/answer_input.h"
 
+#include "injector/artifact/run_file.h"
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
@@ -216,6 +217,22 @@ int answer_input_open(struct answer_input *input, const struct answer_request *r
         choose_event(input, request, findings))
         return -1;
     return count(input, request, findings);
+}
+
+int answer_input_open_kept(struct answer_input *input, const struct answer_request *request,
+                           struct findings *findings)
+{
+    *input = (struct answer_input){.path = request->input};
+    input->choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
+    interruption_watch_files();
+    if (run_file_read(&input->profile, request->input, request->weight, findings) ||
+        choose_event(input, request, findings))
+        return -1;
+    if (profile_functions_find(&input->functions, &input->profile))
+        return report_failure(findings, "out of memory");
+    if (count_totals(input, findings))
+        return -1;
+    return input->totals.all ? 0 : report_failure(findings, "%s: has no samples", input->path);
 }
 
 void answer_input_close(struct answer_input *input)

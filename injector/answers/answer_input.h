@@ -70,6 +70,11 @@ struct answer_input {
 int answer_input_open(struct answer_input *input, const struct answer_request *request,
                       struct findings *findings);
 
+/* The same of a run that perfjit bench has kept; its samples are those that were counted, under any
+ * weight. */
+int answer_input_open_kept(struct answer_input *input, const struct answer_request *request,
+                           struct findings *findings);
+
 void answer_input_close(struct answer_input *input);
 
 /* Run WRITE, which writes to a stream and returns 0, or -1 without memory, on the file PATH, which

@@ -2,6 +2,7 @@
 #include "injector/answers/diff.h"
 
 #include "injector/answers/answer_input.h"
+#include "injector/answers/bench_sides.h"
 #include "injector/arrays/array.h"
 #include "injector/compare/diff_text.h"
 #include "injector/text/printable_text.h"
@@ -17,6 +18,8 @@ struct diff_options {
     const char **files;
     bool *is_new; /* by file */
     size_t file_count, file_capacity, side_capacity;
+    const char *benches[2]; /* in their place: the files are theirs */
+    size_t bench_count;
     enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
     bool paired, fail_unknown, fail_slower;
     double floor, fail_share;
@@ -55,16 +58,27 @@ static size_t rows_in(const char *word, struct argp_state *state)
     return value ? value : SIZE_MAX;
 }
 
-static error_t add_file(struct diff_options *options, const char *file, struct argp_state *state)
+static error_t add_path(struct diff_options *options, const char *file, bool is_new)
 {
-    if (options->side == SIDE_NONE)
-        argp_error(state, "'%s' is of no side: --base FILE... --new FILE...", printable_copy(file));
     if (array_reserve(options->files, options->file_count, options->file_capacity) ||
         array_reserve(options->is_new, options->file_count, options->side_capacity))
         return ENOMEM;
     options->files[options->file_count] = file;
-    options->is_new[options->file_count++] = options->side == SIDE_NEW;
+    options->is_new[options->file_count++] = is_new;
     return 0;
+}
+
+static error_t add_file(struct diff_options *options, const char *file, struct argp_state *state)
+{
+    if (options->side == SIDE_NONE && options->bench_count == 2)
+        argp_error(state, "'%s' is one bench too many", printable_copy(file));
+    if (options->side == SIDE_NONE) {
+        options->benches[options->bench_count++] = file;
+        return 0;
+    }
+    if (options->bench_count)
+        argp_error(state, "benches, or --base FILE... --new FILE..., and not both");
+    return add_path(options, file, options->side == SIDE_NEW);
 }
 
 static void take_gate(struct diff_options *options, const char *word, struct argp_state *state)
@@ -84,10 +98,14 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
 static void check_sides(const struct diff_options *options, struct argp_state *state)
 {
     size_t new = 0;
+    if (options->bench_count && options->request.pid != PROFILE_ALL)
+        argp_error(state, "--pid: a bench does not keep what ran under which number");
+    if (options->bench_count && !options->file_count)
+        return;
     for (size_t i = 0; i < options->file_count; i++)
         new += options->is_new[i];
     if (!new || new == options->file_count)
-        argp_error(state, "both sides need recordings: --base FILE... --new FILE...");
+        argp_error(state, "both sides need recordings: --base FILE... --new FILE..., or a bench");
     if (options->paired && new * 2 != options->file_count)
         argp_error(state, "--paired needs as many recordings of both sides");
 }
@@ -125,9 +143,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const struct argp argp = {
     option_table,
     parse_option,
-    "--base FILE... --new FILE...",
+    "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
     "Say what got slower from one set of recordings to another, and whether that is noise.\v"
-    "Each recording is a run, and each function has what it used of a run by itself. Statuses: 0, "
+    "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in pairs "
+    "where "
+    "the runs were in turns. Each recording is a run, and each function has what it used of a run "
+    "by itself. Statuses: 0, "
     "1 "
     "(failed), 2 (usage), 3 (something of a recording was lost), 4 (--fail-on).",
     0,
@@ -169,7 +190,8 @@ static int read_runs(struct run_set *set, struct diff_options *options,
     for (size_t i = 0; i < options->file_count && !result; i++) {
         struct answer_input input;
         options->request.input = options->files[i];
-        result = answer_input_open(&input, &options->request, findings) ||
+        result = (options->bench_count ? answer_input_open_kept
+                                       : answer_input_open)(&input, &options->request, findings) ||
                  check_event(event, &input, findings);
         progress_end(&findings->progress);
         if (!result &&
@@ -177,6 +199,23 @@ static int read_runs(struct run_set *set, struct diff_options *options,
             result = report_failure(findings, "out of memory");
         answer_input_close(&input);
     }
+    return result;
+}
+
+/* Runs in turns are pairs, if these are enough to tell anything by. */
+static int read_benches(struct run_set *set, struct diff_options *options,
+                        struct compared_event *event, struct findings *findings)
+{
+    struct bench_sides sides;
+    int result = bench_sides_read(&sides, set, options->benches, options->bench_count, findings);
+    for (size_t i = 0; i < sides.count && !result; i++)
+        if (add_path(options, sides.files[i].path, sides.files[i].is_new))
+            result = report_failure(findings, "out of memory");
+    options->paired |= sides.in_turns && sides.count >= 2 * LEAST_PAIRS;
+    result = result || read_runs(set, options, event, findings);
+    if (!result && options->paired && set->base != set->new)
+        result = report_failure(findings, "--paired needs as many runs of both sides");
+    bench_sides_free(&sides);
     return result;
 }
 
@@ -211,7 +250,8 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
     struct compared_event event = {0};
     struct diff_output output = {.set = &set, .rows = options->rows};
     int result = run_set_begin(&set) ? report_failure(findings, "out of memory") : 0;
-    result = result || read_runs(&set, options, &event, findings);
+    result = result ||
+             (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings);
     if (!result && verdicts_find(&output.verdicts, &set, options->paired, options->floor))
         result = report_failure(findings, "out of memory");
     output.counts_ns = event.counts_ns;

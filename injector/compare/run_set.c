@@ -73,10 +73,24 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
     return nobody == PROFILE_NOTHING ? -1 : add_value(run, nobody, (double)left);
 }
 
+int run_set_add_note(struct run_set *set, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy || array_reserve(set->notes, set->note_count, set->note_capacity)) {
+        free(copy);
+        return -1;
+    }
+    set->notes[set->note_count++] = copy;
+    return 0;
+}
+
 void run_set_free(struct run_set *set)
 {
     for (size_t i = 0; i < set->run_count; i++)
         free(set->runs[i].values);
     free(set->runs);
+    for (size_t i = 0; i < set->note_count; i++)
+        free(set->notes[i]);
+    free(set->notes);
     call_profile_free(&set->names);
 }

@@ -1,0 +1,262 @@
+/* perfjit bench: see bench.h.
+ *
+ *     base new new base base new ... ─▶ bench_run (record, read) ─▶ NAME.bench/SIDE-NNN.run
+ *                                               │
+ *                                               └─ its numbers ──▶ NAME.bench/bench.txt
+ */
+#include "injector/bench/bench.h"
+
+#include "injector/bench/base_runs.h"
+#include "injector/bench/bench_folder.h"
+#include "injector/bench/bench_options.h"
+#include "injector/bench/bench_run.h"
+#include "injector/bench/command_words.h"
+#include "injector/bench/machine.h"
+#include "injector/files/interruption.h"
+#include "injector/text/printable_text.h"
+#include "jitdump/jitdump.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+
+struct bench_work {
+    const struct bench_options *options;
+    struct bench_folder folder;
+    struct bench_list list;
+    char **words[BENCH_SIDES];
+    size_t turn, turns;
+    bool told[BENCH_SIDES]; /* what its runtime is told, and which event it is */
+    struct sigaction pipe, size;
+};
+
+/* ---- What is written ---- */
+
+/* What PERF calls itself. */
+static void read_perf_version(char *version, int bytes, const char *perf)
+{
+    char command[300];
+    snprintf(command, sizeof command, "'%s' --version 2>/dev/null", perf);
+    FILE *stream = strchr(perf, '\'') ? NULL : popen(command, "re");
+    version[0] = '\0';
+    if (stream && !fgets(version, bytes, stream))
+        version[0] = '\0';
+    if (stream)
+        pclose(stream);
+    version[strcspn(version, "\n")] = '\0';
+}
+
+static int add_facts(struct bench_work *work, enum bench_side side)
+{
+    char perf[128], date[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    read_perf_version(perf, sizeof perf, work->options->record.perf);
+    gmtime_r(&now, &parts);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    struct bench_list *list = &work->list;
+    return bench_list_add_fact(list, side, "command", work->options->commands[side]) ||
+                   bench_list_add_fact(list, side, "perfjit", JITDUMP_VERSION) ||
+                   bench_list_add_fact(list, side, "perf", perf) ||
+                   bench_list_add_fact(list, side, "hz", work->options->record.hz) ||
+                   bench_list_add_fact(list, side, "date", date) || machine_add_facts(list, side)
+               ? -1
+               : 0;
+}
+
+/* ---- Runs ---- */
+
+static void show_progress(const struct bench_work *work, const char *place)
+{
+    if (!work->options->quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Kperfjit: %zu of %zu: %s\r", work->turn, work->turns, place);
+}
+
+static void tell_run(const struct bench_work *work, const char *place,
+                     const uint64_t numbers[RUN_NUMBERS])
+{
+    if (work->options->verbose)
+        printable_line(stderr,
+                       "perfjit: %s: %.1f ms, CPU %.1f ms, %" PRIu64 " samples, %" PRIu64
+                       " functions of %" PRIu64 " bytes",
+                       place, (double)numbers[RUN_WALL_NS] / 1e6, (double)numbers[RUN_CPU_NS] / 1e6,
+                       numbers[RUN_SAMPLES], numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
+}
+
+/* Run SIDE as PLACE says; KEPT: the file of its profile, or NULL. */
+static int run_one(struct bench_work *work, enum bench_side side, const char *place,
+                   const char *kept, uint64_t numbers[RUN_NUMBERS], struct findings *findings)
+{
+    struct bench_command command = {work->options->record, place, NULL};
+    char *name = bench_folder_file(work->folder.path, "raw", findings);
+    char *path = kept ? bench_folder_file(work->folder.path, kept, findings) : NULL;
+    command.record.words = work->words[side];
+    command.record.name = name;
+    command.record.quiet = work->options->quiet || work->told[side];
+    work->told[side] = true;
+    command.kept = path;
+    work->turn++;
+    show_progress(work, place);
+    sigaction(SIGPIPE, &work->pipe, NULL); /* the command has these as they were */
+    sigaction(SIGXFSZ, &work->size, NULL);
+    int result = !name || (kept && !path) ? -1 : bench_run_go(numbers, &command, findings);
+    interruption_watch_files();
+    free(name);
+    free(path);
+    return result || interruption_check(findings) ? -1 : 0;
+}
+
+static int warm_up(struct bench_work *work, enum bench_side side, struct findings *findings)
+{
+    uint64_t numbers[RUN_NUMBERS];
+    char place[64];
+    for (size_t i = 0; i < work->options->warm_ups; i++) {
+        snprintf(place, sizeof place, "%s, warm-up %zu", bench_side_words[side], i + 1);
+        if (run_one(work, side, place, NULL, numbers, findings))
+            return -1;
+    }
+    return 0;
+}
+
+static int run_side(struct bench_work *work, enum bench_side side, struct findings *findings)
+{
+    char place[64], file[64];
+    size_t number = bench_list_count(&work->list, side) + 1;
+    struct bench_run run = {.side = side, .file = file};
+    snprintf(place, sizeof place, "%s, run %zu", bench_side_words[side], number);
+    snprintf(file, sizeof file, "%s-%03zu.run", bench_side_words[side], number);
+    if (run_one(work, side, place, file, run.numbers, findings))
+        return -1;
+    run.numbers[RUN_TURN] = work->list.run_count + 1;
+    tell_run(work, place, run.numbers);
+    return bench_list_add_run(&work->list, &run) ? report_failure(findings, "out of memory") : 0;
+}
+
+/* Each pair has the other one's order: what comes first is now the one, now the other. */
+static int run_in_turns(struct bench_work *work, struct findings *findings)
+{
+    for (size_t i = 0; i < work->options->runs; i++) {
+        enum bench_side first = i % 2 ? BENCH_NEW : BENCH_BASE;
+        if (run_side(work, first, findings) ||
+            run_side(work, first == BENCH_NEW ? BENCH_BASE : BENCH_NEW, findings))
+            return -1;
+    }
+    work->list.order = ORDER_TURNS;
+    return 0;
+}
+
+static int run_in_blocks(struct bench_work *work, struct findings *findings)
+{
+    for (int side = 0; side < BENCH_SIDES; side++)
+        for (size_t i = 0; work->words[side] && i < work->options->runs; i++)
+            if (run_side(work, (enum bench_side)side, findings))
+                return -1;
+    work->list.order = work->options->base_dir ? ORDER_APART : ORDER_BLOCKS;
+    return 0;
+}
+
+/* Before the first run: words, facts, what an earlier bench has. */
+static int prepare(struct bench_work *work, struct findings *findings)
+{
+    const struct bench_options *options = work->options;
+    for (int side = 0; side < BENCH_SIDES; side++) {
+        if (!options->commands[side])
+            continue;
+        work->words[side] = command_words(options->commands[side]);
+        work->turns += options->runs + options->warm_ups;
+        if (!work->words[side] || add_facts(work, (enum bench_side)side))
+            return report_failure(findings, "out of memory");
+    }
+    if (bench_folder_make(&work->folder, options->output, findings))
+        return -1;
+    return options->base_dir
+               ? base_runs_take(&work->list, work->folder.path, options->base_dir, findings)
+               : 0;
+}
+
+static int bench(struct bench_work *work, struct findings *findings)
+{
+    const struct bench_options *options = work->options;
+    bool in_turns = options->commands[BENCH_BASE] && !options->in_blocks;
+    if (prepare(work, findings))
+        return -1;
+    for (int side = 0; side < BENCH_SIDES; side++)
+        if (work->words[side] && warm_up(work, (enum bench_side)side, findings))
+            return -1;
+    return (in_turns ? run_in_turns(work, findings) : run_in_blocks(work, findings)) ||
+                   bench_list_write(&work->list, work->folder.path, findings) ||
+                   interruption_check(findings) || bench_folder_commit(&work->folder, findings)
+               ? -1
+               : 0;
+}
+
+/* ---- The command ---- */
+
+static void tell_end(const struct bench_work *work)
+{
+    size_t base = bench_list_count(&work->list, BENCH_BASE);
+    size_t new = bench_list_count(&work->list, BENCH_NEW);
+    if (base)
+        printable_line(stderr, "perfjit: %s: %zu runs of the base, %zu new; now: perfjit diff %s",
+                       work->options->output, base, new, work->options->output);
+    else
+        printable_line(stderr,
+                       "perfjit: %s: %zu runs; to compare: perfjit bench --base-dir %s --new ..., "
+                       "or perfjit diff %s OTHER.bench",
+                       work->options->output, new, work->options->output, work->options->output);
+}
+
+/* What the commands read and print is not what is measured. */
+static void set_streams(const struct bench_options *options)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0)
+        return;
+    dup2(nothing, STDIN_FILENO);
+    if (!options->shows_output)
+        dup2(nothing, STDOUT_FILENO);
+    close(nothing);
+}
+
+static int end(struct bench_work *work, int result, struct findings *findings)
+{
+    const struct bench_options *options = work->options;
+    bench_folder_release(&work->folder);
+    if (!options->quiet && isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    if (options->verbose || (findings_lost(findings) && !options->quiet))
+        findings_print(findings, stderr); /* what was repaired is repaired in each run again */
+    if (result)
+        printable_line(stderr, "perfjit: %s", findings->failure);
+    else if (!options->quiet)
+        tell_end(work);
+    int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    for (int side = 0; side < BENCH_SIDES; side++)
+        command_words_free(work->words[side]);
+    bench_list_free(&work->list);
+    findings_free(findings);
+    interruption_pass_on();
+    return status;
+}
+
+int bench_command(int argc, char **argv)
+{
+    struct bench_options options;
+    struct findings findings = {0};
+    bench_options_read(&options, argc, argv);
+    struct bench_work work = {.options = &options};
+    findings.verbose = options.verbose;
+    findings.quiet = options.quiet;
+    set_streams(&options);
+    sigaction(SIGPIPE, NULL, &work.pipe);
+    sigaction(SIGXFSZ, NULL, &work.size);
+    interruption_hold_signals();
+    int result = bench(&work, &findings);
+    return end(&work, result, &findings);
+}

@@ -1,0 +1,115 @@
+/* See bench_folder.h. */
+#include "injector/bench/bench_folder.h"
+
+#include "injector/artifact/bench_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether a bench has files of that name. */
+static bool is_bench_file(const char *name)
+{
+    size_t bytes = strlen(name);
+    return strcmp(name, BENCH_LIST_NAME) == 0 ||
+           (bytes > 4 && strcmp(name + bytes - 4, ".run") == 0);
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Whether PATH is a directory with a bench's list, and nothing that no bench has. */
+static bool is_bench(const char *path)
+{
+    bool has_list = false, has_other = false;
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        has_list |= strcmp(entry->d_name, BENCH_LIST_NAME) == 0;
+        has_other |= !is_dots(entry->d_name) && !is_bench_file(entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    return has_list && !has_other;
+}
+
+/* Remove a bench's files, and the directory if it has no others. */
+static void remove_bench(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        if (is_bench_file(entry->d_name))
+            unlinkat(fd, entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    else if (fd >= 0)
+        close(fd);
+    rmdir(path);
+}
+
+int bench_folder_make(struct bench_folder *folder, const char *name, struct findings *findings)
+{
+    *folder = (struct bench_folder){.name = name};
+    if (access(name, F_OK) == 0 && !is_bench(name))
+        return report_failure(findings,
+                              "%s: is there already, and is no bench, or has other files in it: "
+                              "name another with -o NAME.bench",
+                              name);
+    if (asprintf(&folder->path, "%s.XXXXXX", name) < 0) {
+        folder->path = NULL;
+        return report_failure(findings, "out of memory");
+    }
+    if (!mkdtemp(folder->path)) {
+        report_failure(findings, "%s: can't write it: %s", name, strerror(errno));
+        free(folder->path);
+        folder->path = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+char *bench_folder_file(const char *directory, const char *file, struct findings *findings)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", directory, file) >= 0)
+        return path;
+    report_failure(findings, "out of memory");
+    return NULL;
+}
+
+int bench_folder_commit(struct bench_folder *folder, struct findings *findings)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    chmod(folder->path, 0777 & ~mask);
+    int failed = rename(folder->path, folder->name);
+    if (failed && is_bench(folder->name)) {
+        /* The old one takes the new one's place, to be removed. */
+        if (renameat2(AT_FDCWD, folder->path, AT_FDCWD, folder->name, RENAME_EXCHANGE) == 0)
+            return 0;
+        remove_bench(folder->name);
+        failed = rename(folder->path, folder->name);
+    }
+    if (failed)
+        return report_failure(findings, "%s: can't write it: %s", folder->name, strerror(errno));
+    free(folder->path);
+    folder->path = NULL;
+    return 0;
+}
+
+void bench_folder_release(struct bench_folder *folder)
+{
+    if (folder->path)
+        remove_bench(folder->path);
+    free(folder->path);
+    folder->path = NULL;
+}

@@ -1,0 +1,99 @@
+/* See bench_run.h. */
+#include "injector/bench/bench_run.h"
+
+#include "injector/answers/answer_input.h"
+#include "injector/artifact/run_file.h"
+#include "injector/bench/machine.h"
+#include "injector/record/record.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* What the command did, if that is no run to compare. */
+static int check_end(const struct record_run *run, const struct bench_command *command,
+                     struct findings *findings)
+{
+    const struct recorder_end *end = &run->end;
+    const char *word = run->options->words[0];
+    if (end->interrupted || end->still_runs)
+        return report_failure(findings, "interrupted (%s); nothing was written", command->place);
+    if (end->perf_failed)
+        return report_failure(findings, "%s: perf record ended before the command did: %s",
+                              command->place, end->perf_said ? end->perf_said : "it says nothing");
+    if (WIFSIGNALED(end->status))
+        return report_failure(findings, "%s: %s was ended by signal %d (%s); nothing was written",
+                              command->place, word, WTERMSIG(end->status),
+                              strsignal(WTERMSIG(end->status)));
+    if (WEXITSTATUS(end->status))
+        return report_failure(findings, "%s: %s ended with status %d; nothing was written",
+                              command->place, word, WEXITSTATUS(end->status));
+    if (!run->recording.samples)
+        return report_failure(findings,
+                              "%s: %s ran too briefly to be sampled: let it do more, or sample "
+                              "more often (-F); nothing was written",
+                              command->place, word);
+    return 0;
+}
+
+/* The functions that dumps tell of, each time they were compiled. */
+static void count_code(uint64_t numbers[RUN_NUMBERS], const struct jit_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct code_log *log = &processes->items[i].log;
+        for (size_t k = 0; k < log->event_count; k++) {
+            const struct code_event *event = &log->events[k];
+            if (event->kind != CODE_EVENT_LOAD || log->functions[event->index].dump == NO_DUMP)
+                continue;
+            numbers[RUN_FUNCTIONS]++;
+            numbers[RUN_CODE_BYTES] += log->functions[event->index].size;
+        }
+    }
+}
+
+static int keep(uint64_t numbers[RUN_NUMBERS], const char *raw, const struct bench_command *command,
+                struct findings *findings)
+{
+    struct answer_input input;
+    struct answer_request request;
+    bool verbose = findings->verbose, quiet = findings->quiet;
+    answer_request_begin(&request, WEIGHT_PERIOD);
+    request.input = raw;
+    request.quiet = true;
+    int result = answer_input_open(&input, &request, findings);
+    findings->verbose = verbose;
+    findings->quiet = quiet;
+    if (!result) {
+        count_code(numbers, &input.recording.processes);
+        numbers[RUN_SAMPLES] = input.profile.sample_count;
+        result = run_file_write(command->kept, &input.profile, findings);
+    }
+    answer_input_close(&input);
+    answer_request_free(&request);
+    return result;
+}
+
+static void count_use(uint64_t numbers[RUN_NUMBERS], const struct recorder_end *end)
+{
+    uint64_t busy_ns = end->after.busy_ns - end->before.busy_ns;
+    numbers[RUN_CPU_NS] = end->cpu_ns;
+    numbers[RUN_WALL_NS] = end->after.time_ns - end->before.time_ns;
+    numbers[RUN_BESIDE_NS] = busy_ns > end->cpu_ns ? busy_ns - end->cpu_ns : 0;
+    numbers[RUN_STOLEN_NS] = end->after.stolen_ns - end->before.stolen_ns;
+}
+
+int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *command,
+                 struct findings *findings)
+{
+    struct record_run run;
+    memset(numbers, 0, RUN_NUMBERS * sizeof *numbers);
+    numbers[RUN_LOOP_NS] = machine_loop_ns();
+    int result = record_run_go(&run, &command->record, findings);
+    result = result || check_end(&run, command, findings);
+    count_use(numbers, &run.end);
+    numbers[RUN_LOST] = run.recording.lost;
+    if (!result && command->kept)
+        result = keep(numbers, run.raw, command, findings);
+    record_run_release(&run, false);
+    return result ? -1 : 0;
+}

@@ -1,0 +1,20 @@
+/* One run of a command: recorded, and what of it is kept. */
+#ifndef PERFJIT_BENCH_RUN_H
+#define PERFJIT_BENCH_RUN_H
+
+#include "injector/artifact/bench_list.h"
+#include "injector/record/record_options.h"
+
+/* How to run. */
+struct bench_command {
+    struct record_options record; /* its name, a path, is that of a file that is there meanwhile */
+    const char *place;            /* what messages call the run: "base, run 3" */
+    const char *kept;             /* where its profile goes; NULL: nowhere */
+};
+
+/* Run it, and fill in NUMBERS but for the turn.  Returns 0, or -1 with the failure text set, as
+ * when the command failed. */
+int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *command,
+                 struct findings *findings);
+
+#endif

@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# perfjit bench, and perfjit diff of what it keeps: tinyjit in turns with itself and with a program that does more.
+load helper
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn main() { var n = 0; while n < 600 { inner(100000); n = n + 1; } return 0; }\n' >base.tj
+    mkdir more
+    sed 's/n < 600 /n < 1800 /' base.tj >more/base.tj
+    perfjit bench -q --runs 6 -o kept.bench --base "$BUILD/tinyjit --no-inline base.tj" --new "$BUILD/tinyjit --no-inline more/base.tj"
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+}
+
+@test "both sides run in turns, and the one that does three times the work is slower, wherever the bench lies" {
+    [ "$(awk -F'\t' '$1 == "run" { printf "%s ", $2 }' kept.bench/bench.txt)" = "base new new base base new new base base new new base " ]
+    perfjit diff kept.bench >text
+    grep -q '^slower: +[0-9.]* % in all, 6 against 6 runs in pairs, p 0.0[0-4][0-9]*$' text
+    grep -Eq ' slower +tj::inner  base.tj$' text
+    mkdir "$BATS_TEST_TMPDIR/else"
+    cp -r kept.bench "$BATS_TEST_TMPDIR/else/copy.bench"
+    cd "$BATS_TEST_TMPDIR/else"
+    perfjit diff copy.bench/ | cmp - "$BATS_FILE_TMPDIR/text"
+    run perfjit diff --fail-on regression:2% copy.bench
+    [ "$status" = 4 ]
+}
+
+@test "what is kept of a run: its times, its samples, its JIT code; nothing else stays" {
+    awk -F'\t' '$1 == "run" { for (i = 4; i <= NF; i++) { split($i, part, "="); run[part[1]] = part[2] }
+                              if (run["wall_ns"] < run["cpu_ns"] * 0.8 || run["cpu_ns"] < 1e7 || run["functions"] < 2 || run["code_bytes"] < 20 ||
+                                  run["samples"] < 10) { print; bad = 1 } }
+                END { exit bad }' kept.bench/bench.txt
+    grep -q $'^fact\tnew\tcommand\t.*tinyjit --no-inline more/base.tj$' kept.bench/bench.txt
+    [ "$(ls kept.bench | wc -l)" = 13 ]
+    [ -z "$(find . -name 'jit-*' -o -name '*.recording*' -o -name 'kept.bench.*')" ]
+}
+
+@test "two benches: the last side of one against that of the other, and one that is taken into another" {
+    perfjit bench -q --runs 4 --warmup 0 -o "$BATS_TEST_TMPDIR/alone.bench" --new "$BUILD/tinyjit --no-inline base.tj"
+    run perfjit diff "$BATS_TEST_TMPDIR/alone.bench"
+    [ "$status" = 1 ]
+    [[ "$output" == *"runs of one side alone"* ]]
+    perfjit diff kept.bench "$BATS_TEST_TMPDIR/alone.bench" >text
+    grep -q '^faster: -[0-9.]* % in all, 6 against 4 runs, p ' text
+    ! grep -q 'two machines' text || complain "it was one"
+    sed -i $'s/^\\(fact\tnew\tboot\t\\).*/\\1another/; s/^\\(fact\tnew\tcpu\t\\).*/\\1another/' "$BATS_TEST_TMPDIR/alone.bench/bench.txt"
+    perfjit diff kept.bench "$BATS_TEST_TMPDIR/alone.bench" | grep -q '^warning: the sides ran on two machines (cpu .*, then another): .* tens of percent'
+    perfjit bench -q --runs 4 --warmup 0 -o "$BATS_TEST_TMPDIR/both.bench" --base-dir "$BATS_TEST_TMPDIR/alone.bench" --new "$BUILD/tinyjit --no-inline more/base.tj"
+    perfjit diff "$BATS_TEST_TMPDIR/both.bench" >text
+    grep -q '^slower: .* 4 against 4 runs, p ' text
+    grep -q '^warning: the sides ran on two machines' text
+}
+
+@test "a command that fails, that is killed, that is not there, or that is too brief: told, and nothing is written" {
+    local command
+    for command in 'false|ended with status 1' "sh -c 'kill -9 \$\$'|ended by signal 9" 'no-such-program-at-all|no-such-program-at-all'; do
+        run perfjit bench --runs 2 -o none.bench --new "${command%|*}"
+        [ "$status" = 1 ] || complain "$command: $status"
+        [[ "$output" == *"${command#*|}"* ]] || complain "$command: $output"
+        [ -z "$(ls -d none.bench* 2>/dev/null)" ] || complain "$command: left $(ls -d none.bench*)"
+    done
+    for command in "" "--new" "--base true" "--new true --base true --base-dir kept.bench" "--new ''" "--runs 0 --new true" "--order x --new true"; do
+        run eval "perfjit bench -o none.bench $command"
+        [ "$status" = 2 ] || complain "$command: $status"
+    done
+    mkdir -p mine.bench && : >mine.bench/notes
+    run perfjit bench -o mine.bench --new true
+    [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
+}
+
+@test "a bench that is cut short, of another version, without a file, or with another in its place: refused, with the place" {
+    local copy=$BATS_TEST_TMPDIR/bad.bench
+    refuses() { # TEXT COMMAND...: after COMMAND in a copy, TEXT is said
+        rm -rf "$copy" && cp -r kept.bench "$copy"
+        (cd "$copy" && "${@:2}")
+        run perfjit diff "$copy"
+        [ "$status" = 1 ] || complain "$*: status $status"
+        [[ "$output" == *"$1"* ]] || complain "$*: $output"
+    }
+    refuses 'bench.txt: can'"'"'t read it' rm bench.txt
+    refuses 'bench.txt:39: it is cut short' sed -i '$d' bench.txt
+    refuses 'bench.txt:1: version 2; this perfjit reads version 1' sed -i '1s/1$/2/' bench.txt
+    refuses 'bench.txt:30: a run is of base or new' sed -i '30s|base-...\.run|../base|;30s|new-...\.run|../base|' bench.txt
+    refuses 'new-003.run: can'"'"'t read it: No such file' rm new-003.run
+    refuses 'new-003.run: its body is cut short' truncate -s -9 new-003.run
+    refuses 'new-003.run: has 3 bytes' truncate -s 3 new-003.run
+    refuses 'byte 8: version 2' sh -c "printf '\\002' | dd of=new-003.run bs=1 seek=8 conv=notrunc status=none"
+    refuses 'is no run that perfjit bench has kept' cp bench.txt new-003.run
+    refuses 'new-003.run: can'"'"'t read it' sh -c 'ln -sf /etc/passwd new-003.run'
+}
+
+# Whatever else this machine does: the load is there in the one, and the other's runs had nothing beside them.
+@test "a load beside the runs of one side alone is warned of; beside those of both it is not" {
+    local load
+    sh -c 'while :; do :; done' &
+    load=$!
+    perfjit bench -q --runs 5 -o "$BATS_TEST_TMPDIR/loaded.bench" --new "$BUILD/tinyjit --no-inline base.tj"
+    kill $load
+    wait $load || true
+    cp -r "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench"
+    sed -i 's/beside_ns=[0-9]*/beside_ns=0/' "$BATS_TEST_TMPDIR/quiet.bench/bench.txt"
+    perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench" >text
+    grep -q '^warning: other work on the machine took [0-9.]* processors during the base' text || complain "$(cat text)"
+    ! perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/loaded.bench" | grep '^warning' || complain "it is the same"
+}
