@@ -42,4 +42,8 @@ int run_file_read(struct call_profile *profile, const char *path, enum profile_w
 int run_file_parse(struct call_profile *profile, const char *path, const uint8_t *bytes,
                    size_t size, enum profile_weight weight, struct findings *findings);
 
+/* The same of its body; PROFILE has begun. */
+int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
+                        size_t size, enum profile_weight weight, struct findings *findings);
+
 #endif

@@ -220,6 +220,24 @@ static int read_body(struct run_reading *reading)
                : 0;
 }
 
+static void free_tables(struct run_reading *reading)
+{
+    free(reading->strings.numbers);
+    free(reading->frames.numbers);
+    free(reading->nodes.numbers);
+    free(reading->threads.numbers);
+}
+
+int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
+                        size_t size, enum profile_weight weight, struct findings *findings)
+{
+    struct run_reading reading = {path, findings, profile, .weight = weight};
+    reading.cursor = byte_cursor_over(body, size, false);
+    int result = read_body(&reading);
+    free_tables(&reading);
+    return result;
+}
+
 /* ---- The file ---- */
 
 static int check_header(struct run_reading *reading, const uint8_t *bytes, size_t size,
@@ -246,14 +264,6 @@ static int check_header(struct run_reading *reading, const uint8_t *bytes, size_
     return 0;
 }
 
-static void free_tables(struct run_reading *reading)
-{
-    free(reading->strings.numbers);
-    free(reading->frames.numbers);
-    free(reading->nodes.numbers);
-    free(reading->threads.numbers);
-}
-
 int run_file_parse(struct call_profile *profile, const char *path, const uint8_t *bytes,
                    size_t size, enum profile_weight weight, struct findings *findings)
 {
@@ -268,15 +278,10 @@ int run_file_parse(struct call_profile *profile, const char *path, const uint8_t
         return no_memory(&reading);
     }
     size_t got = ZSTD_decompress(body, body_bytes, bytes + HEADER_BYTES, size - HEADER_BYTES);
-    int result;
-    if (ZSTD_isError(got) || got != body_bytes) {
-        result = report_failure(findings, "%s: its body is cut short or damaged: %s", path,
-                                ZSTD_isError(got) ? ZSTD_getErrorName(got) : "it is shorter");
-    } else {
-        reading.cursor = byte_cursor_over(body, body_bytes, false);
-        result = read_body(&reading);
-    }
-    free_tables(&reading);
+    int result = ZSTD_isError(got) || got != body_bytes
+                     ? report_failure(findings, "%s: its body is cut short or damaged: %s", path,
+                                      ZSTD_isError(got) ? ZSTD_getErrorName(got) : "it is shorter")
+                     : run_file_parse_body(profile, path, body, body_bytes, weight, findings);
     free(body);
     return result;
 }

@@ -7,8 +7,10 @@
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
+ *     DIR/bench         the list of a bench, a run, the body of one
  *     DIR/stacks        the unwind tables again, with registers and stacks
  */
+#include "injector/artifact/run_file.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/perf_data/perf_pipe.h"
 #include "jitdump/cfi.h"
@@ -382,6 +384,45 @@ static void put_perf_maps(void)
         put_seed("perf_map", texts[i], strlen(texts[i]), "", 0);
 }
 
+/* ---- Benches ---- */
+
+static void put_bench(uint8_t kind, const void *bytes, size_t size)
+{
+    put_seed("bench", &kind, 1, bytes, size);
+}
+
+static void put_benches(void)
+{
+    static const char list[] = "perfjit-bench\t1\norder\tblocks\nfact\tbase\tcpu\tone\n"
+                               "fact\tnew\tboot\ttwo\nrun\tbase\ta.run\tturn=1\twall_ns=9\n"
+                               "run\tnew\tb.run\tturn=2\tloop_ns=7\nend\n";
+    struct call_profile profile;
+    struct findings findings = {0};
+    char path[PATH_MAX];
+    uint8_t bytes[4096], body[4096];
+    snprintf(path, sizeof path, "%s/bench.run", directory);
+    if (call_profile_begin(&profile))
+        errx(EXIT_FAILURE, "out of memory");
+    const struct call_frame frame = {.name = call_profile_add_string(&profile, "hot", 3)};
+    const struct profile_thread thread = {.name = frame.name, .process = frame.name};
+    const struct profile_event event = {frame.name, true};
+    uint32_t node = call_profile_add_node(&profile, 0, call_profile_add_frame(&profile, &frame));
+    const struct call_sample sample = {
+        .node = call_profile_add_node(&profile, node, 0), .period = 999, .thread = 0};
+    call_profile_add_thread(&profile, &thread);
+    if (call_profile_add_event(&profile, &event) || call_profile_add_sample(&profile, &sample) ||
+        run_file_write(path, &profile, &findings))
+        errx(EXIT_FAILURE, "no run: %s", findings.failure);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (!file || fclose(file) || unlink(path) || size < 16)
+        err(EXIT_FAILURE, "%s", path);
+    put_bench(0, list, strlen(list));
+    put_bench(1, bytes, size);
+    put_bench(2, body, ZSTD_decompress(body, sizeof body, bytes + 16, size - 16));
+    call_profile_free(&profile);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -402,5 +443,6 @@ int main(int argc, char **argv)
         put_script(loads, true);
     }
     put_perf_maps();
+    put_benches();
     return 0;
 }

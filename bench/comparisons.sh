@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# make bench-diff: how often perfjit diff says something that is not so, and how often it finds what is.
+#
+#     bench/comparisons.sh BUILD_DIR full|quick
+#
+# A/A    one program in turns with itself, many pairs of runs; each ten pairs in a row, every five pairs, are a comparison.
+#        Any verdict but "no change" and "can't tell" is false, and so is any row with one.
+# A/B    the same program with more to do in one of three functions, so that it takes 1, 2, 5 and 20 percent longer in all;
+#        and node programs whose function is deoptimised again and again, that inline less, and that collect garbage more
+#        often.  Found: the headline is "slower".  Named: the function is one of the first three rows.  Beside it what perf
+#        diff and pprof -diff_base say of a pair of runs, where they are there.
+#
+# full    writes bench/comparisons.md (an hour)
+# quick   a few of each, to standard output; ends with 1 if an A/A of 10 pairs has a verdict twice in a row, or if 20 percent
+#         more is not found twice in a row
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: bench/comparisons.sh BUILD_DIR full|quick}
+mode=${2:?full or quick}
+perfjit=$build/perfjit
+work=${BENCH_DIR:-$build/comparisons}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+out=$work/table.md
+
+# ---- Programs: WORK_TJ PERCENT, the second function does that much more of all three ----
+
+tinyjit() {
+    local percent=$1
+    awk -v more="$percent" 'BEGIN {
+        for (i = 1; i <= 3; i++)
+            printf "fn part%d(n) { var i = 0; while i < n { i = i + 1; } return i; }\n", i
+        printf "fn main() { var n = 0; while n < 1000 { part1(100000); part2(%d); part3(100000); n = n + 1; } return 0; }\n", 100000 * (1 + 3 * more / 100)
+    }' >"$work/more$percent/work.tj"
+    echo "$build/tinyjit --no-inline $work/more$percent/work.tj"
+}
+
+node() {
+    local percent=$1
+    awk -v more="$percent" 'BEGIN {
+        for (i = 1; i <= 3; i++)
+            printf "function part%d(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) %% 7; return s; }\n", i
+        printf "let all = 0; for (let i = 0; i < 400; i++) all += part1(8000) + part2(%d) + part3(8000);\n", 8000 * (1 + 3 * more / 100)
+    }' >"$work/more$percent/work.js"
+    echo "$(command -v node) $work/more$percent/work.js"
+}
+
+command_of() { # KIND PERCENT
+    mkdir -p "$work/more$2"
+    "$1" "$2"
+}
+
+# ---- Benches ----
+
+measure() { # NAME RUNS BASE NEW
+    "$perfjit" bench -q -F 3000 --runs "$2" -o "$work/$1.bench" --base "$3" --new "$4" 2>"$work/$1.said" || {
+        cat "$work/$1.said" >&2
+        return 1
+    }
+}
+
+# part BENCH FIRST COUNT TO: its pairs of runs from number FIRST on, as a bench of their own.
+part() {
+    rm -rf "$4"
+    mkdir "$4"
+    awk -F'\t' -v first="$2" -v count="$3" '$1 != "run" || (++seen[$2] >= first && seen[$2] < first + count)' "$1/bench.txt" >"$4/bench.txt"
+    awk -F'\t' '$1 == "run" { print $3 }' "$4/bench.txt" | (cd "$1" && xargs -I{} ln {} "$4/{}")
+}
+
+verdict() { # of the text of perfjit diff
+    sed -n '1s/:.*//p' "$1"
+}
+
+false_rows() {
+    tail -n +2 "$1" | grep -v '(in all)' | grep -Ec ' (slower|faster)  ' || true
+}
+
+# ---- A/A ----
+
+same_with_itself() { # KIND PAIRS
+    local command comparisons=0 headlines=0 with_rows=0 first
+    command=$(command_of "$1" 0)
+    measure "aa-$1" "$2" "$command" "$command"
+    for ((first = 1; first + 9 <= $2; first += 5)); do
+        part "$work/aa-$1.bench" $first 10 "$work/part"
+        "$perfjit" diff -q -n 0 "$work/part" >"$work/part.text"
+        comparisons=$((comparisons + 1))
+        case $(verdict "$work/part.text") in slower | faster) headlines=$((headlines + 1)) ;; esac
+        [ "$(false_rows "$work/part.text")" = 0 ] || with_rows=$((with_rows + 1))
+    done
+    echo "| $1 | $comparisons | $headlines | $with_rows |" | tee -a "$out"
+}
+
+# ---- A/B ----
+
+least_seen() { # in percent, of the text
+    sed -n 's/^4 of 5 such comparisons would show a change of \([0-9.]*\) %.*/\1/p' "$1"
+}
+
+planted() { # NAME RUNS TIMES BASE NEW FUNCTION
+    local found=0 named=0 least= i
+    for ((i = 0; i < $3; i++)); do
+        measure ab "$2" "$4" "$5"
+        "$perfjit" diff -q -n 3 "$work/ab.bench" >"$work/ab.text"
+        [ "$(verdict "$work/ab.text")" != slower ] || found=$((found + 1))
+        ! grep -q -- "$6" "$work/ab.text" || named=$((named + 1))
+        least="$least $(least_seen "$work/ab.text")"
+    done
+    echo "| $1 | $2 v $2 | $found of $3 | $named of $3 | $(tr ' ' '\n' <<<"$least" | sort -n | awk 'NF { all[++n] = $1 } END { print all[int((n + 1) / 2)] }') % |" | tee -a "$out"
+}
+
+head_aa() {
+    printf '%s\n' '| program | comparisons | false headline | with a false row |' '|---|---|---|---|' | tee -a "$out"
+}
+
+head_ab() {
+    printf '\n%s\n' '| planted | runs | "slower" | named in the first rows | would have been seen in 4 of 5 |' '|---|---|---|---|---|' | tee -a "$out"
+}
+
+: >"$out"
+case $mode in
+full)
+    head_aa
+    same_with_itself tinyjit "${PAIRS:-1000}"
+    same_with_itself node "${PAIRS:-500}"
+    head_ab
+    for kind in tinyjit node; do
+        for percent in 1 2 5 20; do
+            planted "$kind, $percent %" 10 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind $percent)" part2
+        done
+        planted "$kind, 2 %" 20 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind 2)" part2
+    done
+    ;;
+quick)
+    head_aa
+    for turn in 1 2; do
+        same_with_itself tinyjit 10
+        grep -q '| tinyjit | 1 | 0 | 0 |' "$out" && break
+        [ $turn = 1 ] || exit 1
+    done
+    head_ab
+    for turn in 1 2; do
+        planted 'tinyjit, 20 %' 10 1 "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
+        grep -q '| 1 of 1 | 1 of 1 |' "$out" && break
+        [ $turn = 1 ] || exit 1
+    done
+    ;;
+*) exit 2 ;;
+esac
