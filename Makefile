@@ -83,7 +83,7 @@ AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: docs-pictures bench bench-quick all check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -257,6 +257,7 @@ check: setup both-builds
 check-all: setup both-builds
 	@tests/run.sh $(abspath $(BUILD)) all
 	@$(MAKE) --no-print-directory bench-quick
+	@$(MAKE) --no-print-directory bench-diff-quick
 
 both-builds: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
@@ -270,6 +271,15 @@ bench: setup
 bench-quick: setup
 	@$(MAKE) --no-print-directory all $(BENCH)
 	@bench/run.sh $(abspath $(BUILD)) quick
+
+# What perfjit diff says of programs that are the same, and of planted changes: bench/comparisons.md (an hour), or a few of each (20 s).
+bench-diff: setup
+	@$(MAKE) --no-print-directory all
+	@bench/comparisons.sh $(abspath $(BUILD)) full
+
+bench-diff-quick: setup
+	@$(MAKE) --no-print-directory all
+	@bench/comparisons.sh $(abspath $(BUILD)) quick
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
 check-new-perf: setup

@@ -68,8 +68,15 @@ static bool is_broken(const struct run_reading *reading)
 /* The length of a list, each entry of which has LEAST bytes or more. */
 static size_t length(struct run_reading *reading, size_t least)
 {
-    return number_below(reading, cursor_left(&reading->cursor) / least + 1,
-                        "a list is longer than the rest of the file");
+    size_t offset = reading->cursor.offset;
+    uint64_t count = cursor_uleb(&reading->cursor);
+    if (reading->cursor.failed)
+        fail(reading, offset, "it ends here, inside a number");
+    else if (count > cursor_left(&reading->cursor) / least)
+        fail(reading, offset, "a list is longer than the rest of the file");
+    else
+        return (size_t)count;
+    return 0;
 }
 
 /* A table of COUNT numbers behind ZERO, for a first entry that is not in the list. */

@@ -107,3 +107,25 @@ setup() {
     grep -q '^warning: other work on the machine took [0-9.]* processors during the base' text || complain "$(cat text)"
     ! perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/loaded.bench" | grep '^warning' || complain "it is the same"
 }
+
+@test "ten and ten runs of node take less than 2 MiB, and are compared within a second where there is no node" {
+    require_root
+    local root=$BATS_TEST_TMPDIR/root library
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+let all = 0; for (let i = 0; i < 300; i++) all += hot(20000);
+END
+    perfjit bench -q --warmup 0 -o node.bench --base 'node work.js' --new 'node work.js'
+    [ "$(ls node.bench/*.run | wc -l)" = 20 ]
+    [ "$(du -sk node.bench | cut -f1)" -le 2048 ]
+    mkdir -p "$root/dev"
+    cp -r node.bench "$BUILD/perfjit" "$root"
+    for library in $(ldd "$BUILD/perfjit" | grep -o '/[^ ]*'); do
+        mkdir -p "$root${library%/*}"
+        cp "$library" "$root$library"
+    done
+    perfjit diff node.bench >text
+    timeout 1 chroot "$root" /perfjit diff /node.bench >elsewhere
+    cmp text elsewhere
+    grep -q ' hot  work.js$' text
+}

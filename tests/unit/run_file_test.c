@@ -137,6 +137,7 @@ static const struct {
     {"byte 0 of the body: it ends here", {0x80}, 1},
     {"byte 0 of the body: a list is longer", {9, 1, 'a'}, 3},
     {"byte 1 of the body: a list is longer", {1, 9, 'a'}, 3},
+    {"byte 1 of the body: a list is longer", {1, 2, 'a'}, 3},
     {"byte 2 of the body: a name that can't be shown", {1, 1, '\n'}, 3},
     {"byte 2 of the body: a name that can't be shown", {1, 1, 0xff}, 3},
     {"byte 2 of the body: there is no such string", {0, 1, 1, 0, 0, 0, 0, 0, 0}, 9},

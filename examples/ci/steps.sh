@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The steps of the jobs beside it (github-actions.yml, gitlab-ci.yml), each of which runs here as well:
+#
+#     steps.sh build COMMIT DIR       check COMMIT out into DIR and build the benchmark's program there, if it is not there yet
+#     steps.sh compare BASE NEW OUT   run both in turns, write OUT/perfjit.bench, report.txt and summary.md; then end with 4 if
+#                                     the new one is slower
+#     steps.sh all [COMMIT]           both, of COMMIT (default: where the branch left main) against what is in this directory
+#
+# What is your project's own stands in the first lines.
+set -euo pipefail
+
+build_program() { # in the directory of a checkout
+    make -j "$(nproc)" build/tinyjit
+}
+command_in() { # DIR
+    echo "$1/build/tinyjit --no-inline $1/examples/ci/benchmark.tj"
+}
+: "${PERFJIT:=perfjit}"  # the command
+: "${RUNS:=10}"          # of each side: 10 find 5 percent, 20 find 2
+: "${SLOWER_BY:=2%}"     # what ends the job
+: "${COMMENT_BYTES:=60000}" # of a comment: both services take 64 KiB, or more
+
+build() { # COMMIT DIR
+    if [ ! -e "$2" ]; then
+        git worktree prune
+        git worktree add --detach "$2" "$1"
+    fi
+    (cd "$2" && build_program) >&2
+}
+
+compare() { # BASE NEW OUT
+    local status=0
+    mkdir -p "$3"
+    "$PERFJIT" bench --runs "$RUNS" -o "$3/perfjit.bench" --base "$(command_in "$1")" --new "$(command_in "$2")"
+    "$PERFJIT" diff --fail-on "regression:$SLOWER_BY" -o "$3/report.txt" "$3/perfjit.bench" || status=$?
+    [ $status = 0 ] || [ $status = 3 ] || [ $status = 4 ] || return $status
+    summary "$3/report.txt" >"$3/summary.md"
+    [ $status != 4 ] || return 4
+}
+
+summary() { # REPORT
+    echo "### $(head -1 "$1")"
+    echo '```'
+    tail -n +2 "$1" | head -c "$COMMENT_BYTES"
+    echo '```'
+}
+
+all() { # [COMMIT]
+    local out=${OUT:-$PWD/build/ci}
+    build "${1:-$(git merge-base HEAD origin/main)}" "$out/base"
+    build_program >&2
+    compare "$out/base" "$PWD" "$out"
+}
+
+case ${1:-} in
+build | compare | all) "$@" ;;
+*) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
