@@ -105,6 +105,16 @@ static int open_recording(struct answer_input *input, const struct answer_reques
     return recording_play(&input->recording, findings);
 }
 
+static int read_recording(struct answer_input *input, const struct answer_request *request,
+                          struct findings *findings)
+{
+    if (open_recording(input, request, findings))
+        return -1;
+    const struct profile_source source = {&input->recording.profile, &input->recording.processes,
+                                          input->recording.timelines, request->recording.root};
+    return profile_reading_go(&input->profile, &source, findings);
+}
+
 static const char *event_name(const struct answer_input *input, size_t event)
 {
     return call_profile_string(&input->profile, input->profile.events[event].name);
@@ -207,25 +217,22 @@ int answer_input_open(struct answer_input *input, const struct answer_request *r
     if (!request->quiet)
         progress_open(&findings->progress, stderr);
     interruption_watch_files();
-    if (check_output(input->path, request->output, findings) ||
-        open_recording(input, request, findings))
+    if (check_output(input->path, request->output, findings))
         return -1;
-    const struct profile_source source = {&input->recording.profile, &input->recording.processes,
-                                          input->recording.timelines, request->recording.root};
     input->choice = (struct profile_choice){0, request->pid, request->weight};
-    if (profile_reading_go(&input->profile, &source, findings) ||
-        choose_event(input, request, findings))
+    if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
+                                 : read_recording(input, request, findings))
         return -1;
-    return count(input, request, findings);
+    return choose_event(input, request, findings) ? -1 : count(input, request, findings);
 }
-
 int answer_input_open_kept(struct answer_input *input, const struct answer_request *request,
                            struct findings *findings)
 {
     *input = (struct answer_input){.path = request->input};
     input->choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
     interruption_watch_files();
-    if (run_file_read(&input->profile, request->input, request->weight, findings) ||
+    if (run_file_read(&input->profile, request->input,
+                      request->weight == WEIGHT_PERIOD ? RUN_PERIODS : RUN_COUNTS, findings) ||
         choose_event(input, request, findings))
         return -1;
     if (profile_functions_find(&input->functions, &input->profile))

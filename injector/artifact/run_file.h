@@ -24,26 +24,32 @@
 #define PERFJIT_RUN_FILE_H
 
 #include "injector/findings/findings.h"
-#include "injector/profile/profile_totals.h"
+#include "injector/profile/call_profile.h"
 
-enum { RUN_FILE_VERSION = 1, RUN_FILE_MOST_BYTES = 64 << 20 };
+enum { RUN_FILE_VERSION = 1, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPLES = 1 << 22 };
 
 /* Write PROFILE to PATH, which appears whole or not at all.  Returns 0, or -1 with the failure text
  * set. */
 int run_file_write(const char *path, const struct call_profile *profile, struct findings *findings);
 
-/* Read PATH.  PROFILE's samples are one for each line of the list, and their periods what WEIGHT
- * says: what they add up to, or how many there are.  Returns 0, or -1 with the failure text set.
- * Release PROFILE with call_profile_free in either case. */
-int run_file_read(struct call_profile *profile, const char *path, enum profile_weight weight,
+/* What a profile's samples are of those that were counted together: one whose period is the sum of
+ * theirs, or how many they are; or all of them, with equal periods, at most 4 194 304 in a file. */
+enum run_samples { RUN_PERIODS, RUN_COUNTS, RUN_EACH };
+
+/* Whether the file PATH is one of these, by its first bytes. */
+bool run_file_is(const char *path);
+
+/* Read PATH.  Returns 0, or -1 with the failure text set.  Release PROFILE with call_profile_free
+ * in either case. */
+int run_file_read(struct call_profile *profile, const char *path, enum run_samples samples,
                   struct findings *findings);
 
 /* The same of the SIZE bytes of a file that is in memory; PATH is for messages. */
 int run_file_parse(struct call_profile *profile, const char *path, const uint8_t *bytes,
-                   size_t size, enum profile_weight weight, struct findings *findings);
+                   size_t size, enum run_samples samples, struct findings *findings);
 
 /* The same of its body; PROFILE has begun. */
 int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
-                        size_t size, enum profile_weight weight, struct findings *findings);
+                        size_t size, enum run_samples samples, struct findings *findings);
 
 #endif

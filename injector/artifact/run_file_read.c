@@ -17,6 +17,8 @@
 
 enum { HEADER_BYTES = 16 };
 
+static const uint8_t magic[] = {'p', 'j', 'r', 'u', 'n', '\r', '\n', 0x1a};
+
 /* From a list's numbers to the profile's. */
 struct number_table {
     uint32_t *numbers;
@@ -30,7 +32,8 @@ struct run_reading {
     struct byte_cursor cursor;
     struct number_table strings, frames, nodes, threads;
     size_t events;
-    enum profile_weight weight;
+    enum run_samples samples;
+    uint64_t sample_count; /* of RUN_EACH */
 };
 
 /* ---- What is wrong ---- */
@@ -189,30 +192,47 @@ static int read_events(struct run_reading *reading)
         struct profile_event event = {0};
         event.name = string_of(reading);
         event.counts_ns = number_below(reading, 2, "ns is neither 0 nor 1");
-        event.counts_ns &= reading->weight == WEIGHT_PERIOD;
+        event.counts_ns &= reading->samples != RUN_COUNTS;
         if (!is_broken(reading) && call_profile_add_event(reading->profile, &event))
             return no_memory(reading);
     }
     return is_broken(reading) ? -1 : 0;
 }
 
-/* The sum of all is a number as well: who adds them up does not look. */
+/* COUNT samples like SAMPLE, whose periods add up to PERIOD. */
+static int add_samples(struct run_reading *reading, struct call_sample *sample, uint64_t count,
+                       uint64_t period)
+{
+    uint64_t times = reading->samples == RUN_EACH ? count : 1;
+    sample->period = reading->samples == RUN_COUNTS ? count : period;
+    for (uint64_t i = 0; i < times; i++) {
+        struct call_sample one = *sample;
+        if (reading->samples == RUN_EACH)
+            one.period = period / count + (i < period % count);
+        if (call_profile_add_sample(reading->profile, &one))
+            return no_memory(reading);
+    }
+    return 0;
+}
+
+/* The sums of all are numbers as well: who adds them up does not look. */
 static int read_samples(struct run_reading *reading)
 {
-    size_t count = length(reading, 5);
-    uint64_t all = 0;
-    for (size_t i = 0; i < count && !is_broken(reading); i++) {
+    size_t lines = length(reading, 5);
+    uint64_t counts = 0, periods = 0;
+    for (size_t i = 0; i < lines && !is_broken(reading); i++) {
         struct call_sample sample = {0};
         sample.node = entry_of(reading, &reading->nodes, "there is no such stack");
         sample.thread = entry_of(reading, &reading->threads, "there is no such thread");
         sample.event = number_below(reading, reading->events, "there is no such event");
         size_t offset = reading->cursor.offset;
-        uint64_t samples = cursor_uleb(&reading->cursor), period = cursor_uleb(&reading->cursor);
-        sample.period = reading->weight == WEIGHT_PERIOD ? period : samples;
-        if (reading->cursor.failed || __builtin_add_overflow(all, sample.period, &all))
+        uint64_t count = cursor_uleb(&reading->cursor), period = cursor_uleb(&reading->cursor);
+        if (reading->cursor.failed || __builtin_add_overflow(counts, count, &counts) ||
+            __builtin_add_overflow(periods, period, &periods) ||
+            (reading->samples == RUN_EACH && counts > RUN_FILE_MOST_SAMPLES))
             return fail(reading, offset, "it ends here, or these are too many samples");
-        if (!is_broken(reading) && call_profile_add_sample(reading->profile, &sample))
-            return no_memory(reading);
+        if (!is_broken(reading) && add_samples(reading, &sample, count, period))
+            return -1;
     }
     return is_broken(reading) ? -1 : 0;
 }
@@ -236,9 +256,9 @@ static void free_tables(struct run_reading *reading)
 }
 
 int run_file_parse_body(struct call_profile *profile, const char *path, const uint8_t *body,
-                        size_t size, enum profile_weight weight, struct findings *findings)
+                        size_t size, enum run_samples samples, struct findings *findings)
 {
-    struct run_reading reading = {path, findings, profile, .weight = weight};
+    struct run_reading reading = {path, findings, profile, .samples = samples};
     reading.cursor = byte_cursor_over(body, size, false);
     int result = read_body(&reading);
     free_tables(&reading);
@@ -250,7 +270,6 @@ int run_file_parse_body(struct call_profile *profile, const char *path, const ui
 static int check_header(struct run_reading *reading, const uint8_t *bytes, size_t size,
                         uint32_t *body_bytes)
 {
-    static const uint8_t magic[] = {'p', 'j', 'r', 'u', 'n', '\r', '\n', 0x1a};
     struct byte_cursor cursor = byte_cursor_over(bytes, size, false);
     const uint8_t *begin = cursor_bytes(&cursor, sizeof magic);
     uint32_t version = cursor_u32(&cursor);
@@ -272,9 +291,9 @@ static int check_header(struct run_reading *reading, const uint8_t *bytes, size_
 }
 
 int run_file_parse(struct call_profile *profile, const char *path, const uint8_t *bytes,
-                   size_t size, enum profile_weight weight, struct findings *findings)
+                   size_t size, enum run_samples samples, struct findings *findings)
 {
-    struct run_reading reading = {path, findings, profile, .weight = weight};
+    struct run_reading reading = {path, findings, profile, .samples = samples};
     uint32_t body_bytes;
     *profile = (struct call_profile){0};
     if (check_header(&reading, bytes, size, &body_bytes))
@@ -288,12 +307,24 @@ int run_file_parse(struct call_profile *profile, const char *path, const uint8_t
     int result = ZSTD_isError(got) || got != body_bytes
                      ? report_failure(findings, "%s: its body is cut short or damaged: %s", path,
                                       ZSTD_isError(got) ? ZSTD_getErrorName(got) : "it is shorter")
-                     : run_file_parse_body(profile, path, body, body_bytes, weight, findings);
+                     : run_file_parse_body(profile, path, body, body_bytes, samples, findings);
     free(body);
     return result;
 }
 
-int run_file_read(struct call_profile *profile, const char *path, enum profile_weight weight,
+bool run_file_is(const char *path)
+{
+    struct stat status;
+    uint8_t begin[sizeof magic];
+    int fd = regular_file_open(path, 0, &status);
+    bool is_one = fd >= 0 && pread(fd, begin, sizeof begin, 0) == sizeof begin &&
+                  memcmp(begin, magic, sizeof begin) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_one;
+}
+
+int run_file_read(struct call_profile *profile, const char *path, enum run_samples samples,
                   struct findings *findings)
 {
     struct stat status;
@@ -311,7 +342,7 @@ int run_file_read(struct call_profile *profile, const char *path, enum profile_w
     close(fd);
     if (!bytes)
         return report_failure(findings, "%s: can't read it: %s", path, file_bytes_error(error));
-    int result = run_file_parse(profile, path, bytes, (size_t)status.st_size, weight, findings);
+    int result = run_file_parse(profile, path, bytes, (size_t)status.st_size, samples, findings);
     munmap(bytes, (size_t)status.st_size);
     return result;
 }

@@ -28,7 +28,7 @@ static int copy_file(const char *from, const char *to, struct findings *findings
 {
     struct call_profile profile;
     struct output_file output = {.fd = -1};
-    int result = run_file_read(&profile, from, WEIGHT_PERIOD, findings);
+    int result = run_file_read(&profile, from, RUN_PERIODS, findings);
     call_profile_free(&profile);
     if (result)
         return -1;

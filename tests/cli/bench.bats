@@ -39,6 +39,18 @@ setup() {
     [ -z "$(find . -name 'jit-*' -o -name '*.recording*' -o -name 'kept.bench.*')" ]
 }
 
+@test "a run that was kept is a recording to report, export and flamegraph, and the means are those of the runs" {
+    local mean count
+    mean=$(for run in kept.bench/base-*.run; do perfjit report -q --json "$run"; done | jq -s '[.[].total] | add / length / 1e6')
+    perfjit diff kept.bench | awk -v mean="$mean" '/\(in all\)/ { exit !($1 - mean < 0.06 && mean - $1 < 0.06) }'
+    perfjit export -q --format pprof -o run.pb.gz kept.bench/base-001.run
+    count=$(sed -n 's/.*base-001.run.*samples=\([0-9]*\).*/\1/p' kept.bench/bench.txt)
+    [ "$(perfjit export -q --format folded --weight samples kept.bench/base-001.run | awk '{ sum += $NF } END { print sum }')" = "$count" ]
+    [ "$(zcat run.pb.gz | protoc --decode_raw | grep -c '^2 {')" -gt 1 ]
+    perfjit flamegraph -q -o run.html kept.bench/base-001.run
+    grep -q base.tj run.html
+}
+
 @test "two benches: the last side of one against that of the other, and one that is taken into another" {
     perfjit bench -q --runs 4 --warmup 0 -o "$BATS_TEST_TMPDIR/alone.bench" --new "$BUILD/tinyjit --no-inline base.tj"
     run perfjit diff "$BATS_TEST_TMPDIR/alone.bench"

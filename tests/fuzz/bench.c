@@ -2,6 +2,7 @@
  * a run's file, of 2 the body of one, which zstd's checksum would keep from most inputs. */
 #include "injector/artifact/bench_balance.h"
 #include "injector/artifact/run_file.h"
+#include "injector/profile/profile_totals.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>
@@ -61,9 +62,10 @@ static void try_run(const uint8_t *bytes, size_t size, bool is_body)
     int result;
     if (is_body)
         result = call_profile_begin(&profile) ||
-                 run_file_parse_body(&profile, "fuzz.run", bytes, size, WEIGHT_PERIOD, &findings);
+                 run_file_parse_body(&profile, "fuzz.run", bytes, size,
+                                     size % 2 ? RUN_PERIODS : RUN_EACH, &findings);
     else
-        result = run_file_parse(&profile, "fuzz.run", bytes, size, WEIGHT_SAMPLES, &findings);
+        result = run_file_parse(&profile, "fuzz.run", bytes, size, RUN_COUNTS, &findings);
     if (result == 0)
         check_profile(&profile);
     promise((result != 0) == (findings.failure[0] != '\0'), "it is said what is wrong");

@@ -55,7 +55,7 @@ static void test_a_run_comes_back(void **state)
     struct findings findings = {0};
     make(&profile);
     assert_int_equal(run_file_write(scratch_file, &profile, &findings), 0);
-    assert_int_equal(run_file_read(&again, scratch_file, WEIGHT_PERIOD, &findings), 0);
+    assert_int_equal(run_file_read(&again, scratch_file, RUN_PERIODS, &findings), 0);
     assert_int_equal(again.node_count, 3);
     assert_int_equal(again.frame_count, 2);
     const struct call_frame *inner = &again.frames[again.nodes[2].frame];
@@ -75,9 +75,18 @@ static void test_a_run_comes_back(void **state)
     assert_int_equal(again.samples[1].period, 48);
     assert_int_equal(again.samples[2].period, 12);
     call_profile_free(&again);
-    assert_int_equal(run_file_read(&again, scratch_file, WEIGHT_SAMPLES, &findings), 0);
+    assert_int_equal(run_file_read(&again, scratch_file, RUN_COUNTS, &findings), 0);
     assert_int_equal(again.samples[1].period, 4);
     assert_false(again.events[0].counts_ns);
+    call_profile_free(&again);
+    assert_int_equal(run_file_read(&again, scratch_file, RUN_EACH, &findings), 0);
+    assert_int_equal(again.sample_count, 6);
+    assert_int_equal(again.samples[1].period + again.samples[2].period + again.samples[3].period +
+                         again.samples[4].period,
+                     48);
+    assert_true(again.events[0].counts_ns);
+    assert_true(run_file_is(scratch_file));
+    assert_false(run_file_is("/proc/self/exe"));
     call_profile_free(&again);
     call_profile_free(&profile);
     findings_free(&findings);
@@ -89,7 +98,7 @@ static bool is_read(const uint8_t *bytes, size_t size)
 {
     struct call_profile profile;
     struct findings findings = {0};
-    int result = run_file_parse(&profile, "damaged.run", bytes, size, WEIGHT_PERIOD, &findings);
+    int result = run_file_parse(&profile, "damaged.run", bytes, size, RUN_PERIODS, &findings);
     assert_int_equal(result != 0, findings.failure[0] != '\0');
     if (result)
         assert_non_null(strstr(findings.failure, "damaged.run"));
@@ -159,7 +168,7 @@ static void test_what_contradicts_itself_is_refused_with_its_place(void **state)
         struct findings findings = {0};
         assert_int_equal(call_profile_begin(&profile), 0);
         assert_int_equal(run_file_parse_body(&profile, "broken.run", broken[i].bytes,
-                                             broken[i].size, WEIGHT_PERIOD, &findings),
+                                             broken[i].size, RUN_PERIODS, &findings),
                          -1);
         if (!strstr(findings.failure, broken[i].said))
             fail_msg("case %zu: '%s' instead of '%s'", i, findings.failure, broken[i].said);
@@ -186,11 +195,11 @@ static void test_sums_do_not_overflow(void **state)
     for (size_t i = 0; i < 2; i++) {
         sink_zeros(&sink, 3);
         sink_uleb(&sink, 1);
-        sink_uleb(&sink, UINT64_MAX);
+        sink_uleb(&sink, i ? UINT64_MAX : 1);
     }
     assert_int_equal(call_profile_begin(&profile), 0);
     assert_int_equal(
-        run_file_parse_body(&profile, "sum.run", bytes, sink.size, WEIGHT_PERIOD, &findings), -1);
+        run_file_parse_body(&profile, "sum.run", bytes, sink.size, RUN_PERIODS, &findings), -1);
     assert_non_null(strstr(findings.failure, "too many samples"));
     call_profile_free(&profile);
     findings_free(&findings);
