@@ -33,8 +33,8 @@ struct pprof_output {
     const struct export_request *request;
     FILE *stream;
     z_stream packer;
-    struct memory_file message, part; /* of the message at hand, and of one in that */
-    uint32_t string_count;            /* those of the profile, and what follows them: */
+    struct memory_file message, part, small; /* the message at hand, one in that, one in that */
+    uint32_t string_count;                   /* those of the profile, and what follows them: */
     uint32_t text_samples, text_count, text_event, text_unit, text_thread, text_pid, text_tid,
         text_tier;
     uint32_t *mapping_of; /* by string: the mapping of that module, or 0 */
@@ -131,14 +131,13 @@ static void put_labels(struct pprof_output *out, const struct call_sample *sampl
                   {out->text_tid, 0, thread->tid},
                   {out->text_tier, tier, 0}};
     for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
-        struct memory_file label = {0};
         if (!labels[i].text && !labels[i].number)
             continue;
-        put_number(out, &label, 1, labels[i].key);
-        put_number(out, &label, 2, labels[i].text);
-        put_number(out, &label, 3, labels[i].number);
-        put_bytes(out, &out->part, 3, label.data, label.size);
-        memory_file_free(&label);
+        out->small.size = 0;
+        put_number(out, &out->small, 1, labels[i].key);
+        put_number(out, &out->small, 2, labels[i].text);
+        put_number(out, &out->small, 3, labels[i].number);
+        put_bytes(out, &out->part, 3, out->small.data, out->small.size);
     }
 }
 
@@ -163,11 +162,10 @@ static void put_sample(struct pprof_output *out, const struct call_sample *sampl
 
 static void put_line(struct pprof_output *out, uint32_t frame)
 {
-    struct memory_file line = {0};
-    put_number(out, &line, 1, frame + 1u);
-    put_number(out, &line, 2, out->request->profile->frames[frame].line);
-    put_bytes(out, &out->part, 4, line.data, line.size);
-    memory_file_free(&line);
+    out->small.size = 0;
+    put_number(out, &out->small, 1, frame + 1u);
+    put_number(out, &out->small, 2, out->request->profile->frames[frame].line);
+    put_bytes(out, &out->part, 4, out->small.data, out->small.size);
 }
 
 static void put_locations(struct pprof_output *out)
@@ -315,6 +313,7 @@ int export_pprof(const struct export_request *request, FILE *stream)
     deflateEnd(&out.packer);
     memory_file_free(&out.message);
     memory_file_free(&out.part);
+    memory_file_free(&out.small);
     free(out.mapping_of);
     return out.no_memory ? -1 : 0;
 }
