@@ -50,6 +50,31 @@ command_of() { # KIND PERCENT
     "$1" "$2"
 }
 
+# A program of node's with more than one cause to be slower: PROGRAM FLAGS... ; "never" keeps a function, a
+# tenth of the time, from being optimised, as it is after many deoptimisations.
+causes() {
+    cat >"$work/causes.js" <<'END'
+const what = process.argv[2];
+function small(x) { return (x * 3 + 1) % 1000; }
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+function loop(n) { let s = 0; for (let i = 0; i < n; i++) s += small(i); return s; }
+function part(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+function both(n) { return hot(n) + part(n / 10); }
+function heap(n) { const all = []; for (let i = 0; i < n; i++) all.push({ i, next: all[i >> 1] }); return all.length; }
+const work = { deopt: [both, 20000, 350], inline: [loop, 60000, 500], gc: [heap, 60000, 60] }[what];
+if (process.argv[3] === "never") %NeverOptimizeFunction(part);
+let all = 0;
+for (let round = 0; round < work[2]; round++) {
+    all += work[0](work[1]);
+}
+END
+    local what=$1
+    shift
+    case ${1:-} in never) echo "$(command -v node) --allow-natives-syntax $work/causes.js $what never" ;;
+    *) echo "$(command -v node) --allow-natives-syntax $* $work/causes.js $what" ;;
+    esac
+}
+
 # ---- Benches ----
 
 measure() { # NAME RUNS BASE NEW
@@ -109,6 +134,43 @@ planted() { # NAME RUNS TIMES BASE NEW FUNCTION
     echo "| $1 | $2 v $2 | $found of $3 | $named of $3 | $(tr ' ' '\n' <<<"$least" | sort -n | awk 'NF { all[++n] = $1 } END { print all[int((n + 1) / 2)] }') % |" | tee -a "$out"
 }
 
+# ---- What other tools say of one run of each side ----
+
+# The largest change of a function: "SHARE FUNCTION", in percent of the base.
+perf_says() { # BASE NEW
+    HOME=$work perf diff -q "$1" "$2" 2>/dev/null |
+        awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^[+-][0-9.]+%$/) { change = substr($i, 2) + 0; if (change > most) { most = change; name = $0 } } }
+             END { print most + 0, name }'
+}
+pprof_says() {
+    "$perfjit" export -q --format pprof -o "$work/a.pb.gz" "$1"
+    "$perfjit" export -q --format pprof -o "$work/b.pb.gz" "$2"
+    go tool pprof -top -unit=ms -diff_base="$work/a.pb.gz" "$work/b.pb.gz" 2>/dev/null |
+        awk '/flat%/ { rows = 1; next } rows { print substr($2, 1, 1) == "-" ? -$2 : $2 + 0, $NF; exit }'
+}
+
+others() { # NAME BASE NEW FUNCTION: how often the largest row is 1 % or more, and how often it is FUNCTION's
+    local tool i says rows=() named=()
+    for tool in perf pprof; do rows[${#rows[@]}]=0 named[${#named[@]}]=0; done
+    for ((i = 0; i < ${TIMES:-10}; i++)); do
+        "$perfjit" record -q -F 3000 -o "$work/other-a" -- $2 >/dev/null
+        "$perfjit" record -q -F 3000 -o "$work/other-b" -- $3 >/dev/null
+        local number=0
+        for tool in perf pprof; do
+            command -v ${tool/pprof/go} >/dev/null || continue
+            says=$(${tool}_says "$work/other-a.perf.data" "$work/other-b.perf.data")
+            awk -v says="$says" 'BEGIN { exit !(says + 0 >= 1) }' && rows[number]=$((rows[number] + 1))
+            case $says in *"$4"*) named[number]=$((named[number] + 1)) ;; esac
+            number=$((number + 1))
+        done
+    done
+    echo "| $1 | ${rows[0]}, ${named[0]} of ${TIMES:-10} | ${rows[1]}, ${named[1]} of ${TIMES:-10} |" | tee -a "$out"
+}
+
+head_others() {
+    printf '\n%s\n' '| one run of each side: a row of 1 % or more, and it is the planted one | perf diff | pprof -diff_base |' '|---|---|---|' | tee -a "$out"
+}
+
 head_aa() {
     printf '%s\n' '| program | comparisons | false headline | with a false row |' '|---|---|---|---|' | tee -a "$out"
 }
@@ -130,6 +192,21 @@ full)
         done
         planted "$kind, 2 %" 20 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind 2)" part2
     done
+    planted "node, a function of a tenth that is not optimised any more" 10 "${TIMES:-10}" "$(causes deopt)" "$(causes deopt never)" ' part  causes'
+    planted "node, no inlining" 10 "${TIMES:-10}" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" ' \(small\|loop\)  causes'
+    planted "node, a young generation of 1 MiB" 10 "${TIMES:-10}" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng\|Heap\|Mark\|Evacuat\|Sweep'
+    ;&
+others)
+    head_others
+    others "tinyjit with itself" "$(command_of tinyjit 0)" "$(command_of tinyjit 0)" part2
+    others "tinyjit, 5 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 5)" part2
+    others "tinyjit, 20 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
+    ;;
+causes)
+    head_ab
+    planted "node, a function of a tenth that is not optimised any more" 10 "${TIMES:-10}" "$(causes deopt)" "$(causes deopt never)" ' part  causes'
+    planted "node, no inlining" 10 "${TIMES:-10}" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" ' \(small\|loop\)  causes'
+    planted "node, a young generation of 1 MiB" 10 "${TIMES:-10}" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng\|Heap\|Mark\|Evacuat\|Sweep'
     ;;
 quick)
     head_aa
