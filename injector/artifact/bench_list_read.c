@@ -143,7 +143,7 @@ static int split(struct list_reading *reading, char *line)
             return fail(reading, "a line of more than 64 fields");
         if (tab)
             *tab++ = '\0';
-        if (!code_name_is_clean(field, strlen(field)))
+        if (!code_name_is_printable(field, strlen(field)))
             return fail(reading, "a line that can't be shown");
         reading->fields[reading->field_count++] = field;
         field = tab;

@@ -117,7 +117,7 @@ static int read_strings(struct run_reading *reading)
         const char *text = (const char *)cursor_bytes(&reading->cursor, bytes);
         if (is_broken(reading))
             return -1;
-        if (memchr(text, 0, bytes) || !code_name_is_clean(text, bytes))
+        if (memchr(text, 0, bytes) || !code_name_is_printable(text, bytes))
             return fail(reading, offset, "a name that can't be shown");
         if (add_number(reading, &reading->strings,
                        call_profile_add_string(reading->profile, text, bytes)))

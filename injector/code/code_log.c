@@ -85,14 +85,18 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
         log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
 }
 
-const char *code_log_clean_name(struct code_log *log, const char *name, size_t bytes)
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
+                                bool terminated)
 {
+    if (terminated && code_name_is_clean(name, *bytes))
+        return name;
     if (array_reserve(log->names, log->name_count, log->name_capacity))
         return NULL;
-    char *clean = code_name_clean(name, bytes);
-    if (clean)
-        log->names[log->name_count++] = clean;
-    return clean;
+    char *clean = code_name_clean(name, *bytes);
+    if (!clean)
+        return NULL;
+    *bytes = strlen(clean);
+    return log->names[log->name_count++] = clean;
 }
 
 int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,

@@ -115,8 +115,11 @@ void jit_function_set_name(struct jit_function *function, const char *name, size
  * without memory. */
 uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie);
 
-/* A copy of NAME as it is shown (code_name.h), which lives as long as LOG; NULL without memory. */
-const char *code_log_clean_name(struct code_log *log, const char *name, size_t bytes);
+/* The BYTES bytes at NAME as they are shown (code_name.h), with their length then in BYTES: NAME
+ * itself if it is clean and TERMINATED, else a copy that lives as long as LOG.  NULL without
+ * memory. */
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
+                                bool terminated);
 
 /* Add function NAME, without code bytes, as loaded at TIME_NS on the profile's clock.
  * NAME must outlive LOG. Returns 0, or -1 without memory. */

@@ -6,7 +6,6 @@
 #include "injector/code/line_assignment.h"
 #include "injector/code/unwind_info.h"
 #include "injector/dump/dump_ahead.h"
-#include "injector/text/code_name.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -75,8 +74,7 @@ static struct jit_function *add_function(struct log_reader *reader)
     return code_log_add_function(reader->log, reader->dump_index);
 }
 
-/* Give FUNCTION the name of RECORD as perf can show it: where it stands in the dump if it ends with
- * a NUL there and is fit to be shown, else a copy.  Returns 0, or -1 without memory. */
+/* Give FUNCTION the name of RECORD as it is shown.  Returns 0, or -1 without memory. */
 static int take_name(struct log_reader *reader, const struct jit_record *record,
                      struct jit_function *function)
 {
@@ -84,14 +82,14 @@ static int take_name(struct log_reader *reader, const struct jit_record *record,
     const struct jit_load *load = &record->load;
     const char *name = load->name;
     size_t bytes = load->name_bytes;
+    bool terminated = !(record->quirks & quirk_bit(QUIRK_NAME_OPEN));
     if (bytes == 0) {
         name = unnamed;
         bytes = sizeof unnamed - 1;
-    } else if (record->quirks & (quirk_bit(QUIRK_NAME_OPEN) | quirk_bit(QUIRK_NAME_UNPRINTABLE))) {
-        name = code_log_clean_name(reader->log, name, bytes);
-        if (!name)
-            return -1;
     }
+    name = code_log_shown_name(reader->log, name, &bytes, terminated);
+    if (!name)
+        return -1;
     jit_function_set_name(function, name, bytes);
     return 0;
 }

@@ -120,7 +120,7 @@ static const char *read_load(struct byte_cursor *cursor, struct jit_load *load, 
     const char *wrong = read_load_fields(cursor, load, quirks, 0, 4);
     if (wrong && !read_wide_load(&start, load, quirks))
         return wrong;
-    if (!code_name_is_clean(load->name, load->name_bytes))
+    if (!code_name_is_printable(load->name, load->name_bytes))
         *quirks |= quirk_bit(QUIRK_NAME_UNPRINTABLE);
     return NULL;
 }

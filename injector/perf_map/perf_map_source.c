@@ -230,15 +230,14 @@ static int add_entry_of_file(struct reader *reader, const char *name, uint64_t s
     return 0;
 }
 
-/* The name of ENTRY as it is shown: the table's own if it is fit for that.  NULL without memory. */
+/* The name of ENTRY as it is shown.  NULL without memory. */
 static const char *name_of(struct reader *reader, const struct perfmap_entry *entry)
 {
     size_t bytes = strlen(entry->name);
-    if (code_name_is_clean(entry->name, bytes))
-        return entry->name;
-    report_quirk(reader->findings, QUIRK_NAME_UNPRINTABLE, "%s: the function at 0x%" PRIx64,
-                 reader->path, entry->addr);
-    return code_log_clean_name(&reader->process->log, entry->name, bytes);
+    if (!code_name_is_printable(entry->name, bytes))
+        report_quirk(reader->findings, QUIRK_NAME_UNPRINTABLE, "%s: the function at 0x%" PRIx64,
+                     reader->path, entry->addr);
+    return code_log_shown_name(&reader->process->log, entry->name, &bytes, true);
 }
 
 /* An entry is there when all of it that ever was executable memory is: an arena may have grown into

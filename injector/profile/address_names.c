@@ -8,7 +8,6 @@
 #include "injector/lines/code_lines.h"
 #include "injector/lines/line_entry.h"
 #include "injector/profile/frame_name.h"
-#include "injector/text/code_name.h"
 #include "injector/text/file_name.h"
 
 #include <stdlib.h>
@@ -60,15 +59,12 @@ static int grow(struct address_names *names)
 
 static uint32_t add_text(struct address_names *names, const char *text, size_t bytes)
 {
-    if (!text)
-        return 0;
-    if (code_name_is_clean(text, bytes))
-        return call_profile_add_string(names->to, text, bytes);
-    char *clean = code_name_clean(text, bytes);
-    uint32_t number =
-        clean ? call_profile_add_string(names->to, clean, strlen(clean)) : PROFILE_NOTHING;
-    free(clean);
-    return number;
+    return text ? call_profile_add_text(names->to, text, bytes) : 0;
+}
+
+static uint32_t add_name(struct address_names *names, const char *name, size_t bytes)
+{
+    return name ? call_profile_add_name(names->to, name, bytes) : 0;
 }
 
 static int add_frame(struct address_names *names, const struct call_frame *frame)
@@ -98,7 +94,7 @@ static int add_jit(struct address_names *names, struct line_text symbol, bool in
         source.file = (struct line_text){name.file, (uint32_t)name.file_bytes};
         source.line = name.line;
     }
-    const struct call_frame frame = {.name = add_text(names, name.name, name.name_bytes),
+    const struct call_frame frame = {.name = add_name(names, name.name, name.name_bytes),
                                      .module = add_text(names, module, strlen(module)),
                                      .file = add_text(names, source.file.text, source.file.bytes),
                                      .line = source.line,
@@ -171,7 +167,7 @@ static int add_place(struct address_names *names, const struct native_place *pla
     char *plain = demangle(place->name);
     const char *name = plain ? plain : place->name;
     /* Without the version: free@@GLIBC_2.2.5. */
-    const struct call_frame frame = {.name = add_text(names, name, strcspn(name, "@")),
+    const struct call_frame frame = {.name = add_name(names, name, strcspn(name, "@")),
                                      .module = add_text(names, module, strlen(module)),
                                      .kind = frame_name_is_interpreter(name) ? FRAME_INTERPRETER
                                                                              : FRAME_NATIVE,
@@ -225,7 +221,7 @@ static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
 static int name_kernel(struct address_names *names, uint64_t pc)
 {
     const char *name = kernel_symbols_at(&names->kernel, pc);
-    const struct call_frame frame = {.name = name ? add_text(names, name, strlen(name))
+    const struct call_frame frame = {.name = name ? add_name(names, name, strlen(name))
                                                   : add_text(names, "[kernel]", strlen("[kernel]")),
                                      .module = add_text(names, "[kernel]", strlen("[kernel]")),
                                      .kind = FRAME_KERNEL};

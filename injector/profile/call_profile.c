@@ -2,6 +2,7 @@
 #include "injector/profile/call_profile.h"
 
 #include "injector/arrays/array.h"
+#include "injector/text/code_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,26 @@ uint32_t call_profile_add_string(struct call_profile *profile, const char *text,
         return PROFILE_NOTHING;
     *place = (uint32_t)++profile->string_count;
     return *place - 1;
+}
+
+static uint32_t add_copy(struct call_profile *profile, char *copy)
+{
+    uint32_t number = copy ? call_profile_add_string(profile, copy, strlen(copy)) : PROFILE_NOTHING;
+    free(copy);
+    return number;
+}
+
+uint32_t call_profile_add_name(struct call_profile *profile, const char *name, size_t bytes)
+{
+    return code_name_is_clean(name, bytes) ? call_profile_add_string(profile, name, bytes)
+                                           : add_copy(profile, code_name_clean(name, bytes));
+}
+
+uint32_t call_profile_add_text(struct call_profile *profile, const char *text, size_t bytes)
+{
+    return code_name_is_printable(text, bytes)
+               ? call_profile_add_string(profile, text, bytes)
+               : add_copy(profile, code_name_printable(text, bytes));
 }
 
 const char *call_profile_string(const struct call_profile *profile, uint32_t number)

@@ -94,6 +94,11 @@ uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_
 uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame);
 uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread);
 
+/* The string as which a function's name is shown (code_name.h), and that of any other text: a path,
+ * a thread's name. */
+uint32_t call_profile_add_name(struct call_profile *profile, const char *name, size_t bytes);
+uint32_t call_profile_add_text(struct call_profile *profile, const char *text, size_t bytes);
+
 /* Add one more.  Returns 0, or -1 without memory. */
 int call_profile_add_sample(struct call_profile *profile, const struct call_sample *sample);
 int call_profile_add_event(struct call_profile *profile, const struct profile_event *event);

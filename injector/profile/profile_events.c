@@ -68,7 +68,7 @@ static const char *next_name(struct event_names *names, size_t *bytes)
     if (names->cursor.failed)
         names->left = 0;
     *bytes = name ? strnlen(name, size) : 0;
-    return names->cursor.failed || !*bytes || !code_name_is_clean(name, *bytes) ? NULL : name;
+    return names->cursor.failed || !*bytes || !code_name_is_printable(name, *bytes) ? NULL : name;
 }
 
 int profile_events_add(struct call_profile *profile, const struct perf_file *file)

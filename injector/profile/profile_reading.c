@@ -10,7 +10,6 @@
 #include "injector/stacks/life_walk.h"
 #include "injector/stacks/stack_walk.h"
 #include "injector/stacks/user_stacks.h"
-#include "injector/text/code_name.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -149,16 +148,9 @@ static struct sample_fields read_fields(const struct profile_run *run,
     return fields;
 }
 
-static uint32_t add_name(struct profile_run *run, const char *name)
+static uint32_t thread_name(struct profile_run *run, const char *name)
 {
-    size_t bytes = strlen(name);
-    if (code_name_is_clean(name, bytes))
-        return call_profile_add_string(run->to, name, bytes);
-    char *clean = code_name_clean(name, bytes);
-    uint32_t number =
-        clean ? call_profile_add_string(run->to, clean, strlen(clean)) : PROFILE_NOTHING;
-    free(clean);
-    return number;
+    return call_profile_add_text(run->to, name, strlen(name));
 }
 
 static uint32_t thread_of(struct profile_run *run, uint32_t life,
@@ -166,10 +158,10 @@ static uint32_t thread_of(struct profile_run *run, uint32_t life,
 {
     const struct profile_thread thread = {
         fields->pid, fields->tid,
-        add_name(run,
-                 thread_names_at(&run->threads, life, fields->pid, fields->tid, fields->time_ns)),
-        add_name(run,
-                 thread_names_at(&run->threads, life, fields->pid, fields->pid, fields->time_ns))};
+        thread_name(
+            run, thread_names_at(&run->threads, life, fields->pid, fields->tid, fields->time_ns)),
+        thread_name(
+            run, thread_names_at(&run->threads, life, fields->pid, fields->pid, fields->time_ns))};
     if (thread.name == PROFILE_NOTHING || thread.process == PROFILE_NOTHING)
         return PROFILE_NOTHING;
     return call_profile_add_thread(run->to, &thread);

@@ -54,7 +54,7 @@ static bool is_printable_ascii(const char *name, size_t bytes)
     return wrong == 0;
 }
 
-bool code_name_is_clean(const char *name, size_t bytes)
+bool code_name_is_printable(const char *name, size_t bytes)
 {
     if (is_printable_ascii(name, bytes))
         return true;
@@ -66,7 +66,7 @@ bool code_name_is_clean(const char *name, size_t bytes)
     return true;
 }
 
-char *code_name_clean(const char *name, size_t bytes)
+char *code_name_printable(const char *name, size_t bytes)
 {
     char *cleaned = malloc(bytes + 1);
     if (!cleaned)
@@ -81,4 +81,14 @@ char *code_name_clean(const char *name, size_t bytes)
         memset(cleaned + at, name[at] >= '\t' && name[at] <= '\r' ? ' ' : '?', count);
     }
     return cleaned;
+}
+
+bool code_name_is_clean(const char *name, size_t bytes)
+{
+    return code_name_is_printable(name, bytes);
+}
+
+char *code_name_clean(const char *name, size_t bytes)
+{
+    return code_name_printable(name, bytes);
 }

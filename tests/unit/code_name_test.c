@@ -41,9 +41,9 @@ static void test_names_become_fit_to_print(void **state)
 static void test_names_are_read_up_to_their_end(void **state)
 {
     (void)state;
-    assert_true(code_name_is_clean("a\xc3\xb6", 3));
-    assert_false(code_name_is_clean("a\xc3\xb6", 2));
-    assert_true(code_name_is_clean("ab\n", 2));
+    assert_true(code_name_is_printable("a\xc3\xb6", 3));
+    assert_false(code_name_is_printable("a\xc3\xb6", 2));
+    assert_true(code_name_is_printable("ab\n", 2));
 }
 
 int main(void)
