@@ -8,9 +8,10 @@
 
 struct jitunwind {
     struct function_table table;
-    struct change_lock lock; /* of the table */
-    void *runtime_entry;     /* of runtime_entry.h, or NULL */
-    atomic_bool closed;      /* nobody finds it any more */
+    struct change_lock lock;         /* of the table */
+    void *runtime_entry;             /* of runtime_entry.h, or NULL */
+    struct debugger_arena *debugger; /* or NULL: debuggers are not told */
+    atomic_bool closed;              /* nobody finds it any more */
     _Atomic(struct jitunwind *) next;
     struct jitunwind *next_closed;
     uint32_t closed_in; /* the epoch: read_marks.h */

@@ -30,6 +30,13 @@
  * Machines: x86-64 and aarch64, 64-bit and little-endian; jitunwind_open returns -ENOTSUP on
  * others.
  *
+ * Environment: if PERFJIT has the word gdb (PERFJIT=gdb, or dump,gdb) when an arena is opened, gdb
+ * is told of its functions' names and frames by its JIT interface, in a few ELF objects in memory.
+ * Without a debugger add takes a few hundred ns more for that; with one that is attached, which
+ * stops the process at each, it takes milliseconds.  Where a thread is gone in the middle of a
+ * change of gdb's list, as in the child of a fork, the list stays as it is.  A set-user-ID program
+ * ignores it.
+ *
  * Suspension: nobody waits for a thread that is stopped while it changes an arena.  Where another
  * one was, by a collector for one, open, add and remove return -EAGAIN after 20 ms (1 s if it seems
  * to run), and to the same thread at once from then on until it continues.  Nothing is changed

@@ -1,5 +1,6 @@
 /* The calls of the registry: see jitunwind.h. */
 #include "jitunwind/arena_list.h"
+#include "jitunwind/debugger_arena.h"
 #include "jitunwind/frames/frame_entry.h"
 #include "jitunwind/runtime_entry.h"
 
@@ -39,6 +40,22 @@ static int check_options(const struct jitunwind_options *options)
     return 0;
 }
 
+/* What others in the process are to know of ARENA, which is in the list. */
+static int tell_others(struct jitunwind *arena, uint32_t flags)
+{
+    if (ju_debugger_wanted()) {
+        arena->debugger = ju_debugger_arena_open(&arena->table);
+        if (!arena->debugger)
+            return -ENOMEM;
+    }
+    int error = flags & JITUNWIND_EXCEPTIONS
+                    ? ju_runtime_entry_open(&arena->table, &arena->runtime_entry)
+                    : 0;
+    if (error)
+        ju_debugger_arena_close(arena->debugger);
+    return error;
+}
+
 static int new_arena(struct jitunwind **arena, const struct jitunwind_options *options)
 {
     struct jitunwind *new = calloc(1, sizeof *new);
@@ -50,20 +67,17 @@ static int new_arena(struct jitunwind **arena, const struct jitunwind_options *o
         return error;
     }
     error = ju_arena_list_add(new);
-    if (!error && options->flags & JITUNWIND_EXCEPTIONS) {
-        error = ju_runtime_entry_open(&new->table, &new->runtime_entry);
-        if (error) {
-            ju_arena_list_drop(new);
-            return error;
-        }
-    }
     if (error) {
         ju_function_table_close(&new->table);
         free(new);
         return error;
     }
-    *arena = new;
-    return 0;
+    error = tell_others(new, options->flags);
+    if (error)
+        ju_arena_list_drop(new);
+    else
+        *arena = new;
+    return error;
 }
 
 int jitunwind_open(struct jitunwind **arena, const struct jitunwind_options *options)
@@ -81,6 +95,7 @@ void jitunwind_close(struct jitunwind *arena)
     if (!arena)
         return;
     ju_runtime_entry_close(arena->runtime_entry);
+    ju_debugger_arena_close(arena->debugger);
     ju_arena_list_drop(arena);
 }
 
@@ -166,15 +181,41 @@ static bool is_inside(const struct function_table *table, uint64_t addr, uint64_
            addr - table->start <= table->bytes - bytes;
 }
 
+static uint32_t number_at(const struct function_table *table, uint64_t addr)
+{
+    const struct table_function *function = ju_function_table_find(table, addr);
+    return function ? (uint32_t)(function - table->functions) : 0;
+}
+
+static int put_function(struct jitunwind *arena, const struct object_addition *addition, char *name)
+{
+    return ju_function_table_add(&arena->table, addition->start, addition->bytes, addition->rows,
+                                 addition->row_count, name);
+}
+
+static int put_and_show(struct jitunwind *arena, struct object_addition *addition, char *name)
+{
+    int error = ju_debugger_arena_begin(arena->debugger, addition);
+    if (error)
+        return error;
+    error = put_function(arena, addition, name);
+    addition->number = error ? 0 : number_at(&arena->table, addition->start);
+    ju_debugger_arena_end(arena->debugger, addition);
+    return error;
+}
+
 /* NAME is the table's if 0 is returned. */
 static int publish(struct jitunwind *arena, const struct addition *addition, char *name)
 {
+    struct object_addition added = {.start = addition->start,
+                                    .bytes = (uint32_t)(addition->end - addition->start),
+                                    .name = name,
+                                    .rows = addition->drafts,
+                                    .row_count = addition->count};
     int error = ju_change_begin(&arena->lock);
     if (error)
         return error;
-    error = ju_function_table_add(&arena->table, addition->start,
-                                  (uint32_t)(addition->end - addition->start), addition->drafts,
-                                  addition->count, name);
+    error = arena->debugger ? put_and_show(arena, &added, name) : put_function(arena, &added, name);
     ju_change_end(&arena->lock);
     return error;
 }
@@ -205,6 +246,16 @@ int jitunwind_add(struct jitunwind *arena, const struct jitunwind_code *code)
     return error ? error : add(arena, &copy);
 }
 
+static int remove_function(struct jitunwind *arena, uint64_t addr)
+{
+    const struct function_table *table = &arena->table;
+    uint32_t number = arena->debugger && is_inside(table, addr, 1) ? number_at(table, addr) : 0;
+    int error = ju_function_table_remove(&arena->table, addr);
+    if (!error && number)
+        ju_debugger_arena_remove(arena->debugger, number);
+    return error;
+}
+
 int jitunwind_remove(struct jitunwind *arena, uint64_t addr)
 {
     if (!arena)
@@ -212,7 +263,7 @@ int jitunwind_remove(struct jitunwind *arena, uint64_t addr)
     int error = ju_change_begin(&arena->lock);
     if (error)
         return error;
-    error = ju_function_table_remove(&arena->table, addr);
+    error = remove_function(arena, addr);
     ju_change_end(&arena->lock);
     return error;
 }

@@ -41,3 +41,8 @@ void crash_now(int64_t value)
     static volatile int64_t *volatile nowhere; /* not known to the compiler to be NULL */
     *nowhere = value;
 }
+
+__attribute__((noinline)) void stop_now(void)
+{
+    raise(SIGTRAP);
+}

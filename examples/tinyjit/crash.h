@@ -12,4 +12,7 @@ int crash_report_on(void);
 /* Store VALUE where no memory is. */
 void crash_now(int64_t value);
 
+/* Stop for a debugger, which can go on; where there is none that ends the process. */
+void stop_now(void);
+
 #endif

@@ -45,6 +45,7 @@ enum option_key {
     OPTION_STATS,
     OPTION_CHECK,
     OPTION_CRASH,
+    OPTION_STOP,
     OPTION_THROW
 };
 
@@ -74,6 +75,7 @@ static const struct argp_option option_table[] = {
      "Keep what is printed, interpret the script too, and compare; status 1 if they differ", 0},
     {0, 0, 0, 0, "What goes wrong:", 5},
     {"crash", OPTION_CRASH, 0, 0, "Crash in the first native_mix(), and report whatever crash there is", 0},
+    {"stop", OPTION_STOP, "N", 0, "Stop for a debugger in each native_mix(N)", 0},
     {"throw", OPTION_THROW, 0, 0, "Throw a C++ exception in native_mix(), and catch it outside main()", 0},
     {0, 0, 0, 0, 0, 0}};
 
@@ -175,6 +177,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_CRASH:
         options->runtime.own_frames = options->runtime.crash = true;
+        return 0;
+    case OPTION_STOP:
+        options->runtime.own_frames = options->runtime.stops = true;
+        options->runtime.stop_at = (int64_t)parse_count(state, text, INT64_MAX);
         return 0;
     case OPTION_THROW:
         options->runtime.own_frames = options->runtime.throws = true;

@@ -183,14 +183,16 @@ static int64_t help_native_mix(int64_t value, struct jit_context *context, uint6
     return native_mix(value);
 }
 
-/* The same with --crash or --throw.  It is a function of its own because it saves registers: at a
- * jump behind their pops perf 6.1 loses its way. */
+/* The same with --crash, --stop or --throw.  It is a function of its own because it saves
+ * registers: at a jump behind their pops perf 6.1 loses its way. */
 static int64_t help_native_trouble(int64_t value, struct jit_context *context, uint64_t sp,
                                    uint64_t fp)
 {
     (void)sp, (void)fp;
     if (context->runtime->options.crash)
         crash_now(value);
+    if (context->runtime->options.stops && value == context->runtime->options.stop_at)
+        stop_now();
     if (context->runtime->options.throws)
         exception_throw(value);
     return native_mix(value);
@@ -219,8 +221,10 @@ static void open_context(struct runtime *runtime, uintptr_t stack_limit)
     context->runtime = runtime;
     context->stack_limit = stack_limit;
     context->helpers[BUILTIN_PRINT] = helper_address(help_print);
-    context->helpers[BUILTIN_NATIVE_MIX] = helper_address(
-        runtime->options.crash || runtime->options.throws ? help_native_trouble : help_native_mix);
+    context->helpers[BUILTIN_NATIVE_MIX] =
+        helper_address(runtime->options.crash || runtime->options.stops || runtime->options.throws
+                           ? help_native_trouble
+                           : help_native_mix);
     context->helpers[BUILTIN_FORGET] = helper_address(help_forget);
     context->helpers[HELPER_COMPILE] = helper_address(help_compile);
     context->helpers[HELPER_HOT] = helper_address(help_hot);

@@ -27,6 +27,8 @@ struct runtime_options {
     bool flip_protection, grow_arena;
     bool own_frames; /* tell libjitunwind, so that the process can unwind its own stacks */
     bool crash;      /* in the first native_mix() */
+    bool stops;      /* in native_mix(stop_at) */
+    int64_t stop_at;
     bool throws;     /* in each */
     bool verify; /* unwind each stack by the frame events too, and compare */
     struct code_log_paths paths;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# perfjit gdb at every instruction of compiled code: the chain of return addresses, and a name in each frame.
+# gdb at every instruction of compiled code, by perfjit gdb and by what the process has registered itself: the chain of return
+# addresses, and a name in each frame.
 #
 # The judge steps along: a call that pushed its return address begins a frame, and a return ends one.
 load helper
@@ -8,10 +9,11 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# script N: N small functions, which call each other; they are compiled when wait begins, and step.py sees them run once more.
+# script N [WAIT]: N small functions, which call each other; they are compiled when wait begins, and step.py sees them run once more.
 script() {
-    awk -v n="$1" 'BEGIN {
-        print "fn wait() { while native_mix(1) != 0 { } return 0; }"
+    local wait=${2:-"while native_mix(1) != 0 { } return 0;"}
+    awk -v n="$1" -v wait="$wait" 'BEGIN {
+        print "fn wait() { " wait " }"
         for (i = 0; i < n; i++) {
             k = i % 5
             if (k == 0) printf "fn f%d(a) { return a + %d; }\n", i, i
@@ -28,7 +30,7 @@ script() {
 
 write_steps() {
     cat >step.py <<'END'
-# perfjit_gdb.py was read before: its table says which code is compiled.
+# What was read before has a table that says which code is compiled, is_named for a frame, and go_to_code.
 import gdb
 
 def reg(name):
@@ -41,10 +43,7 @@ def is_ours(pc):
     return table.function_at(pc) is not None
 
 gdb.execute("set pagination off")
-gdb.execute("break native_mix", False, True)
-gdb.execute("continue", False, True)
-gdb.execute("return (long)0", False, True)
-gdb.execute("delete", False, True)
+go_to_code()
 
 # The chain to begin with: by name from the script, with the return address into C at its end.
 frame, returns, chain = gdb.newest_frame(), [], []
@@ -65,11 +64,11 @@ while returns:
         gdb.execute("continue", False, True)
         continue
     frame = gdb.newest_frame()
-    right = frame.name().startswith("tj::")
+    right = is_named(frame, pc)
     for wanted in reversed(returns):
         frame = frame.older() if frame else None
         right = right and frame is not None and frame.pc() == wanted
-        right = right and (frame.name().startswith("tj::") or not is_ours(wanted))
+        right = right and (not is_ours(wanted) or is_named(frame, wanted - 1))
     steps += 1
     wrong += not right
     if not right and wrong <= 3:
@@ -90,6 +89,72 @@ while returns:
 print("steps: %d wrong: %d places: %d functions: %d deepest: %d outside: %d" % (steps, wrong, len(places), len(functions), deepest, outside))
 gdb.execute("kill", False, True)
 END
+    cat >attached.py <<'END'
+# perfjit_gdb.py was read before: its table is the one.
+import gdb
+
+def is_named(frame, pc):
+    return frame.name().startswith("tj::")
+
+def go_to_code():
+    gdb.execute("break native_mix", False, True)
+    gdb.execute("continue", False, True)
+    gdb.execute("return (long)0", False, True)
+    gdb.execute("delete", False, True)
+END
+    cat >registered.py <<'END'
+# gdb knows what the process has registered; the table is tinyjit's own log.
+import bisect, gdb
+
+class Table:
+    def read(self):
+        code = {}
+        for line in open("truth"):
+            if line.startswith("#"):
+                continue
+            what, addr, rest = line.split(None, 3)[1:]
+            addr = int(addr, 16)
+            if what == "unload":
+                del code[addr]
+                continue
+            if what == "move":
+                del code[addr]
+                addr, rest = rest.split(None, 1)
+                addr = int(addr, 16)
+            size, name = rest.split(None, 1)
+            code[addr] = int(size), name.strip()
+        self.functions = sorted((start, start + size, name) for start, (size, name) in code.items())
+        self.starts = [function[0] for function in self.functions]
+
+    def function_at(self, pc):
+        at = bisect.bisect_right(self.starts, pc) - 1
+        return self.functions[at] if at >= 0 and pc < self.functions[at][1] else None
+
+table = Table()
+
+def is_named(frame, pc):
+    return frame.name() == table.function_at(pc)[2]
+
+def go_to_code():
+    table.read()
+    frame = gdb.newest_frame()
+    while not table.function_at(frame.pc()):
+        frame = frame.older()
+    gdb.execute("tbreak *0x%x" % frame.pc(), False, True)
+    gdb.execute("continue", False, True)
+END
+}
+
+# are_right TIER N [OPTION...]: what step.py said of a script of N functions.
+are_right() {
+    local functions=$2
+    grep -xF 'begins in: tj::wait'" [$1] tj::main [$1] tj::[stub] enter" steps || complain "$(tail -20 steps)"
+    [[ $(grep ^steps: steps) =~ ^steps:\ ([0-9]+)\ wrong:\ 0\ places:\ ([0-9]+)\ functions:\ ([0-9]+) ]] || complain "$(grep -A12 wrong steps)"
+    echo "# $functions functions, ${*:3}: ${BASH_REMATCH[0]}" >&3
+    [ "${BASH_REMATCH[1]}" -ge $((functions * 30)) ]
+    [ "${BASH_REMATCH[2]}" -ge $((functions * 15)) ]
+    [ "${BASH_REMATCH[3]}" -ge "$functions" ]
+    [ "$(grep -c 'the judge' steps)" = 0 ]
 }
 
 # steps_are_right TIER N [OPTION...]: in a script of N functions.
@@ -99,15 +164,18 @@ steps_are_right() {
     write_steps
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/tinyjit" --no-inline "${@:3}" script.tj >/dev/null 2>&1 3>&- &
     await_use $! 20
-    perfjit gdb -p $! -- --batch -ex 'source step.py' >steps 2>&1
+    perfjit gdb -p $! -- --batch -ex 'source attached.py' -ex 'source step.py' >steps 2>&1
     wait $! || true
-    grep -xF 'begins in: tj::wait'" [$tier] tj::main [$tier] tj::[stub] enter" steps
-    [[ $(grep ^steps: steps) =~ ^steps:\ ([0-9]+)\ wrong:\ 0\ places:\ ([0-9]+)\ functions:\ ([0-9]+) ]] || complain "$(grep -A12 wrong steps)"
-    echo "# $functions functions, ${*:3}: ${BASH_REMATCH[0]}" >&3
-    [ "${BASH_REMATCH[1]}" -ge $((functions * 30)) ]
-    [ "${BASH_REMATCH[2]}" -ge $((functions * 15)) ]
-    [ "${BASH_REMATCH[3]}" -ge "$functions" ]
-    [ "$(grep -c 'the judge' steps)" = 0 ]
+    are_right "$tier" "$functions" "${@:3}"
+}
+
+# registered_steps_are_right TIER N [OPTION...]: the same with nothing but gdb and what the process registers.
+registered_steps_are_right() {
+    script "$2" "return native_mix(777);" >script.tj
+    write_steps
+    PERFJIT=gdb gdb -q --batch -ex run -ex 'source registered.py' -ex 'source step.py' --args \
+        "$BUILD/tinyjit" --stop 777 --truth truth --no-inline "${@:3}" script.tj >steps 2>&1
+    are_right "$@"
 }
 
 @test "gdb: the chain at every instruction of ten functions without a frame pointer" {
@@ -119,4 +187,20 @@ steps_are_right() {
     steps_are_right tier1 200 --no-tier2
     steps_are_right tier1 200 --no-tier2 --no-frame-pointer
     steps_are_right tier2 200 --tier2-after 0
+}
+
+# bats test_tags=test
+@test "gdb by what is registered: the chain at every instruction of ten functions without a frame pointer" {
+    registered_steps_are_right tier1 10 --no-tier2 --no-frame-pointer
+}
+
+@test "... of ten functions in the other tier" {
+    registered_steps_are_right tier2 10 --tier2-after 0
+}
+
+# bats test_tags=all
+@test "gdb by what is registered: the chain at every instruction of 200 functions, in both tiers" {
+    registered_steps_are_right tier1 200 --no-tier2
+    registered_steps_are_right tier1 200 --no-tier2 --no-frame-pointer
+    registered_steps_are_right tier2 200 --tier2-after 0
 }

@@ -1,0 +1,253 @@
+/* See debugger_arena.h. */
+#include "jitunwind/debugger_arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+struct debugger_arena {
+    const struct function_table *table;
+    uint32_t *records;                /* by functions' numbers: in the object for their addresses */
+    uint32_t *next_removed;           /* so is this */
+    size_t numbers_bytes;             /* of both */
+    uint32_t removed;                 /* the first that is not buried yet */
+    struct debugger_object **objects; /* ascending */
+    size_t count, room;
+    bool is_lost; /* somebody was left in the middle of the list: what is shown stays */
+};
+
+/* ---- Opening and closing ---- */
+
+static int open_numbers(struct debugger_arena *arena)
+{
+    size_t count = arena->table->function_max;
+    arena->numbers_bytes = 2 * count * sizeof *arena->records;
+    void *memory = mmap(NULL, arena->numbers_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    arena->records = memory;
+    arena->next_removed = arena->records + count;
+    return 0;
+}
+
+static int insert(struct debugger_arena *arena, size_t at, struct debugger_object *object)
+{
+    if (!object)
+        return -ENOMEM;
+    if (arena->count == arena->room) {
+        size_t room = arena->room * 2 + 16;
+        void *grown = realloc(arena->objects, room * sizeof(struct debugger_object *));
+        if (!grown) {
+            ju_debugger_object_free(object);
+            return -ENOMEM;
+        }
+        arena->objects = grown;
+        arena->room = room;
+    }
+    memmove(arena->objects + at + 1, arena->objects + at,
+            (arena->count - at) * sizeof(struct debugger_object *));
+    arena->objects[at] = object;
+    arena->count++;
+    return 0;
+}
+
+struct debugger_arena *ju_debugger_arena_open(const struct function_table *table)
+{
+    struct debugger_arena *arena = calloc(1, sizeof *arena);
+    if (!arena)
+        return NULL;
+    arena->table = table;
+    if (open_numbers(arena) == 0 &&
+        insert(arena, 0,
+               ju_debugger_object_new(table->start, table->start + table->bytes,
+                                      (struct object_sizes){0})) == 0)
+        return arena;
+    if (arena->records)
+        munmap(arena->records, arena->numbers_bytes);
+    free(arena);
+    return NULL;
+}
+
+/* What can't be taken out of the list stays, and is lost memory. */
+void ju_debugger_arena_close(struct debugger_arena *arena)
+{
+    if (!arena)
+        return;
+    bool is_ours = ju_debugger_list_begin() == 0;
+    for (size_t i = 0; is_ours && i < arena->count; i++) {
+        ju_debugger_object_hide(arena->objects[i]);
+        ju_debugger_object_free(arena->objects[i]);
+    }
+    if (is_ours)
+        ju_debugger_list_end();
+    munmap(arena->records, arena->numbers_bytes);
+    free(arena->objects);
+    free(arena);
+}
+
+/* ---- Finding ---- */
+
+static size_t find(const struct debugger_arena *arena, uint64_t addr)
+{
+    size_t low = 0, high = arena->count - 1;
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (arena->objects[middle]->start <= addr)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* ---- Removing ---- */
+
+void ju_debugger_arena_remove(struct debugger_arena *arena, uint32_t number)
+{
+    if (arena->is_lost)
+        return;
+    arena->next_removed[number] = arena->removed;
+    arena->removed = number;
+}
+
+/* Returns the objects that are hidden for it. */
+static struct debugger_object *bury_removed(struct debugger_arena *arena)
+{
+    struct debugger_object *first = NULL;
+    while (arena->removed) {
+        uint32_t number = arena->removed;
+        size_t at = find(arena, arena->table->functions[number].start);
+        struct debugger_object *object = arena->objects[at];
+        if (object->shown) {
+            ju_debugger_object_hide(object);
+            object->next_hidden = first;
+            first = object;
+        }
+        ju_debugger_object_bury(object, arena->records[number]);
+        arena->removed = arena->next_removed[number];
+    }
+    return first;
+}
+
+static void show_all(struct debugger_object *hidden)
+{
+    for (; hidden; hidden = hidden->next_hidden)
+        ju_debugger_object_show(hidden);
+}
+
+/* ---- Ranges ---- */
+
+static void merge(struct debugger_arena *arena, size_t first)
+{
+    struct debugger_object **from = arena->objects + first;
+    struct object_sizes sizes = {0};
+    for (size_t i = 0; i < MERGED; i++) {
+        sizes.names += from[i]->used.names / 2;
+        sizes.frames += from[i]->used.frames / 2;
+        sizes.records += from[i]->used.records / 2;
+    }
+    struct debugger_object *object =
+        ju_debugger_object_new(from[0]->start, from[MERGED - 1]->end, sizes);
+    if (!object)
+        return; /* they stay as they are */
+    for (size_t i = 0; i < MERGED; i++)
+        ju_debugger_object_add_all(object, from[i], arena->table, arena->records);
+    object->sealed = true;
+    object->level = from[0]->level + 1;
+    ju_debugger_object_show(object);
+    for (size_t i = 0; i < MERGED; i++) {
+        ju_debugger_object_hide(from[i]);
+        ju_debugger_object_free(from[i]);
+    }
+    from[0] = object;
+    memmove(from + 1, from + MERGED,
+            (arena->count - first - MERGED) * sizeof(struct debugger_object *));
+    arena->count -= MERGED - 1;
+}
+
+/* Merge those around the object AT with their like, and what comes of it with its own. */
+static void merge_around(struct debugger_arena *arena, size_t at)
+{
+    for (;;) {
+        unsigned level = arena->objects[at]->level;
+        size_t first = at, end = at + 1;
+        while (first > 0 && arena->objects[first - 1]->sealed &&
+               arena->objects[first - 1]->level == level)
+            first--;
+        while (end < arena->count && arena->objects[end]->sealed &&
+               arena->objects[end]->level == level)
+            end++;
+        if (end - first < MERGED)
+            return;
+        size_t count = arena->count;
+        merge(arena, first);
+        if (arena->count == count)
+            return;
+        at = first;
+    }
+}
+
+/* Let another object begin at SPLIT, inside the one AT: for what comes in front of it, or behind
+ * it. */
+static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, bool behind)
+{
+    struct debugger_object *full = arena->objects[at];
+    struct debugger_object *new =
+        ju_debugger_object_new(behind ? split_at : full->start, behind ? full->end : split_at,
+                               (struct object_sizes){.records = TAIL_FUNCTIONS / 2});
+    int error = insert(arena, behind ? at + 1 : at, new);
+    if (error)
+        return error;
+    *(behind ? &full->end : &full->start) = split_at;
+    full->changed = full->sealed = true;
+    ju_debugger_object_show(full);
+    merge_around(arena, behind ? at : at + 1);
+    return 0;
+}
+
+/* The object for the function, which has room for it. */
+static int prepare(struct debugger_arena *arena, const struct object_addition *addition)
+{
+    size_t at = find(arena, addition->start);
+    struct debugger_object *object = arena->objects[at];
+    const uint64_t end = addition->start + addition->bytes;
+    int error = 0;
+    if (object->live >= TAIL_FUNCTIONS && addition->start >= object->top)
+        error = split(arena, at, addition->start, true);
+    else if (object->live >= TAIL_FUNCTIONS && end <= object->bottom)
+        error = split(arena, at, end, false);
+    if (error)
+        return error;
+    object = arena->objects[find(arena, addition->start)];
+    return ju_debugger_object_reserve(object, ju_debugger_object_needs(addition), arena->table,
+                                      arena->records);
+}
+
+/* ---- Adding ---- */
+
+int ju_debugger_arena_begin(struct debugger_arena *arena, const struct object_addition *addition)
+{
+    if (arena->is_lost)
+        return 0;
+    int error = ju_debugger_list_begin();
+    arena->is_lost = error == -EOWNERDEAD;
+    if (error)
+        return arena->is_lost ? 0 : error;
+    show_all(bury_removed(arena));
+    error = prepare(arena, addition);
+    if (error)
+        ju_debugger_list_end();
+    return error;
+}
+
+void ju_debugger_arena_end(struct debugger_arena *arena, const struct object_addition *addition)
+{
+    if (arena->is_lost)
+        return;
+    struct debugger_object *object = arena->objects[find(arena, addition->start)];
+    if (addition->number)
+        arena->records[addition->number] = ju_debugger_object_add(object, addition);
+    ju_debugger_object_show(object);
+    ju_debugger_list_end();
+}

@@ -1,0 +1,326 @@
+/* What gdb finds in a process with PERFJIT=gdb: at each event the list is sound, and at rest its
+ * objects say of each live function what the registry's table says. */
+#include "jitunwind/arena_list.h"
+#include "jitunwind/debugger_arena.h"
+#include "jitunwind/frames/frame_entry.h"
+#include "tests/unit/jitunwind_test.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SLOT_BYTES = 64, SLOTS = ARENA_BYTES / SLOT_BYTES, RANDOM_CHANGES = 20000 };
+
+/* gdb's interface, as it is in its manual. */
+struct descriptor {
+    uint32_t version, action;
+    struct debugger_entry *relevant, *first;
+};
+
+extern struct descriptor __jit_debug_descriptor;
+void __jit_debug_register_code(void);
+
+static uint64_t events;
+static bool is_added[SLOTS]; /* by which function begins there */
+
+/* ---- The list ---- */
+
+static bool is_in_list(const struct debugger_entry *wanted)
+{
+    const struct debugger_entry *previous = NULL, *entry = __jit_debug_descriptor.first;
+    bool is_there = false;
+    for (; entry; previous = entry, entry = entry->next) {
+        assert_ptr_equal(entry->previous, previous);
+        assert_memory_equal(entry->object, ELFMAG, SELFMAG);
+        is_there |= entry == wanted;
+    }
+    return is_there;
+}
+
+/* In place of the library's, which is weak: where gdb has its breakpoint. */
+__attribute__((visibility("default"))) void __jit_debug_register_code(void)
+{
+    events++;
+    assert_in_range(__jit_debug_descriptor.action, 1, 2);
+    assert_int_equal(is_in_list(__jit_debug_descriptor.relevant),
+                     __jit_debug_descriptor.action == 1);
+}
+
+static size_t count_objects(void)
+{
+    size_t count = 0;
+    for (const struct debugger_entry *entry = __jit_debug_descriptor.first; entry;
+         entry = entry->next)
+        count++;
+    return count;
+}
+
+/* ---- What an object says ---- */
+
+static const Elf64_Shdr *section_of(const struct debugger_entry *entry, unsigned number)
+{
+    const Elf64_Ehdr *head = (const void *)entry->object;
+    assert_in_range(number, 0, head->e_shnum - 1);
+    const Elf64_Shdr *section =
+        (const Elf64_Shdr *)(const void *)(entry->object + head->e_shoff) + number;
+    if (section->sh_type != SHT_NOBITS)
+        assert_true(section->sh_offset + section->sh_size <= entry->object_bytes);
+    return section;
+}
+
+enum { TEXT = 1, EH_FRAME, SYMTAB, STRTAB };
+
+/* Note down what the symbols say. */
+static void see_symbols(const struct debugger_entry *entry, bool *seen)
+{
+    const Elf64_Shdr *text = section_of(entry, TEXT), *table = section_of(entry, SYMTAB);
+    const char *names = (const char *)entry->object + section_of(entry, STRTAB)->sh_offset;
+    const Elf64_Sym *symbols = (const void *)(entry->object + table->sh_offset);
+    char name[32];
+    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
+        if (symbols[i].st_shndx == SHN_UNDEF)
+            continue;
+        assert_in_range(symbols[i].st_value, text->sh_addr, text->sh_addr + text->sh_size - 1);
+        size_t slot = (symbols[i].st_value - ARENA_START) / SLOT_BYTES;
+        snprintf(name, sizeof name, "f%zu", slot);
+        assert_string_equal(names + symbols[i].st_name, name);
+        assert_false(seen[slot]);
+        seen[slot] = true;
+    }
+}
+
+static void expect_rows(const struct jitunwind *arena, const struct frame_entry *entry)
+{
+    struct frame_run run;
+    struct frame_rule rule;
+    uint64_t from, to, known_end = 0;
+    const struct table_function *function = ju_function_table_find(&arena->table, entry->start);
+    assert_non_null(function);
+    assert_true(entry->start == function->start);
+    assert_true(entry->end == function->start + function->bytes);
+    ju_frame_run_begin(&run, entry, UINT32_MAX);
+    while (ju_frame_run_next(&run, &from, &to, &rule)) {
+        assert_int_equal(from, known_end);
+        for (uint64_t at = from; at < to; at++)
+            assert_memory_equal(ju_function_table_rule(&arena->table, function, entry->start + at),
+                                &rule, sizeof rule);
+        known_end = to;
+    }
+    assert_false(run.failed);
+    assert_int_equal(known_end, function->bytes);
+}
+
+static size_t see_frames(const struct jitunwind *arena, const struct debugger_entry *entry)
+{
+    const Elf64_Shdr *frames = section_of(entry, EH_FRAME);
+    const struct frame_section section = {entry->object + frames->sh_offset, frames->sh_size,
+                                          frames->sh_addr};
+    struct frame_entry found;
+    enum frame_entry_kind kind;
+    size_t offset = 0, count = 0;
+    assert_int_equal(frames->sh_addr, (uint64_t)(uintptr_t)section.bytes);
+    while ((kind = ju_frame_entry_read(&section, &offset, &found)) != ENTRY_END) {
+        assert_int_not_equal(kind, ENTRY_BROKEN);
+        if (kind != ENTRY_FDE || found.start == 0)
+            continue;
+        expect_rows(arena, &found);
+        count++;
+    }
+    return count;
+}
+
+static void expect_disjoint(void)
+{
+    for (const struct debugger_entry *left = __jit_debug_descriptor.first; left; left = left->next)
+        for (const struct debugger_entry *right = left->next; right; right = right->next) {
+            const Elf64_Shdr *a = section_of(left, TEXT), *b = section_of(right, TEXT);
+            assert_true(a->sh_addr + a->sh_size <= b->sh_addr ||
+                        b->sh_addr + b->sh_size <= a->sh_addr);
+        }
+}
+
+/* Nothing was removed since the last one was added. */
+static void expect_all(const struct jitunwind *arena)
+{
+    static bool seen[SLOTS];
+    size_t frames = 0, live = 0;
+    memset(seen, 0, sizeof seen);
+    for (const struct debugger_entry *entry = __jit_debug_descriptor.first; entry;
+         entry = entry->next) {
+        see_symbols(entry, seen);
+        frames += see_frames(arena, entry);
+    }
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        assert_int_equal(seen[slot], is_added[slot]);
+        live += is_added[slot];
+    }
+    assert_int_equal(frames, live);
+    expect_disjoint();
+}
+
+/* ---- Changes ---- */
+
+static void add(struct jitunwind *arena, size_t slot)
+{
+    char name[32];
+    snprintf(name, sizeof name, "f%zu", slot);
+    assert_int_equal(
+        add_framed(arena, ARENA_START + slot * SLOT_BYTES, SLOT_BYTES - slot % 3, name), 0);
+    is_added[slot] = true;
+}
+
+static struct jitunwind *begin(void)
+{
+    memset(is_added, 0, sizeof is_added);
+    setenv("PERFJIT", "dump,gdb", 1);
+    assert_null(__jit_debug_descriptor.first);
+    return arena_open();
+}
+
+static void end(struct jitunwind *arena)
+{
+    jitunwind_close(arena);
+    assert_null(__jit_debug_descriptor.first);
+    assert_int_equal(__jit_debug_descriptor.action, 0);
+}
+
+static void test_only_on_request(void **state)
+{
+    uint64_t before = events;
+    (void)state;
+    setenv("PERFJIT", "gdbx,dump", 1);
+    struct jitunwind *arena = arena_open();
+    add(arena, 0);
+    jitunwind_close(arena);
+    assert_int_equal(events, before);
+}
+
+static void test_each_way_up_and_down(void **state)
+{
+    (void)state;
+    for (unsigned down = 0; down < 2; down++) {
+        struct jitunwind *arena = begin();
+        for (size_t i = 0; i < SLOTS; i++)
+            add(arena, down ? SLOTS - 1 - i : i);
+        expect_all(arena);
+        assert_in_range(count_objects(), 2, 24);
+        end(arena);
+    }
+}
+
+static void test_random_changes(void **state)
+{
+    struct jitunwind *arena = begin();
+    uint32_t random = 12345;
+    (void)state;
+    for (unsigned i = 0; i < RANDOM_CHANGES; i++) {
+        random = random * 1664525 + 1013904223;
+        size_t slot = (random >> 8) % (i < RANDOM_CHANGES / 2 ? SLOTS : 64);
+        if (is_added[slot]) {
+            assert_int_equal(jitunwind_remove(arena, ARENA_START + slot * SLOT_BYTES), 0);
+            is_added[slot] = false;
+            continue;
+        }
+        add(arena, slot);
+        if (i % 500 < 2)
+            expect_all(arena);
+    }
+    end(arena);
+}
+
+/* Code that goes on in front of and behind what was removed in the middle of it. */
+static void test_a_second_life(void **state)
+{
+    struct jitunwind *arena = begin();
+    (void)state;
+    for (size_t slot = 0; slot < SLOTS; slot++)
+        add(arena, slot);
+    for (size_t slot = 1000; slot < 5000; slot++) {
+        assert_int_equal(jitunwind_remove(arena, ARENA_START + slot * SLOT_BYTES), 0);
+        is_added[slot] = false;
+    }
+    for (size_t slot = 1000; slot < 5000; slot++)
+        add(arena, slot);
+    expect_all(arena);
+    end(arena);
+}
+
+static const uint8_t foreign_object[] = ELFMAG;
+
+static void put_foreign(struct debugger_entry *entry)
+{
+    *entry = (struct debugger_entry){__jit_debug_descriptor.first, NULL, foreign_object,
+                                     sizeof foreign_object};
+    if (entry->next)
+        entry->next->previous = entry;
+    __jit_debug_descriptor.first = entry;
+}
+
+/* Another compiler's entries stay where they are. */
+static void test_others_in_the_list(void **state)
+{
+    static struct debugger_entry first, second;
+    struct jitunwind *arena = begin();
+    (void)state;
+    put_foreign(&first);
+    for (size_t slot = 0; slot < 1000; slot++)
+        add(arena, slot);
+    put_foreign(&second);
+    for (size_t slot = 1000; slot < 3000; slot++)
+        add(arena, slot);
+    assert_true(is_in_list(&first) && is_in_list(&second));
+    jitunwind_close(arena);
+    assert_true(is_in_list(&first) && is_in_list(&second));
+    assert_int_equal(count_objects(), 2);
+    __jit_debug_descriptor.first = NULL;
+}
+
+static void test_in_a_child(void **state)
+{
+    struct jitunwind *arena = begin();
+    (void)state;
+    for (size_t slot = 0; slot < 1000; slot++)
+        add(arena, slot);
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t slot = 1000; slot < 2000; slot++)
+            add(arena, slot);
+        expect_all(arena);
+        end(arena);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect_all(arena);
+    end(arena);
+}
+
+/* Of what has neither rows nor a name nothing is told, and names are copied. */
+static void test_functions_without(void **state)
+{
+    struct jitunwind *arena = begin();
+    char name[] = "f1";
+    (void)state;
+    assert_int_equal(add_plain(arena, ARENA_START, SLOT_BYTES, NULL), 0);
+    assert_int_equal(add_plain(arena, ARENA_START + SLOT_BYTES, SLOT_BYTES, name), 0);
+    name[0] = 'x';
+    const struct debugger_entry *entry = __jit_debug_descriptor.first;
+    bool seen[2] = {false};
+    see_symbols(entry, seen);
+    assert_true(!seen[0] && seen[1]);
+    assert_int_equal(see_frames(arena, entry), 0);
+    end(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_on_request),    cmocka_unit_test(test_each_way_up_and_down),
+        cmocka_unit_test(test_random_changes),     cmocka_unit_test(test_a_second_life),
+        cmocka_unit_test(test_others_in_the_list), cmocka_unit_test(test_in_a_child),
+        cmocka_unit_test(test_functions_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
