@@ -41,9 +41,9 @@ JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
 # What libjitunwind takes from libjitdump has names of its own in the static library: a program may link both.
 JITUNWIND_OWN := $(wildcard jitunwind/*.c jitunwind/*/*.c)
-JITUNWIND_TAKEN := jitdump/guest/brief_lock.c jitdump/guest/holder_state.c jitdump/format/dump_clock.c
+JITUNWIND_TAKEN := jitdump/guest/brief_lock.c jitdump/guest/fork_mark.c jitdump/guest/holder_state.c jitdump/format/dump_clock.c
 JITUNWIND_SRC := $(JITUNWIND_OWN) $(JITUNWIND_TAKEN)
-JITUNWIND_NAMES := lock_wait holder_sleep holder_state clock_has_counter clock_now
+JITUNWIND_NAMES := fork_mark_set fork_mark_free lock_wait holder_sleep holder_state clock_has_counter clock_now
 INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 TINYJIT_CXX  := examples/tinyjit/exception.cc

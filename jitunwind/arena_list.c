@@ -66,6 +66,7 @@ int ju_arena_list_add(struct jitunwind *arena)
     int error = ju_lock(&list_lock);
     if (error)
         return error;
+    ju_remember_threads();
     unlink_closed();
     for (const struct jitunwind *other = first_arena; other && !error; other = other->next)
         error = !atomic_load(&other->closed) && overlap(arena, other) ? -EEXIST : 0;

@@ -18,6 +18,10 @@ struct change_lock {
  * -EAGAIN if its holder is stopped. */
 int ju_lock(struct brief_lock *lock);
 
+/* Have threads of this process remember their ids from now on.  One that calls this first does so
+ * under a lock. */
+void ju_remember_threads(void);
+
 /* Begin a change.  Returns 0; -EAGAIN if the thread in one is stopped; -EOWNERDEAD if one was left
  * in the middle. */
 int ju_change_begin(struct change_lock *lock);

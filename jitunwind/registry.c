@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MOST_STRUCT_BYTES = 4096, TABLE_ALIGN = 8 };
+enum { MOST_STRUCT_BYTES = 4096, TABLE_ALIGN = 8, FEW_DRAFTS = 32 };
 
 /* ---- Structs of other versions ---- */
 
@@ -104,22 +104,40 @@ void jitunwind_close(struct jitunwind *arena)
 /* What is being added: compiled before the arena is locked. */
 struct addition {
     uint64_t start, end;
-    uint64_t known_end; /* of what the drafts are about */
-    struct table_row_draft *drafts;
+    uint64_t known_end;             /* of what the drafts are about */
+    struct table_row_draft *drafts; /* the few, or allocated */
     uint32_t count, room;
+    struct table_row_draft few[FEW_DRAFTS];
 };
+
+static void free_drafts(struct addition *addition)
+{
+    if (addition->drafts != addition->few)
+        free(addition->drafts);
+}
+
+/* Twice as many. */
+static int grow_drafts(struct addition *addition)
+{
+    uint32_t wanted = addition->room * 2;
+    bool is_first = addition->drafts == addition->few;
+    struct table_row_draft *grown =
+        wanted < addition->room
+            ? NULL
+            : realloc(is_first ? NULL : addition->drafts, wanted * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    if (is_first)
+        memcpy(grown, addition->few, sizeof addition->few);
+    addition->drafts = grown;
+    addition->room = wanted;
+    return 0;
+}
 
 static int put_draft(struct addition *addition, uint64_t offset, const struct frame_rule *rule)
 {
-    if (addition->count == addition->room) {
-        uint32_t wanted = addition->room * 2 + 64;
-        struct table_row_draft *grown =
-            wanted < addition->room ? NULL : realloc(addition->drafts, wanted * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        addition->drafts = grown;
-        addition->room = wanted;
-    }
+    if (addition->count == addition->room && grow_drafts(addition))
+        return -ENOMEM;
     addition->drafts[addition->count++] = (struct table_row_draft){(uint32_t)offset, *rule};
     return 0;
 }
@@ -169,7 +187,11 @@ static int compile(struct addition *addition, const struct jitunwind_code *code)
         code->addr + (code->bytes + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
     const struct frame_section section = {code->eh_frame, code->eh_frame_bytes,
                                           code->eh_frame_addr ? code->eh_frame_addr : behind};
-    *addition = (struct addition){.start = code->addr, .end = end, .known_end = code->addr};
+    addition->start = addition->known_end = code->addr;
+    addition->end = end;
+    addition->drafts = addition->few;
+    addition->count = 0;
+    addition->room = FEW_DRAFTS;
     return code->eh_frame ? put_section(addition, &section) : 0;
 }
 
@@ -231,7 +253,7 @@ static int add(struct jitunwind *arena, const struct jitunwind_code *code)
     int error = compile(&addition, code);
     if (!error)
         error = publish(arena, &addition, name);
-    free(addition.drafts);
+    free_drafts(&addition);
     if (error)
         free(name);
     return error;
