@@ -188,19 +188,25 @@ static void merge_around(struct debugger_arena *arena, size_t at)
     }
 }
 
+/* Room is twice as much. */
+static const struct object_sizes tail_sizes = {
+    .names = TAIL_NAMES_BYTES / 2, .frames = TAIL_FRAMES_BYTES / 2, .records = TAIL_FUNCTIONS / 2};
+
 /* Let another object begin at SPLIT, inside the one AT: for what comes in front of it, or behind
  * it. */
 static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, bool behind)
 {
     struct debugger_object *full = arena->objects[at];
-    struct debugger_object *new =
-        ju_debugger_object_new(behind ? split_at : full->start, behind ? full->end : split_at,
-                               (struct object_sizes){.records = TAIL_FUNCTIONS / 2});
+    struct debugger_object *new = ju_debugger_object_new(behind ? split_at : full->start,
+                                                         behind ? full->end : split_at, tail_sizes);
     int error = insert(arena, behind ? at + 1 : at, new);
     if (error)
         return error;
-    *(behind ? &full->end : &full->start) = split_at;
-    full->changed = full->sealed = true;
+    if (behind)
+        ju_debugger_object_range(full, full->start, split_at);
+    else
+        ju_debugger_object_range(full, split_at, full->end);
+    full->sealed = true;
     ju_debugger_object_show(full);
     merge_around(arena, behind ? at : at + 1);
     return 0;

@@ -13,7 +13,12 @@
 
 #include "jitunwind/debugger_object.h"
 
-enum { TAIL_FUNCTIONS = 256, MERGED = 8 };
+enum {
+    TAIL_FUNCTIONS = 512,
+    TAIL_NAMES_BYTES = 16 << 10, /* most need no more */
+    TAIL_FRAMES_BYTES = 32 << 10,
+    MERGED = 16,
+};
 
 struct debugger_arena;
 

@@ -208,10 +208,42 @@ static void copy_record(struct debugger_object *object, const struct debugger_ob
     widen(object, function->start, function->start + function->bytes);
 }
 
+/* Everything of FROM, in which nothing was buried: table by table, but for what begins each. */
+static void copy_tables(struct debugger_object *object, const struct debugger_object *from,
+                        uint32_t *records)
+{
+    const uint32_t frames_bytes = from->used.frames - PLAIN_CIE_BYTES;
+    uint8_t *frames = frames_of(object) + object->used.frames;
+    Elf64_Sym *symbols = symbols_of(object) + object->symbols;
+    struct object_record *copies = records_of(object) + object->used.records;
+    memcpy(names_of(object) + object->used.names, names_of(from) + 1, from->used.names - 1);
+    memcpy(frames, frames_of(from) + PLAIN_CIE_BYTES, frames_bytes);
+    ju_plain_frames_place(frames, frames_bytes, object->used.frames);
+    memcpy(symbols, symbols_of(from) + 1, (from->symbols - 1) * sizeof *symbols);
+    for (uint32_t i = 0; i < from->symbols - 1; i++)
+        symbols[i].st_name += object->used.names - 1;
+    for (uint32_t i = 0; i < from->used.records; i++) {
+        copies[i] = records_of(from)[i];
+        copies[i].frames += object->used.frames - PLAIN_CIE_BYTES;
+        copies[i].symbol += copies[i].symbol ? object->symbols - 1 : 0;
+        records[copies[i].number] = object->used.records + i;
+    }
+    object->used.names += from->used.names - 1;
+    object->used.frames += frames_bytes;
+    object->used.records += from->used.records;
+    object->symbols += from->symbols - 1;
+    object->live += from->live - 1;
+    widen(object, from->bottom, from->top);
+}
+
 void ju_debugger_object_add_all(struct debugger_object *object, const struct debugger_object *from,
                                 const struct function_table *table, uint32_t *records)
 {
     const struct object_record *record = records_of(from);
+    if (from->live && from->live == from->used.records) {
+        copy_tables(object, from, records);
+        return;
+    }
     for (uint32_t i = 0; i < from->used.records; i++) {
         if (!record[i].number)
             continue;
@@ -259,7 +291,7 @@ int ju_debugger_object_reserve(struct debugger_object *object, struct object_siz
         return -ENOMEM;
     object->memory = memory;
     object->left = old.memory;
-    object->changed = true;
+    ju_debugger_object_range(object, object->start, object->end);
     begin(object);
     ju_debugger_object_add_all(object, &old, table, records);
     return 0;
@@ -277,39 +309,46 @@ void ju_debugger_object_bury(struct debugger_object *object, uint32_t number)
 
 /* ---- Heads ---- */
 
-static Elf64_Shdr section_at(const uint8_t *head, const void *data, size_t bytes)
+void ju_debugger_object_range(struct debugger_object *object, uint64_t start, uint64_t end)
 {
-    return (Elf64_Shdr){
-        .sh_offset = (uint64_t)((const uint8_t *)data - head), .sh_size = bytes, .sh_addralign = 1};
+    object->start = start;
+    object->end = end;
+    object->changed = true;
+    object->written[0] = object->written[1] = false;
+}
+
+static Elf64_Shdr section_at(const uint8_t *head, const void *data)
+{
+    return (Elf64_Shdr){.sh_offset = (uint64_t)((const uint8_t *)data - head), .sh_addralign = 1};
 }
 
 static void put_sections(const struct debugger_object *object, const uint8_t *head,
                          const char *names, Elf64_Shdr *sections)
 {
-    const size_t symbols = object->symbols * sizeof(Elf64_Sym);
     sections[TEXT] = (Elf64_Shdr){.sh_name = AT_TEXT,
                                   .sh_type = SHT_NOBITS,
                                   .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
                                   .sh_addr = object->start,
                                   .sh_size = object->end - object->start,
                                   .sh_addralign = 1};
-    sections[EH_FRAME] = section_at(head, frames_of(object), object->used.frames);
+    sections[EH_FRAME] = section_at(head, frames_of(object));
     sections[EH_FRAME].sh_name = AT_EH_FRAME;
     sections[EH_FRAME].sh_type = SHT_PROGBITS;
     sections[EH_FRAME].sh_flags = SHF_ALLOC;
     sections[EH_FRAME].sh_addr = (uint64_t)(uintptr_t)frames_of(object);
     sections[EH_FRAME].sh_addralign = sizeof(uint64_t);
-    sections[SYMTAB] = section_at(head, symbols_of(object), symbols);
+    sections[SYMTAB] = section_at(head, symbols_of(object));
     sections[SYMTAB].sh_name = AT_SYMTAB;
     sections[SYMTAB].sh_type = SHT_SYMTAB;
     sections[SYMTAB].sh_link = STRTAB;
     sections[SYMTAB].sh_info = 1;
     sections[SYMTAB].sh_entsize = sizeof(Elf64_Sym);
     sections[SYMTAB].sh_addralign = sizeof(uint64_t);
-    sections[STRTAB] = section_at(head, names_of(object), object->used.names);
+    sections[STRTAB] = section_at(head, names_of(object));
     sections[STRTAB].sh_name = AT_STRTAB;
     sections[STRTAB].sh_type = SHT_STRTAB;
-    sections[SHSTRTAB] = section_at(head, names, sizeof section_names);
+    sections[SHSTRTAB] = section_at(head, names);
+    sections[SHSTRTAB].sh_size = sizeof section_names;
     sections[SHSTRTAB].sh_name = AT_SHSTRTAB;
     sections[SHSTRTAB].sh_type = SHT_STRTAB;
 }
@@ -334,6 +373,14 @@ static void put_head(const struct debugger_object *object, uint8_t *head)
     put_sections(object, head, names, sections);
 }
 
+static void put_sizes(const struct debugger_object *object, uint8_t *head)
+{
+    Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(head + sizeof(Elf64_Ehdr));
+    sections[EH_FRAME].sh_size = object->used.frames;
+    sections[SYMTAB].sh_size = object->symbols * sizeof(Elf64_Sym);
+    sections[STRTAB].sh_size = object->used.names;
+}
+
 /* ---- What debuggers see ---- */
 
 void ju_debugger_object_hide(struct debugger_object *object)
@@ -349,7 +396,10 @@ static void show_other_head(struct debugger_object *object)
     unsigned other = 1 - object->head;
     uint8_t *head = object->memory.base + other * HEAD_BYTES;
     struct debugger_entry *entry = &object->entries[other];
-    put_head(object, head);
+    if (!object->written[other])
+        put_head(object, head);
+    object->written[other] = true;
+    put_sizes(object, head);
     entry->object = head;
     entry->object_bytes = records_at(&object->memory) - other * HEAD_BYTES;
     ju_debugger_list_add(entry);

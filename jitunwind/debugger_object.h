@@ -45,6 +45,7 @@ struct debugger_object {
     uint8_t level;               /* how many times merged */
     bool sealed;                 /* nothing is added behind its functions */
     bool changed, shown, hidden; /* hidden: taken out of the list, to be changed */
+    bool written[2];             /* the heads are, but for sizes that grow */
     unsigned head;               /* the one that is shown */
     struct debugger_entry entries[2];
     struct debugger_object *next_hidden;
@@ -85,6 +86,9 @@ void ju_debugger_object_add_all(struct debugger_object *object, const struct deb
 
 /* Let RECORD, of an object that is not shown, be about nothing. */
 void ju_debugger_object_bury(struct debugger_object *object, uint32_t record);
+
+/* From now on OBJECT is asked about the addresses [START, END). */
+void ju_debugger_object_range(struct debugger_object *object, uint64_t start, uint64_t end);
 
 /* Between ju_debugger_list_begin and its end: show debuggers OBJECT as it is now, or have them see
  * it no more. */

@@ -55,6 +55,7 @@ void ju_plain_cie_put(struct byte_sink *section)
         sink_u8(section, CFA_offset | (MACHINE_RETURN & LOW_SIX_BITS));
         sink_uleb(section, 1);
     }
+    sink_zeros(section, at + PLAIN_CIE_BYTES - section->size);
     end_entry(section, at);
 }
 
