@@ -167,3 +167,82 @@ END
     cc -w -I"$here/../.." -o plain plain.c "$BUILD/libjitunwind.a" -pthread
     ./plain
 }
+
+# ---- gdb by what the process registers ----
+
+# A plugin that comes and goes; every other time it forgets to close.
+@test "PERFJIT=gdb in a library that is unloaded: gdb names what is there, and goes on" {
+    cat >plugin.c <<'END'
+#include "jitunwind/jitunwind.h"
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+static void stop(void)
+{
+    raise(SIGTRAP);
+}
+int main(int argc, char **argv)
+{
+    /* push rbp; mov rbp, rsp; mov rax, CALLEE; call rax; pop rbp; ret */
+    static uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
+    uint8_t *arena_base = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*callee)(void) = stop;
+    memcpy(code + 6, &callee, sizeof callee);
+    for (int i = 0; i < 4; i++) {
+        void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        int (*open)(struct jitunwind **, const struct jitunwind_options *) = dlsym(library, "jitunwind_open");
+        int (*add)(struct jitunwind *, const struct jitunwind_code *) = dlsym(library, "jitunwind_add");
+        void (*close)(struct jitunwind *) = dlsym(library, "jitunwind_close");
+        struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+        struct jitunwind_code function = JITUNWIND_CODE_INIT;
+        struct jitunwind *arena;
+        uint8_t *at = arena_base + i * 65536;
+        memcpy(at, code, sizeof code);
+        options.start = (uint64_t)(uintptr_t)at;
+        options.bytes = 65536;
+        function.addr = options.start;
+        function.bytes = sizeof code;
+        function.name = "Plugin.run";
+        if (!library || open(&arena, &options) || add(arena, &function))
+            return 1;
+        ((void (*)(void))at)();
+        if (i % 2)
+            close(arena);
+        dlclose(library);
+        stop();
+    }
+    return 7;
+}
+END
+    cc -O1 -g -w -I"$here/../.." -o plugin plugin.c
+    for one in 1 2 3 4; do
+        printf 'continue\nbt\ncontinue\nbt\n'
+    done | sed '1s/continue/run/' >commands
+    echo continue >>commands
+    PERFJIT=gdb gdb -q --batch -x commands --args ./plugin "$BUILD/libjitunwind.so.0" >said 2>&1
+    grep -q 'exited with code 07' said
+    [ "$(grep -c 'in Plugin.run ()' said)" = 4 ]
+    [ "$(grep -c ' main (' said)" -ge 8 ]
+    grep -v '^warning: Temporarily disabling breakpoints for unloaded' said >rest # gdb's own, in the library
+    run ! grep -i 'error\|warning\|corrupt' rest
+}
+
+@test "PERFJIT=gdb: gdb that is attached later, and a static program" {
+    make -s -C "$here/../.." BUILD="$BUILD" "$BUILD/static/tinyjit"
+    cat >wait.tj <<'END'
+fn wait() { while native_mix(1) != 0 { } return 0; }
+fn middle(n) { if n > 0 { return middle(n - 1) + 1; } return wait(); }
+fn main() { return middle(3); }
+END
+    for program in "$BUILD/tinyjit" "$BUILD/static/tinyjit"; do
+        PERFJIT=gdb "$program" --stop 5 --no-inline wait.tj >/dev/null 2>&1 3>&- &
+        await_use $! 20
+        gdb -q --batch -p $! -ex 'break native_mix' -ex continue -ex bt -ex kill >said 2>&1
+        wait $! || true
+        sed -nE 's/^#[0-9]+ +0x[0-9a-f]+ in (tj::.*) \(\)$/\1/p' said | sed 's/ \[tier[12]\]//' >names
+        printf 'tj::%s\n' wait middle middle middle middle main '[stub] enter' | same names /dev/stdin
+        grep -q ' main (' said
+    done
+}

@@ -6,6 +6,9 @@
 #include "tests/unit/jitunwind_test.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +24,9 @@ struct descriptor {
 extern struct descriptor __jit_debug_descriptor;
 void __jit_debug_register_code(void);
 
-static uint64_t events;
+static _Atomic uint64_t events;
+static int gate_fds[2]; /* whoever is stopped in an event goes on when a byte comes */
+static atomic_bool stops, is_stopped;
 static bool is_added[SLOTS]; /* by which function begins there */
 
 /* ---- The list ---- */
@@ -45,6 +50,11 @@ __attribute__((visibility("default"))) void __jit_debug_register_code(void)
     assert_in_range(__jit_debug_descriptor.action, 1, 2);
     assert_int_equal(is_in_list(__jit_debug_descriptor.relevant),
                      __jit_debug_descriptor.action == 1);
+    char byte;
+    if (atomic_exchange(&stops, false)) {
+        is_stopped = true;
+        assert_int_equal(read(gate_fds[0], &byte, 1), 1);
+    }
 }
 
 static size_t count_objects(void)
@@ -297,6 +307,82 @@ static void test_in_a_child(void **state)
     end(arena);
 }
 
+/* ---- A thread that is stopped in the middle ---- */
+
+static void *add_stopped(void *arena)
+{
+    add(arena, 1);
+    return NULL;
+}
+
+static struct jitunwind *stop_one(struct jitunwind *arena, pthread_t *thread)
+{
+    assert_int_equal(pipe(gate_fds), 0);
+    add(arena, 0);
+    is_stopped = false;
+    stops = true;
+    assert_int_equal(pthread_create(thread, NULL, add_stopped, arena), 0);
+    while (!is_stopped)
+        usleep(1000);
+    return arena_at(ARENA_START + ARENA_BYTES, ARENA_BYTES);
+}
+
+static void go_on(pthread_t thread)
+{
+    assert_int_equal(write(gate_fds[1], "", 1), 1);
+    pthread_join(thread, NULL);
+    close(gate_fds[0]);
+    close(gate_fds[1]);
+}
+
+static void test_nobody_waits_for_one_that_is_stopped(void **state)
+{
+    const uint64_t addr = ARENA_START + ARENA_BYTES;
+    struct jitunwind *arena = begin();
+    pthread_t thread;
+    (void)state;
+    struct jitunwind *other = stop_one(arena, &thread);
+    assert_int_equal(add_plain(other, addr, 16, "f"), -EAGAIN);
+    expect_name(addr, NULL);
+    go_on(thread);
+    assert_int_equal(add_plain(other, addr, 16, "f"), 0);
+    expect_name(addr, "f");
+    jitunwind_close(other);
+    expect_all(arena);
+    end(arena);
+}
+
+/* The list stays as it was, and all else goes on. */
+static void test_a_child_of_the_moment(void **state)
+{
+    const uint64_t addr = ARENA_START + ARENA_BYTES;
+    struct jitunwind *arena = begin();
+    pthread_t thread;
+    int status;
+    (void)state;
+    struct jitunwind *other = stop_one(arena, &thread);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t objects = count_objects();
+        assert_int_equal(add_plain(arena, ARENA_START + 2 * SLOT_BYTES, 16, "f"), -EOWNERDEAD);
+        for (unsigned i = 0; i < 100; i++) {
+            assert_int_equal(add_plain(other, addr, 16, "f"), 0);
+            expect_name(addr, "f");
+            assert_int_equal(jitunwind_remove(other, addr), 0);
+        }
+        jitunwind_close(other);
+        jitunwind_close(arena);
+        assert_int_equal(count_objects(), objects);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    go_on(thread);
+    jitunwind_close(other);
+    expect_all(arena);
+    end(arena);
+}
+
 /* Of what has neither rows nor a name nothing is told, and names are copied. */
 static void test_functions_without(void **state)
 {
@@ -317,10 +403,15 @@ static void test_functions_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_on_request),    cmocka_unit_test(test_each_way_up_and_down),
-        cmocka_unit_test(test_random_changes),     cmocka_unit_test(test_a_second_life),
-        cmocka_unit_test(test_others_in_the_list), cmocka_unit_test(test_in_a_child),
+        cmocka_unit_test(test_only_on_request),
+        cmocka_unit_test(test_each_way_up_and_down),
+        cmocka_unit_test(test_random_changes),
+        cmocka_unit_test(test_a_second_life),
+        cmocka_unit_test(test_others_in_the_list),
+        cmocka_unit_test(test_in_a_child),
         cmocka_unit_test(test_functions_without),
+        cmocka_unit_test(test_nobody_waits_for_one_that_is_stopped),
+        cmocka_unit_test(test_a_child_of_the_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
