@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make bench-diff: how often perfjit diff says something that is not so, and how often it finds what is.
 #
-#     bench/comparisons.sh BUILD_DIR full|quick
+#     bench/comparisons.sh BUILD_DIR full|aa|ab|causes|others|quick
 #
 # A/A    one program in turns with itself, many pairs of runs; each ten pairs in a row, every five pairs, are a comparison.
 #        Any verdict but "no change" and "can't tell" is false, and so is any row with one.
@@ -10,27 +10,31 @@
 #        often.  Found: the headline is "slower".  Named: the function is one of the first three rows.  Beside it what perf
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
-# full    writes bench/comparisons.md (an hour)
+# full    writes bench/comparisons.md (an hour and a half)
+# aa ...  one part of it, to standard output
 # quick   a few of each, to standard output; ends with 1 if an A/A of 10 pairs has a verdict twice in a row, or if 20 percent
 #         more is not found twice in a row
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${1:?usage: bench/comparisons.sh BUILD_DIR full|quick}
-mode=${2:?full or quick}
+build=${1:?usage: bench/comparisons.sh BUILD_DIR MODE}
+mode=${2:?full, aa, ab, causes, others or quick}
 perfjit=$build/perfjit
 work=${BENCH_DIR:-$build/comparisons}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 out=$work/table.md
 
-# ---- Programs: WORK_TJ PERCENT, the second function does that much more of all three ----
+# ---- Programs ----
+#
+# Chains of divisions, each of which waits for the one before: how long these take depends little on what else the core does.
+# Loops of additions take twice as long while somebody has the core's other thread.  KIND PERCENT: the second function does that much more of all three.
 
 tinyjit() {
     local percent=$1
     awk -v more="$percent" 'BEGIN {
         for (i = 1; i <= 3; i++)
-            printf "fn part%d(n) { var i = 0; while i < n { i = i + 1; } return i; }\n", i
-        printf "fn main() { var n = 0; while n < 1000 { part1(100000); part2(%d); part3(100000); n = n + 1; } return 0; }\n", 100000 * (1 + 3 * more / 100)
+            printf "fn part%d(n) { var i = 0; var s = 1; while i < n { s = (s * 7 + i) %% 1000003; i = i + 1; } return s; }\n", i
+        printf "fn main() { var n = 0; while n < 600 { part1(10000); part2(%d); part3(10000); n = n + 1; } return 0; }\n", 10000 * (1 + 3 * more / 100)
     }' >"$work/more$percent/work.tj"
     echo "$build/tinyjit --no-inline $work/more$percent/work.tj"
 }
@@ -179,12 +183,23 @@ head_ab() {
     printf '\n%s\n' '| planted | runs | "slower" | named in the first rows | would have been seen in 4 of 5 |' '|---|---|---|---|---|' | tee -a "$out"
 }
 
-: >"$out"
-case $mode in
-full)
+write_page() {
+    {
+        printf '%s\n\n' '# What perfjit diff finds, and what it only thinks it does' 'Made by `make bench-diff`; `bench/comparisons.sh` says what each row is.'
+        cat "$out"
+    } >bench/comparisons.md
+}
+
+# ---- All ----
+
+run_aa() {
     head_aa
     same_with_itself tinyjit "${PAIRS:-1000}"
     same_with_itself node "${PAIRS:-500}"
+}
+
+run_ab() {
+    local kind percent
     head_ab
     for kind in tinyjit node; do
         for percent in 1 2 5 20; do
@@ -192,35 +207,47 @@ full)
         done
         planted "$kind, 2 %" 20 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind 2)" part2
     done
-    planted "node, a function of a tenth that is not optimised any more" 10 "${TIMES:-10}" "$(causes deopt)" "$(causes deopt never)" ' part  causes'
-    planted "node, no inlining" 10 "${TIMES:-10}" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" ' \(small\|loop\)  causes'
-    planted "node, a young generation of 1 MiB" 10 "${TIMES:-10}" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng\|Heap\|Mark\|Evacuat\|Sweep'
-    ;&
-others)
-    head_others
-    others "tinyjit with itself" "$(command_of tinyjit 0)" "$(command_of tinyjit 0)" part2
-    others "tinyjit, 5 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 5)" part2
-    others "tinyjit, 20 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
-    ;;
-causes)
+}
+
+run_causes() {
     head_ab
     planted "node, a function of a tenth that is not optimised any more" 10 "${TIMES:-10}" "$(causes deopt)" "$(causes deopt never)" ' part  causes'
     planted "node, no inlining" 10 "${TIMES:-10}" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" ' \(small\|loop\)  causes'
     planted "node, a young generation of 1 MiB" 10 "${TIMES:-10}" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng\|Heap\|Mark\|Evacuat\|Sweep'
-    ;;
-quick)
+}
+
+run_others() {
+    head_others
+    others "tinyjit with itself" "$(command_of tinyjit 0)" "$(command_of tinyjit 0)" part2
+    others "tinyjit, 5 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 5)" part2
+    others "tinyjit, 20 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
+}
+
+run_quick() {
+    local turn
     head_aa
     for turn in 1 2; do
         same_with_itself tinyjit 10
-        grep -q '| tinyjit | 1 | 0 | 0 |' "$out" && break
+        ! grep -q '| tinyjit | 1 | 0 | 0 |' "$out" || break
         [ $turn = 1 ] || exit 1
     done
     head_ab
     for turn in 1 2; do
         planted 'tinyjit, 20 %' 10 1 "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
-        grep -q '| 1 of 1 | 1 of 1 |' "$out" && break
+        ! grep -q '| 1 of 1 | 1 of 1 |' "$out" || break
         [ $turn = 1 ] || exit 1
     done
+}
+
+: >"$out"
+case $mode in
+full)
+    run_aa
+    run_ab
+    run_causes
+    run_others
+    write_page
     ;;
+aa | ab | causes | others | quick) "run_$mode" ;;
 *) exit 2 ;;
 esac

@@ -13,8 +13,8 @@
 const char *const bench_side_words[BENCH_SIDES] = {"base", "new"};
 const char *const bench_order_words[BENCH_ORDERS] = {"turns", "blocks", "apart"};
 const char *const bench_number_words[RUN_NUMBERS] = {
-    "turn",    "wall_ns", "cpu_ns", "beside_ns",  "stolen_ns",
-    "loop_ns", "samples", "lost",   "code_bytes", "functions"};
+    "turn",    "wall_ns", "cpu_ns",     "beside_ns",  "stolen_ns", "loop_ns",
+    "samples", "lost",    "compile_ns", "code_bytes", "functions"};
 
 int bench_list_add_fact(struct bench_list *list, enum bench_side side, const char *key,
                         const char *value)

@@ -34,9 +34,10 @@ enum bench_number {
     RUN_CPU_NS,    /* that it and its children used, as the kernel counts it */
     RUN_BESIDE_NS, /* CPU time of all else on the machine meanwhile, with perf */
     RUN_STOLEN_NS, /* that the machine itself did not get of its host */
-    RUN_LOOP_NS,   /* what one loop, always the same, took before the run */
+    RUN_LOOP_NS,   /* what a loop that is always the same took, just before or after: the longer */
     RUN_SAMPLES,
-    RUN_LOST, /* records that perf lost */
+    RUN_LOST,       /* records that perf lost */
+    RUN_COMPILE_NS, /* of the JIT's compilers (compile_time.h) */
     RUN_CODE_BYTES,
     RUN_FUNCTIONS, /* that were compiled */
     RUN_NUMBERS

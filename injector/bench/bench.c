@@ -24,15 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, DISTURBED_NS = 20000000 };
 
 struct bench_work {
     const struct bench_options *options;
     struct bench_folder folder;
     struct bench_list list;
     char **words[BENCH_SIDES];
-    size_t turn, turns;
-    bool told[BENCH_SIDES]; /* what its runtime is told, and which event it is */
+    size_t turn, turns;        /* of all, for the progress */
+    size_t measured, repeated; /* runs that were no warm-ups; groups that were run again */
+    uint64_t least_loop_ns;    /* of all runs so far; 0: there was none */
+    bool told[BENCH_SIDES];    /* what its runtime is told, and which event it is */
     struct sigaction pipe, size;
 };
 
@@ -107,6 +109,8 @@ static int run_one(struct bench_work *work, enum bench_side side, const char *pl
     sigaction(SIGXFSZ, &work->size, NULL);
     int result = !name || (kept && !path) ? -1 : bench_run_go(numbers, &command, findings);
     interruption_watch_files();
+    if (!work->least_loop_ns || numbers[RUN_LOOP_NS] < work->least_loop_ns)
+        work->least_loop_ns = numbers[RUN_LOOP_NS];
     free(name);
     free(path);
     return result || interruption_check(findings) ? -1 : 0;
@@ -133,30 +137,64 @@ static int run_side(struct bench_work *work, enum bench_side side, struct findin
     snprintf(file, sizeof file, "%s-%03zu.run", bench_side_words[side], number);
     if (run_one(work, side, place, file, run.numbers, findings))
         return -1;
-    run.numbers[RUN_TURN] = work->list.run_count + 1;
+    run.numbers[RUN_TURN] = ++work->measured;
     tell_run(work, place, run.numbers);
     return bench_list_add_run(&work->list, &run) ? report_failure(findings, "out of memory") : 0;
+}
+
+/* Whether the run may have taken longer by what others did: processors share caches, and often a
+ * core.  Ticks, by which their time is counted, may put 20 ms to where they were not; and the loop
+ * that is always the same varies by 6 % where nobody else is. */
+static bool is_disturbed(const struct bench_work *work, const struct bench_run *run)
+{
+    const uint64_t *numbers = run->numbers;
+    return numbers[RUN_BESIDE_NS] + numbers[RUN_STOLEN_NS] >
+               numbers[RUN_WALL_NS] / 4 + DISTURBED_NS ||
+           numbers[RUN_LOOP_NS] > work->least_loop_ns * 115 / 100;
+}
+
+/* Run the COUNT SIDES next to each other.  What was disturbed is run again, all of it, at most so
+ * often as was said: what decides is not how long a run took, but what else there was. */
+static int run_group(struct bench_work *work, const enum bench_side *sides, size_t count,
+                     struct findings *findings)
+{
+    struct bench_list *list = &work->list;
+    for (;;) {
+        bool disturbed = false;
+        for (size_t i = 0; i < count; i++) {
+            if (run_side(work, sides[i], findings))
+                return -1;
+            disturbed |= is_disturbed(work, &list->runs[list->run_count - 1]);
+        }
+        if (!disturbed || work->repeated == work->options->repeats)
+            return 0;
+        work->repeated++;
+        work->turns += count;
+        for (size_t i = 0; i < count; i++)
+            free(list->runs[--list->run_count].file);
+    }
 }
 
 /* Each pair has the other one's order: what comes first is now the one, now the other. */
 static int run_in_turns(struct bench_work *work, struct findings *findings)
 {
-    for (size_t i = 0; i < work->options->runs; i++) {
-        enum bench_side first = i % 2 ? BENCH_NEW : BENCH_BASE;
-        if (run_side(work, first, findings) ||
-            run_side(work, first == BENCH_NEW ? BENCH_BASE : BENCH_NEW, findings))
+    static const enum bench_side orders[2][BENCH_SIDES] = {{BENCH_BASE, BENCH_NEW},
+                                                           {BENCH_NEW, BENCH_BASE}};
+    for (size_t i = 0; i < work->options->runs; i++)
+        if (run_group(work, orders[i % 2], BENCH_SIDES, findings))
             return -1;
-    }
     work->list.order = ORDER_TURNS;
     return 0;
 }
 
 static int run_in_blocks(struct bench_work *work, struct findings *findings)
 {
-    for (int side = 0; side < BENCH_SIDES; side++)
+    for (int number = 0; number < BENCH_SIDES; number++) {
+        enum bench_side side = (enum bench_side)number;
         for (size_t i = 0; work->words[side] && i < work->options->runs; i++)
-            if (run_side(work, (enum bench_side)side, findings))
+            if (run_group(work, &side, 1, findings))
                 return -1;
+    }
     work->list.order = work->options->base_dir ? ORDER_APART : ORDER_BLOCKS;
     return 0;
 }
@@ -200,6 +238,10 @@ static int bench(struct bench_work *work, struct findings *findings)
 
 static void tell_end(const struct bench_work *work)
 {
+    if (work->repeated)
+        printable_line(stderr,
+                       "perfjit: other work on the machine disturbed %zu %s, which ran again",
+                       work->repeated, work->list.order == ORDER_TURNS ? "pairs of runs" : "runs");
     size_t base = bench_list_count(&work->list, BENCH_BASE);
     size_t new = bench_list_count(&work->list, BENCH_NEW);
     if (base)

@@ -8,7 +8,16 @@
 #include <string.h>
 
 enum { EXIT_USAGE = 2, RUNS_MOST = 1000 };
-enum { KEY_BASE = 400, KEY_NEW, KEY_BASE_DIR, KEY_RUNS, KEY_WARM_UP, KEY_ORDER, KEY_SHOW_OUTPUT };
+enum {
+    KEY_BASE = 400,
+    KEY_NEW,
+    KEY_BASE_DIR,
+    KEY_RUNS,
+    KEY_WARM_UP,
+    KEY_ORDER,
+    KEY_REPEATS,
+    KEY_SHOW_OUTPUT
+};
 
 static const struct argp_option option_table[] = {
     {"base", KEY_BASE, "COMMAND", 0, "The program before the change", 0},
@@ -17,6 +26,8 @@ static const struct argp_option option_table[] = {
      "Take the base from an earlier bench: its new side, or its only one", 0},
     {"runs", KEY_RUNS, "COUNT", 0, "Of each side (default: 10)", 0},
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
+    {"repeats", KEY_REPEATS, "COUNT", 0,
+     "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
     {"order", KEY_ORDER, "turns|blocks", 0,
      "base new new base base new ... (default), or all of the base first", 0},
     {"output", 'o', "NAME.bench", 0, "The directory to write (default: perfjit.bench)", 0},
@@ -98,6 +109,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_RUNS:
         options->runs = count_in("--runs", argument, 1, state);
+        return 0;
+    case KEY_REPEATS:
+        options->repeats = count_in("--repeats", argument, 0, state);
         return 0;
     case KEY_WARM_UP:
         options->warm_ups = count_in("--warmup", argument, 0, state);

@@ -2,6 +2,7 @@
 #include "injector/bench/bench_run.h"
 
 #include "injector/answers/answer_input.h"
+#include "injector/artifact/compile_time.h"
 #include "injector/artifact/run_file.h"
 #include "injector/bench/machine.h"
 #include "injector/record/record.h"
@@ -51,6 +52,17 @@ static void count_code(uint64_t numbers[RUN_NUMBERS], const struct jit_processes
     }
 }
 
+static int count_compilers(uint64_t numbers[RUN_NUMBERS], const struct answer_input *input,
+                           struct findings *findings)
+{
+    uint64_t compile_ns = compile_time_of(&input->profile);
+    if (compile_ns == UINT64_MAX)
+        return report_failure(findings, "out of memory");
+    if (input->profile.events[input->choice.event].counts_ns)
+        numbers[RUN_COMPILE_NS] = compile_ns;
+    return 0;
+}
+
 static int keep(uint64_t numbers[RUN_NUMBERS], const char *raw, const struct bench_command *command,
                 struct findings *findings)
 {
@@ -66,7 +78,8 @@ static int keep(uint64_t numbers[RUN_NUMBERS], const char *raw, const struct ben
     if (!result) {
         count_code(numbers, &input.recording.processes);
         numbers[RUN_SAMPLES] = input.profile.sample_count;
-        result = run_file_write(command->kept, &input.profile, findings);
+        result = count_compilers(numbers, &input, findings);
+        result = result || run_file_write(command->kept, &input.profile, findings);
     }
     answer_input_close(&input);
     answer_request_free(&request);
@@ -89,8 +102,11 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *comm
     memset(numbers, 0, RUN_NUMBERS * sizeof *numbers);
     numbers[RUN_LOOP_NS] = machine_loop_ns();
     int result = record_run_go(&run, &command->record, findings);
+    uint64_t loop_ns = machine_loop_ns();
     result = result || check_end(&run, command, findings);
     count_use(numbers, &run.end);
+    if (loop_ns > numbers[RUN_LOOP_NS])
+        numbers[RUN_LOOP_NS] = loop_ns;
     numbers[RUN_LOST] = run.recording.lost;
     if (!result && command->kept)
         result = keep(numbers, run.raw, command, findings);

@@ -8,7 +8,7 @@
  * memory. */
 int machine_add_facts(struct bench_list *list, enum bench_side side);
 
-/* How long a loop takes that is always the same: the least of a few. */
+/* How long a loop takes now that is always the same. */
 uint64_t machine_loop_ns(void);
 
 #endif

@@ -75,6 +75,9 @@ setup() {
         [[ "$output" == *"${command#*|}"* ]] || complain "$command: $output"
         [ -z "$(ls -d none.bench* 2>/dev/null)" ] || complain "$command: left $(ls -d none.bench*)"
     done
+    run perfjit bench -F 1 -e cpu-clock --runs 1 --warmup 0 -o none.bench --new true
+    [ "$status" = 1 ]
+    [[ "$output" == *"ran too briefly to be sampled"* ]]
     for command in "" "--new" "--base true" "--new true --base true --base-dir kept.bench" "--new ''" "--runs 0 --new true" "--order x --new true"; do
         run eval "perfjit bench -o none.bench $command"
         [ "$status" = 2 ] || complain "$command: $status"
@@ -82,6 +85,18 @@ setup() {
     mkdir -p mine.bench && : >mine.bench/notes
     run perfjit bench -o mine.bench --new true
     [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
+}
+
+@test "interrupted: nothing is written, and the command has ended" {
+    local bench
+    sh -c 'echo $$ >bench.pid; exec "$@"' - "$BUILD/perfjit" bench -o none.bench --new 'echo $$ >command.pid; exec sleep 100' 2>said &
+    bench=$!
+    await test -s command.pid
+    kill -TERM "$(cat bench.pid)"
+    ! wait $bench || complain "it ended with 0"
+    grep -q 'interrupted' said || complain "$(cat said)"
+    [ -z "$(ls -d none.bench* 2>/dev/null)" ]
+    ! kill -0 "$(cat command.pid)" 2>/dev/null || complain "the command still runs"
 }
 
 @test "a bench that is cut short, of another version, without a file, or with another in its place: refused, with the place" {
@@ -111,8 +126,12 @@ setup() {
     sh -c 'while :; do :; done' &
     load=$!
     perfjit bench -q --runs 5 -o "$BATS_TEST_TMPDIR/loaded.bench" --new "$BUILD/tinyjit --no-inline base.tj"
+    perfjit bench --runs 1 --repeats 2 -o "$BATS_TEST_TMPDIR/again.bench" --new "$BUILD/tinyjit --no-inline base.tj" 2>said
     kill $load
     wait $load || true
+    grep -q 'other work on the machine disturbed 2 runs, which ran again' said || complain "$(cat said)"
+    [ "$(grep -c ^run "$BATS_TEST_TMPDIR/again.bench/bench.txt")" = 1 ]
+    grep -q 'turn=3' "$BATS_TEST_TMPDIR/again.bench/bench.txt"
     cp -r "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench"
     sed -i 's/beside_ns=[0-9]*/beside_ns=0/' "$BATS_TEST_TMPDIR/quiet.bench/bench.txt"
     perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench" >text
@@ -136,8 +155,8 @@ END
         mkdir -p "$root${library%/*}"
         cp "$library" "$root$library"
     done
-    perfjit diff node.bench >text
-    timeout 1 chroot "$root" /perfjit diff /node.bench >elsewhere
+    perfjit diff -n 0 node.bench >text
+    timeout 1 chroot "$root" /perfjit diff -n 0 /node.bench >elsewhere
     cmp text elsewhere
     grep -q ' hot  work.js$' text
 }
