@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#define MOST_BYTES (UINT32_MAX / 4)
+
 struct debugger_arena {
     const struct function_table *table;
     uint32_t *records;                /* by functions' numbers: in the object for their addresses */
@@ -31,24 +33,37 @@ static int open_numbers(struct debugger_arena *arena)
     return 0;
 }
 
-static int insert(struct debugger_arena *arena, size_t at, struct debugger_object *object)
+/* For another object. */
+static int make_room(struct debugger_arena *arena)
 {
-    if (!object)
+    if (arena->count < arena->room)
+        return 0;
+    size_t room = arena->room * 2 + 16;
+    void *grown = realloc(arena->objects, room * sizeof(struct debugger_object *));
+    if (!grown)
         return -ENOMEM;
-    if (arena->count == arena->room) {
-        size_t room = arena->room * 2 + 16;
-        void *grown = realloc(arena->objects, room * sizeof(struct debugger_object *));
-        if (!grown) {
-            ju_debugger_object_free(object);
-            return -ENOMEM;
-        }
-        arena->objects = grown;
-        arena->room = room;
-    }
+    arena->objects = grown;
+    arena->room = room;
+    return 0;
+}
+
+static void insert(struct debugger_arena *arena, size_t at, struct debugger_object *object)
+{
     memmove(arena->objects + at + 1, arena->objects + at,
             (arena->count - at) * sizeof(struct debugger_object *));
     arena->objects[at] = object;
     arena->count++;
+}
+
+/* A new object at the place AT.  Returns 0 or -ENOMEM. */
+static int insert_new(struct debugger_arena *arena, size_t at, uint64_t start, uint64_t end,
+                      struct object_sizes sizes)
+{
+    struct debugger_object *new =
+        make_room(arena) ? NULL : ju_debugger_object_new(start, end, sizes);
+    if (!new)
+        return -ENOMEM;
+    insert(arena, at, new);
     return 0;
 }
 
@@ -58,13 +73,12 @@ struct debugger_arena *ju_debugger_arena_open(const struct function_table *table
     if (!arena)
         return NULL;
     arena->table = table;
-    if (open_numbers(arena) == 0 &&
-        insert(arena, 0,
-               ju_debugger_object_new(table->start, table->start + table->bytes,
-                                      (struct object_sizes){0})) == 0)
+    if (open_numbers(arena) == 0 && insert_new(arena, 0, table->start, table->start + table->bytes,
+                                               (struct object_sizes){0}) == 0)
         return arena;
     if (arena->records)
         munmap(arena->records, arena->numbers_bytes);
+    free(arena->objects);
     free(arena);
     return NULL;
 }
@@ -101,6 +115,38 @@ static size_t find(const struct debugger_arena *arena, uint64_t addr)
     return low;
 }
 
+/* ---- Halving ---- */
+
+/* Returns false if that can't be done. */
+static bool halve(struct debugger_arena *arena, size_t at)
+{
+    struct debugger_object *from = arena->objects[at];
+    const struct object_sizes sizes = {.names = from->used.names / 2,
+                                       .frames = from->used.frames / 2,
+                                       .records = from->used.records / 2};
+    uint64_t middle = ju_debugger_object_middle(from, arena->table);
+    if (middle == from->start)
+        return false;
+    struct debugger_object *left = ju_debugger_object_new(from->start, middle, sizes);
+    struct debugger_object *right = ju_debugger_object_new(middle, from->end, sizes);
+    if (!left || !right || make_room(arena)) {
+        ju_debugger_object_free(left);
+        ju_debugger_object_free(right);
+        return false;
+    }
+    insert(arena, at + 1, right);
+    ju_debugger_object_add_own(left, from, arena->table, arena->records);
+    ju_debugger_object_add_own(right, from, arena->table, arena->records);
+    left->sealed = right->sealed = true;
+    left->level = right->level = from->level ? from->level - 1 : 0;
+    ju_debugger_object_show(left);
+    ju_debugger_object_show(right);
+    ju_debugger_object_hide(from);
+    ju_debugger_object_free(from);
+    arena->objects[at] = left;
+    return true;
+}
+
 /* ---- Removing ---- */
 
 void ju_debugger_arena_remove(struct debugger_arena *arena, uint32_t number)
@@ -109,6 +155,21 @@ void ju_debugger_arena_remove(struct debugger_arena *arena, uint32_t number)
         return;
     arena->next_removed[number] = arena->removed;
     arena->removed = number;
+}
+
+/* Halve the object with ADDR as long as it is too large to be changed.  Where that can't be done it
+ * stays large. */
+static void make_small(struct debugger_arena *arena, uint64_t addr)
+{
+    size_t at = find(arena, addr);
+    while (arena->objects[at]->live > MOST_CHANGED && halve(arena, at))
+        at = find(arena, addr);
+}
+
+static void make_removed_small(struct debugger_arena *arena)
+{
+    for (uint32_t number = arena->removed; number; number = arena->next_removed[number])
+        make_small(arena, arena->table->functions[number].start);
 }
 
 /* Returns the objects that are hidden for it. */
@@ -138,15 +199,28 @@ static void show_all(struct debugger_object *hidden)
 
 /* ---- Ranges ---- */
 
+/* Half of what is in the COUNT objects FROM, of which there is room for twice as much.  Returns
+ * false if that is too much for one. */
+static bool add_sizes(struct debugger_object *const *from, size_t count, struct object_sizes *sizes)
+{
+    uint64_t names = 0, frames = 0, records = 0;
+    for (size_t i = 0; i < count; i++) {
+        names += from[i]->used.names;
+        frames += from[i]->used.frames;
+        records += from[i]->used.records;
+    }
+    *sizes = (struct object_sizes){.names = (uint32_t)(names / 2),
+                                   .frames = (uint32_t)(frames / 2),
+                                   .records = (uint32_t)(records / 2)};
+    return names < MOST_BYTES && frames < MOST_BYTES && records < MOST_BYTES;
+}
+
 static void merge(struct debugger_arena *arena, size_t first)
 {
     struct debugger_object **from = arena->objects + first;
-    struct object_sizes sizes = {0};
-    for (size_t i = 0; i < MERGED; i++) {
-        sizes.names += from[i]->used.names / 2;
-        sizes.frames += from[i]->used.frames / 2;
-        sizes.records += from[i]->used.records / 2;
-    }
+    struct object_sizes sizes;
+    if (!add_sizes(from, MERGED, &sizes))
+        return;
     struct debugger_object *object =
         ju_debugger_object_new(from[0]->start, from[MERGED - 1]->end, sizes);
     if (!object)
@@ -197,9 +271,8 @@ static const struct object_sizes tail_sizes = {
 static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, bool behind)
 {
     struct debugger_object *full = arena->objects[at];
-    struct debugger_object *new = ju_debugger_object_new(behind ? split_at : full->start,
-                                                         behind ? full->end : split_at, tail_sizes);
-    int error = insert(arena, behind ? at + 1 : at, new);
+    int error = insert_new(arena, behind ? at + 1 : at, behind ? split_at : full->start,
+                           behind ? full->end : split_at, tail_sizes);
     if (error)
         return error;
     if (behind)
@@ -210,6 +283,28 @@ static int split(struct debugger_arena *arena, size_t at, uint64_t split_at, boo
     ju_debugger_object_show(full);
     merge_around(arena, behind ? at : at + 1);
     return 0;
+}
+
+/* Let the object AT reach to END: a function of it does, so that those behind it have none there.
+ */
+static void stretch(struct debugger_arena *arena, size_t at, uint64_t end)
+{
+    struct debugger_object *object = arena->objects[at];
+    while (object->end < end) {
+        struct debugger_object *next = arena->objects[at + 1];
+        bool is_over = next->end <= end;
+        ju_debugger_object_range(object, object->start, is_over ? next->end : end);
+        if (!is_over) {
+            ju_debugger_object_range(next, end, next->end);
+            ju_debugger_object_show(next);
+            return;
+        }
+        ju_debugger_object_hide(next);
+        ju_debugger_object_free(next);
+        arena->count--;
+        memmove(arena->objects + at + 1, arena->objects + at + 2,
+                (arena->count - at - 1) * sizeof(struct debugger_object *));
+    }
 }
 
 /* The object for the function, which has room for it. */
@@ -223,6 +318,8 @@ static int prepare(struct debugger_arena *arena, const struct object_addition *a
         error = split(arena, at, addition->start, true);
     else if (object->live >= TAIL_FUNCTIONS && end <= object->bottom)
         error = split(arena, at, end, false);
+    else
+        make_small(arena, addition->start);
     if (error)
         return error;
     object = arena->objects[find(arena, addition->start)];
@@ -240,6 +337,7 @@ int ju_debugger_arena_begin(struct debugger_arena *arena, const struct object_ad
     arena->is_lost = error == -EOWNERDEAD;
     if (error)
         return arena->is_lost ? 0 : error;
+    make_removed_small(arena);
     show_all(bury_removed(arena));
     error = prepare(arena, addition);
     if (error)
@@ -251,9 +349,12 @@ void ju_debugger_arena_end(struct debugger_arena *arena, const struct object_add
 {
     if (arena->is_lost)
         return;
-    struct debugger_object *object = arena->objects[find(arena, addition->start)];
-    if (addition->number)
+    size_t at = find(arena, addition->start);
+    struct debugger_object *object = arena->objects[at];
+    if (addition->number) {
+        stretch(arena, at, addition->start + addition->bytes);
         arena->records[addition->number] = ju_debugger_object_add(object, addition);
+    }
     ju_debugger_object_show(object);
     ju_debugger_list_end();
 }

@@ -3,7 +3,9 @@
  * A debugger reads an object anew whenever it has changed, and its own costs are by the object.  So
  * new functions go into one of at most TAIL_FUNCTIONS.  When that is full, and code goes on behind
  * it or in front of it, a new one begins there; MERGED neighbours that were merged as often become
- * one.  The ranges do not overlap: gdb takes names from one object for each address.
+ * one; and where something within one of more than MOST_CHANGED is to be changed, it is halved
+ * until that is not so.  The ranges do not overlap: gdb takes names from one object for each
+ * address.
  *
  * A function that was removed is buried when the next one is added, in front of which its addresses
  * are not used again.
@@ -18,6 +20,7 @@ enum {
     TAIL_NAMES_BYTES = 16 << 10, /* most need no more */
     TAIL_FRAMES_BYTES = 32 << 10,
     MERGED = 16,
+    MOST_CHANGED = 1024, /* functions of an object that is changed within */
 };
 
 struct debugger_arena;

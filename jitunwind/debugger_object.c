@@ -252,6 +252,32 @@ void ju_debugger_object_add_all(struct debugger_object *object, const struct deb
     }
 }
 
+void ju_debugger_object_add_own(struct debugger_object *object, const struct debugger_object *from,
+                                const struct function_table *table, uint32_t *records)
+{
+    const struct object_record *record = records_of(from);
+    for (uint32_t i = 0; i < from->used.records; i++) {
+        const uint64_t start = table->functions[record[i].number].start;
+        if (!record[i].number || start < object->start || start >= object->end)
+            continue;
+        copy_record(object, from, &record[i], table);
+        records[record[i].number] = object->used.records++;
+    }
+}
+
+uint64_t ju_debugger_object_middle(const struct debugger_object *object,
+                                   const struct function_table *table)
+{
+    const struct object_record *record = records_of(object);
+    uint64_t middle = object->bottom + (object->top - object->bottom) / 2, found = object->end;
+    for (uint32_t i = 0; i < object->used.records; i++) {
+        const uint64_t start = table->functions[record[i].number].start;
+        if (record[i].number && start >= middle && start < found)
+            found = start;
+    }
+    return found < object->end ? found : object->start;
+}
+
 static bool fits(uint32_t used, uint32_t more, uint32_t room)
 {
     return used <= room && more <= room - used;

@@ -84,6 +84,15 @@ uint32_t ju_debugger_object_add(struct debugger_object *object,
 void ju_debugger_object_add_all(struct debugger_object *object, const struct debugger_object *from,
                                 const struct function_table *table, uint32_t *records);
 
+/* Add those of FROM that begin in OBJECT's range, for which there is room. */
+void ju_debugger_object_add_own(struct debugger_object *object, const struct debugger_object *from,
+                                const struct function_table *table, uint32_t *records);
+
+/* Where a function of OBJECT begins, with about as many addresses in front of it as behind it; or
+ * OBJECT's begin. */
+uint64_t ju_debugger_object_middle(const struct debugger_object *object,
+                                   const struct function_table *table);
+
 /* Let RECORD, of an object that is not shown, be about nothing. */
 void ju_debugger_object_bury(struct debugger_object *object, uint32_t record);
 

@@ -92,6 +92,7 @@ static void see_symbols(const struct debugger_entry *entry, bool *seen)
         if (symbols[i].st_shndx == SHN_UNDEF)
             continue;
         assert_in_range(symbols[i].st_value, text->sh_addr, text->sh_addr + text->sh_size - 1);
+        assert_true(symbols[i].st_value + symbols[i].st_size <= text->sh_addr + text->sh_size);
         size_t slot = (symbols[i].st_value - ARENA_START) / SLOT_BYTES;
         snprintf(name, sizeof name, "f%zu", slot);
         assert_string_equal(names + symbols[i].st_name, name);
@@ -219,6 +220,22 @@ static void test_each_way_up_and_down(void **state)
     }
 }
 
+/* No object is large that was changed within, so that a debugger has little to read again. */
+static void test_in_any_order(void **state)
+{
+    enum { STEP = 7919 };
+    struct jitunwind *arena = begin();
+    (void)state;
+    for (size_t i = 0; i < SLOTS; i++)
+        add(arena, i * STEP % SLOTS);
+    expect_all(arena);
+    for (const struct debugger_entry *entry = __jit_debug_descriptor.first; entry;
+         entry = entry->next)
+        assert_in_range(section_of(entry, SYMTAB)->sh_size / sizeof(Elf64_Sym), 2,
+                        MOST_CHANGED + 2);
+    end(arena);
+}
+
 static void test_random_changes(void **state)
 {
     struct jitunwind *arena = begin();
@@ -252,6 +269,28 @@ static void test_a_second_life(void **state)
     }
     for (size_t slot = 1000; slot < 5000; slot++)
         add(arena, slot);
+    expect_all(arena);
+    end(arena);
+}
+
+/* One that is longer than what an object is asked about; and one that is refused. */
+static void test_across_ranges(void **state)
+{
+    enum { FIRST = 1000, HOLE = 3000, BEGIN = 1500, TAKEN = 400 };
+    struct jitunwind *arena = begin();
+    (void)state;
+    for (size_t slot = 0; slot < SLOTS; slot++)
+        add(arena, slot);
+    for (size_t slot = FIRST; slot < FIRST + HOLE; slot++) {
+        assert_int_equal(jitunwind_remove(arena, ARENA_START + slot * SLOT_BYTES), 0);
+        is_added[slot] = false;
+    }
+    assert_int_equal(add_framed(arena, ARENA_START + TAKEN * SLOT_BYTES + SLOT_BYTES - 1,
+                                BEGIN * SLOT_BYTES, "x"),
+                     -EEXIST);
+    assert_int_equal(
+        add_framed(arena, ARENA_START + BEGIN * SLOT_BYTES, 2000 * SLOT_BYTES, "f1500"), 0);
+    is_added[BEGIN] = true;
     expect_all(arena);
     end(arena);
 }
@@ -408,7 +447,9 @@ int main(void)
         cmocka_unit_test(test_random_changes),
         cmocka_unit_test(test_a_second_life),
         cmocka_unit_test(test_others_in_the_list),
+        cmocka_unit_test(test_in_any_order),
         cmocka_unit_test(test_in_a_child),
+        cmocka_unit_test(test_across_ranges),
         cmocka_unit_test(test_functions_without),
         cmocka_unit_test(test_nobody_waits_for_one_that_is_stopped),
         cmocka_unit_test(test_a_child_of_the_moment),
