@@ -106,7 +106,7 @@ false_rows() {
 
 # ---- A/A ----
 
-same_with_itself() { # KIND PAIRS
+same_with_itself() { # KIND PAIRS [WORDS]
     local command comparisons=0 headlines=0 with_rows=0 first
     command=$(command_of "$1" 0)
     measure "aa-$1" "$2" "$command" "$command"
@@ -117,7 +117,24 @@ same_with_itself() { # KIND PAIRS
         case $(verdict "$work/part.text") in slower | faster) headlines=$((headlines + 1)) ;; esac
         [ "$(false_rows "$work/part.text")" = 0 ] || with_rows=$((with_rows + 1))
     done
-    echo "| $1 | $comparisons | $headlines | $with_rows |" | tee -a "$out"
+    echo "| $1${3:-} | $comparisons | $headlines | $with_rows |" | tee -a "$out"
+}
+
+# The same with a load on one processor, which comes and goes every two seconds: it meets both sides.
+loaded() { # KIND PAIRS
+    local load
+    (
+        trap 'kill $(jobs -p) 2>/dev/null' EXIT
+        while :; do
+            timeout 2 sh -c 'while :; do :; done' &
+            wait $! || true
+            sleep 2
+        done
+    ) &
+    load=$!
+    same_with_itself "$1" "$2" ", beside a load that comes and goes"
+    kill $load
+    wait $load || true
 }
 
 # ---- A/B ----
@@ -196,6 +213,7 @@ run_aa() {
     head_aa
     same_with_itself tinyjit "${PAIRS:-1000}"
     same_with_itself node "${PAIRS:-500}"
+    loaded tinyjit "${PAIRS:-100}"
 }
 
 run_ab() {
