@@ -2,7 +2,7 @@
 #include "injector/answers/bench_sides.h"
 
 #include "injector/arrays/array.h"
-#include "injector/artifact/bench_balance.h"
+#include "injector/artifact/bench_means.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,25 @@ static enum bench_side last_side(const struct bench_list *list)
 
 static int tell(void *context, const char *text)
 {
-    return run_set_add_note(context, text);
+    char *warning;
+    if (asprintf(&warning, "warning: %s", text) < 0)
+        return -1;
+    int result = run_set_add_note(context, warning);
+    free(warning);
+    return result;
+}
+
+static int add_notes(struct run_set *set, const struct balance_side *base,
+                     const struct balance_side *new, enum bench_order order,
+                     struct findings *findings)
+{
+    char *means = bench_means_line(base, new);
+    int result = !means || (*means && run_set_add_note(set, means)) ||
+                         bench_balance_tell(base, new, order, tell, set)
+                     ? report_failure(findings, "out of memory")
+                     : 0;
+    free(means);
+    return result;
 }
 
 static int check(const char *const *directories, size_t count, size_t base, size_t new,
@@ -64,9 +82,8 @@ int bench_sides_read(struct bench_sides *sides, struct run_set *set, const char 
     enum bench_order order = count == 2 ? ORDER_APART : lists[0].order;
     result = result || check(directories, count, base_count, new_count, findings) ||
              add_files(sides, directories[0], &base, false, findings) ||
-             add_files(sides, directories[count - 1], &new, true, findings);
-    if (!result && bench_balance_tell(&base, &new, order, tell, set))
-        result = report_failure(findings, "out of memory");
+             add_files(sides, directories[count - 1], &new, true, findings) ||
+             add_notes(set, &base, &new, order, findings);
     sides->in_turns = order == ORDER_TURNS && base_count == new_count;
     bench_list_free(&lists[0]);
     bench_list_free(&lists[1]);

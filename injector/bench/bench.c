@@ -85,10 +85,11 @@ static void tell_run(const struct bench_work *work, const char *place,
 {
     if (work->options->verbose)
         printable_line(stderr,
-                       "perfjit: %s: %.1f ms, CPU %.1f ms, %" PRIu64 " samples, %" PRIu64
-                       " functions of %" PRIu64 " bytes",
+                       "perfjit: %s: %.1f ms, CPU %.1f ms, compilers %.1f ms, %" PRIu64
+                       " samples, %" PRIu64 " functions of %" PRIu64 " bytes",
                        place, (double)numbers[RUN_WALL_NS] / 1e6, (double)numbers[RUN_CPU_NS] / 1e6,
-                       numbers[RUN_SAMPLES], numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
+                       (double)numbers[RUN_COMPILE_NS] / 1e6, numbers[RUN_SAMPLES],
+                       numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
 }
 
 /* Run SIDE as PLACE says; KEPT: the file of its profile, or NULL. */

@@ -45,7 +45,7 @@ void diff_text_put(FILE *stream, const struct run_set *set, const struct verdict
 {
     put_headline(stream, set, verdicts);
     for (size_t i = 0; i < set->note_count; i++)
-        fprintf(stream, "warning: %s\n", set->notes[i]);
+        fprintf(stream, "%s\n", set->notes[i]);
     fprintf(stream, "\n%13s%13s %10s  %-10s  function, by itself, a run\n", "base", "new", "change",
             "verdict");
     put_row(stream, &verdicts->total, "(in all)", counts_ns);

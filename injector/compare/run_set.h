@@ -15,7 +15,7 @@ struct run_set {
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
-    char **notes; /* what has to be known of the runs, whatever comes out: sentences */
+    char **notes; /* what has to be known of the runs, whatever comes out: lines */
     size_t note_count, note_capacity;
 };
 
@@ -28,7 +28,7 @@ int run_set_begin(struct run_set *set);
 int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,
                 const struct profile_functions *functions, const struct profile_totals *totals);
 
-/* Add a copy of the sentence TEXT.  Returns 0, or -1 without memory. */
+/* Add a copy of the line TEXT.  Returns 0, or -1 without memory. */
 int run_set_add_note(struct run_set *set, const char *text);
 
 /* How many functions there are; number 0 is none's. */

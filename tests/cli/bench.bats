@@ -21,6 +21,7 @@ setup() {
     perfjit diff kept.bench >text
     grep -q '^slower: +[0-9.]* % in all, 6 against 6 runs in pairs, p 0.0[0-4][0-9]*$' text
     grep -Eq ' slower +tj::inner  base.tj$' text
+    grep -Eq '^a run: [0-9.]*, then [0-9.]* ms on the clock; [0-9.]*, then [0-9.]* ms of CPU time;.* KiB of JIT code$' text
     mkdir "$BATS_TEST_TMPDIR/else"
     cp -r kept.bench "$BATS_TEST_TMPDIR/else/copy.bench"
     cd "$BATS_TEST_TMPDIR/else"
