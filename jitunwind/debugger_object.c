@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+enum { GLOBAL_FUNCTION = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) };
+
 enum { HEADS = 2, HEAD_BYTES = 512, PART_ALIGN = 64, LEAST_RECORDS = 64 };
 
 enum section { SECTION_NONE, TEXT, EH_FRAME, SYMTAB, STRTAB, SHSTRTAB, SECTIONS };
@@ -150,12 +152,11 @@ static uint32_t put_symbol(struct debugger_object *object, const char *name, uin
     uint32_t at = object->used.names;
     size_t size = strlen(name) + 1;
     memcpy(names_of(object) + at, name, size);
-    symbols_of(object)[object->symbols++] =
-        (Elf64_Sym){.st_name = at,
-                    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-                    .st_shndx = TEXT,
-                    .st_value = start,
-                    .st_size = bytes};
+    symbols_of(object)[object->symbols++] = (Elf64_Sym){.st_name = at,
+                                                        .st_info = GLOBAL_FUNCTION,
+                                                        .st_shndx = TEXT,
+                                                        .st_value = start,
+                                                        .st_size = bytes};
     object->used.names += (uint32_t)size;
     return at;
 }
@@ -327,7 +328,7 @@ void ju_debugger_object_bury(struct debugger_object *object, uint32_t number)
 {
     struct object_record *record = &records_of(object)[number];
     if (record->symbol)
-        symbols_of(object)[record->symbol] = (Elf64_Sym){0};
+        symbols_of(object)[record->symbol] = (Elf64_Sym){.st_info = GLOBAL_FUNCTION};
     ju_plain_frames_bury(frames_of(object) + record->frames, record->frames_bytes);
     record->number = 0;
     object->live--;
