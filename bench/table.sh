@@ -26,6 +26,13 @@ writer_against_best() {
         END { for (t in ours) if (ours[t] / best[t] > worst) worst = ours[t] / best[t]; if (worst) printf "%.3g", worst }' "$work/writer"
 }
 
+# The largest multiple of what writing the call frame information takes: WAY FIELD [LESS], field 4 ns or 5 bytes, LESS subtracted.
+registration_worst() {
+    awk -v way="$1" -v field="$2" -v less="${3:-}" '$1 == "time" { of[$2, $3] = $field; sizes[$2] }
+        END { for (n in sizes) { v = (of[n, way] - (less ? of[n, less] : 0)) / of[n, "write"]; if (v > worst) worst = v } printf "%.3g", worst }' \
+        "$work/registration"
+}
+
 # Time per function at the largest size as a multiple of that at the smallest, by field 4 (clock) or 5 (CPU).
 growth() {
     local first=${sizes%% *} last=${sizes##* } a b
@@ -141,5 +148,9 @@ bound "the same, against stdio's best process" "$(writer_against_best)" "<=" 1.2
 bound "the same, times faster than what survives a kill, worst" "$(writer_worst '^writer_256_._vs_(flush|writes)$' min)" ">=" 4
 bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_(flush|writes)_cpu$' min)" ">=" 4
 bound "switched off, ns of CPU time a call, worst" "$(awk '$1 == "off" && $5 > w { w = $5 } END { print w }' "$work/writer")" "<=" 2
+bound "libjitunwind with PERFJIT=gdb: adding a function, times writing its CFI, worst, in CPU time" "$(registration_worst shown 4)" "<=" 3
+bound "memory for gdb, times the CFI's, worst" "$(registration_worst shown 5 add)" "<=" 2
+bound "40 000 removals, ms of CPU time" "$(awk '$1 == "time" && $2 == 100000 && $3 == "removed" { printf "%.3g", $4 * 40000 / 1e6 }' "$work/registration")" "<=" 50
+bound "gdb: bt of 100 000 functions, s" "$(awk '$1 == "gdb" && $2 == 100000 { print $5 }' "$work/registration")" "<=" 1
 bound "output's size, times the input's, worst" "$(worst_fact size_ratio_)" "<=" 1.15
 bound "ELF files of one process" "$(worst_fact files_)" "<=" 3
