@@ -34,8 +34,9 @@
  * is told of its functions' names and frames by its JIT interface, in a few ELF objects in memory.
  * Without a debugger add takes a few hundred ns more for that; with one that is attached, which
  * stops the process at each, it takes milliseconds.  Where a thread is gone in the middle of a
- * change of gdb's list, as in the child of a fork, the list stays as it is.  A set-user-ID program
- * ignores it.
+ * change of gdb's list, as in the child of a fork, the list stays as it is; where one is stopped in
+ * it, add returns -EAGAIN as below, and what close can't take out stays in it.  A set-user-ID
+ * program ignores PERFJIT.
  *
  * Suspension: nobody waits for a thread that is stopped while it changes an arena.  Where another
  * one was, by a collector for one, open, add and remove return -EAGAIN after 20 ms (1 s if it seems

@@ -246,3 +246,80 @@ END
         grep -q ' main (' said
     done
 }
+
+# Each call for memory fails once, then all of them from one on: what was added is shown, and what was refused is not.
+@test "PERFJIT=gdb without memory: -ENOMEM, and the list says what was added" {
+    cat >little.c <<'END'
+#include "jitunwind/jitunwind.h"
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+enum { COUNT = 12000, APART = 64, FIRST = 3000, HOLE = 100 };
+struct entry {
+    struct entry *next, *previous;
+    const char *object;
+    uint64_t bytes;
+};
+extern struct { uint32_t version, action; struct entry *relevant, *first; } __jit_debug_descriptor;
+static char is_added[COUNT];
+static struct jitunwind *arena;
+static struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+static void add(int i)
+{
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    code.addr = options.start + i * APART;
+    code.bytes = APART;
+    code.name = "f";
+    int error = jitunwind_add(arena, &code);
+    is_added[i] = error == 0;
+    if (error && error != -ENOMEM)
+        printf("error %d\n", error);
+    if (error && jitunwind_name(code.addr, NULL, 0, NULL) != -ENOENT)
+        printf("refused, and there\n");
+}
+int main(void)
+{
+    options.start = 0x10000000;
+    options.bytes = COUNT * APART;
+    int error = jitunwind_open(&arena, &options);
+    if (error)
+        return error != -ENOMEM || arena || __jit_debug_descriptor.first;
+    for (int i = 0; i < COUNT; i++)
+        add(i);
+    for (int i = FIRST; i < FIRST + HOLE; i++)
+        if (is_added[i] && jitunwind_remove(arena, options.start + i * APART))
+            printf("not removed\n");
+    for (int i = FIRST; i < FIRST + HOLE; i++)
+        add(i);
+    struct jitunwind_code taken = JITUNWIND_CODE_INIT;
+    taken.addr = options.start + (COUNT / 2) * APART;
+    taken.bytes = 1;
+    jitunwind_add(arena, &taken); /* to no avail: what was removed is buried in any case */
+    for (struct entry *entry = __jit_debug_descriptor.first; entry; entry = entry->next) {
+        const Elf64_Shdr *sections = (void *)(entry->object + ((const Elf64_Ehdr *)entry->object)->e_shoff);
+        const Elf64_Sym *symbols = (void *)(entry->object + sections[3].sh_offset);
+        for (size_t i = 0; i < sections[3].sh_size / sizeof *symbols; i++)
+            if (symbols[i].st_shndx && symbols[i].st_size > 1)
+                is_added[(symbols[i].st_value - options.start) / APART] ^= 1;
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (is_added[i])
+            printf("%d: shown or not\n", i);
+    jitunwind_close(arena);
+    return __jit_debug_descriptor.first != NULL;
+}
+END
+    cc -O1 -g -w -I"$here/../.." -o little little.c "$BUILD/libjitunwind.a" -pthread
+    export PERFJIT=gdb FAIL_CALLS=calloc,realloc,mmap # malloc is that of names
+    FAIL_COUNT=count LD_PRELOAD="$BUILD/fail_nth.so" ./little >said
+    [ ! -s said ]
+    [ "$(cat count)" -ge 40 ]
+    for rest in 0 1; do
+        for ((n = 1; n <= $(cat count); n++)); do
+            FAIL_REST=$rest FAIL_NTH=$n LD_PRELOAD="$BUILD/fail_nth.so" ./little >said || complain "call $n, $rest"
+            [ ! -s said ] || complain "call $n, $rest: $(head -3 said)"
+        done
+    done
+}
