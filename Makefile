@@ -272,7 +272,8 @@ bench-quick: setup
 	@$(MAKE) --no-print-directory all $(BENCH)
 	@bench/run.sh $(abspath $(BUILD)) quick
 
-# What perfjit diff says of programs that are the same, and of planted changes: bench/comparisons.md (an hour), or a few of each (20 s).
+# What perfjit diff says of programs that are the same, and of planted changes: the tables of bench/comparisons.md
+# (an hour and a half), or a few of each (20 s).
 bench-diff: setup
 	@$(MAKE) --no-print-directory all
 	@bench/comparisons.sh $(abspath $(BUILD)) full

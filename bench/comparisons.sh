@@ -6,12 +6,12 @@
 # A/A    one program in turns with itself, many pairs of runs; each ten pairs in a row, every five pairs, are a comparison.
 #        Any verdict but "no change" and "can't tell" is false, and so is any row with one.
 # A/B    the same program with more to do in one of three functions, so that it takes 1, 2, 5 and 20 percent longer in all;
-#        and node programs whose function is deoptimised again and again, that inline less, and that collect garbage more
+#        and node programs of which a function is not optimised any more, that inline less, and that collect garbage more
 #        often.  Found: the headline is "slower".  Named: the function is one of the first three rows.  Beside it what perf
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
-# full    writes bench/comparisons.md (an hour and a half)
-# aa ...  one part of it, to standard output
+# full    all tables, of which bench/comparisons.md is made (an hour and a half)
+# aa ...  one of them
 # quick   a few of each, to standard output; ends with 1 if an A/A of 10 pairs has a verdict twice in a row, or if 20 percent
 #         more is not found twice in a row
 set -euo pipefail
@@ -27,7 +27,8 @@ out=$work/table.md
 # ---- Programs ----
 #
 # Chains of divisions, each of which waits for the one before: how long these take depends little on what else the core does.
-# Loops of additions take twice as long while somebody has the core's other thread.  KIND PERCENT: the second function does that much more of all three.
+# Loops of additions take twice as long while somebody has the core's other thread.  KIND PERCENT: the second
+# function does that much more of all three.
 
 tinyjit() {
     local percent=$1
@@ -200,13 +201,6 @@ head_ab() {
     printf '\n%s\n' '| planted | runs | "slower" | named in the first rows | would have been seen in 4 of 5 |' '|---|---|---|---|---|' | tee -a "$out"
 }
 
-write_page() {
-    {
-        printf '%s\n\n' '# What perfjit diff finds, and what it only thinks it does' 'Made by `make bench-diff`; `bench/comparisons.sh` says what each row is.'
-        cat "$out"
-    } >bench/comparisons.md
-}
-
 # ---- All ----
 
 run_aa() {
@@ -264,7 +258,6 @@ full)
     run_ab
     run_causes
     run_others
-    write_page
     ;;
 aa | ab | causes | others | quick) "run_$mode" ;;
 *) exit 2 ;;
