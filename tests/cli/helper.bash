@@ -48,6 +48,17 @@ record() {
     perf record -q -k mono -e cpu-clock -F 2000 -o "$data" "$@"
 }
 
+# tinyjit_chains DATA [OPTION...]: call chains for chain_check.  Functions of the system's libraries that only their own symbol
+# tables know, which Debian strips, get a name that says so.  A stack of one address in no mapping at all is of a process in the
+# middle of its exec.
+tinyjit_chains() {
+    local data=$1
+    shift
+    perf script --no-inline --max-stack 2000 -F ip,sym,symoff,dso -i "$data" "$@" 2>"$BATS_TEST_TMPDIR/perf.err" |
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/^[ \t]*[0-9a-f]+ \[unknown\] \(\[unknown\]\)$/' |
+        sed -E 's, \[unknown\] \((/usr)?/lib/[^()]*\)$, [library],; s, \([^()]*\)$,,'
+}
+
 # remove_maps DATA, remove_dumps DATA: what PHP left in /tmp.  Pids are used again within half a minute here, and a map that is
 # left is then one of an earlier process with the same pid, of which perfjit tells.
 remove_maps() {

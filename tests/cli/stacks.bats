@@ -81,16 +81,6 @@ stacks() {
     "$BUILD/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
 }
 
-# Functions of the C library that only its own symbol table knows, which Debian strips, get a name that says so.
-# A stack of one address in no mapping at all is of a process in the middle of its exec.
-script_of() { # DATA [OPTION...]
-    local data=$1
-    shift
-    perf script --no-inline --max-stack 1000 -F ip,sym,symoff,dso -i "$data" "$@" 2>"$BATS_TEST_TMPDIR/perf.err" |
-        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/^[ \t]*[0-9a-f]+ \[unknown\] \(\[unknown\]\)$/' |
-        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s| \([^()]*\)$||'
-}
-
 # Counts as chain_check prints them, to stdout and as a line of the test's.
 say() {
     echo "# $*" >&3
@@ -109,7 +99,7 @@ check_chains() { # NAME SCRIPT [CODE]
     local name=$1
     shift
     for form in $(forms_of "$name"); do
-        mostly_right "$name, $form" "$(script_of "$name.$form.data" | "$BUILD/producers/chain_check" -i "$name.inlines" "$@")"
+        mostly_right "$name, $form" "$(tinyjit_chains "$name.$form.data" | "$BUILD/producers/chain_check" -i "$name.inlines" "$@")"
     done
 }
 
@@ -117,8 +107,8 @@ check_chains() { # NAME SCRIPT [CODE]
 # chains are impossible.
 check_inlined() {
     local words with without
-    with=$(script_of "$1.image.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")
-    without=$(script_of "$1.image.data" | "$BUILD/producers/chain_check" "$2" 2>/dev/null)
+    with=$(tinyjit_chains "$1.image.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")
+    without=$(tinyjit_chains "$1.image.data" | "$BUILD/producers/chain_check" "$2" 2>/dev/null)
     say "$1: $with; without the log: $without"
     read -ra words <<<"$with"
     [ $((words[11] * 10)) -ge "${words[1]}" ] || complain "$1: hardly a call is inlined"
@@ -159,7 +149,7 @@ exact_chains() {
 
 check_exact() { # NAME DEPTH FP
     for form in $(forms_of "$1"); do
-        mostly_right "$1, $form" "$(script_of "$1.$form.data" | exact_chains "$2" "$3")"
+        mostly_right "$1, $form" "$(tinyjit_chains "$1.$form.data" | exact_chains "$2" "$3")"
     done
 }
 

@@ -84,16 +84,10 @@ same_as_perf() {
     grep -q CALLCHAIN "$1.header"
 }
 
-script_of() {
-    perf script --no-inline --max-stack 2000 -F ip,sym,symoff,dso -i "$1" 2>/dev/null |
-        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/^[ \t]*[0-9a-f]+ \[unknown\] \(\[unknown\]\)$/' |
-        sed -E 's|\[unknown\] \([^)]*/(libc\.so\.6\|ld-linux-[^)]*)\)$|[libc]|; s| \([^()]*\)$||'
-}
-
 # Every chain with compiled code is the one that the script allows, to its last frame.
 all_right() { # NAME SCRIPT
     local words
-    read -ra words <<<"$(script_of "$1.unwind.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")"
+    read -ra words <<<"$(tinyjit_chains "$1.unwind.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")"
     echo "# $1: ${words[*]}" >&3
     [ "${words[1]}" -gt 200 ] && [ "${words[3]}" -eq "${words[1]}" ]
 }
