@@ -13,6 +13,9 @@
  * far they are apart. */
 #define HEADER_ERROR_NS UINT64_C(200000)
 
+/* On a busy machine the process may wait for a processor, or for the disk, between the two. */
+#define HEADER_WAIT_NS (100 * MS)
+
 /* Two clocks of one machine drift apart by less than this; NTP corrects CLOCK_MONOTONIC by 500 at
  * most, but by more than some tens only while it catches up. */
 enum { DRIFT_PPM = 50, DRIFT_MAX_PPM = 500 };
@@ -129,18 +132,33 @@ static bool within(const struct bounds *bounds, uint64_t offset)
            (!bounds->has_upper || !before(bounds->upper + LATE_LOG_NS, offset));
 }
 
-/* Whether the clocks now are of the recording's boot: they agree with the header but for their
- * drift, or else with all that bounds the offset. */
-static bool live_agrees(const struct clock_facts *facts, const struct pair *marker,
-                        const struct pair *live, uint64_t drift_ppm)
+static bool live_is_later(const struct clock_facts *facts, const struct pair *live)
+{
+    return live->known && !before(live->profile, facts->evidence.end_ns) &&
+           !before(live->dump, facts->evidence.stamps.last);
+}
+
+/* Whether the clocks now agree with the header, but for their drift. */
+static bool is_close(const struct pair *marker, const struct pair *live, uint64_t drift_ppm)
+{
+    return apart(offset_of(live), offset_of(marker)) <=
+           marker->error_ns + MS + drift(live->profile - marker->profile, drift_ppm);
+}
+
+/* Whether the clocks now, of the recording's boot, say that the dump was mapped a little after its
+ * header's time. */
+static bool has_waited(const struct clock_facts *facts, const struct pair *marker,
+                       const struct pair *live)
+{
+    uint64_t waited_ns = offset_of(marker) - offset_of(live);
+    struct bounds bounds = bounds_of(&facts->evidence);
+    return facts->same_boot && waited_ns <= HEADER_WAIT_NS && within(&bounds, offset_of(live));
+}
+
+/* Without a header: whether the clocks now agree with all that bounds the offset. */
+static bool is_within(const struct clock_facts *facts, const struct pair *live)
 {
     struct bounds bounds = bounds_of(&facts->evidence);
-    if (!live->known || before(live->profile, facts->evidence.end_ns) ||
-        before(live->dump, facts->evidence.stamps.last))
-        return false;
-    if (marker->known)
-        return apart(offset_of(live), offset_of(marker)) <=
-               marker->error_ns + MS + drift(live->profile - marker->profile, drift_ppm);
     return within(&bounds, offset_of(live)) &&
            (facts->same_boot || (bounds.has_lower && bounds.has_upper));
 }
@@ -258,15 +276,20 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
     uint64_t ppm = marker.known ? drift_ppm(facts, kind, &live) : DRIFT_MAX_PPM;
     if (!marker.known)
         marker = wall_pair(facts, kind);
-    bool agrees = live_agrees(facts, &marker, &live, ppm);
+    bool later = live_is_later(facts, &live);
+    bool close = later && marker.known && is_close(&marker, &live, ppm);
+    /* By the clocks now, whatever the header says. */
+    bool alone = later && !close &&
+                 (marker.known ? has_waited(facts, &marker, &live) : is_within(facts, &live));
+    bool agrees = close || alone;
     candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
-    if (marker.known && agrees) {
+    if (close) {
         by_best(candidate, &marker, &live, evidence);
+    } else if (alone) {
+        by_live(candidate, &live, evidence->stamps.first);
     } else if (marker.known) {
         shift(candidate, &marker);
         by_marker(candidate, &marker, span_ns);
-    } else if (agrees) {
-        by_live(candidate, &live, evidence->stamps.first);
     } else if (!by_bounds(candidate, evidence)) {
         return false;
     }

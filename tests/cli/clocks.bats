@@ -259,7 +259,7 @@ END
 
 # lie PERF_CLOCK HEADER RECORDS FLAG: record lying_clock, and inject.
 lie() {
-    record_surely "$1" lie.data -F 5000 "$BUILD/producers/lying_clock" dump "$2" "$3" "$4" 200
+    record_surely "$1" lie.data -F 5000 "$BUILD/producers/lying_clock" dump "$2" "$3" "$4" 200 "${5:-0}"
     run --separate-stderr perfjit inject -i lie.data -o out.data
 }
 
@@ -330,6 +330,11 @@ has_all_names() {
     raw=$(pair raw) mono=$(pair mono)
     local apart=$((raw - mono))
     [ "${apart#-}" -gt 20000000 ] || return 0
+    says "they are CLOCK_MONOTONIC_RAW"
+    # The process waits for a processor between the header's time and the mapping.
+    lie mono raw raw ns 15
+    exits 0
+    has_all_names
     says "they are CLOCK_MONOTONIC_RAW"
 }
 

@@ -1,12 +1,13 @@
 /* lying_clock: a small JIT whose dump has the times that you ask for, whatever they are worth.
  *
- *     lying_clock DUMP_DIR HEADER_CLOCK RECORD_CLOCK FLAG [MS]
+ *     lying_clock DUMP_DIR HEADER_CLOCK RECORD_CLOCK FLAG [MS [WAIT_MS]]
  *
  * Clocks: mono, raw, boottime, realtime, tai (ns), wallus (microseconds, as V8 and CPython have them in the header),
  * cycles, zero, one (1 ns after the start of time, always), count (1, 2, 3...).  FLAG is what the header says: ns or cycles.
  *
  * It runs functions spin_0 to spin_3 for MS (default 300) milliseconds: 0 and 1 at addresses of their own, 2 and 3 one after
- * the other at the same.  Each is logged right before it first runs.
+ * the other at the same.  Each is logged right before it first runs.  It maps the dump WAIT_MS (0) after the header's time, as if
+ * it had waited for a processor.
  */
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
@@ -90,7 +91,7 @@ static void write_all(int fd, const struct byte_sink *sink)
 }
 
 static void open_dump(struct dump *dump, const char *dir, const char *header_clock,
-                      const char *clock, bool cycles_flag)
+                      const char *clock, bool cycles_flag, unsigned wait_ms)
 {
     char path[4096];
     uint8_t bytes[JITHEADER_BYTES];
@@ -108,6 +109,7 @@ static void open_dump(struct dump *dump, const char *dir, const char *header_clo
     sink_u64(&sink, stamp(header_clock));
     sink_u64(&sink, cycles_flag ? JITDUMP_FLAG_ARCH_TIMESTAMP : 0);
     write_all(dump->fd, &sink);
+    usleep(wait_ms * 1000);
     if (mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump->fd, 0) == MAP_FAILED)
         fail("lying_clock: mapping the dump");
 }
@@ -157,8 +159,8 @@ static void run(const uint8_t *code, unsigned ms)
 int main(int argc, char **argv)
 {
     struct dump dump;
-    if (argc < 5 || argc > 6) {
-        fprintf(stderr, "usage: lying_clock DUMP_DIR HEADER_CLOCK RECORD_CLOCK ns|cycles [MS]\n");
+    if (argc < 5 || argc > 7) {
+        fprintf(stderr, "usage: lying_clock DUMP_DIR HEADER_CLOCK RECORD_CLOCK ns|cycles [MS [WAIT_MS]]\n");
         return 2;
     }
     unsigned ms = argc > 5 ? (unsigned)atoi(argv[5]) : 300;
@@ -166,7 +168,8 @@ int main(int argc, char **argv)
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED)
         fail("lying_clock: memory");
-    open_dump(&dump, argv[1], argv[2], argv[3], strcmp(argv[4], "cycles") == 0);
+    open_dump(&dump, argv[1], argv[2], argv[3], strcmp(argv[4], "cycles") == 0,
+              argc > 6 ? (unsigned)atoi(argv[6]) : 0);
     for (unsigned i = 0; i < 4; i++) {
         static const unsigned slots[] = {0, 1, 2, 2};
         uint8_t *code = arena + slots[i] * FUNCTION_BYTES;
