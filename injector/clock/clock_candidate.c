@@ -264,10 +264,10 @@ static uint64_t drift_ppm(const struct clock_facts *facts, enum clock_kind kind,
     return ppm < DRIFT_MAX_PPM / 2 ? 2 * ppm + 5 : DRIFT_MAX_PPM;
 }
 
-static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts)
+static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts,
+                    enum clock_kind kind)
 {
     const struct clock_evidence *evidence = &facts->evidence;
-    enum clock_kind kind = candidate->kind;
     uint64_t span_ns = evidence->stamps.last - evidence->stamps.first;
     struct pair live = live_pair(facts, kind);
     struct pair marker =
@@ -299,10 +299,24 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
 
 /* ---- Cycles ---- */
 
-/* TIME_CONV leads to perf's clock.  From there to another the header's time gives the offset. */
+/* The facts, with all that is the dump's converted by CLOCK. */
+static struct clock_facts convert(const struct clock_facts *facts, const struct jit_clock *clock)
+{
+    struct clock_facts converted = *facts;
+    struct clock_evidence *evidence = &converted.evidence;
+    uint64_t half_end = jit_clock_to_perf(clock, evidence->header + evidence->header_half);
+    evidence->header = jit_clock_to_perf(clock, evidence->header);
+    evidence->header_half = half_end - evidence->header;
+    evidence->stamps.first = jit_clock_to_perf(clock, evidence->stamps.first);
+    evidence->stamps.last = jit_clock_to_perf(clock, evidence->stamps.last);
+    evidence->sampled_stamp = jit_clock_to_perf(clock, evidence->sampled_stamp);
+    return converted;
+}
+
+/* TIME_CONV leads to perf's clock, and from there on it is as if the dump had been stamped with
+ * that.  Not without the header's time: bounds alone would make any times fit. */
 static bool make_converted(struct clock_candidate *candidate, const struct clock_facts *facts)
 {
-    const struct clock_evidence *evidence = &facts->evidence;
     struct jit_clock *clock = &candidate->clock;
     clock->cycles = true;
     clock->conv = facts->conv;
@@ -311,18 +325,31 @@ static bool make_converted(struct clock_candidate *candidate, const struct clock
         candidate->proven = true;
         return true;
     }
-    uint64_t header = jit_clock_to_perf(clock, evidence->header);
-    uint64_t first = jit_clock_to_perf(clock, evidence->stamps.first);
-    uint64_t last = jit_clock_to_perf(clock, evidence->stamps.last);
-    struct pair marker = header_pair(evidence, header, first, HEADER_ERROR_NS);
-    if (evidence->header_half)
-        marker.error_ns =
-            jit_clock_to_perf(clock, evidence->header + evidence->header_half) - header;
-    if (!marker.known)
+    struct clock_facts converted = convert(facts, clock);
+    const struct clock_evidence *evidence = &converted.evidence;
+    if (!header_fits(evidence, evidence->header, evidence->stamps.first))
         return false;
-    shift(candidate, &marker);
-    by_marker(candidate, &marker, last - first);
+    make_ns(candidate, &converted, CLOCK_KIND_PERF);
     return true;
+}
+
+static uint64_t to_cycles(uint64_t ns, uint64_t rate)
+{
+    return (uint64_t)((unsigned __int128)ns * rate / SEC);
+}
+
+/* The counter's rate is known to one part in so many. */
+enum { RATE_PRECISION = 5000 };
+
+/* From now back, at the counter's rate: the header's time is of before the process waited. */
+static void by_rate(struct clock_candidate *candidate, const struct pair *live, uint64_t rate,
+                    uint64_t since_marker_ns)
+{
+    shift(candidate, live);
+    candidate->clock.from_span = rate;
+    candidate->clock.to_span = SEC;
+    candidate->source = CLOCK_SOURCE_LIVE;
+    candidate->error_ns = live->error_ns + since_marker_ns / RATE_PRECISION;
 }
 
 /* Without TIME_CONV: from the header to now the counter went so many cycles, the profile's clock so
@@ -336,12 +363,19 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
         live.dump <= evidence->stamps.last || live.profile <= evidence->end_ns)
         return false;
     uint64_t cycles = live.dump - evidence->header, ns = live.profile - evidence->marker_ns;
-    uint64_t expected = (uint64_t)((unsigned __int128)ns * rate / SEC);
-    if (apart(cycles, expected) > expected / 500 + rate / 100)
+    uint64_t expected = to_cycles(ns, rate);
+    uint64_t waited_ns = facts->same_boot && cycles > expected ? HEADER_WAIT_NS : 10 * MS;
+    if (apart(cycles, expected) > expected / 500 + to_cycles(waited_ns, rate))
         return false;
     struct pair marker = {true, evidence->header, evidence->marker_ns, HEADER_ERROR_NS};
     if (evidence->header_half)
         marker.error_ns = evidence->header_half * 1000 / (rate / MS + 1) + 1;
+    candidate->proven = true;
+    if (facts->same_boot && cycles > expected + expected / RATE_PRECISION +
+                                         to_cycles(marker.error_ns + live.error_ns, rate)) {
+        by_rate(candidate, &live, rate, ns);
+        return true;
+    }
     shift(candidate, &marker);
     candidate->clock.from_span = cycles;
     candidate->clock.to_span = ns;
@@ -351,7 +385,6 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
         drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC /
                          rate),
               DRIFT_PPM);
-    candidate->proven = true;
     return true;
 }
 
@@ -365,6 +398,6 @@ bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_
         return true;
     }
     if (kind != CLOCK_KIND_CYCLES)
-        return make_ns(candidate, facts);
+        return make_ns(candidate, facts, kind);
     return facts->conv.known ? make_converted(candidate, facts) : make_measured(candidate, facts);
 }
