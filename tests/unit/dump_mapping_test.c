@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { READS = 80, FUNCTIONS_A_READ = 1500 };
 
@@ -30,8 +32,8 @@ static void *add_for_ever(void *argument)
     return NULL;
 }
 
-/* The loads of DUMP from number LOADS on, which follow one another by their indices, in the order of their times; those before may be there as
- * well. */
+/* The loads of DUMP from number LOADS on, which follow one another by their indices, in the order
+ * of their times; those before may be there as well. */
 static unsigned count_loads(const struct jit_dump *dump, unsigned loads)
 {
     struct jit_dump_walk walk = jit_dump_begin(dump);
@@ -51,7 +53,8 @@ static unsigned count_loads(const struct jit_dump *dump, unsigned loads)
     return loads;
 }
 
-/* Until more than COUNT functions are there: however busy the machine is, the thread writes then. */
+/* Until more than COUNT functions are there: however busy the machine is, the thread writes then.
+ */
 static void wait_until_added(unsigned count)
 {
     while (atomic_load(&added) <= count)
@@ -96,6 +99,134 @@ static void test_read_while_written(void **state)
     assert_int_equal(jitdump_close(dump), 0);
 }
 
+/* The reader's pread: before one of its reads functions are added, as many as move what is in the
+ * stage. */
+static struct jitdump *busy;
+static unsigned functions_a_read, reads_left;
+
+static void add_functions(unsigned count)
+{
+    static const uint8_t bytes[2000] = {0x90};
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = "f";
+    code.code_addr = 0x10000;
+    code.bytes = bytes;
+    for (unsigned i = 0; i < count; i++) {
+        code.code_size = 1 + (i * 37 + functions_a_read) % sizeof bytes;
+        assert_int_equal(jitdump_add_code(busy, &code, NULL), 0);
+    }
+}
+
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
+{
+    if (busy && reads_left && --reads_left == 0)
+        add_functions(functions_a_read);
+    return syscall(SYS_pread64, fd, data, size, offset);
+}
+
+static unsigned count_whole(const struct jit_dump *dump)
+{
+    struct jit_dump_walk walk = jit_dump_begin(dump);
+    struct jit_record record;
+    enum jit_dump_end end;
+    unsigned count = 0;
+    for (uint64_t time = 0; (end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE;) {
+        assert_false(record.broken);
+        if (record.id == JIT_FILLER)
+            continue;
+        assert_int_equal(record.id, JIT_CODE_LOAD);
+        assert_true(record.timestamp > time);
+        time = record.timestamp;
+        count++;
+    }
+    assert_int_equal(end, JIT_DUMP_WHOLE);
+    return count;
+}
+
+static void read_while_adding(const char *read_path)
+{
+    struct jit_dump dump;
+    char cause[256];
+    assert_int_equal(jit_dump_open(&dump, read_path, cause, sizeof cause), 0);
+    reads_left = 0;
+    add_functions(functions_a_read);
+    unsigned loads = count_whole(&dump);
+    add_functions(400);
+    assert_int_equal(count_whole(&dump), loads);
+    jit_dump_close(&dump);
+}
+
+/* Which of the reads of one dump is interrupted: one of so many first ones. */
+enum { INTERRUPTED = 6, ROUNDS = 120 };
+
+static void test_read_while_interrupted(void **state)
+{
+    char stage_path[160];
+    (void)state;
+    assert_int_equal(try_open(&busy), 0);
+    stage_path_of(stage_path, path);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        functions_a_read = 1 + i * 7 % 611;
+        reads_left = 1 + i % INTERRUPTED;
+        read_while_adding(i % 2 ? path : stage_path);
+    }
+    struct jitdump *dump = busy;
+    busy = NULL;
+    assert_int_equal(jitdump_close(dump), 0);
+}
+
+/* How far the FILLER at the body's end reaches. */
+static size_t room_in_body(void)
+{
+    struct dump_bytes body = read_dump(jitdump_path(busy));
+    size_t offset = JITHEADER_BYTES;
+    uint32_t prefix[2];
+    for (;; offset += prefix[1]) {
+        memcpy(prefix, body.data + offset, sizeof prefix);
+        if (offset + prefix[1] >= body.size)
+            break;
+    }
+    size_t room = body.size - offset;
+    free(body.data);
+    return room;
+}
+
+/* Larger than what goes into the stage. */
+static void add_large(size_t bytes)
+{
+    static const uint8_t zeros[9 << 20];
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = "large";
+    code.code_addr = 0x10000;
+    code.bytes = zeros;
+    code.code_size = bytes;
+    assert_int_equal(jitdump_add_code(busy, &code, NULL), 0);
+}
+
+/* The page with the end of the file is read by itself, and must not be newer than the rest. */
+static void test_the_last_record_is_in_the_last_page(void **state)
+{
+    enum { LEFT_BYTES = 150 };
+    (void)state;
+    for (unsigned i = 1; i <= 2 * INTERRUPTED; i++) {
+        assert_int_equal(try_open(&busy), 0);
+        add_large(3 << 20);
+        size_t room = room_in_body();
+        assert_true(room > LEFT_BYTES && room < 9 << 20);
+        add_large(room - LEFT_BYTES);
+        room = room_in_body();
+        struct stat status;
+        assert_int_equal(stat(jitdump_path(busy), &status), 0);
+        assert_true(room < (size_t)status.st_size % 4096); /* so it is all in that page */
+        functions_a_read = 2000;
+        reads_left = i;
+        read_while_adding(jitdump_path(busy));
+        struct jitdump *dump = busy;
+        busy = NULL;
+        assert_int_equal(jitdump_close(dump), 0);
+    }
+}
+
 /* Where a whole page is cut away there is SIGBUS, by which the command notices; within a page there
  * would be zeros. */
 static void test_a_cut_within_the_last_page_changes_nothing(void **state)
@@ -126,6 +257,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read_while_written, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_read_while_interrupted, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_the_last_record_is_in_the_last_page, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(test_a_cut_within_the_last_page_changes_nothing, make_dir,
                                         remove_dir),
     };
