@@ -27,8 +27,9 @@
  * with it too.  (perf inject --jit maps the tables there as well, over whatever else is there: for
  * it, leave unwinding_size + 7 bytes free after each function.  perfjit inject doesn't need that.)
  *
- * All code offsets count from the function's first byte, in bytes.  All registers have DWARF
- * numbers.
+ * All code offsets count from the function's first byte, in bytes, or after jitdump_cfi_begin from
+ * the first byte of the buffer that the function is emitted into.  All registers have DWARF
+ * numbers: jitdump_dwarf_register has them for those in instructions.
  *
  * Errors stick: after the first one the builder ignores further calls, and jitdump_cfi_finish
  * returns it.  A NULL builder is one that ran out of memory, so jitdump_cfi_new needs no check
@@ -56,15 +57,33 @@
  *     sub rsp, S              4|7  48 83 ec | 48 81 ec
  *                                                     7: S > 127, or with JITDUMP_FRAME_IMM32;
  *                                                     absent if S is 0 (also with IMM32)
+ *     mov [rsp+k], slots[0]     4|5|8  48 89 04+8r 24 (k = 0) | .. 44+8r 24 k | .. 84+8r 24 k k k k
+ *     ...                     each slot in order; REX is 4c for r8 to r15.  8: k > 127, or with
+ *                             JITDUMP_FRAME_IMM32
+ *     mov [rbp+k], slots[0]     4|7  48 89 45+8r k | 48 89 85+8r k k k k
+ *     ...                     instead, with JITDUMP_FRAME_POINTER.  7: k < -128, or with IMM32
+ *   prologue with JITDUMP_FRAME_RED_ZONE
+ *     endbr64                   4                     with JITDUMP_FRAME_LANDING_PAD
+ *     mov [rsp-8], rbp          5  48 89 6c 24 f8     instead of push and mov; no saved registers
+ *     lea rbp, [rsp-8]          5  48 8d 6c 24 f8
+ *     sub rsp, S                4|7                   as above
+ *     mov [rbp+k], slots[0] ... 4|7
  *   epilogue
+ *     mov slots[0], [rsp+k] ... as the stores, with 8b for 89; [rbp+k] with JITDUMP_FRAME_POINTER
  *     add rsp, S              4|7  48 83 c4 | 48 81 c4   as the sub
  *     pop saved[N-1] ...      1|2  58+r | 41 58+r
  *     pop rbp                   1  5d                 JITDUMP_FRAME_POINTER
  *     ret
  *   epilogue with JITDUMP_FRAME_DYNAMIC
+ *     mov slots[0], [rbp+k] ...
  *     lea rsp, [rbp-8*N]        4  48 8d 65 xx        then pops, pop rbp and ret as above
- *   or, if no register is saved,
+ *   or, if no register is saved by a push,
  *     leave                     1  c9
+ *     ret
+ *   epilogue with JITDUMP_FRAME_RED_ZONE
+ *     mov slots[0], [rbp+k] ...
+ *     lea rsp, [rbp+8]          4  48 8d 65 08
+ *     mov rbp, [rsp-8]          5  48 8b 6c 24 f8
  *     ret
  *
  * aarch64 (4 bytes each)       A is the size of the save area: 8 for each saved register, plus 16
@@ -80,7 +99,10 @@
  *                                             stp/str ..., [sp, #-A]!
  *     sub sp, sp, #S & 0xfff000               S > 4095
  *     sub sp, sp, #S & 0xfff                  unless that is 0
+ *     str slots[0], [sp, #k] ...              each slot in order, one instruction each; [x29, #k]
+ *                                             with JITDUMP_FRAME_POINTER
  *   epilogue
+ *     ldr slots[0], [sp, #k] ...              as the stores
  *     add sp, sp, #S & 0xfff                  unless that is 0
  *     add sp, sp, #S & 0xfff000               S > 4095
  *                                             with JITDUMP_FRAME_DYNAMIC instead of both:
@@ -89,7 +111,8 @@
  *                                             the last one frees the area: ldp/ldr ..., [sp], #A
  *     ldp x29, x30, [sp], #A                  JITDUMP_FRAME_POINTER
  *     ret
- *   A JITDUMP_FRAME_STACK function that calls others lists JITDUMP_X30 among its saved registers.
+ *   A JITDUMP_FRAME_STACK function that calls others lists JITDUMP_X30 among its saved registers or
+ *   its slots.
  */
 #ifndef JITDUMP_CFI_H
 #define JITDUMP_CFI_H
@@ -196,7 +219,20 @@ enum jitdump_frame_kind {
 /* x86-64: sub and add have 32-bit operands even if 8 bits would do (for operands patched later). */
 #define JITDUMP_FRAME_IMM32 0x8u
 
+/* x86-64, JITDUMP_FRAME_POINTER: rbp is stored below the stack pointer, in the red zone, and not
+ * pushed (MIR).  Since 0.2.0. */
+#define JITDUMP_FRAME_RED_ZONE 0x10u
+
 #define JITDUMP_FRAME_SAVED_MAX 20
+#define JITDUMP_FRAME_SLOTS_MAX 64
+
+/* A register that is saved by a store into the frame's stack_bytes.  This struct will not grow,
+ * since it is an array element.  Since 0.2.0. */
+struct jitdump_slot {
+    uint32_t reg;   /* its DWARF number */
+    int32_t offset; /* in bytes, from the stack pointer after the prologue; with
+                     * JITDUMP_FRAME_POINTER from the frame pointer, and so negative */
+};
 
 /* A frame in short form; all zero is a leaf.  The comment at the top of this file lists the
  * instructions that it stands for.  Code that looks different needs directives. */
@@ -206,10 +242,13 @@ struct jitdump_frame {
     uint8_t saved[JITDUMP_FRAME_SAVED_MAX]; /* registers in the order they are pushed */
     uint32_t saved_count;
     uint32_t stack_bytes;      /* what the end of the prologue subtracts from the stack pointer */
-    uint64_t prologue;         /* code offset of the prologue; code before it is like a leaf */
+    uint64_t prologue;         /* code offset of the prologue; code before it is like a leaf.  0: at
+                                * the function's first byte, also after jitdump_cfi_begin */
     const uint64_t *epilogues; /* code offsets of the epilogues, ascending */
     size_t epilogue_count;
     /* Members that come later stand here: the calls below tell the library the struct's size. */
+    const struct jitdump_slot *slots; /* slot_count of them, or NULL.  Since 0.2.0 */
+    size_t slot_count;
 };
 
 /* For initialisers: each sets two members from a list.  In a function, a frame with
@@ -232,7 +271,17 @@ template <class... Registers> constexpr uint32_t count(Registers...)
 #define JITDUMP_EPILOGUES(...)                                                                     \
     .epilogues = (const uint64_t[]){__VA_ARGS__},                                                  \
     .epilogue_count = sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+/* JITDUMP_SLOTS({JITDUMP_RBX, 8}, {JITDUMP_R12, 16}); as JITDUMP_EPILOGUES, not static. */
+#define JITDUMP_SLOTS(...)                                                                         \
+    .slots = (const struct jitdump_slot[]){__VA_ARGS__},                                           \
+    .slot_count = sizeof((struct jitdump_slot[]){__VA_ARGS__}) / sizeof(struct jitdump_slot)
 #endif
+
+/* The DWARF number of a register by its number in the instructions of ARCH: on x86-64 encoding 1 is
+ * rcx, whose DWARF number is 2; on aarch64 31 is sp.  ENCODING | JITDUMP_VECTOR: of a vector
+ * register (xmm, v).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0. */
+#define JITDUMP_VECTOR 0x100u
+JITDUMP_API int jitdump_dwarf_register(enum jitdump_arch arch, unsigned encoding);
 
 /* Make a builder for code of ARCH.
  *
@@ -248,6 +297,32 @@ JITDUMP_API void jitdump_cfi_free(struct jitdump_cfi *cfi);
  * that one builder serves many functions without malloc; the tables that jitdump_cfi_finish
  * returned are no longer valid.  Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_reset(struct jitdump_cfi *cfi);
+
+/* Begin a function whose size is not known yet, at offset AT of the buffer that it is emitted into.
+ *
+ *     jitdump_cfi_begin(cfi, at);                       // a compiler in one pass
+ *     ...                                               // directives, or one frame, as it goes
+ *     jitdump_cfi_end(cfi, at_the_end, &hot);
+ *     jitdump_cfi_begin(cfi, at);                       // the next one, or the cold part
+ *     ...
+ *
+ * Code offsets count from the buffer's first byte from then on, until jitdump_cfi_reset.  What was
+ * begun before and not ended is dropped, with its errors: a compiler may give up in the middle.
+ * The tables that jitdump_cfi_end gave out stay.  Since 0.2.0. */
+JITDUMP_API void jitdump_cfi_begin(struct jitdump_cfi *cfi, uint64_t at);
+
+/* End the function that was begun: it is the code up to AT.  Write its tables and set *UNWIND to
+ * them, as jitdump_cfi_finish does.
+ *
+ * The bytes belong to CFI and live until jitdump_cfi_reset or _free, so that the functions of a
+ * buffer can be described while it is filled, and added when it has been copied to where it runs:
+ * the tables do not depend on the address.
+ *
+ * Returns as jitdump_cfi_finish; also -EINVAL if no function was begun, or AT is before it.  After
+ * a failure *UNWIND is all zero, and jitdump_cfi_error has the text until the next
+ * jitdump_cfi_begin.  Since 0.2.0. */
+JITDUMP_API int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at,
+                                struct jitdump_unwind *unwind);
 
 /* The first error of CFI, as a sentence with the code offset; "" if there was none.  Never NULL.
  * Valid until the next call with CFI.  Since 0.1.0. */

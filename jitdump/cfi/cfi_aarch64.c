@@ -25,16 +25,28 @@ static bool is_float(uint8_t reg)
     return reg >= FIRST_D;
 }
 
+static int dwarf_register(unsigned encoding, bool vector)
+{
+    if (encoding > 31)
+        return -1;
+    return (int)encoding + (vector ? FIRST_D : 0); /* 31 is sp */
+}
+
+static bool can_be_saved(const struct jitdump_frame *frame, uint32_t reg)
+{
+    uint32_t last = has_pointer(frame) ? JITDUMP_X28 : JITDUMP_X30;
+    return reg <= LAST_D && (reg >= FIRST_D || reg <= last);
+}
+
 static const char *check(const struct jitdump_frame *frame)
 {
-    for (uint32_t i = 0; i < frame->saved_count; i++) {
-        uint8_t reg = frame->saved[i];
-        uint8_t last = has_pointer(frame) ? JITDUMP_X28 : JITDUMP_X30;
-        if (reg > LAST_D || (reg < FIRST_D && reg > last))
+    for (uint32_t i = 0; i < frame->saved_count; i++)
+        if (!can_be_saved(frame, frame->saved[i]))
             return "a saved register that can't be one";
-    }
     if (frame->flags & JITDUMP_FRAME_IMM32)
         return "JITDUMP_FRAME_IMM32 is for x86-64";
+    if (frame->flags & JITDUMP_FRAME_RED_ZONE)
+        return "JITDUMP_FRAME_RED_ZONE is for x86-64";
     if (frame->stack_bytes % STACK_ALIGN)
         return "stack_bytes is not a multiple of 16";
     return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 24 bits" : NULL;
@@ -101,6 +113,34 @@ static uint64_t store_saved(struct jitdump_cfi *cfi, const struct jitdump_frame 
     return at;
 }
 
+/* The stack_bytes lie right below the frame pointer, which points to the area. */
+static struct cfi_room slot_room(const struct jitdump_frame *frame)
+{
+    int64_t end = has_pointer(frame) ? 0 : frame->stack_bytes;
+    return (struct cfi_room){end - frame->stack_bytes, end};
+}
+
+static void slot_at(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at,
+                    const struct jitdump_slot *slot)
+{
+    int64_t from_cfa = area_bytes(frame) + (has_pointer(frame) ? 0 : frame->stack_bytes);
+    jitdump_cfi_offset(cfi, at, slot->reg, slot->offset - from_cfa);
+}
+
+static uint64_t store_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    for (size_t i = 0; i < frame->slot_count; i++)
+        slot_at(cfi, frame, at += INSTRUCTION, &frame->slots[i]);
+    return at;
+}
+
+static uint64_t load_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    for (size_t i = 0; i < frame->slot_count; i++)
+        jitdump_cfi_restore(cfi, at += INSTRUCTION, frame->slots[i].reg);
+    return at;
+}
+
 /* An add or sub of PART, unless it is 0; then LEFT bytes of stack_bytes are allocated. */
 static uint64_t move_stack(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at,
                            uint32_t part, uint32_t left)
@@ -122,7 +162,7 @@ static uint64_t prologue(struct jitdump_cfi *cfi, const struct jitdump_frame *fr
         at = store_pointer(cfi, frame, at);
     at = store_saved(cfi, frame, at);
     at = move_stack(cfi, frame, at, frame->stack_bytes - low, frame->stack_bytes - low);
-    return move_stack(cfi, frame, at, low, frame->stack_bytes);
+    return store_slots(cfi, frame, move_stack(cfi, frame, at, low, frame->stack_bytes));
 }
 
 static uint64_t load_saved(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
@@ -143,6 +183,7 @@ static uint64_t load_saved(struct jitdump_cfi *cfi, const struct jitdump_frame *
 static uint64_t epilogue(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
 {
     uint32_t low = frame->stack_bytes & LOW_BITS;
+    at = load_slots(cfi, frame, at);
     if (frame->flags & JITDUMP_FRAME_DYNAMIC) {
         at += INSTRUCTION; /* mov sp, x29 */
     } else {
@@ -169,6 +210,8 @@ static void entered(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, 
     }
     for (uint32_t i = 0; i < frame->saved_count; i++)
         saved_at(cfi, frame, at, i);
+    for (size_t i = 0; i < frame->slot_count; i++)
+        slot_at(cfi, frame, at, &frame->slots[i]);
 }
 
 const struct cfi_arch jd_cfi_aarch64 = {
@@ -180,6 +223,9 @@ const struct cfi_arch jd_cfi_aarch64 = {
     .cfa_offset = 0,
     .leave_bytes = INSTRUCTION,
     .check = check,
+    .dwarf_register = dwarf_register,
+    .slot_room = slot_room,
+    .may_be_in_slot = can_be_saved,
     .prologue = prologue,
     .epilogue = epilogue,
     .entered = entered,

@@ -12,6 +12,12 @@
 #include "jitdump/format/cfa_opcode.h"
 #include "jitdump/format/eh_frame.h"
 
+enum { CFI_SLOT_BYTES = 8 };
+
+struct cfi_room {
+    int64_t start, end;
+};
+
 struct cfi_arch {
     struct eh_cie cie;  /* the rules at a function's first instruction */
     int64_t cfa_offset; /* of those rules */
@@ -19,8 +25,16 @@ struct cfi_arch {
     /* By how much an instruction after a ret lies after it, at least. */
     uint64_t leave_bytes;
 
-    /* What is wrong with FRAME, or NULL. */
+    /* What is wrong with FRAME, or NULL.  Slots are checked in cfi_check_frame. */
     const char *(*check)(const struct jitdump_frame *frame);
+
+    /* The DWARF number of the register with this number in instructions, or -1. */
+    int (*dwarf_register)(unsigned encoding, bool vector);
+
+    /* Where the slots of FRAME may lie, by their offsets; it ends at a multiple of 8 from the CFA.
+     */
+    struct cfi_room (*slot_room)(const struct jitdump_frame *frame);
+    bool (*may_be_in_slot)(const struct jitdump_frame *frame, uint32_t reg);
 
     uint64_t (*prologue)(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at);
 
@@ -55,12 +69,47 @@ static inline bool cfi_saved_twice(const struct jitdump_frame *frame)
     return false;
 }
 
+static inline bool cfi_slots_collide(const struct jitdump_slot *a, const struct jitdump_slot *b)
+{
+    int64_t between = (int64_t)a->offset - b->offset;
+    return a->reg == b->reg || (between > -CFI_SLOT_BYTES && between < CFI_SLOT_BYTES);
+}
+
+/* What is wrong with the slots of FRAME, or NULL.  They lie in its stack_bytes, each in bytes of
+ * its own. */
+static inline const char *cfi_check_slots(const struct cfi_arch *arch,
+                                          const struct jitdump_frame *frame)
+{
+    if (frame->slot_count && !frame->slots)
+        return "slot_count is set, and slots is NULL";
+    if (frame->slot_count > JITDUMP_FRAME_SLOTS_MAX)
+        return "more slots than it can have";
+    if (frame->slot_count && frame->kind == JITDUMP_FRAME_LEAF)
+        return "a leaf with slots";
+    const struct cfi_room room = arch->slot_room(frame);
+    for (size_t i = 0; i < frame->slot_count; i++) {
+        const struct jitdump_slot *slot = &frame->slots[i];
+        if (!arch->may_be_in_slot(frame, slot->reg))
+            return "a register in a slot that can't be in one";
+        if (memchr(frame->saved, (int)slot->reg, frame->saved_count))
+            return "a register saved twice";
+        if (slot->offset < room.start || slot->offset + CFI_SLOT_BYTES > room.end)
+            return "a slot outside of stack_bytes";
+        if ((room.end - slot->offset) % CFI_SLOT_BYTES)
+            return "a slot that is not at a multiple of 8 from the CFA";
+        for (size_t k = 0; k < i; k++)
+            if (cfi_slots_collide(slot, &frame->slots[k]))
+                return "two slots of one register, or that overlap";
+    }
+    return NULL;
+}
+
 /* What is wrong with FRAME for ARCH, or NULL. */
 static inline const char *cfi_check_frame(const struct cfi_arch *arch,
                                           const struct jitdump_frame *frame)
 {
     const uint32_t known = JITDUMP_FRAME_ENTERED | JITDUMP_FRAME_LANDING_PAD |
-                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32;
+                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32 | JITDUMP_FRAME_RED_ZONE;
     if ((unsigned)frame->kind > JITDUMP_FRAME_STACK || frame->flags & ~known)
         return "unknown kind or flag";
     if (frame->saved_count > JITDUMP_FRAME_SAVED_MAX)
@@ -69,7 +118,10 @@ static inline const char *cfi_check_frame(const struct cfi_arch *arch,
         return "a leaf with saved registers or stack_bytes";
     if (frame->flags & JITDUMP_FRAME_DYNAMIC && frame->kind != JITDUMP_FRAME_POINTER)
         return "JITDUMP_FRAME_DYNAMIC without a frame pointer";
-    return cfi_saved_twice(frame) ? "a register saved twice" : arch->check(frame);
+    if (cfi_saved_twice(frame))
+        return "a register saved twice";
+    const char *wrong = arch->check(frame);
+    return wrong ? wrong : cfi_check_slots(arch, frame);
 }
 
 #endif

@@ -66,10 +66,8 @@ struct jitdump_cfi *jitdump_cfi_new(enum jitdump_arch arch)
     return cfi;
 }
 
-void jitdump_cfi_reset(struct jitdump_cfi *cfi)
+void jd_cfi_forget(struct jitdump_cfi *cfi)
 {
-    if (!cfi)
-        return;
     cfi->program.size = 0;
     cfi->program.big_endian = false;
     cfi->cie_count = cfi->block_count = 0;
@@ -82,6 +80,25 @@ void jitdump_cfi_reset(struct jitdump_cfi *cfi)
         jd_cfi_fail(cfi, -EINVAL, "no such architecture");
 }
 
+void jitdump_cfi_reset(struct jitdump_cfi *cfi)
+{
+    if (!cfi)
+        return;
+    cfi->origin = 0;
+    cfi->begun = false;
+    jd_cfi_free_kept(cfi, true);
+    jd_cfi_forget(cfi);
+}
+
+void jitdump_cfi_begin(struct jitdump_cfi *cfi, uint64_t at)
+{
+    if (!cfi)
+        return;
+    cfi->origin = at;
+    cfi->begun = true;
+    jd_cfi_forget(cfi);
+}
+
 void jitdump_cfi_free(struct jitdump_cfi *cfi)
 {
     if (!cfi)
@@ -92,6 +109,7 @@ void jitdump_cfi_free(struct jitdump_cfi *cfi)
     free(cfi->imported);
     free(cfi->blocks);
     free(cfi->tables.data);
+    jd_cfi_free_kept(cfi, false);
     free(cfi->entries);
     free(cfi);
 }
@@ -231,13 +249,17 @@ void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size)
 {
     if (!cfi || cfi->error)
         return;
-    if (start > INT32_MAX || size > INT32_MAX)
+    uint64_t own = start - cfi->origin; /* huge for one before the function */
+    if (start < cfi->origin)
+        jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " is before the function",
+                    start);
+    else if (own > INT32_MAX || size > INT32_MAX)
         jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 " reaches past 2 GiB", start);
-    else if (start % cfi->arch->cie.code_align)
+    else if (own % cfi->arch->cie.code_align)
         jd_cfi_fail(cfi, -EINVAL, "block at code offset 0x%" PRIx64 ": not at an instruction",
                     start);
     else
-        jd_cfi_open_own_block(cfi, start, size);
+        jd_cfi_open_own_block(cfi, own, size);
 }
 
 /* ---- Directives ---- */
@@ -258,7 +280,7 @@ static void put_advance(struct byte_sink *program, uint64_t delta)
     }
 }
 
-/* What is wrong with a directive at code offset AT of BLOCK, or NULL. */
+/* What is wrong with a directive at code offset AT of BLOCK's function, or NULL. */
 static const char *check_at(const struct jitdump_cfi *cfi, const struct cfi_block *block,
                             uint64_t at)
 {
@@ -286,9 +308,11 @@ static bool at_offset(struct jitdump_cfi *cfi, uint64_t at, size_t bytes)
     if (!cfi->open && !jd_cfi_open_own_block(cfi, 0, WHOLE_CODE))
         return false;
     struct cfi_block *block = &cfi->blocks[cfi->block_count - 1];
-    const char *wrong = check_at(cfi, block, at);
+    const char *wrong =
+        at < cfi->origin ? "before the function" : check_at(cfi, block, at - cfi->origin);
     if (wrong)
         return fail_at(cfi, at, wrong);
+    at -= cfi->origin;
     if (!jd_cfi_program_room(cfi, bytes))
         return false;
     if (at > block->at) {

@@ -30,6 +30,13 @@ struct cfi_block {
     size_t at_program_end; /* how long its program was before it got there */
 };
 
+/* Memory for the tables of several functions, which stay where they are. */
+struct cfi_kept {
+    struct cfi_kept *next;
+    size_t used, bytes;
+    uint8_t data[];
+};
+
 struct jitdump_cfi {
     const struct cfi_arch *arch;
     struct byte_sink program;
@@ -47,12 +54,21 @@ struct jitdump_cfi {
     int64_t cfa_offset;
     int64_t remembered[REMEMBERED_MAX]; /* CFA offsets */
     size_t remembered_count;
+    uint64_t origin;         /* what code offsets count from is before the function by this */
+    bool begun;              /* by jitdump_cfi_begin, and not ended */
+    struct cfi_kept *kept;   /* what end gave out, newest first */
     struct byte_sink tables; /* what finish gave out */
     struct eh_frame_hdr_entry *entries;
     size_t entry_capacity;
     int error;
     char text[TEXT_BYTES];
 };
+
+/* Drop what was described, and the error. */
+void jd_cfi_forget(struct jitdump_cfi *cfi);
+
+/* Give back the memory of the tables of ended functions, but for the largest piece if KEEP. */
+void jd_cfi_free_kept(struct jitdump_cfi *cfi, bool keep);
 
 /* Keep ERROR and its text, if it is the first, and return the first. */
 __attribute__((format(printf, 3, 4))) int jd_cfi_fail(struct jitdump_cfi *cfi, int error,

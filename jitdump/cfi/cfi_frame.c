@@ -12,20 +12,22 @@
 /* Describe the code from AT on until it is inside FRAME. */
 static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
+    uint64_t start = cfi->open ? cfi->blocks[cfi->block_count - 1].start : 0;
     if (!(frame->flags & JITDUMP_FRAME_ENTERED))
-        cfi->arch->prologue(cfi, frame, frame->prologue);
+        cfi->arch->prologue(cfi, frame, frame->prologue ? frame->prologue : cfi->origin);
     else if (frame->kind != JITDUMP_FRAME_LEAF)
-        cfi->arch->entered(cfi, frame, cfi->open ? cfi->blocks[cfi->block_count - 1].start : 0);
+        cfi->arch->entered(cfi, frame, cfi->origin + start);
 }
 
 /* What is wrong with FRAME's offsets, or NULL.  Lengths are added to them, which must not
  * overflow. */
-static const char *check_places(const struct jitdump_frame *frame)
+static const char *check_places(const struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     if (frame->kind == JITDUMP_FRAME_LEAF)
         return NULL;
-    if (!(frame->flags & JITDUMP_FRAME_ENTERED) && frame->prologue > INT32_MAX)
-        return "past 2 GiB";
+    if (!(frame->flags & JITDUMP_FRAME_ENTERED) && frame->prologue &&
+        frame->prologue - cfi->origin > INT32_MAX)
+        return frame->prologue < cfi->origin ? "before the function" : "past 2 GiB";
     return frame->epilogue_count && !frame->epilogues
                ? "epilogue_count is set, and epilogues is NULL"
                : NULL;
@@ -55,7 +57,7 @@ void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame
         return;
     const char *wrong = read_frame(frame, given, frame_bytes);
     if (!wrong)
-        wrong = check_places(frame);
+        wrong = check_places(cfi, frame);
     if (!wrong)
         wrong = cfi_check_frame(cfi->arch, frame);
     if (wrong)

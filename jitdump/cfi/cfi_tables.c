@@ -169,25 +169,108 @@ static bool get_ready(struct jitdump_cfi *cfi, uint64_t code_size)
     return cfi->error == 0;
 }
 
+/* The size of the tables for code of CODE_SIZE, or 0 and the error. */
+static size_t measure_tables(struct jitdump_cfi *cfi, uint64_t code_size)
+{
+    if (!get_ready(cfi, code_size))
+        return 0;
+    struct byte_sink measure = byte_sink_over(NULL, 0);
+    put_tables(cfi, &measure, code_size);
+    if (code_size + EH_FRAME_ALIGN_BYTES + measure.size <= INT32_MAX)
+        return measure.size;
+    jd_cfi_fail(cfi, -EFBIG, "code and tables together are larger than 2 GiB");
+    return 0;
+}
+
+static void write_tables(struct jitdump_cfi *cfi, struct byte_sink *sink, uint64_t code_size,
+                         struct jitdump_unwind *unwind)
+{
+    sink->big_endian = false;
+    unwind->eh_frame_hdr_size = put_tables(cfi, sink, code_size);
+    unwind->data = sink->data;
+    unwind->unwinding_size = sink->size;
+    unwind->mapped_size = sink->size;
+}
+
 int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdump_unwind *unwind)
 {
     *unwind = (struct jitdump_unwind){0};
     if (!cfi)
         return -ENOMEM;
-    if (!get_ready(cfi, code_size))
+    size_t bytes = measure_tables(cfi, code_size);
+    if (!bytes)
         return cfi->error;
-    struct byte_sink measure = byte_sink_over(NULL, 0);
-    put_tables(cfi, &measure, code_size);
-    if (code_size + EH_FRAME_ALIGN_BYTES + measure.size > INT32_MAX)
-        return jd_cfi_fail(cfi, -EFBIG, "code and tables together are larger than 2 GiB");
-    uint8_t *data = jd_cfi_grow(cfi, cfi->tables.data, &cfi->tables.capacity, measure.size, 1);
+    uint8_t *data = jd_cfi_grow(cfi, cfi->tables.data, &cfi->tables.capacity, bytes, 1);
     if (!data)
         return cfi->error;
     cfi->tables = byte_sink_over(data, cfi->tables.capacity);
-    cfi->tables.big_endian = false;
-    unwind->eh_frame_hdr_size = put_tables(cfi, &cfi->tables, code_size);
-    unwind->data = data;
-    unwind->unwinding_size = cfi->tables.size;
-    unwind->mapped_size = cfi->tables.size;
+    write_tables(cfi, &cfi->tables, code_size, unwind);
     return 0;
+}
+
+/* ---- Functions that are ended one at a time ---- */
+
+enum { KEPT_LEAST_BYTES = 4096 };
+
+void jd_cfi_free_kept(struct jitdump_cfi *cfi, bool keep)
+{
+    struct cfi_kept *kept = cfi->kept, *largest = NULL, *next;
+    for (; kept; kept = next) {
+        struct cfi_kept *loser = kept;
+        next = kept->next;
+        if (keep && (!largest || kept->bytes > largest->bytes)) {
+            loser = largest;
+            largest = kept;
+        }
+        free(loser);
+    }
+    cfi->kept = largest;
+    if (largest) {
+        largest->next = NULL;
+        largest->used = 0;
+    }
+}
+
+/* BYTES that stay where they are until the next reset; NULL and a failure if there is no memory. */
+static uint8_t *keep_room(struct jitdump_cfi *cfi, size_t bytes)
+{
+    struct cfi_kept *kept = cfi->kept;
+    if (!kept || bytes > kept->bytes - kept->used) {
+        size_t wanted = kept ? 2 * kept->bytes : KEPT_LEAST_BYTES;
+        wanted = bytes > wanted ? bytes : wanted;
+        kept = malloc(sizeof *kept + wanted);
+        if (!kept) {
+            jd_cfi_fail(cfi, -ENOMEM, "out of memory");
+            return NULL;
+        }
+        *kept = (struct cfi_kept){.next = cfi->kept, .bytes = wanted};
+        cfi->kept = kept;
+    }
+    kept->used += bytes;
+    return kept->data + kept->used - bytes;
+}
+
+static int end_function(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind)
+{
+    if (!cfi->begun)
+        return jd_cfi_fail(cfi, -EINVAL, "an end at code offset 0x%" PRIx64 " of nothing begun",
+                           at);
+    cfi->begun = false;
+    if (at < cfi->origin)
+        return jd_cfi_fail(cfi, -EINVAL,
+                           "an end at code offset 0x%" PRIx64 ", before the function's beginning",
+                           at);
+    size_t bytes = measure_tables(cfi, at - cfi->origin);
+    uint8_t *data = bytes ? keep_room(cfi, bytes) : NULL;
+    if (!data)
+        return cfi->error;
+    struct byte_sink sink = byte_sink_over(data, bytes);
+    write_tables(cfi, &sink, at - cfi->origin, unwind);
+    return 0;
+}
+
+int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind)
+{
+    *unwind = (struct jitdump_unwind){0};
+    return cfi ? end_function(cfi, at, unwind) : -ENOMEM;
 }

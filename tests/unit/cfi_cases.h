@@ -1,9 +1,9 @@
 /* Frames of every kind: in short, as assembler source with directives written by hand, and as rows.
  *
- * The source is the authority on instructions and their lengths, the directives in it are what a compiler
- * would write, and the rows are what readelf makes of it (cfi_oracle_test.c compares).  Sources name
- * registers by DWARF's numbers; a tail call's jump is in bytes because its restore_state stands behind the
- * first, where the builder has it. */
+ * The source is the authority on instructions and their lengths, the directives in it are what a
+ * compiler would write, and the rows are what readelf makes of it (cfi_oracle_test.c compares).
+ * Sources name registers by DWARF's numbers; a tail call's jump is in bytes because its
+ * restore_state stands behind the first, where the builder has it. */
 #ifndef CFI_CASES_H
 #define CFI_CASES_H
 
@@ -575,6 +575,7 @@ static const struct cfi_case cfi_cases[] = {
         .rows = "0 x29+32 x28=c-16 x29=c-32 ra=c-24\n"
                 "8 sp+48 x19=c-24 ra=c-32 v8=c-16\n",
     },
+#include "tests/unit/cfi_slot_cases.h"
 };
 
 enum { CFI_CASES = sizeof cfi_cases / sizeof *cfi_cases };

@@ -21,7 +21,7 @@ void __deregister_frame(const void *eh_frame);
 
 /* ---- Code ---- */
 
-enum { CODE_BYTES = 4096, FUNCTIONS_MAX = 8 };
+enum { CODE_BYTES = 8192, FUNCTIONS_MAX = 12 };
 
 /* Numbers in instructions, by DWARF's. */
 static const uint8_t encoded[] = {0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -48,24 +48,52 @@ static void put_stack(struct byte_sink *code, const struct jitdump_frame *frame,
         sink_u8(code, (uint8_t)frame->stack_bytes);
 }
 
+/* mov [rsp+k], r or mov [rbp+k], r (0x89) for each slot, or the loads (0x8b). */
+static void put_slots(struct byte_sink *code, const struct jitdump_frame *frame, uint8_t opcode)
+{
+    bool pointer = frame->kind == JITDUMP_FRAME_POINTER;
+    for (size_t i = 0; i < frame->slot_count; i++) {
+        int32_t offset = frame->slots[i].offset;
+        uint8_t reg = encoded[frame->slots[i].reg];
+        bool wide = offset != (int8_t)offset || frame->flags & JITDUMP_FRAME_IMM32;
+        unsigned mod = wide ? 0x80 : offset || pointer ? 0x40 : 0;
+        sink_u8(code, reg >= 8 ? 0x4c : 0x48);
+        sink_u8(code, opcode);
+        sink_u8(code, (uint8_t)(mod | (unsigned)(reg & 7) << 3 | (pointer ? 5 : 4)));
+        if (!pointer)
+            sink_u8(code, 0x24);
+        if (wide)
+            sink_u32(code, (uint32_t)offset);
+        else if (mod)
+            sink_u8(code, (uint8_t)offset);
+    }
+}
+
 static void put_prologue(struct byte_sink *code, const struct jitdump_frame *frame)
 {
     size_t start = code->size;
     if (frame->flags & JITDUMP_FRAME_LANDING_PAD)
         sink_bytes(code, "\xf3\x0f\x1e\xfa", 4);
-    if (frame->kind == JITDUMP_FRAME_POINTER)
+    if (frame->flags & JITDUMP_FRAME_RED_ZONE)
+        sink_bytes(code, "\x48\x89\x6c\x24\xf8\x48\x8d\x6c\x24\xf8", 10);
+    else if (frame->kind == JITDUMP_FRAME_POINTER)
         sink_bytes(code, "\x55\x48\x89\xe5", 4);
     for (uint32_t i = 0; i < frame->saved_count; i++)
         put_push(code, 0x50, frame->saved[i]);
     put_stack(code, frame, 0xec);
+    put_slots(code, frame, 0x89);
     assert_int_equal(code->size - start, jitdump_cfi_prologue_bytes(JITDUMP_X86_64, frame));
 }
 
 static void put_epilogue(struct byte_sink *code, const struct jitdump_frame *frame)
 {
     bool dynamic = frame->flags & JITDUMP_FRAME_DYNAMIC, leave = dynamic && !frame->saved_count;
+    bool red_zone = frame->flags & JITDUMP_FRAME_RED_ZONE;
     size_t start = code->size;
-    if (leave)
+    put_slots(code, frame, 0x8b);
+    if (red_zone)
+        sink_bytes(code, "\x48\x8d\x65\x08\x48\x8b\x6c\x24\xf8", 9);
+    else if (leave)
         sink_u8(code, 0xc9);
     else if (dynamic)
         sink_bytes(code, (uint8_t[]){0x48, 0x8d, 0x65, (uint8_t)(-8 * (int)frame->saved_count)}, 4);
@@ -73,23 +101,29 @@ static void put_epilogue(struct byte_sink *code, const struct jitdump_frame *fra
         put_stack(code, frame, 0xc4);
     for (uint32_t i = frame->saved_count; i-- > 0;)
         put_push(code, 0x58, frame->saved[i]);
-    if (frame->kind == JITDUMP_FRAME_POINTER && !leave)
+    if (frame->kind == JITDUMP_FRAME_POINTER && !leave && !red_zone)
         sink_u8(code, 0x5d);
     assert_int_equal(code->size - start, jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, frame));
     sink_u8(code, 0xc3);
 }
 
-/* mov REG, VALUE, for REG in the saved ones: so that each frame leaves a mark for the next one to
- * save. */
+/* mov DWARF_REG, VALUE */
+static void put_mark(struct byte_sink *code, uint32_t dwarf_reg, uint32_t mark)
+{
+    uint8_t reg = encoded[dwarf_reg];
+    sink_u8(code, reg >= 8 ? 0x49 : 0x48);
+    sink_u8(code, 0xc7);
+    sink_u8(code, (uint8_t)(0xc0 + (reg & 7)));
+    sink_u32(code, mark + dwarf_reg);
+}
+
+/* All saved ones, so that each frame leaves a mark for the next one to save. */
 static void put_marks(struct byte_sink *code, const struct jitdump_frame *frame, uint32_t mark)
 {
-    for (uint32_t i = 0; i < frame->saved_count; i++) {
-        uint8_t reg = encoded[frame->saved[i]];
-        sink_u8(code, reg >= 8 ? 0x49 : 0x48);
-        sink_u8(code, 0xc7);
-        sink_u8(code, (uint8_t)(0xc0 + (reg & 7)));
-        sink_u32(code, mark + frame->saved[i]);
-    }
+    for (uint32_t i = 0; i < frame->saved_count; i++)
+        put_mark(code, frame->saved[i], mark);
+    for (size_t i = 0; i < frame->slot_count; i++)
+        put_mark(code, frame->slots[i].reg, mark);
 }
 
 /* mov rax, TARGET; call rax */
@@ -240,6 +274,10 @@ static void assert_chain(const struct jitdump_frame *frames, size_t count, bool 
             if (frames[i].saved[s] != JITDUMP_RBP)
                 assert_int_equal(chain.seen[i].saved[frames[i].saved[s]],
                                  (i + 1) * 0x100 + frames[i].saved[s]);
+        for (size_t s = 0; s < frames[i].slot_count; s++)
+            if (frames[i].slots[s].reg != JITDUMP_RBP)
+                assert_int_equal(chain.seen[i].saved[frames[i].slots[s].reg],
+                                 (i + 1) * 0x100 + frames[i].slots[s].reg);
     }
     munmap(chain.code, CODE_BYTES);
     jitdump_cfi_free(cfi);
@@ -261,6 +299,22 @@ static const struct jitdump_frame frames[] = {
      .stack_bytes = 256},
     {.kind = JITDUMP_FRAME_STACK, JITDUMP_SAVED(JITDUMP_R12)},
     {.kind = JITDUMP_FRAME_POINTER},
+    {.kind = JITDUMP_FRAME_STACK,
+     JITDUMP_SAVED(JITDUMP_R15),
+     .stack_bytes = 0x110,
+     JITDUMP_SLOTS({JITDUMP_RBX, 0}, {JITDUMP_R12, 24}, {JITDUMP_RBP, 0x100})},
+    {.kind = JITDUMP_FRAME_POINTER,
+     JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+     .stack_bytes = 0x100,
+     JITDUMP_SLOTS({JITDUMP_R13, -24}, {JITDUMP_R14, -0x110})},
+    {.kind = JITDUMP_FRAME_POINTER,
+     .flags = JITDUMP_FRAME_RED_ZONE,
+     .stack_bytes = 40,
+     JITDUMP_SLOTS({JITDUMP_RBX, -32}, {JITDUMP_R15, -8})},
+    {.kind = JITDUMP_FRAME_POINTER,
+     .flags = JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32,
+     .stack_bytes = 16,
+     JITDUMP_SLOTS({JITDUMP_R12, -16})},
 };
 
 enum { FRAMES = sizeof frames / sizeof *frames };
