@@ -72,7 +72,7 @@ void jd_put_debug_info(struct dump_room *room, const struct jitdump_code *code, 
     for (size_t i = 0; i < code->line_count; i++) {
         const struct jitdump_line *row = &code->lines[i];
         row_file_set(&file, row->file);
-        sink_u64(&room->sink, row->addr);
+        sink_u64(&room->sink, code->code_addr + jd_row_offset(code, i));
         sink_u32(&room->sink, row->line);
         sink_u32(&room->sink, row->column); /* the record calls it discrim */
         sink_bytes(&room->sink, file.text, file.bytes);

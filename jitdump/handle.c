@@ -1,5 +1,7 @@
 /* The functions of jitdump.h: arguments, environment, the handle, and which process's file to use.
  */
+#include "jitdump/code_argument.h"
+#include "jitdump/code_pieces.h"
 #include "jitdump/dump/dump_file.h"
 #include "jitdump/dump_record.h"
 #include "jitdump/format/dump_clock.h"
@@ -27,15 +29,7 @@ struct jitdump {
     char *dir; /* absolute, so that a child finds it wherever its current directory is */
 };
 
-/* ---- Structs that grow ---- */
-
-static int bad_struct(struct jitdump *dump, int error, const char *name, const char *invalid)
-{
-    return jd_error_keep(&dump->error, error, "struct %s: %s", name,
-                         error == -E2BIG
-                             ? "members that this version of libjitdump does not know are set"
-                             : invalid);
-}
+/* ---- Options ---- */
 
 static int read_options(struct jitdump_options *options, const struct jitdump_options *given)
 {
@@ -50,49 +44,6 @@ static int read_options(struct jitdump_options *options, const struct jitdump_op
     else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
         error = -EINVAL;
     return error;
-}
-
-static const char *what_is_missing(const struct jitdump_code *code)
-{
-    const struct jitdump_unwind *unwind = code->unwind;
-    if (code->line_count && !code->lines)
-        return "line_count is set, and lines is NULL";
-    if (unwind && unwind->unwinding_size && !unwind->data)
-        return "unwinding_size is set, and data is NULL";
-    if (unwind && unwind->eh_frame_hdr_size > unwind->unwinding_size)
-        return "eh_frame_hdr_size is more than unwinding_size, which includes it";
-    return NULL;
-}
-
-/* Members of a later version, if the program says that it has some, must not be set. */
-static int check_unwind(struct jitdump *dump, const struct jitdump_code *code)
-{
-    struct jitdump_unwind known;
-    if (!code->unwind || !code->unwind_size)
-        return 0;
-    int error =
-        sized_struct_read(&known, sizeof known, code->unwind, code->unwind_size, sizeof known);
-    return error ? bad_struct(dump, error, "jitdump_unwind", "unwind_size is not its size") : 0;
-}
-
-/* Check *CODE.  Usually it is used in place: copying, in larger pieces, what has just been stored
- * would stall until the stores have reached the cache.  One of another size is copied to COPY
- * first. */
-static int read_code(struct jitdump *dump, const struct jitdump_code **code,
-                     struct jitdump_code *copy)
-{
-    const struct jitdump_code *given = *code;
-    size_t least = offsetof(struct jitdump_code, code_size) + sizeof given->code_size;
-    if (!given)
-        return bad_struct(dump, -EINVAL, "jitdump_code", "is NULL");
-    if (given->size != sizeof *given) {
-        int error = sized_struct_read(copy, sizeof *copy, given, given->size, least);
-        if (error)
-            return bad_struct(dump, error, "jitdump_code", "size is not set (JITDUMP_CODE_INIT)");
-        *code = copy;
-    }
-    const char *missing = what_is_missing(*code);
-    return missing ? bad_struct(dump, -EINVAL, "jitdump_code", missing) : check_unwind(dump, *code);
 }
 
 /* ---- Opening ---- */
@@ -200,10 +151,10 @@ static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
     if (!*dump)
         return -ENOMEM;
     if (error)
-        bad_struct(*dump, error, "jitdump_options",
-                   options.max_bytes
-                       ? "max_bytes is less than 512 KiB, or an unknown flag is set"
-                       : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
+        jd_struct_refuse(&(*dump)->error, error, "jitdump_options",
+                         options.max_bytes
+                             ? "max_bytes is less than 512 KiB, or an unknown flag is set"
+                             : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
     else
         error = open_first_file(*dump, &options);
     (*dump)->open_error = error;
@@ -294,16 +245,16 @@ static int own_file(struct jitdump *dump, struct dump_file **file)
 
 /* ---- Records ---- */
 
-/* Begin a function's group of BYTES, stamped NOW or later, in this process's file. */
-static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, struct dump_room *room,
-                 struct record_author *author)
+/* Begin a group of BYTES for FUNCTIONS, stamped NOW or later, in this process's file. */
+static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, uint32_t functions,
+                 struct dump_room *room, struct record_author *author)
 {
     struct dump_file *file;
     int error = own_file(dump, &file);
     if (error)
         return error;
     *author = jd_author((uint32_t)file->pid);
-    error = jd_writer_begin(&file->writer, now, bytes, true, JD_PATIENCE_NS, room);
+    error = jd_writer_begin(&file->writer, now, bytes, functions, JD_PATIENCE_NS, room);
     return error == -EAGAIN ? jd_writer_is_stopped(&file->writer) : error;
 }
 
@@ -318,10 +269,37 @@ static int begin_small(struct jitdump *dump, uint64_t bytes, uint8_t late[LATE_R
     if (error)
         return error;
     *author = jd_author((uint32_t)file->pid);
-    error = jd_writer_begin(&file->writer, now, bytes, false, JD_LITTLE_PATIENCE_NS, room);
+    error = jd_writer_begin(&file->writer, now, bytes, 0, JD_LITTLE_PATIENCE_NS, room);
     if (error == -EAGAIN)
         jd_writer_begin_late(&file->writer, now, late, bytes, room);
     return error == -EAGAIN ? 0 : error;
+}
+
+/* End the group, and tell its first function's CODE_INDEX. */
+static int end(struct jitdump *dump, struct dump_room *room, uint64_t *code_index)
+{
+    int error = jd_writer_end(room);
+    if (error)
+        return jd_error_keep(&dump->error, error,
+                             "%s: a function's name or a source file's "
+                             "name changed while it was copied",
+                             jitdump_path(dump));
+    *code_index = room->code_index;
+    return 0;
+}
+
+static int is_too_large(struct jitdump *dump)
+{
+    return jd_error_keep(&dump->error, -EFBIG,
+                         "%s: a function's name, code, lines, inlined calls and unwind tables are "
+                         "over 4 GiB together, which is more than a record can have",
+                         jitdump_path(dump));
+}
+
+static bool is_readable(const struct jitdump *dump, uint64_t now, const struct jitdump_code *code)
+{
+    return !code->bytes ||
+           jd_code_is_readable(code->bytes, (size_t)code->code_size, dump->kind.counter ? 0 : now);
 }
 
 /* A function whose code can't be read is recorded without it, as WITHOUT_BYTES. */
@@ -329,8 +307,7 @@ static const struct jitdump_code *readable_part(struct jitdump *dump, uint64_t n
                                                 const struct jitdump_code *code,
                                                 struct jitdump_code *without_bytes)
 {
-    if (!code->bytes ||
-        jd_code_is_readable(code->bytes, (size_t)code->code_size, dump->kind.counter ? 0 : now))
+    if (is_readable(dump, now, code))
         return code;
     atomic_fetch_add_explicit(&dump->unreadable, 1, memory_order_relaxed);
     *without_bytes = *code;
@@ -349,24 +326,49 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
     struct dump_room room;
     uint64_t bytes = jd_function_measure(code, inlining, &sizes);
     if (bytes > JD_GROUP_MAX_BYTES)
-        return jd_error_keep(
-            &dump->error, -EFBIG,
-            "%s: a function's name, code, lines, inlined calls and unwind tables are "
-            "over 4 GiB together, which is more than a record can have",
-            jitdump_path(dump));
+        return is_too_large(dump);
     code = readable_part(dump, now, code, &without_bytes);
-    int error = begin(dump, now, bytes, &room, &author);
+    int error = begin(dump, now, bytes, 1, &room, &author);
     if (error)
         return error;
     jd_put_function(&room, code, inlining, &sizes, author);
-    error = jd_writer_end(&room);
+    return end(dump, &room, code_index);
+}
+
+/* The same of a function in several, counted once if some of it can't be read. */
+static int put_pieces(struct jitdump *dump, struct code_pieces *pieces, uint64_t *code_index)
+{
+    uint64_t now = jd_clock_now(dump->kind.counter), bytes = jd_pieces_measure(pieces);
+    struct record_author author;
+    struct dump_room room;
+    bool unreadable = false;
+    if (bytes > JD_GROUP_MAX_BYTES)
+        return is_too_large(dump);
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        struct jitdump_code *code = &pieces->items[i].code;
+        if (!is_readable(dump, now, code)) {
+            code->bytes = NULL;
+            unreadable = true;
+        }
+    }
+    if (unreadable)
+        atomic_fetch_add_explicit(&dump->unreadable, 1, memory_order_relaxed);
+    int error = begin(dump, now, bytes, pieces->count, &room, &author);
     if (error)
-        return jd_error_keep(&dump->error, error,
-                             "%s: a function's name or a source file's "
-                             "name changed while it was copied",
-                             jitdump_path(dump));
-    *code_index = room.code_index;
-    return 0;
+        return error;
+    jd_pieces_put(&room, pieces, author);
+    return end(dump, &room, code_index);
+}
+
+static int put_code_in_pieces(struct jitdump *dump, const struct jitdump_code *code,
+                              uint64_t *code_index)
+{
+    struct code_pieces pieces;
+    int error = jd_pieces_make(&pieces, code, &dump->error);
+    if (!error)
+        error = put_pieces(dump, &pieces, code_index);
+    jd_pieces_free(&pieces);
+    return error;
 }
 
 static int put_code_with_inlines(struct jitdump *dump, const struct jitdump_code *code,
@@ -391,9 +393,11 @@ static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint6
 {
     static const struct inline_info nothing_inlined;
     struct jitdump_code copy;
-    int error = read_code(dump, &code, &copy);
+    int error = jd_code_read(&dump->error, &code, &copy);
     if (error)
         return error;
+    if (code->piece_count)
+        return put_code_in_pieces(dump, code, code_index);
     if (code->inline_count || code->line_inlines)
         return put_code_with_inlines(dump, code, code_index);
     return put_code(dump, code, &nothing_inlined, code_index);
@@ -457,6 +461,26 @@ int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old
         error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
     errno = callers_errno;
     return counted(dump, error);
+}
+
+int jitdump_move_pieces_on(struct jitdump *dump, uint64_t code_index,
+                           const struct jitdump_piece_move *moves, size_t count)
+{
+    int first_error = 0;
+    if (!dump || code_index == JITDUMP_NO_CODE)
+        return 0;
+    if (count && !moves && !dump->open_error)
+        return counted(dump, jd_error_keep(&dump->error, -EINVAL,
+                                           "jitdump_move_pieces: count is set, and moves is NULL"));
+    for (size_t i = 0; i < count; i++) {
+        const struct jitdump_piece_move *move = &moves[i];
+        if (move->old_code_addr == move->new_code_addr || !move->code_size)
+            continue;
+        int error = jitdump_move_code_on(dump, code_index + i, move->old_code_addr,
+                                         move->new_code_addr, move->code_size);
+        first_error = first_error ? first_error : error;
+    }
+    return first_error;
 }
 
 int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,

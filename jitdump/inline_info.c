@@ -44,8 +44,7 @@ static int check_rows(const struct jitdump_code *code, struct first_error *error
                 error, -EINVAL,
                 "struct jitdump_code: line_inlines[%zu] is %u, and inline_count %zu", i, index,
                 code->inline_count);
-        /* Also right for an address below code_addr: the difference is huge then. */
-        if (code->inline_count && code->lines[i].addr - code->code_addr > code->code_size)
+        if (code->inline_count && jd_row_offset(code, i) > code->code_size)
             return jd_error_keep(
                 error, -EINVAL,
                 "struct jitdump_line %zu: addr 0x%llx is not in the function, whose "
@@ -144,7 +143,7 @@ static bool span_next(struct span_walk *walk, struct span *span)
     const struct jitdump_code *code = walk->code;
     while (walk->next < code->line_count) {
         size_t row = row_at(walk, walk->next++);
-        uint64_t offset = code->lines[row].addr - code->code_addr;
+        uint64_t offset = jd_row_offset(code, row);
         if (offset >= code->code_size)
             return false; /* the end of the code, and so of the rows */
         if (walk->next < code->line_count &&

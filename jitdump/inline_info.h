@@ -33,6 +33,13 @@ struct inline_info {
     uint32_t *rows;      /* the line table's rows by address; NULL: as they stand */
 };
 
+/* How far from the function's first byte a row begins; huge for one in front of it. */
+static inline uint64_t jd_row_offset(const struct jitdump_code *code, size_t row)
+{
+    bool relative = code->flags & JITDUMP_RELATIVE;
+    return code->lines[row].addr - (relative ? code->buffer_offset : code->code_addr);
+}
+
 /* Whether the inlines of CODE are a tree and its rows belong to them.  Returns 0, or -EINVAL with
  * the cause in ERROR. */
 int jd_inline_info_check(const struct jitdump_code *code, struct first_error *error);

@@ -41,8 +41,8 @@
  *   thread goes on (a spinning one: until it leaves the library); other threads wait again.
  * - So expect failures only among what is added during a pause, not among what the stopped threads
  *   add before and after it.
- * - An add with inlined calls, and the first call in a forked child, use malloc.  A stopped thread
- *   may be inside malloc, so do not pass inlined calls for code added while threads are stopped.
+ * - An add with inlined calls or pieces, and the first call in a forked child, use malloc.  A
+ *   stopped thread may be inside malloc, so pass neither for code added while threads are stopped.
  *
  * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
  * that leaves by longjmp out of a signal handler, loses the record it was writing and nothing else.
@@ -123,10 +123,15 @@ struct jitdump_options {
  * the function itself. */
 #define JITDUMP_NOT_INLINED UINT32_MAX
 
+/* For jitdump_code: the addr of each row is not an address but an offset, as a compiler knows it
+ * that emits code into a buffer from which it is copied later.  Since 0.2.0. */
+#define JITDUMP_RELATIVE 0x1u
+
 /* One row of a function's line table: the instructions from ADDR up to the next row.  Where calls
  * were inlined, file and line are those of the innermost callee's source. */
 struct jitdump_line {
-    uint64_t addr;    /* absolute address of the first instruction of the row */
+    uint64_t addr;    /* absolute address of the first instruction of the row; with
+                       * JITDUMP_RELATIVE its offset */
     const char *file; /* source file, by the path at which a debugger should look for it */
     uint32_t line;    /* from 1; 0: no line */
     uint32_t column;  /* from 1; 0: unknown */
@@ -161,7 +166,7 @@ struct jitdump_code {
     const char *name;                 /* what perf report shows; NULL means "" */
     uint64_t code_addr;               /* where the code runs */
     uint64_t code_size;               /* in bytes */
-    const void *bytes;                /* code_size bytes of code; NULL: not available */
+    const void *bytes;                /* code_size bytes of code, anywhere; NULL: not available */
     const struct jitdump_line *lines; /* line_count rows, or NULL */
     size_t line_count;
     const struct jitdump_unwind *unwind;  /* or NULL */
@@ -172,6 +177,20 @@ struct jitdump_code {
                                    * may be NULL if inline_count or line_count is 0 */
     size_t unwind_size; /* sizeof(struct jitdump_unwind), if a member of *unwind is set that came
                          * after version 0.1 (there is none yet); else 0.  Since 0.2.0 */
+    uint64_t flags;     /* JITDUMP_RELATIVE, or 0.  Since 0.2.0 */
+    uint64_t buffer_offset; /* with JITDUMP_RELATIVE: where in the buffer that rows' offsets count
+                             * from the function begins; 0: they count from its first byte.  Since
+                             * 0.2.0 */
+    const struct jitdump_code *pieces; /* piece_count more pieces of the function, or NULL.  Since
+                                        * 0.2.0 */
+    size_t piece_count;
+};
+
+/* Where a piece of a function was, and where it is.  This struct will not grow, since it is an
+ * array element.  Since 0.2.0. */
+struct jitdump_piece_move {
+    uint64_t old_code_addr, new_code_addr;
+    uint64_t code_size; /* 0: there is no such piece */
 };
 
 /* Initialisers that set only the size member. */
@@ -182,7 +201,7 @@ struct jitdump_code {
 #define JITDUMP_CODE_INIT                                                                          \
     {                                                                                              \
         sizeof(struct jitdump_code), JITDUMP_NULL, 0, 0, JITDUMP_NULL, JITDUMP_NULL, 0,            \
-            JITDUMP_NULL, JITDUMP_NULL, 0, JITDUMP_NULL, 0                                         \
+            JITDUMP_NULL, JITDUMP_NULL, 0, JITDUMP_NULL, 0, 0, 0, JITDUMP_NULL, 0                  \
     }
 
 /* Create jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf
@@ -250,6 +269,8 @@ JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_c
 JITDUMP_API int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index,
                                      uint64_t old_code_addr, uint64_t new_code_addr,
                                      uint64_t code_size);
+JITDUMP_API int jitdump_move_pieces_on(struct jitdump *dump, uint64_t code_index,
+                                       const struct jitdump_piece_move *moves, size_t count);
 JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index,
                                        uint64_t code_addr, uint64_t code_size);
 
@@ -261,6 +282,25 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * in between.  Call it after the code is complete and before it first runs: samples taken earlier
  * have no name.  An address may be reused at any time, with or without jitdump_unload_code; the
  * newest function wins.
+ *
+ * Two views of one arena: code_addr is where the code runs, bytes is where this process can read
+ * it, which may be elsewhere: the writable mapping of memory that is mapped twice, or the buffer
+ * that it was emitted into and is copied from (before it is patched or relocated, the bytes there
+ * are what perf annotate shows).  bytes is read before this returns and may then be unmapped or
+ * used again.  The mapping at code_addr is never read: it may be execute-only.
+ *
+ * JITDUMP_RELATIVE: rows have offsets instead of addresses, so that those collected while the code
+ * was emitted serve as they are.  Unwind tables from cfi.h never depend on the address.
+ *
+ * Pieces: a function in several places (hot and cold, basic blocks) is one call.  Its first piece
+ * is CODE itself, the others are its pieces: each has address, size, bytes, lines, inlines, unwind
+ * and flags of its own, the struct's size, no name (NULL: it has the function's) and no pieces.
+ * Their line numbers, names and frames are those of one function in all of perfjit's reports;
+ * debuggers and unwinders find each.  Piece N, pieces[N - 1], can be moved and unloaded by
+ * CODE_INDEX + N; jitdump_unload_code of CODE_INDEX is of the whole function, and
+ * jitdump_move_pieces moves it.  A piece of code_size 0 is left out; its number stays.  Each piece
+ * is a load of its own to perf inject, of the same name, after an extension record CODE_PIECE that
+ * it skips.  Takes memory (malloc).
  *
  * Inlined calls: line_inlines assigns the rows of the line table to inlines.  From a row's address
  * up to the next row's, the instructions belong to that row's inline, and so to its parents; before
@@ -278,11 +318,13 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * - -EINVAL: code->size does not cover code_size or is above 4096; a pointer is NULL where its
  *   count is not 0; the unwind header is larger than the whole; an inline has no name, or a parent
  *   that does not precede it; a row names an inline that does not exist, or lies outside the
- *   function;
+ *   function; a flag is unknown; with JITDUMP_RELATIVE a row's offset is not in the function;
+ *   buffer_offset is set without it; a function in pieces has no code, or two of them overlap, or
+ *   one has another size member, a name or pieces;
  * - -E2BIG: a member is set that this version does not know;
  * - -EFBIG: the group is nearly 4 GiB or larger, or the file would exceed the file size limit (no
  *   signal is raised) or max_bytes;
- * - -ENOMEM: no memory to sort inlined calls or to assemble a large function;
+ * - -ENOMEM: no memory to sort inlined calls or pieces, or to assemble a large function;
  * - -EAGAIN: a stopped thread is in the way;
  * - -EBADF: the program closed the file's descriptor;
  * - the error of growing the file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM), or in a child of opening it.
@@ -329,10 +371,27 @@ static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
 }
 #endif
 
+/* Record that a function in pieces was copied elsewhere: its piece N, of COUNT, as MOVES[N] says,
+ * by any distance each.  CODE_INDEX is the function's.  Pieces that stay where they are
+ * (old_code_addr is new_code_addr) or are empty are left out.  One record for each piece, as if by
+ * jitdump_move_code with CODE_INDEX + N.  Returns 0; -EINVAL if MOVES is NULL and COUNT is not 0;
+ * or the first error of a move, after all were tried.  Since 0.2.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_move_pieces(struct jitdump *dump, uint64_t code_index,
+                                    const struct jitdump_piece_move *moves, size_t count);
+#else
+static inline int jitdump_move_pieces(struct jitdump *dump, uint64_t code_index,
+                                      const struct jitdump_piece_move *moves, size_t count)
+{
+    return dump ? jitdump_move_pieces_on(dump, code_index, moves, count) : 0;
+}
+#endif
+
 /* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call
  * it after the code last ran and before its memory is used for anything else.  Writes the extension
  * record CODE_UNLOAD (jitdump/README.md), which perf inject skips.  For JITDUMP_NO_CODE nothing is
- * recorded and 0 is returned.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+ * recorded and 0 is returned.  A function in pieces is gone as a whole: CODE_ADDR and CODE_SIZE are
+ * its first piece's.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                                     uint64_t code_size);

@@ -15,6 +15,12 @@ int jitdump_move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_co
     return jitdump_move_code_on(dump, code_index, old_code_addr, new_code_addr, code_size);
 }
 
+int jitdump_move_pieces(struct jitdump *dump, uint64_t code_index,
+                        const struct jitdump_piece_move *moves, size_t count)
+{
+    return jitdump_move_pieces_on(dump, code_index, moves, count);
+}
+
 int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
                         uint64_t code_size)
 {

@@ -45,7 +45,7 @@ static void give_memory_back(struct dump_writer *writer, uint8_t *memory, size_t
 }
 
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                          bool new_function, uint64_t patience_ns, struct dump_room *room)
+                          uint32_t new_functions, uint64_t patience_ns, struct dump_room *room)
 {
     int error = refuse_large(writer, bytes, patience_ns);
     if (error)
@@ -56,28 +56,41 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
                              "%s: no memory to put a large function together", writer->path);
     *room = (struct dump_room){.sink = byte_sink_over(large, (size_t)bytes),
                                .timestamp = now,
-                               .new_function = new_function,
+                               .new_functions = new_functions,
                                .writer = writer,
                                .large = large,
                                .patience_ns = patience_ns};
     return 0;
 }
 
-/* Give ROOM's assembled group its time and its code index. */
+/* Give a record of a function, or of piece *NUMBER of one, the code indices that begin with FIRST.
+ * What follows a PIECE is about that piece. */
+static void stamp_index(uint8_t *record, uint32_t id, uint64_t first, uint32_t *number)
+{
+    uint64_t index = first + *number;
+    if (id == JIT_CODE_PIECE) {
+        memcpy(record + JR_CODE_PIECE_INDEX, &first, sizeof first);
+        memcpy(number, record + JR_CODE_PIECE_NUMBER, sizeof *number);
+    } else if (id == JIT_CODE_LOAD) {
+        memcpy(record + JR_CODE_LOAD_INDEX, &index, sizeof index);
+    }
+}
+
+/* Give ROOM's assembled group its time and its code indices. */
 static void stamp_large(struct dump_room *room)
 {
     enum { SIZE_OFFSET = 4, TIME_OFFSET = 8 };
-    uint32_t total_size = room->first_total_size;
-    size_t last = 0;
+    uint32_t id = room->first_id, total_size = room->first_total_size, number = 0;
     jd_writer_stamp(room->writer, room->timestamp, room);
     for (size_t at = 0; at < room->sink.size; at += total_size) {
-        if (at > 0)
-            memcpy(&total_size, room->large + at + SIZE_OFFSET, sizeof total_size);
-        memcpy(room->large + at + TIME_OFFSET, &room->timestamp, sizeof room->timestamp);
-        last = at;
+        uint8_t *record = room->large + at;
+        if (at > 0) {
+            memcpy(&id, record, sizeof id);
+            memcpy(&total_size, record + SIZE_OFFSET, sizeof total_size);
+        }
+        memcpy(record + TIME_OFFSET, &room->timestamp, sizeof room->timestamp);
+        stamp_index(record, id, room->code_index, &number);
     }
-    if (room->new_function)
-        memcpy(room->large + last + JR_CODE_LOAD_INDEX, &room->code_index, sizeof room->code_index);
 }
 
 /* Empty the stage, and give the group its place.  The body's lock is held. */
@@ -144,7 +157,7 @@ static int put_aside(struct dump_room *room)
 int jd_writer_end_large(struct dump_room *room, bool whole)
 {
     int error = whole ? add_large(room) : -EINVAL;
-    if (error == -EAGAIN && !room->new_function && put_aside(room) == 0)
+    if (error == -EAGAIN && !room->new_functions && put_aside(room) == 0)
         error = 0;
     give_memory_back(room->writer, room->large, room->sink.capacity);
     if (whole && error)

@@ -325,7 +325,7 @@ int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns)
         }
         struct dump_room room;
         memcpy(id_and_size, late->data, sizeof id_and_size);
-        jd_writer_take(writer, late->time, stage->data + stage->end, bytes, false, &room);
+        jd_writer_take(writer, late->time, stage->data + stage->end, bytes, 0, &room);
         memcpy(stage->data + stage->end + JR_PREFIX_BYTES, late->data + JR_PREFIX_BYTES,
                bytes - JR_PREFIX_BYTES);
         memcpy(stage->data + stage->end + sizeof id_and_size, &room.timestamp,

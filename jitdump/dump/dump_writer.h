@@ -78,7 +78,7 @@ struct dump_room {
     uint64_t code_index;
     uint32_t first_id;
     uint32_t first_total_size;
-    bool new_function;
+    uint32_t new_functions; /* LOADs in it, with code indices that follow one another */
     struct dump_writer *writer;
     uint8_t *large; /* where a group is put together that does not go straight into the stage; else
                        NULL */
@@ -118,18 +118,18 @@ static inline void jd_writer_stamp(const struct dump_writer *writer, uint64_t no
 }
 
 static inline void jd_writer_take(struct dump_writer *writer, uint64_t now, uint8_t *at,
-                                  uint64_t bytes, bool new_function, struct dump_room *room)
+                                  uint64_t bytes, uint32_t new_functions, struct dump_room *room)
 {
     room->sink = byte_sink_over(at, (size_t)bytes);
     jd_writer_stamp(writer, now, room);
-    room->new_function = new_function;
+    room->new_functions = new_functions;
     room->writer = writer;
 }
 
 static inline void jd_writer_count(const struct dump_room *room)
 {
     room->writer->last_time = room->timestamp;
-    room->writer->next_code_index += room->new_function;
+    room->writer->next_code_index += room->new_functions;
 }
 
 /* Wait until there is room for BYTES in the stage.  The lock is held; if this fails it has been
@@ -150,7 +150,7 @@ void jd_writer_begin_late(struct dump_writer *writer, uint64_t now, void *at, ui
 /* As jd_writer_begin and jd_writer_end, for a group that goes directly to the body.  It is
  * assembled before any lock is taken, and gets its time and code index afterwards. */
 int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                          bool new_function, uint64_t patience_ns, struct dump_room *room);
+                          uint32_t new_functions, uint64_t patience_ns, struct dump_room *room);
 int jd_writer_end_aside(struct dump_room *room, bool whole); /* or a late record */
 
 /* Unlock the stage.  Before that, put the late records of threads that found this one stopped into
@@ -159,15 +159,16 @@ int jd_writer_end_aside(struct dump_room *room, bool whole); /* or a late record
 void jd_writer_unlock_and_tidy(struct dump_writer *writer);
 
 /* Take room for a group of BYTES, with the time NOW or, if later, that after the last group's, and
- * a code index if it is for a NEW_FUNCTION.  If this returns 0, jd_writer_end must follow soon,
+ * code indices for its NEW_FUNCTIONS.  If this returns 0, jd_writer_end must follow soon,
  * since others wait.  Otherwise it returns a negative errno; -EAGAIN if a stopped thread is in the
  * way. */
 static inline int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint64_t bytes,
-                                  bool new_function, uint64_t patience_ns, struct dump_room *room)
+                                  uint32_t new_functions, uint64_t patience_ns,
+                                  struct dump_room *room)
 {
     int error = 0;
     if (bytes > writer->group_max_bytes)
-        return jd_writer_begin_large(writer, now, bytes, new_function, patience_ns, room);
+        return jd_writer_begin_large(writer, now, bytes, new_functions, patience_ns, room);
     room->large = NULL;
     if (jd_lock(&writer->lock, jd_author(writer->pid).tid, patience_ns))
         return -EAGAIN;
@@ -176,7 +177,7 @@ static inline int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint
     if (!error && !jd_stage_holds(&writer->stage, bytes))
         error = jd_writer_wait(writer, bytes, patience_ns);
     if (!error)
-        jd_writer_take(writer, now, writer->stage.data + writer->stage.end, bytes, new_function,
+        jd_writer_take(writer, now, writer->stage.data + writer->stage.end, bytes, new_functions,
                        room);
     return error;
 }

@@ -88,7 +88,17 @@
  * offsets lie in strings, the spans ascend, and each inline_index is smaller than nr_inline or
  * none.  A code_offset of code_size or more contradicts the CODE_LOAD.
  *
- * Order in a group: [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO] CODE_LOAD.
+ * 0x504a0004 CODE_PIECE, 40 bytes: the CODE_LOAD that follows in the same group is a piece of a
+ * function that has several
+ *     16 u64 code_addr        of that piece; a reader matches by it
+ *     24 u64 code_index       of the function: of its piece 0
+ *     32 u32 number           of this piece, from 0; its CODE_LOAD has code_index + number
+ *     36 u32 nr_piece         2 or more; larger than number
+ * The pieces of a function are one group, ascending by number; one without code has no records.  A
+ * CODE_UNLOAD of piece 0 is of the whole function, one of another piece of that alone.
+ *
+ * Order in a group: [CODE_PIECE] [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO]
+ * CODE_LOAD, once or for each piece.
  *
  * A record is valid if total_size is at least its fixed size, lies inside the file, and holds the
  * variable part that its counts announce.  A prefix of zeros is room that was never used: the end.
@@ -115,6 +125,7 @@ enum {
     JIT_CODE_UNLOAD = 0x504a0001,
     JIT_FILLER = 0x504a0002,
     JIT_CODE_INLINE_INFO = 0x504a0003,
+    JIT_CODE_PIECE = 0x504a0004,
 };
 
 /* No inline, no string. */
@@ -136,6 +147,9 @@ enum {
     JR_CODE_UNWINDING_INFO_BYTES = 40,
     JR_CODE_UNLOAD_BYTES = 48,
     JR_CODE_INLINE_INFO_BYTES = 40,
+    JR_CODE_PIECE_BYTES = 40,
+    JR_CODE_PIECE_INDEX = 24,
+    JR_CODE_PIECE_NUMBER = 32,
     JR_INLINE_BYTES = 28,
     JR_INLINE_SPAN_BYTES = 8,
 };
