@@ -206,6 +206,7 @@ static int take_sound_record(struct repairer *repairer, const struct jit_record 
         return take_load(repairer, record);
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
+    case JIT_CODE_PIECE:
     case JIT_CODE_UNWINDING_INFO:
         return add_to_group(repairer, record);
     case JIT_CODE_CLOSE:

@@ -40,6 +40,8 @@ static enum record_kind kind_of(const struct jit_record *record)
         return RECORD_DEBUG_INFO;
     case JIT_CODE_INLINE_INFO:
         return RECORD_INLINE_INFO;
+    case JIT_CODE_PIECE:
+        return RECORD_PIECE;
     case JIT_CODE_UNWINDING_INFO:
         return RECORD_UNWINDING_INFO;
     case JIT_CODE_CLOSE:
@@ -145,6 +147,23 @@ static int leave(struct address_map *live, uint64_t addr, uint64_t size)
     return size ? address_map_clear(live, addr, addr + size) : 0;
 }
 
+/* The function that an unload is of, with its other pieces where they were loaded. */
+static int leave_function(struct address_map *live, const struct code_log *log,
+                          const struct code_unload *unload)
+{
+    struct address_place place;
+    const struct address_range *range = address_map_find(live, unload->addr, &place);
+    const struct jit_function *first = range ? &log->functions[range->value] : NULL;
+    const struct jit_function *end = log->functions + log->function_count;
+    bool whole = first && first->piece_count && !first->piece && first->addr == unload->addr;
+    for (const struct jit_function *piece = first; whole && ++piece < end;)
+        if (!piece->piece || piece->code_index - piece->piece != first->code_index)
+            break;
+        else if (leave(live, piece->addr, piece->size))
+            return -1;
+    return leave(live, unload->addr, unload->size);
+}
+
 static int play_event(struct dump_survey *survey, struct address_map *live,
                       const struct code_log *log, const struct code_event *event)
 {
@@ -160,7 +179,7 @@ static int play_event(struct dump_survey *survey, struct address_map *live,
                    : 0;
     case CODE_EVENT_UNLOAD:
     case CODE_EVENT_END:
-        return leave(live, log->unloads[event->index].addr, log->unloads[event->index].size);
+        return leave_function(live, log, &log->unloads[event->index]);
     }
     return -1;
 }
@@ -177,11 +196,12 @@ static int play_events(struct dump_survey *survey, const struct code_log *log)
 
 /* ---- Functions ---- */
 
-static void count_lines(struct dump_survey *survey, const struct code_lines *lines)
+/* FUNCTION: they are of one that is not counted yet. */
+static void count_lines(struct dump_survey *survey, const struct code_lines *lines, bool function)
 {
-    survey->with_lines += lines->entries != NULL;
+    survey->with_lines += function && lines->entries;
     survey->lines += lines->entries ? lines->entries->nr_entry : 0;
-    survey->with_inlines += lines->inlines != NULL;
+    survey->with_inlines += function && lines->inlines;
     if (!lines->inlines)
         return;
     survey->inlines += lines->inlines->nr_inline;
@@ -202,12 +222,15 @@ static int count_functions(struct dump_survey *survey, const struct code_log *lo
     if (!named)
         return -1;
     for (size_t i = 0; i < log->function_count; i++) {
-        if (!log->functions[i].name) /* the target of a move */
+        const struct jit_function *function = &log->functions[i];
+        if (!function->name) /* the target of a move */
             continue;
-        named[count++] = &log->functions[i];
-        survey->with_cfi += log->functions[i].fde_count > 0;
-        if (log->functions[i].lines)
-            count_lines(survey, log->functions[i].lines);
+        if (function->lines)
+            count_lines(survey, function->lines, !function->piece);
+        if (function->piece)
+            continue;
+        named[count++] = function;
+        survey->with_cfi += function->fde_count > 0;
     }
     survey->functions = count;
     qsort(named, count, sizeof *named, compare_functions);

@@ -12,6 +12,7 @@ enum record_kind {
     RECORD_UNLOAD,
     RECORD_DEBUG_INFO,
     RECORD_INLINE_INFO,
+    RECORD_PIECE,
     RECORD_UNWINDING_INFO,
     RECORD_CLOSE,
     RECORD_OTHER, /* headers, fillers, other tools' */

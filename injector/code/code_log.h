@@ -25,6 +25,8 @@ struct jit_function {
     uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
     uint32_t fde_count;
+    uint32_t piece;       /* its number among the pieces of its function */
+    uint32_t piece_count; /* of its function; 0: it is the whole function */
     bool same_memory; /* the next one is in the same mapping, and the perf map names nothing between
                          them: one map record may cover both, however far apart they are */
     /* Its source lines and inlined calls, or NULL. */

@@ -53,7 +53,7 @@ size_t jit_process_own_functions(const struct jit_process *process)
 {
     size_t count = 0;
     for (size_t i = 0; i < process->log.function_count; i++)
-        count += process->log.functions[i].dump != NO_DUMP;
+        count += process->log.functions[i].dump != NO_DUMP && !process->log.functions[i].piece;
     return count;
 }
 

@@ -25,6 +25,8 @@ struct log_reader {
     bool foreign;          /* a header said that what follows is not this dump's */
     bool closed;           /* there was a CLOSE */
     uint64_t last_time;
+    struct jit_piece piece; /* that the next LOAD is; nr_piece 0: none */
+    uint64_t piece_time;
     size_t first_index; /* function from which on a code_index should occur once */
     uint64_t max_index; /* of all loads from there on */
     bool index_fell;    /* a load's was not above all before it */
@@ -111,6 +113,20 @@ static void look_at_ids(struct log_reader *reader, const struct jit_record *reco
         reader->max_index = load->code_index;
 }
 
+/* A LOAD that is not the one which the PIECE before it is about is a whole function. */
+static void take_piece(struct log_reader *reader, const struct jit_record *record,
+                       struct jit_function *function)
+{
+    const struct jit_piece *piece = &reader->piece;
+    if (piece->nr_piece && piece->code_addr == function->addr &&
+        piece->code_index + piece->number == function->code_index &&
+        reader->piece_time == record->timestamp) {
+        function->piece = piece->number;
+        function->piece_count = piece->nr_piece;
+    }
+    reader->piece.nr_piece = 0;
+}
+
 static int add_load(struct log_reader *reader, const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
@@ -122,6 +138,7 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
     function->code_index = load->code_index;
     function->pid = load->pid;
     function->code = load->code;
+    take_piece(reader, record, function);
     if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
         report_finding(reader->findings, FINDING_DUMP_TORN,
                        "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64
@@ -258,6 +275,10 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         return add_unload(reader, record);
     case JIT_CODE_UNWINDING_INFO:
         return add_blob(reader, record);
+    case JIT_CODE_PIECE:
+        reader->piece = record->piece;
+        reader->piece_time = record->timestamp;
+        return 0;
     case JIT_CODE_DEBUG_INFO:
     case JIT_CODE_INLINE_INFO:
         return reader->with_lines

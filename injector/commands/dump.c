@@ -258,6 +258,14 @@ static void put_unwinding_info(const struct field_writer *writer,
     put_number(writer, "mapped_size", info->mapped_size);
 }
 
+static void put_piece(const struct field_writer *writer, const struct jit_piece *piece)
+{
+    put_address(writer, "code_addr", piece->code_addr);
+    put_number(writer, "code_index", piece->code_index);
+    put_number(writer, "number", piece->number);
+    put_number(writer, "nr_piece", piece->nr_piece);
+}
+
 static void put_header_fields(const struct field_writer *writer, const struct jit_header *header)
 {
     put_number(writer, "version", header->version);
@@ -292,6 +300,9 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
         return NULL;
     case JIT_CODE_UNWINDING_INFO:
         put_unwinding_info(writer, &record->unwinding_info);
+        return NULL;
+    case JIT_CODE_PIECE:
+        put_piece(writer, &record->piece);
         return NULL;
     case JIT_HEADER:
         put_header_fields(writer, &record->header);

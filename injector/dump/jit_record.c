@@ -185,6 +185,19 @@ static const char *read_unwinding_info(struct byte_cursor *cursor, struct jit_un
     return NULL;
 }
 
+static const char *read_piece(struct byte_cursor *cursor, struct jit_piece *piece)
+{
+    piece->code_addr = cursor_u64(cursor);
+    piece->code_index = cursor_u64(cursor);
+    piece->number = cursor_u32(cursor);
+    piece->nr_piece = cursor_u32(cursor);
+    if (cursor->failed)
+        return "PIECE is shorter than its fixed part";
+    if (piece->number >= piece->nr_piece)
+        return "PIECE has a number that is not below its count";
+    return NULL;
+}
+
 const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record *record)
 {
     switch (record->id) {
@@ -200,6 +213,8 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
         return jit_inline_info_read(cursor, &record->inline_info);
     case JIT_CODE_UNWINDING_INFO:
         return read_unwinding_info(cursor, &record->unwinding_info);
+    case JIT_CODE_PIECE:
+        return read_piece(cursor, &record->piece);
     default:
         return NULL;
     }
@@ -245,6 +260,8 @@ const char *jit_record_name(uint32_t id)
         return "FILLER";
     case JIT_CODE_INLINE_INFO:
         return "CODE_INLINE_INFO";
+    case JIT_CODE_PIECE:
+        return "CODE_PIECE";
     default:
         return NULL;
     }

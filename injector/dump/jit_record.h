@@ -52,6 +52,13 @@ struct jit_debug_entry {
     const char *name;
 };
 
+/* The LOAD that follows is a piece of a function that has several. */
+struct jit_piece {
+    uint64_t code_addr;  /* of the piece */
+    uint64_t code_index; /* of piece 0 */
+    uint32_t number, nr_piece;
+};
+
 struct jit_unwinding_info {
     uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
     const uint8_t *data; /* unwinding_size bytes */
@@ -74,6 +81,7 @@ struct jit_record {
         struct jit_debug_info debug_info;
         struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
+        struct jit_piece piece;
     };
 };
 

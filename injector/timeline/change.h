@@ -21,9 +21,11 @@ struct change {
 /* What the timeline finds out about one function. */
 struct function_state {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
-    bool visible;        /* a sample could have hit it */
-    bool in_moment;      /* loaded in the moment that is being played */
-    bool before_maps;    /* logged, by its stamp, before the recording has its process's mappings */
+    uint32_t next_piece, last_piece; /* in a ring of the pieces of its function, one more than the
+                                        number of the next one and of the one before; 0: none */
+    bool visible;                    /* a sample could have hit it */
+    bool in_moment;                  /* loaded in the moment that is being played */
+    bool before_maps; /* logged, by its stamp, before the recording has its process's mappings */
 };
 
 struct timeline {

@@ -35,7 +35,7 @@ static int number_function(struct hand_over *over, uint32_t function, uint32_t *
         return -1;
     *inherited = (uint32_t)inheritance->function_count;
     inheritance->functions[inheritance->function_count++] = (struct inherited_function){
-        function, over->player->timeline->log->functions[function].code_index};
+        function, over->player->timeline->log->functions[function].code_index, 0};
     ++*total;
     return 0;
 }
@@ -51,6 +51,27 @@ static int give_code(struct hand_over *over, uint64_t start, uint64_t end, uint3
     if (array_reserve(inheritance->code, inheritance->code_count, inheritance->code_capacity))
         return -1;
     inheritance->code[inheritance->code_count++] = (struct inherited_code){start, end, *inherited};
+    return 0;
+}
+
+/* Give the other pieces of FUNCTION as well: an unload of the first is of all. */
+static int give_pieces(struct hand_over *over, uint32_t function)
+{
+    struct player *player = over->player;
+    uint32_t piece = function;
+    while ((piece = player_next_piece(player, piece)) != function) {
+        const struct jit_function *other = &player->timeline->log->functions[piece];
+        struct address_place place;
+        const struct address_range *range = address_map_find(&player->owners, other->addr, &place);
+        if (over->inherited[piece] != NO_FUNCTION || *player->inherited_count >= MAX_INHERITED)
+            return 0; /* all are given, or none can be */
+        for (; range && range->start < other->addr + other->size;
+             range = address_map_next(&player->owners, &place))
+            if (range->value == piece && give_code(over, range->start, range->end, piece))
+                return -1;
+        if (number_function(over, piece, &over->inherited[piece]))
+            return -1;
+    }
     return 0;
 }
 
@@ -74,7 +95,7 @@ static int give_span(struct hand_over *over, const struct address_span *touched)
          range = address_map_next(&player->owners, &place)) {
         uint64_t start = range->start > touched->start ? range->start : touched->start;
         uint64_t end = range->end < touched->end ? range->end : touched->end;
-        if (give_code(over, start, end, range->value))
+        if (give_code(over, start, end, range->value) || give_pieces(over, range->value))
             return -1;
     }
     range = address_map_find(&player->backed, touched->start, &place);
@@ -100,6 +121,20 @@ static uint32_t *inherited_of(struct player *player)
     return player->inherited;
 }
 
+/* The rings of what was given. */
+static void number_pieces(struct hand_over *over)
+{
+    struct inheritance *inheritance = over->inheritance;
+    for (size_t i = 0; i < inheritance->function_count; i++) {
+        uint32_t function = inheritance->functions[i].function;
+        uint32_t next = player_next_piece(over->player, function);
+        while (over->inherited[next] == NO_FUNCTION)
+            next = player_next_piece(over->player, next);
+        if (next != function)
+            inheritance->functions[i].next_piece = over->inherited[next] + 1;
+    }
+}
+
 int player_hand_over(struct player *player, size_t fork)
 {
     const struct jit_process *child = player->process->forks[fork].child;
@@ -110,6 +145,7 @@ int player_hand_over(struct player *player, size_t fork)
     for (size_t i = 0; i < child->touched_count; i++)
         if (give_span(&over, &child->touched[i]))
             return -1;
+    number_pieces(&over);
     for (size_t i = 0; i < inheritance->function_count; i++)
         over.inherited[inheritance->functions[i].function] = NO_FUNCTION;
     if (over.left_out)
@@ -127,6 +163,7 @@ static int take_functions(struct player *player, const struct inheritance *inher
                           const struct timeline *parent)
 {
     struct code_copy copy = {.from = parent->log, .to = &player->timeline->own};
+    const uint32_t first = (uint32_t)player->process->log.function_count;
     if (inheritance->function_count == 0)
         return 0;
     if (player_own_log(player))
@@ -138,6 +175,11 @@ static int take_functions(struct player *player, const struct inheritance *inher
         struct jit_function *function = &player->timeline->own.functions[index];
         function->code_index = inheritance->functions[i].code_index;
         function->dump = NO_DUMP;
+        uint32_t next = inheritance->functions[i].next_piece;
+        if (next) {
+            player->timeline->states[index].next_piece = first + next;
+            player->timeline->states[first + next - 1].last_piece = index + 1;
+        }
         player->timeline->states[index].before_maps =
             parent->states[inheritance->functions[i].function].before_maps;
     }

@@ -8,6 +8,7 @@
 struct inherited_function {
     uint32_t function;   /* in the parent's timeline's log */
     uint64_t code_index; /* that it had at the fork */
+    uint32_t next_piece; /* one more than that piece's number in the inheritance; 0: none */
 };
 
 struct inherited_code {

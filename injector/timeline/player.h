@@ -69,6 +69,13 @@ int player_place_late(struct player *player);
 /* Make the timeline's own log, whose functions can be changed, if there is none yet. */
 int player_own_log(struct player *player);
 
+/* pieces.c: function INDEX is loaded, which belongs to the one before it if both are pieces of one
+ * function; piece FROM is TO now; the piece after INDEX in the ring, INDEX itself if it is alone.
+ */
+void player_link_piece(struct player *player, uint32_t index);
+void player_move_piece(struct player *player, uint32_t from, uint32_t to);
+uint32_t player_next_piece(const struct player *player, uint32_t index);
+
 /* fork.c: set down what the child of fork number FORK inherits; and begin with INHERITANCE,
  * whose functions stand in PARENT. */
 int player_hand_over(struct player *player, size_t fork);

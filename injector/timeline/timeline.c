@@ -154,6 +154,7 @@ static int load(struct player *player, uint32_t index, uint64_t time_ns)
         return 0;
     if (is_repeated(player, function))
         return renumber(player, owner_at(player, function->addr), function);
+    player_link_piece(player, index);
     if (was_sampled(player, exclusive_since(player, function, time_ns), time_ns, &sample_ns))
         return load_early(player, index, sample_ns);
     if (add_loaded(player, index))
@@ -191,6 +192,18 @@ static int end_function(struct player *player, uint32_t index)
     return 0;
 }
 
+/* The same of a whole function, if INDEX is the first of its pieces. */
+static int end_whole(struct player *player, uint32_t index)
+{
+    uint32_t first = player->timeline->log->functions[index].piece, piece = index;
+    do {
+        if (end_function(player, piece))
+            return -1;
+        piece = player_next_piece(player, piece);
+    } while (!first && piece != index);
+    return 0;
+}
+
 /* Whether OWNER is what dump number DUMP calls CODE_INDEX.  A child's dump goes on with its
  * parent's numbers. */
 static bool owns_index(const struct player *player, uint32_t owner, uint32_t dump,
@@ -221,6 +234,9 @@ static int move_content(struct player *player, uint32_t from, uint32_t to)
     moved->lines = old->lines;
     moved->first_fde = old->first_fde;
     moved->fde_count = old->fde_count;
+    moved->piece = old->piece;
+    moved->piece_count = old->piece_count;
+    player_move_piece(player, from, to);
     return 0;
 }
 
@@ -256,7 +272,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
         address_map_find(&player->owners, code_unload->addr, &place);
     for (size_t asked = 0; range && range->start < end && asked < MAX_ASKED; asked++) {
         if (owns_index(player, range->value, code_unload->dump, code_unload->code_index))
-            return end_function(player, range->value);
+            return end_whole(player, range->value);
         range = address_map_next(&player->owners, &place);
     }
     uint32_t owner = owner_at(player, code_unload->addr);

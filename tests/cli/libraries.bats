@@ -347,7 +347,7 @@ functions_of() {
     perfjit dump --json "$1" | jq -c 'select(.name) | [.name, .code_addr, .code_size, .index]'
 }
 
-@test "a program that was compiled with 0.1's headers runs with these libraries, and says the same" {
+@test "a program that was compiled with earlier headers runs with these libraries, and says the same" {
     cat >frames.c <<'END'
 #include <jitdump/cfi.h>
 #include <stdio.h>
@@ -377,8 +377,8 @@ int main(void)
     return result;
 }
 END
-    mkdir old new
-    for version in old:$top/tests/abi/0.1 new:$root/usr/include; do
+    mkdir 0.1 0.2 new
+    for version in 0.1:$top/tests/abi/0.1 0.2:$top/tests/abi/0.2 new:$root/usr/include; do
         cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/frames frames.c -L"$root/usr/lib" -ljitdump
         cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/hello hello_jitdump.c -L"$root/usr/lib" -ljitdump
         cc -Wall -Wextra -Werror -I"${version#*:}" -o ${version%:*}/map hello_perfmap.c -L"$root/usr/lib" -lperfmap
@@ -387,10 +387,12 @@ END
         (cd ${version%:*} && PERFJIT=dump ./hello && ./map)
         functions_of ${version%:*}/jitdump-*/jit-*.dump >${version%:*}/functions
     done
-    grep -Eq '^0  9 6 [0-9a-f]{100}' old/said
-    same new/said old/said
-    [ -s old/functions ]
-    same new/functions old/functions
+    grep -Eq '^0  9 6 [0-9a-f]{100}' 0.1/said
+    [ -s 0.1/functions ]
+    for version in 0.2 new; do
+        same $version/said 0.1/said
+        same $version/functions 0.1/functions
+    done
 }
 
 @test "FFI: every call is a function that can be looked up by name" {
@@ -472,7 +474,7 @@ END
         $compiler -std=c++20 -Wall -Wextra -pedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wshadow -Wconversion \
             -Wno-missing-field-initializers -Werror -I"$root/usr/include" -o frame frame.cc "$root/usr/lib/libjitdump.a" -pthread
         ./frame
-        sed 's/\.kind.*/JITDUMP_FRAME_POINTER, 0, {JITDUMP_RBX, JITDUMP_R12}, 2, 32, 0, nullptr, 0};/; /\.stack_bytes/d' frame.cc >frame17.cc
+        sed 's/\.kind.*/JITDUMP_FRAME_POINTER, 0, {JITDUMP_RBX, JITDUMP_R12}, 2, 32, 0, nullptr, 0, nullptr, 0};/; /\.stack_bytes/d' frame.cc >frame17.cc
         $compiler -std=c++17 -Wall -Wextra -pedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wshadow -Wconversion \
             -Werror -I"$root/usr/include" -o frame frame17.cc "$root/usr/lib/libjitdump.a" -pthread
         ./frame

@@ -133,6 +133,45 @@ static void test_move_becomes_a_second_residence(void **state)
     release(&fixture);
 }
 
+static void dump_piece(uint64_t time, uint64_t addr, uint32_t number)
+{
+    size_t start = dump_begin_record(&built, JIT_CODE_PIECE, time);
+    sink_u64(&built.sink, addr);
+    sink_u64(&built.sink, 7);
+    sink_u32(&built.sink, number);
+    sink_u32(&built.sink, 3);
+    dump_end_record(&built, start);
+}
+
+/* A LOAD of another address, index or time than the PIECE before it says is a whole function. */
+static void test_piece_is_of_the_load_that_it_is_about(void **state)
+{
+    static const uint32_t numbers[] = {0, 2, 0, 0, 0, 0, 0};
+    static const uint32_t counts[] = {3, 3, 0, 0, 0, 0, 0};
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_piece(5, ADDR, 0);
+    dump_load(&built, 5, ADDR, "f", "code", 7);
+    dump_piece(5, ADDR + 64, 2);
+    dump_load(&built, 5, ADDR + 64, "f", "code", 9);
+    dump_load(&built, 6, ADDR + 64, "after", "code", 9);
+    dump_piece(7, ADDR, 1);
+    dump_load(&built, 7, ADDR + 1, "address", "code", 8);
+    dump_load(&built, 7, ADDR, "too late", "code", 8);
+    dump_piece(8, ADDR, 1);
+    dump_load(&built, 8, ADDR, "index", "code", 10);
+    dump_piece(9, ADDR, 1);
+    dump_load(&built, 10, ADDR, "time", "code", 8);
+    read_built(&fixture);
+    assert_int_equal(fixture.log.function_count, 7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(fixture.log.functions[i].piece, numbers[i]);
+        assert_int_equal(fixture.log.functions[i].piece_count, counts[i]);
+    }
+    release(&fixture);
+}
+
 static void test_unload_becomes_an_event(void **state)
 {
     struct fixture fixture;
@@ -505,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_load_becomes_a_function_and_an_event),
         cmocka_unit_test(test_what_two_dumps_have_counts_once),
         cmocka_unit_test(test_move_becomes_a_second_residence),
+        cmocka_unit_test(test_piece_is_of_the_load_that_it_is_about),
         cmocka_unit_test(test_unload_becomes_an_event),
         cmocka_unit_test(test_function_without_a_name_gets_one),
         cmocka_unit_test(test_function_without_code_bytes_is_kept_and_told),

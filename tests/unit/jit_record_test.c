@@ -161,6 +161,7 @@ static void test_records_shorter_than_their_fixed_part_are_broken(void **state)
                    {JIT_CODE_UNLOAD, JR_CODE_UNLOAD_BYTES},
                    {JIT_CODE_DEBUG_INFO, JR_CODE_DEBUG_INFO_BYTES},
                    {JIT_CODE_INLINE_INFO, JR_CODE_INLINE_INFO_BYTES},
+                   {JIT_CODE_PIECE, JR_CODE_PIECE_BYTES},
                    {JIT_CODE_UNWINDING_INFO, JR_CODE_UNWINDING_INFO_BYTES}};
     (void)state;
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
@@ -329,6 +330,37 @@ static void test_close_filler_and_unknown_records_pass(void **state)
     }
 }
 
+static void put_piece(bool big_endian, uint32_t number, uint32_t count)
+{
+    dump_begin(&built, big_endian, JITHEADER_BYTES);
+    size_t start = dump_begin_record(&built, JIT_CODE_PIECE, 5);
+    sink_u64(&built.sink, ADDR);
+    sink_u64(&built.sink, 7);
+    sink_u32(&built.sink, number);
+    sink_u32(&built.sink, count);
+    dump_end_record(&built, start);
+}
+
+static void test_piece(void **state)
+{
+    struct jit_dump dump;
+    struct jit_record record;
+    (void)state;
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        put_piece(big_endian, 2, 3);
+        read_only_record(&built, &dump, &record);
+        assert_null(record.broken);
+        const struct jit_piece piece = {ADDR, 7, 2, 3};
+        assert_memory_equal(&record.piece, &piece, sizeof piece);
+        jit_dump_close(&dump);
+    }
+    assert_string_equal(jit_record_name(JIT_CODE_PIECE), "CODE_PIECE");
+    put_piece(false, 3, 3);
+    assert_broken("not below its count");
+    put_piece(false, 0, 0);
+    assert_broken("not below its count");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_debug_entry_without_end_does_not_fit),
         cmocka_unit_test(test_unwinding_info_with_padding),
         cmocka_unit_test(test_unwinding_info_with_contradictory_sizes_is_broken),
+        cmocka_unit_test(test_piece),
         cmocka_unit_test(test_close_filler_and_unknown_records_pass),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

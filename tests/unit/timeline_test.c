@@ -286,6 +286,77 @@ static void test_move_stays_within_its_dump(void **state)
     assert_loses("15 25", "10:1000-1100=f0", 1);
 }
 
+/* ---- Functions in pieces ---- */
+
+/* COUNT pieces of one function, 0x1000 apart from ADDR on; returns the number of the first. */
+static uint32_t load_pieces(uint64_t time_ns, uint64_t addr, uint32_t count)
+{
+    uint32_t first = build_load(&built, time_ns, addr, 0x100);
+    for (uint32_t i = 1; i < count; i++)
+        build_load(&built, time_ns, addr + i * UINT64_C(0x1000), 0x100);
+    for (uint32_t i = 0; i < count; i++) {
+        built.process.log.functions[first + i].piece = i;
+        built.process.log.functions[first + i].piece_count = count;
+    }
+    return first;
+}
+
+static void test_unload_of_the_first_piece_is_of_all(void **state)
+{
+    (void)state;
+    load_pieces(10, 0x1000, 3);
+    load_pieces(10, 0x11000, 2); /* another function's stay */
+    build_unload(&built, 20, 0);
+    assert_plays("15 25",
+                 "10:1000-1100=f0 10:2000-2100=f1 10:3000-3100=f2 10:11000-11100=f3 "
+                 "10:12000-12100=f4 20:1000-1100=gone 20:2000-2100=gone 20:3000-3100=gone",
+                 "");
+}
+
+static void test_unload_of_another_piece_is_of_that_alone(void **state)
+{
+    (void)state;
+    load_pieces(10, 0x1000, 3);
+    build_unload(&built, 20, 1);
+    build_unload(&built, 30, 0);
+    assert_plays("15 25 35",
+                 "10:1000-1100=f0 10:2000-2100=f1 10:3000-3100=f2 20:2000-2100=gone "
+                 "30:1000-1100=gone 30:3000-3100=gone",
+                 "");
+}
+
+/* Whichever has moved, by whatever distance, and what others have taken since stays theirs. */
+static void test_unload_of_pieces_that_moved(void **state)
+{
+    (void)state;
+    load_pieces(10, 0x1000, 3);
+    uint32_t first = build_move(&built, 20, 0, 0x8000, 0x100);
+    build_move(&built, 20, 2, 0xa000, 0x100);
+    build_load(&built, 22, 0x2000, 0x100); /* over the second */
+    build_load(&built, 22, 0x3000, 0x100); /* where the third was */
+    build_unload(&built, 30, first);
+    assert_plays("15 25 35",
+                 "10:1000-1100=f0 10:2000-2100=f1 10:3000-3100=f2 20:1000-1100=gone "
+                 "20:3000-3100=gone 20:2000-2100=f5 20:3000-3100=f6 20:8000-8100=f3 "
+                 "20:a000-a100=f4 30:8000-8100=gone 30:a000-a100=gone",
+                 "");
+    assert_int_equal(played.log->functions[3].piece_count, 3);
+    assert_int_equal(played.log->functions[4].piece, 2);
+}
+
+static void test_a_piece_without_the_one_before_it_is_alone(void **state)
+{
+    (void)state;
+    load_pieces(10, 0x1000, 2);
+    load_pieces(10, 0x11000, 2);
+    built.process.log.functions[3].code_index += 5; /* not what follows number 2 */
+    build_unload(&built, 20, 2);
+    assert_plays("15 25",
+                 "10:1000-1100=f0 10:2000-2100=f1 10:11000-11100=f2 10:12000-12100=f3 "
+                 "20:11000-11100=gone",
+                 "");
+}
+
 static void test_fork_ends_a_moment(void **state)
 {
     (void)state;
@@ -374,6 +445,10 @@ int main(void)
         TIMELINE_TEST(test_move_of_unknown_code_is_told),
         TIMELINE_TEST(test_unload_stays_within_its_dump),
         TIMELINE_TEST(test_move_stays_within_its_dump),
+        TIMELINE_TEST(test_unload_of_the_first_piece_is_of_all),
+        TIMELINE_TEST(test_unload_of_another_piece_is_of_that_alone),
+        TIMELINE_TEST(test_unload_of_pieces_that_moved),
+        TIMELINE_TEST(test_a_piece_without_the_one_before_it_is_alone),
         TIMELINE_TEST(test_fork_ends_a_moment),
         TIMELINE_TEST(test_exec_ends_all_code),
         TIMELINE_TEST(test_sample_shortly_before_a_load_sees_it),

@@ -1,0 +1,351 @@
+/* libjitdump: tell Linux perf about the code that a JIT compiler generates.
+ *
+ *     struct jitdump *dump;
+ *     if (jitdump_open(&dump, NULL) != 0) {            // sets NULL unless PERFJIT=dump is set
+ *         warnx("%s", jitdump_error(dump));
+ *         jitdump_close(dump);
+ *         dump = NULL;                                 // disabled from now on
+ *     }
+ *     ...
+ *     struct jitdump_code code = JITDUMP_CODE_INIT;
+ *     code.name = "fib";
+ *     code.code_addr = (uint64_t)(uintptr_t)entry;
+ *     code.code_size = entry_bytes;
+ *     code.bytes = entry;
+ *     jitdump_add_code(dump, &code, NULL);             // once, before the code first runs
+ *     ...
+ *     jitdump_close(dump);
+ *
+ * and then:
+ *
+ *     PERFJIT=dump perf record -k mono -g ./runtime script
+ *     perfjit inject && perf report -i perf.jit.data
+ *
+ * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL, and an
+ * add, move or unload is one inline NULL check that returns 0 (jitdump_add: one call).
+ *
+ * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
+ * itself is preserved.  The library never prints, exits, raises a signal or calls back.
+ *
+ * Threads: every function except jitdump_open and jitdump_close may be called by any number of
+ * threads at once on one handle.
+ *
+ * Suspension: a thread that a signal handler has stopped inside a call does not block the others.
+ * - A move or unload returns 0 without waiting, or after 0.1 s if the stopped thread spins in its
+ *   handler.  It is kept in memory until the next call on the handle, or jitdump_close, writes it
+ *   with its own timestamp; if the process is killed before that, it is lost.
+ * - An add waits for a stopped thread that holds one of the handle's two locks: 20 ms for each, or
+ *   1 s if that thread spins in its handler and so cannot be told from one that is working.  Time
+ *   during which the waiting thread is stopped itself does not count.  Then the add returns -EAGAIN
+ *   and is counted in jitdump_lost().  Later adds of that thread fail immediately until the stopped
+ *   thread goes on (a spinning one: until it leaves the library); other threads wait again.
+ * - So expect failures only among what is added during a pause, not among what the stopped threads
+ *   add before and after it.
+ * - An add with inlined calls, and the first call in a forked child, use malloc.  A stopped thread
+ *   may be inside malloc, so do not pass inlined calls for code added while threads are stopped.
+ *
+ * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
+ * that leaves by longjmp out of a signal handler, loses the record it was writing and nothing else.
+ * After a longjmp, adds by other threads may return -EAGAIN until that thread's next call.
+ *
+ * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,
+ * jitdump-PID/jit-PID.dump with its own pid.  Its code indices continue from the parent's at the
+ * fork.  The parent's dump is not touched.  Not supported in a child that shares its parent's
+ * memory (vfork).
+ *
+ * Exec: the dump is left as if the process had been killed.
+ *
+ * Stack: a call takes less than 4 KiB, and less than 1.5 KiB if the file need not be written to.
+ *
+ * Signals: not safe in a signal handler.
+ * Descriptors: two per dump (one with JITDUMP_UNMAPPED), above 2, close-on-exec.
+ *
+ * The file format is the one in the kernel's tools/perf/Documentation/jitdump-specification.txt,
+ * plus the extension records described in jitdump/README.md, which older readers skip by size.
+ */
+#ifndef JITDUMP_H
+#define JITDUMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JITDUMP_VERSION "0.2.0"
+
+/* A program or library that compiles these sources into itself defines JITDUMP_STATIC for them and
+ * then exports none of their symbols, so that two copies, of two versions, do not clash in one
+ * process.  libjitdump.a is built that way. */
+#if defined(__GNUC__) && defined(JITDUMP_STATIC)
+#define JITDUMP_API __attribute__((visibility("hidden")))
+#elif defined(__GNUC__)
+#define JITDUMP_API __attribute__((visibility("default")))
+#else
+#define JITDUMP_API
+#endif
+
+/* Functions that are inline below are in the library as well, for callers that look them up by name
+ * (dlopen, FFI).  With JITDUMP_NO_INLINE defined, this header declares them and no more. */
+
+#ifdef __cplusplus
+#define JITDUMP_NULL nullptr
+#else
+#define JITDUMP_NULL 0
+#endif
+
+/* An open dump.  Opaque; NULL means disabled, and every function accepts it. */
+struct jitdump;
+
+/* Open the dump regardless of the environment variable PERFJIT. */
+#define JITDUMP_ALWAYS 0x1u
+/* Timestamp records with the CPU's counter (x86-64 TSC, aarch64 CNTVCT) instead of CLOCK_MONOTONIC:
+ * for recordings without -k whose perf.data has a TIME_CONV record.  -EOPNOTSUPP on other
+ * machines. */
+#define JITDUMP_TSC 0x2u
+/* Write each record immediately with system calls and keep no writable file mapping: for file
+ * systems that may go away (network file systems), where a store to a mapped page would raise
+ * SIGBUS.  The word "unmapped" in PERFJIT does the same.  For the cost see jitdump/README.md. */
+#define JITDUMP_UNMAPPED 0x4u
+
+struct jitdump_options {
+    size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
+    const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
+    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED */
+    uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
+    uint64_t max_bytes; /* limit on the size of its files; 0: none; else at least 512 KiB */
+};
+
+/* The code_index that jitdump_add_code returns for a function it did not record. */
+#define JITDUMP_NO_CODE UINT64_MAX
+/* For a row: its instructions belong to the function itself.  For an inlined call: the call is in
+ * the function itself. */
+#define JITDUMP_NOT_INLINED UINT32_MAX
+
+/* One row of a function's line table: the instructions from ADDR up to the next row.  Where calls
+ * were inlined, file and line are those of the innermost callee's source. */
+struct jitdump_line {
+    uint64_t addr;    /* absolute address of the first instruction of the row */
+    const char *file; /* source file, by the path at which a debugger should look for it */
+    uint32_t line;    /* from 1; 0: no line */
+    uint32_t column;  /* from 1; 0: unknown */
+};
+
+/* A call that the compiler inlined.  The inlines of a function form a tree, listed parents first:
+ * if main calls f, f calls g, and both are inlined into main, then f is inline 0 with parent
+ * JITDUMP_NOT_INLINED, and g is inline 1 with parent 0.  A function inlined in two places is two
+ * inlines.  This struct will not grow, since it is an array element. */
+struct jitdump_inline {
+    const char *name;      /* of the inlined function; not NULL */
+    const char *call_file; /* source file of the call, in the parent; NULL or "": unknown */
+    const char *decl_file; /* where the inlined function is defined; NULL or "": unknown */
+    uint32_t call_line;    /* from 1; 0: unknown */
+    uint32_t call_column;  /* from 1; 0: unknown */
+    uint32_t decl_line;    /* from 1; 0: unknown */
+    uint32_t parent;       /* index of the inline that contains the call, or JITDUMP_NOT_INLINED */
+};
+
+/* Unwind tables as bytes, in the order that perf reads them: .eh_frame first, .eh_frame_hdr last.
+ * An unwinding_size of 0 means there are none. */
+struct jitdump_unwind {
+    const void *data;           /* unwinding_size bytes */
+    uint64_t unwinding_size;    /* .eh_frame and .eh_frame_hdr together, in bytes */
+    uint64_t eh_frame_hdr_size; /* of .eh_frame_hdr alone, in bytes */
+    uint64_t mapped_size;       /* as in the record; perf wants unwinding_size here */
+};
+
+/* Everything about one function.  Start from JITDUMP_CODE_INIT. */
+struct jitdump_code {
+    size_t size;                      /* sizeof(struct jitdump_code) */
+    const char *name;                 /* what perf report shows; NULL means "" */
+    uint64_t code_addr;               /* where the code runs */
+    uint64_t code_size;               /* in bytes */
+    const void *bytes;                /* code_size bytes of code; NULL: not available */
+    const struct jitdump_line *lines; /* line_count rows, or NULL */
+    size_t line_count;
+    const struct jitdump_unwind *unwind;  /* or NULL */
+    const struct jitdump_inline *inlines; /* inline_count of them, or NULL */
+    size_t inline_count;
+    const uint32_t *line_inlines; /* for each of the line_count rows, the index of the innermost
+                                   * inline that its instructions belong to, or JITDUMP_NOT_INLINED;
+                                   * may be NULL if inline_count or line_count is 0 */
+    size_t unwind_size; /* sizeof(struct jitdump_unwind), if a member of *unwind is set that came
+                         * after version 0.1 (there is none yet); else 0.  Since 0.2.0 */
+};
+
+/* Initialisers that set only the size member. */
+#define JITDUMP_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct jitdump_options), JITDUMP_NULL, 0, 0, 0                                      \
+    }
+#define JITDUMP_CODE_INIT                                                                          \
+    {                                                                                              \
+        sizeof(struct jitdump_code), JITDUMP_NULL, 0, 0, JITDUMP_NULL, JITDUMP_NULL, 0,            \
+            JITDUMP_NULL, JITDUMP_NULL, 0, JITDUMP_NULL, 0                                         \
+    }
+
+/* Create jitdump-<pid>/jit-<pid>.dump and map its first page PROT_READ|PROT_EXEC, which is how perf
+ * finds the dump; and likewise jitdump-<pid>/stage/jit-<pid>.dump, which holds the newest records.
+ *
+ * OPTIONS may be NULL.  The directory is options->dir, else $JITDUMPDIR (ignored in a set-user-ID
+ * program), else the current directory; it must exist.  The files are new, with modes 0600 and
+ * 0400, in directories of mode 0700, and never opened through a symbolic link.  A stale regular
+ * file of the same user is replaced.  One that is not stale is left alone, and the dump goes to
+ * jitdump-<pid>-2/jit-<pid>.dump, or -3, and so on: it may be another handle's, an earlier
+ * session's with records in it (also from before an exec), or belong to a process with the same pid
+ * in another container.  A file is stale if nobody holds its lock, this process has not mapped it,
+ * and its header's time is before this process started.  Other JITs' files (DIR/jit-<pid>.dump) are
+ * in a different place.  perf and perfjit find each dump by its mapping.
+ *
+ * Sets *DUMP to NULL and returns 0 if PERFJIT does not contain the word "dump" (words are separated
+ * by commas) and JITDUMP_ALWAYS is not given.
+ *
+ * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only holds the text for
+ * jitdump_error(): adding, moving and unloading return the same errno, and jitdump_close() frees
+ * it.  A program that tests for NULL before it builds function names should close that handle and
+ * continue with NULL.  With -ENOMEM *DUMP may be NULL.  -EPERM: the file system is mounted noexec,
+ * so perf could never see the mapping.  -EEXIST: something other than the caller's own regular file
+ * with a single link is in the way, or this process has 999 dumps already.  -EINVAL: options->size
+ * is not set (or above 4096), a flag is unknown, or max_bytes is too small.  -E2BIG: an option is
+ * set that this version does not know.  -EINVAL and -E2BIG are reported even if PERFJIT does not
+ * ask for a dump.
+ *
+ * Threads: not on the same DUMP at once.  Since 0.1.0. */
+JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
+
+/* Write the closing record, bring the file into its final form (jitdump/README.md) and free DUMP.
+ *
+ * Returns 0, or the first error of any call on DUMP; -ENOENT if the file was removed in the
+ * meantime, -ESTALE if anyone else truncated it or wrote to it: then it is left as it is.  DUMP
+ * may be NULL.  No other call on DUMP may be in progress or follow.  In a child that inherited DUMP
+ * and never used it, only frees the memory.  Since 0.1.0. */
+JITDUMP_API int jitdump_close(struct jitdump *dump);
+
+/* The first error of any call on DUMP, as a sentence that names the file, the cause and the remedy;
+ * "" if there was none.  Never NULL.  The text lives as long as DUMP.  Since 0.1.0. */
+JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
+
+/* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, but
+ * changes when a forked child opens its own.  Since 0.1.0. */
+JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
+
+/* The number of functions, moves and unloads that could not be recorded since jitdump_open, for
+ * whatever reason (full disk, file size limit, max_bytes, a record over 4 GiB, bad arguments, a
+ * dump that could not be opened).  0 if DUMP is NULL.  Since 0.1.0. */
+JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
+
+/* The number of functions recorded without their bytes since jitdump_open, because
+ * jitdump_code.bytes could not be read: unmapped, or mapped execute-only.  Their names, lines and
+ * tables are in the dump.  0 if DUMP is NULL.  Since 0.1.0. */
+JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
+
+/* JITDUMP_VERSION of the library that runs, where this header may be another's.  The text lives as
+ * long as the process.  Since 0.2.0. */
+JITDUMP_API const char *jitdump_version(void);
+
+/* The functions behind the inline NULL checks below; not to be called directly. */
+JITDUMP_API int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code,
+                                    uint64_t *code_index);
+JITDUMP_API int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index,
+                                     uint64_t old_code_addr, uint64_t new_code_addr,
+                                     uint64_t code_size);
+JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index,
+                                       uint64_t code_addr, uint64_t code_size);
+
+/* Record that from now on the bytes [code_addr, code_addr + code_size) are function NAME.
+ *
+ * Everything CODE points to is copied before this returns.  If code->bytes cannot be read, the
+ * function is recorded without them and counted in jitdump_unreadable().  Unwind tables, inlined
+ * calls, lines and the load are written as one group, in that order, with no other thread's records
+ * in between.  Call it after the code is complete and before it first runs: samples taken earlier
+ * have no name.  An address may be reused at any time, with or without jitdump_unload_code; the
+ * newest function wins.
+ *
+ * Inlined calls: line_inlines assigns the rows of the line table to inlines.  From a row's address
+ * up to the next row's, the instructions belong to that row's inline, and so to its parents; before
+ * the first row they belong to the function itself.  Rows may be in any order; of rows with the
+ * same address the last one counts.  They must lie in [code_addr, code_addr + code_size]; a row at
+ * the end covers no instruction.  Without inlines (inline_count 0) rows may have any address.
+ * Inlines are written as the extension record CODE_INLINE_INFO (jitdump/README.md), which perf
+ * inject skips; it gets the lines.
+ *
+ * CODE_INDEX, if not NULL, receives the number by which to move or unload the function: unique
+ * within the process's dump, counted from 0.  It receives JITDUMP_NO_CODE if the function was not
+ * recorded, because of an error or because DUMP is NULL.
+ *
+ * Returns 0, or:
+ * - -EINVAL: code->size does not cover code_size or is above 4096; a pointer is NULL where its
+ *   count is not 0; the unwind header is larger than the whole; an inline has no name, or a parent
+ *   that does not precede it; a row names an inline that does not exist, or lies outside the
+ *   function;
+ * - -E2BIG: a member is set that this version does not know;
+ * - -EFBIG: the group is nearly 4 GiB or larger, or the file would exceed the file size limit (no
+ *   signal is raised) or max_bytes;
+ * - -ENOMEM: no memory to sort inlined calls or to assemble a large function;
+ * - -EAGAIN: a stopped thread is in the way;
+ * - -EBADF: the program closed the file's descriptor;
+ * - the error of growing the file (-ENOSPC, -EDQUOT, -EIO, -ENOMEM), or in a child of opening it.
+ *
+ * A function that could not be recorded is counted in jitdump_lost() and leaves no trace in the
+ * file.  A failed write is retried by later calls, every 100 ms.
+ *
+ * Code addresses are not checked here: perfjit leaves out, and reports, code at addresses where no
+ * process has memory.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
+                                 uint64_t *code_index);
+#else
+static inline int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code,
+                                   uint64_t *code_index)
+{
+    if (dump)
+        return jitdump_add_code_on(dump, code, code_index);
+    if (code_index)
+        *code_index = JITDUMP_NO_CODE;
+    return 0;
+}
+#endif
+
+/* The same for a function of which nothing but its name is told: CODE_SIZE bytes at CODE, where
+ * they run and can be read.  CODE_INDEX may be NULL.  Since 0.2.0. */
+JITDUMP_API int jitdump_add(struct jitdump *dump, const char *name, const void *code,
+                            uint64_t code_size, uint64_t *code_index);
+
+/* Record that function CODE_INDEX was copied from OLD_CODE_ADDR to NEW_CODE_ADDR and runs there
+ * from now on; the old place no longer holds a function.  Call it before the code first runs at its
+ * new place.  The ranges may overlap.  For JITDUMP_NO_CODE nothing is recorded and 0 is returned.
+ * Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
+                                  uint64_t new_code_addr, uint64_t code_size);
+#else
+static inline int jitdump_move_code(struct jitdump *dump, uint64_t code_index,
+                                    uint64_t old_code_addr, uint64_t new_code_addr,
+                                    uint64_t code_size)
+{
+    return dump ? jitdump_move_code_on(dump, code_index, old_code_addr, new_code_addr, code_size)
+                : 0;
+}
+#endif
+
+/* Record that function CODE_INDEX at CODE_ADDR is gone: samples there no longer belong to it.  Call
+ * it after the code last ran and before its memory is used for anything else.  Writes the extension
+ * record CODE_UNLOAD (jitdump/README.md), which perf inject skips.  For JITDUMP_NO_CODE nothing is
+ * recorded and 0 is returned.  Otherwise returns as jitdump_add_code.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                                    uint64_t code_size);
+#else
+static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_addr,
+                                      uint64_t code_size)
+{
+    return dump ? jitdump_unload_code_on(dump, code_index, code_addr, code_size) : 0;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

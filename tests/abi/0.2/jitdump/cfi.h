@@ -1,0 +1,397 @@
+/* Describe the stack frames of JIT code, so that profilers can unwind through it.
+ *
+ * A profiler that interrupts a function in the middle finds the caller through call frame
+ * information: a table that says, for each instruction, where the frame begins (the CFA, the value
+ * of the stack pointer before the call) and where the caller's registers are saved.  This builds
+ * that table, either from one line
+ *
+ *     static const struct jitdump_frame frame = {
+ *         .kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+ *         .stack_bytes = 32};
+ *     jitdump_cfi_frame(cfi, &frame);
+ *
+ * for the prologues and epilogues listed below, or from the directives that assemblers have:
+ *
+ *     jitdump_cfi_def_cfa_offset(cfi, 1, 16);          // .cfi_def_cfa_offset 16, from offset 1 on
+ *     jitdump_cfi_offset(cfi, 1, JITDUMP_RBP, -16);    // .cfi_offset %rbp, -16
+ *
+ * or from .eh_frame bytes that a compiler generated (jitdump_cfi_import).  Then, for all three:
+ *
+ *     struct jitdump_unwind unwind;
+ *     if (jitdump_cfi_finish(cfi, code_size, &unwind) == 0)
+ *         code.unwind = &unwind;                       // for jitdump_add_code
+ *
+ * The bytes are in perf's order, with addresses relative to the layout that perf gives a function:
+ * the code, then .eh_frame at the next multiple of 8, then .eh_frame_hdr.  A runtime that puts them
+ * there itself can pass the .eh_frame to __register_frame, and debuggers and C++ exceptions unwind
+ * with it too.  (perf inject --jit maps the tables there as well, over whatever else is there: for
+ * it, leave unwinding_size + 7 bytes free after each function.  perfjit inject doesn't need that.)
+ *
+ * All code offsets count from the function's first byte, in bytes.  All registers have DWARF
+ * numbers.
+ *
+ * Errors stick: after the first one the builder ignores further calls, and jitdump_cfi_finish
+ * returns it.  A NULL builder is one that ran out of memory, so jitdump_cfi_new needs no check
+ * either.
+ *
+ * Threads: one thread at a time per builder; builders are independent.  Signals: not safe in a
+ * handler.
+ *
+ * docs/cfi.md has a worked example of each kind of frame.
+ *
+ * ---- The frames that struct jitdump_frame can describe ----
+ *
+ * Prologue and epilogue must have exactly these instructions, in these lengths.  N is saved_count,
+ * S is stack_bytes.  An epilogue's offset is that of its first instruction; its last one may be any
+ * instruction that leaves the function (ret, or the jump of a tail call).  The code between them
+ * doesn't matter as long as it leaves the frame unchanged; code after an epilogue is taken to be
+ * inside the frame again.
+ *
+ * x86-64                    bytes  encoding
+ *   prologue
+ *     endbr64                   4  f3 0f 1e fa        with JITDUMP_FRAME_LANDING_PAD
+ *     push rbp                  1  55                 JITDUMP_FRAME_POINTER
+ *     mov rbp, rsp              3  48 89 e5           JITDUMP_FRAME_POINTER (or 48 8b ec)
+ *     push saved[0] ...       1|2  50+r | 41 50+r     each saved register in order; 2: r8 to r15
+ *     sub rsp, S              4|7  48 83 ec | 48 81 ec
+ *                                                     7: S > 127, or with JITDUMP_FRAME_IMM32;
+ *                                                     absent if S is 0 (also with IMM32)
+ *   epilogue
+ *     add rsp, S              4|7  48 83 c4 | 48 81 c4   as the sub
+ *     pop saved[N-1] ...      1|2  58+r | 41 58+r
+ *     pop rbp                   1  5d                 JITDUMP_FRAME_POINTER
+ *     ret
+ *   epilogue with JITDUMP_FRAME_DYNAMIC
+ *     lea rsp, [rbp-8*N]        4  48 8d 65 xx        then pops, pop rbp and ret as above
+ *   or, if no register is saved,
+ *     leave                     1  c9
+ *     ret
+ *
+ * aarch64 (4 bytes each)       A is the size of the save area: 8 for each saved register, plus 16
+ *                              for x29 and x30 of a JITDUMP_FRAME_POINTER, rounded up to 16
+ *   prologue
+ *     bti c                                   with JITDUMP_FRAME_LANDING_PAD
+ *     stp x29, x30, [sp, #-A]!                JITDUMP_FRAME_POINTER
+ *     mov x29, sp                             JITDUMP_FRAME_POINTER
+ *     stp saved[0], saved[1], [sp, #16] ...   two neighbours of one kind (x or d) in one stp, any
+ *     str saved[N-1], [sp, #...]              other register in a str; 8 bytes each, without gaps.
+ *                                             Without a frame pointer they start at [sp], and the
+ *                                             first of these instructions allocates the area:
+ *                                             stp/str ..., [sp, #-A]!
+ *     sub sp, sp, #S & 0xfff000               S > 4095
+ *     sub sp, sp, #S & 0xfff                  unless that is 0
+ *   epilogue
+ *     add sp, sp, #S & 0xfff                  unless that is 0
+ *     add sp, sp, #S & 0xfff000               S > 4095
+ *                                             with JITDUMP_FRAME_DYNAMIC instead of both:
+ *                                             mov sp, x29
+ *     ldr/ldp ...                             the stores in reverse order; without a frame pointer
+ *                                             the last one frees the area: ldp/ldr ..., [sp], #A
+ *     ldp x29, x30, [sp], #A                  JITDUMP_FRAME_POINTER
+ *     ret
+ *   A JITDUMP_FRAME_STACK function that calls others lists JITDUMP_X30 among its saved registers.
+ */
+#ifndef JITDUMP_CFI_H
+#define JITDUMP_CFI_H
+
+#include "jitdump.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Machines, by their ELF e_machine. */
+enum jitdump_arch { JITDUMP_X86_64 = 62, JITDUMP_AARCH64 = 183 };
+
+/* The machine that this is compiled for, if it is one of them. */
+#if defined(__x86_64__)
+#define JITDUMP_HOST_ARCH JITDUMP_X86_64
+#elif defined(__aarch64__)
+#define JITDUMP_HOST_ARCH JITDUMP_AARCH64
+#endif
+
+/* DWARF numbers of the x86-64 registers: not those of the instruction encoding. */
+enum jitdump_x86_64_register {
+    JITDUMP_RAX = 0,
+    JITDUMP_RDX = 1,
+    JITDUMP_RCX = 2,
+    JITDUMP_RBX = 3,
+    JITDUMP_RSI = 4,
+    JITDUMP_RDI = 5,
+    JITDUMP_RBP = 6,
+    JITDUMP_RSP = 7,
+    JITDUMP_R8 = 8,
+    JITDUMP_R9 = 9,
+    JITDUMP_R10 = 10,
+    JITDUMP_R11 = 11,
+    JITDUMP_R12 = 12,
+    JITDUMP_R13 = 13,
+    JITDUMP_R14 = 14,
+    JITDUMP_R15 = 15,
+    JITDUMP_RIP = 16 /* the return address */
+};
+
+/* DWARF numbers of the aarch64 registers. */
+enum jitdump_aarch64_register {
+    JITDUMP_X0 = 0,
+    JITDUMP_X1,
+    JITDUMP_X2,
+    JITDUMP_X3,
+    JITDUMP_X4,
+    JITDUMP_X5,
+    JITDUMP_X6,
+    JITDUMP_X7,
+    JITDUMP_X8,
+    JITDUMP_X9,
+    JITDUMP_X10,
+    JITDUMP_X11,
+    JITDUMP_X12,
+    JITDUMP_X13,
+    JITDUMP_X14,
+    JITDUMP_X15,
+    JITDUMP_X16,
+    JITDUMP_X17,
+    JITDUMP_X18,
+    JITDUMP_X19,
+    JITDUMP_X20,
+    JITDUMP_X21,
+    JITDUMP_X22,
+    JITDUMP_X23,
+    JITDUMP_X24,
+    JITDUMP_X25,
+    JITDUMP_X26,
+    JITDUMP_X27,
+    JITDUMP_X28,
+    JITDUMP_X29, /* the frame pointer */
+    JITDUMP_X30, /* the return address */
+    JITDUMP_SP = 31,
+    JITDUMP_D0 = 64, /* d1 is 65, and so on */
+    JITDUMP_D8 = 72,
+    JITDUMP_D9,
+    JITDUMP_D10,
+    JITDUMP_D11,
+    JITDUMP_D12,
+    JITDUMP_D13,
+    JITDUMP_D14,
+    JITDUMP_D15
+};
+
+/* A builder of unwind tables for one function.  Opaque. */
+struct jitdump_cfi;
+
+enum jitdump_frame_kind {
+    JITDUMP_FRAME_LEAF = 0, /* no frame: the stack pointer stays as the caller left it */
+    JITDUMP_FRAME_POINTER,  /* rbp or x29 points to the frame */
+    JITDUMP_FRAME_STACK     /* no frame pointer: the frame has a fixed size */
+};
+
+/* The block begins inside the frame, which other code has set up: a cold part that hot code jumps
+ * to.  It has no prologue; `prologue` is ignored. */
+#define JITDUMP_FRAME_ENTERED 0x1u
+/* The prologue begins with endbr64 or bti c. */
+#define JITDUMP_FRAME_LANDING_PAD 0x2u
+/* Epilogues restore the stack pointer from the frame pointer, because the distance between them
+ * varies (alloca, pushed arguments).  JITDUMP_FRAME_POINTER only. */
+#define JITDUMP_FRAME_DYNAMIC 0x4u
+/* x86-64: sub and add have 32-bit operands even if 8 bits would do (for operands patched later). */
+#define JITDUMP_FRAME_IMM32 0x8u
+
+#define JITDUMP_FRAME_SAVED_MAX 20
+
+/* A frame in short form; all zero is a leaf.  The comment at the top of this file lists the
+ * instructions that it stands for.  Code that looks different needs directives. */
+struct jitdump_frame {
+    enum jitdump_frame_kind kind;
+    uint32_t flags;                         /* JITDUMP_FRAME_ENTERED | ... */
+    uint8_t saved[JITDUMP_FRAME_SAVED_MAX]; /* registers in the order they are pushed */
+    uint32_t saved_count;
+    uint32_t stack_bytes;      /* what the end of the prologue subtracts from the stack pointer */
+    uint64_t prologue;         /* code offset of the prologue; code before it is like a leaf */
+    const uint64_t *epilogues; /* code offsets of the epilogues, ascending */
+    size_t epilogue_count;
+    /* Members that come later stand here: the calls below tell the library the struct's size. */
+};
+
+/* For initialisers: each sets two members from a list.  In a function, a frame with
+ * JITDUMP_EPILOGUES cannot be static.  C++ has JITDUMP_SAVED from C++20 on; for C++17, and for
+ * lists of epilogues, jitdump.hpp has a frame with setters. */
+#ifdef __cplusplus
+extern "C++" {
+namespace jitdump_detail
+{
+template <class... Registers> constexpr uint32_t count(Registers...)
+{
+    return sizeof...(Registers);
+}
+} // namespace jitdump_detail
+}
+#define JITDUMP_SAVED(...) .saved = {__VA_ARGS__}, .saved_count = jitdump_detail::count(__VA_ARGS__)
+#else
+#define JITDUMP_SAVED(...)                                                                         \
+    .saved = {__VA_ARGS__}, .saved_count = (uint32_t)sizeof((uint8_t[]){__VA_ARGS__})
+#define JITDUMP_EPILOGUES(...)                                                                     \
+    .epilogues = (const uint64_t[]){__VA_ARGS__},                                                  \
+    .epilogue_count = sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+#endif
+
+/* Make a builder for code of ARCH.
+ *
+ * Returns NULL if memory runs out; every function below accepts that NULL.  An ARCH that is not in
+ * the enum makes a builder whose jitdump_cfi_finish returns -EINVAL.  Free it with
+ * jitdump_cfi_free.  Since 0.1.0. */
+JITDUMP_API struct jitdump_cfi *jitdump_cfi_new(enum jitdump_arch arch);
+
+/* Free CFI and the tables that jitdump_cfi_finish returned.  CFI may be NULL.  Since 0.1.0. */
+JITDUMP_API void jitdump_cfi_free(struct jitdump_cfi *cfi);
+
+/* Reset CFI for the next function: drop its blocks, instructions and errors.  Keeps its memory, so
+ * that one builder serves many functions without malloc; the tables that jitdump_cfi_finish
+ * returned are no longer valid.  Since 0.1.0. */
+JITDUMP_API void jitdump_cfi_reset(struct jitdump_cfi *cfi);
+
+/* The first error of CFI, as a sentence with the code offset; "" if there was none.  Never NULL.
+ * Valid until the next call with CFI.  Since 0.1.0. */
+JITDUMP_API const char *jitdump_cfi_error(const struct jitdump_cfi *cfi);
+
+/* Begin the description of a block of the function: SIZE bytes from code offset START.
+ *
+ * Each block starts as if just called, and the directives that follow belong to it.  Blocks begin
+ * at an instruction (on aarch64 a multiple of 4), come in any order and must not overlap; code
+ * outside all of them has no unwind information.  Empty ones are left out.  Without a call to this
+ * the whole code is one block.  It is an error to call it after directives given without a block.
+ * Since 0.1.0. */
+JITDUMP_API void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
+
+/* The functions behind the inline calls below, which pass the size of the struct that they were
+ * compiled with. */
+JITDUMP_API void jitdump_cfi_frame_sized(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
+                                         size_t frame_bytes);
+JITDUMP_API int jitdump_cfi_prologue_bytes_sized(enum jitdump_arch arch,
+                                                 const struct jitdump_frame *frame,
+                                                 size_t frame_bytes);
+JITDUMP_API int jitdump_cfi_epilogue_bytes_sized(enum jitdump_arch arch,
+                                                 const struct jitdump_frame *frame,
+                                                 size_t frame_bytes);
+
+/* Describe the current block by FRAME, which is read before this returns.
+ *
+ * Produces the same bytes as directives written by hand.  More directives may follow, for code
+ * after the last epilogue.  Called as a function of the library (dlopen, FFI), this and the next
+ * two know version 0.1's struct, up to epilogue_count; for more there are the calls above.  Since
+ * 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame);
+#else
+static inline void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
+{
+    jitdump_cfi_frame_sized(cfi, frame, sizeof *frame);
+}
+#endif
+
+/* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED), and of one of its epilogues
+ * without the instruction that leaves the function.  For a JIT to check its own against:
+ *
+ *     assert(emitted_bytes == jitdump_cfi_prologue_bytes(JITDUMP_HOST_ARCH, &frame));
+ *
+ * Return -EINVAL for a frame that is not possible on ARCH.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_cfi_prologue_bytes(enum jitdump_arch arch,
+                                           const struct jitdump_frame *frame);
+JITDUMP_API int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
+                                           const struct jitdump_frame *frame);
+#else
+static inline int jitdump_cfi_prologue_bytes(enum jitdump_arch arch,
+                                             const struct jitdump_frame *frame)
+{
+    return jitdump_cfi_prologue_bytes_sized(arch, frame, sizeof *frame);
+}
+
+static inline int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
+                                             const struct jitdump_frame *frame)
+{
+    return jitdump_cfi_epilogue_bytes_sized(arch, frame, sizeof *frame);
+}
+#endif
+
+/* ---- Directives ----
+ *
+ * Each does what GNU as's .cfi_ directive of that name does, from the instruction at code offset AT
+ * on.  Offsets must not decrease within a block, must lie in it, and on aarch64 be multiples of 4.
+ * (At the very end of a block a directive covers nothing and is left out.)  Unless stated
+ * otherwise, OFFSET is in bytes, within 31 bits, and REG any DWARF number.
+ *
+ * At the start of a block the CFA is rsp + 8 with the return address at CFA - 8 (x86-64), or sp + 0
+ * with the return address in x30 (aarch64), and all other registers have the caller's values.
+ * Since 0.1.0. */
+
+/* The CFA is REG + OFFSET; REG + the previous offset; the previous register + OFFSET; or DELTA
+ * more. */
+JITDUMP_API void jitdump_cfi_def_cfa(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
+                                     int64_t offset);
+JITDUMP_API void jitdump_cfi_def_cfa_register(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
+JITDUMP_API void jitdump_cfi_def_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t offset);
+JITDUMP_API void jitdump_cfi_adjust_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t delta);
+
+/* The caller's REG is stored at CFA + OFFSET, a multiple of 8.  rel_offset: at OFFSET from the
+ * register that the CFA is based on.  val_offset: its value is CFA + OFFSET. */
+JITDUMP_API void jitdump_cfi_offset(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
+                                    int64_t offset);
+JITDUMP_API void jitdump_cfi_rel_offset(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
+                                        int64_t offset);
+JITDUMP_API void jitdump_cfi_val_offset(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
+                                        int64_t offset);
+
+/* The caller's REG is in the register WHERE. */
+JITDUMP_API void jitdump_cfi_register(struct jitdump_cfi *cfi, uint64_t at, unsigned reg,
+                                      unsigned where);
+
+/* REG still has the caller's value; is lost; has the rule that it had at the start of the block. */
+JITDUMP_API void jitdump_cfi_same_value(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
+JITDUMP_API void jitdump_cfi_undefined(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
+JITDUMP_API void jitdump_cfi_restore(struct jitdump_cfi *cfi, uint64_t at, unsigned reg);
+
+/* Push all rules on a stack (at most 32 deep); pop them. */
+JITDUMP_API void jitdump_cfi_remember_state(struct jitdump_cfi *cfi, uint64_t at);
+JITDUMP_API void jitdump_cfi_restore_state(struct jitdump_cfi *cfi, uint64_t at);
+
+/* SIZE bytes of whole call frame instructions, for those that have no directive: expressions, say,
+ * or aarch64's signed return addresses ("\x2d").  They must not advance the location, and must
+ * restore each state that they remember; rel_offset and adjust_cfa_offset do not know a CFA that
+ * they set. */
+JITDUMP_API void jitdump_cfi_escape(struct jitdump_cfi *cfi, uint64_t at, const void *bytes,
+                                    size_t size);
+
+/* ---- Whole tables ---- */
+
+/* Import what an .eh_frame section says about the code [CODE_ADDR, CODE_ADDR + CODE_SIZE). EH_FRAME
+ * points to its SIZE bytes, as they are or would be at address SECTION_ADDR.
+ *
+ * Each FDE that begins in the code becomes a block; one that reaches past it is cut to it.
+ * Personality and LSDA are left out: they serve exceptions, not unwinding.  The section must be
+ * relocated, as a linker or a JIT linker leaves it.  Everything is copied.  More imports may
+ * follow, and blocks, as long as nothing overlaps; directives only in a block of their own.  Takes
+ * time proportional to SIZE (times log n for n CIEs), however small the code's part of it is.
+ *
+ * Returns 0; -ENOENT if no FDE begins in the code (CFI is unchanged); -EINVAL, with a text, for
+ * bytes that are not a valid .eh_frame, or for an FDE that begins before the code and reaches into
+ * it; -ENOMEM; or the error that CFI had before.  All but -ENOENT stick.  Since 0.1.0. */
+JITDUMP_API int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame, size_t size,
+                                   uint64_t section_addr, uint64_t code_addr, uint64_t code_size);
+
+/* Write the tables for a function of CODE_SIZE bytes and set *UNWIND to them, for jitdump_add_code.
+ *
+ * The bytes belong to CFI and live until the next jitdump_cfi_reset, _finish or _free with it.  May
+ * be called again, for a copy of the function with another size; anything else needs
+ * jitdump_cfi_reset first.
+ *
+ * Returns 0; -EINVAL if the description is wrong (jitdump_cfi_error says where), if blocks overlap
+ * or reach past CODE_SIZE, or if there is no code to describe; -EFBIG if code and tables together
+ * reach 2 GiB; -ENOMEM.  After a failure *UNWIND is all zero.  Since 0.1.0. */
+JITDUMP_API int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size,
+                                   struct jitdump_unwind *unwind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
