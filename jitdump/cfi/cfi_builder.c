@@ -86,7 +86,7 @@ void jitdump_cfi_reset(struct jitdump_cfi *cfi)
         return;
     cfi->origin = 0;
     cfi->begun = false;
-    jd_cfi_free_kept(cfi, true);
+    jd_cfi_empty_kept(cfi);
     jd_cfi_forget(cfi);
 }
 
@@ -109,7 +109,7 @@ void jitdump_cfi_free(struct jitdump_cfi *cfi)
     free(cfi->imported);
     free(cfi->blocks);
     free(cfi->tables.data);
-    jd_cfi_free_kept(cfi, false);
+    jd_cfi_free_kept(cfi);
     free(cfi->entries);
     free(cfi);
 }

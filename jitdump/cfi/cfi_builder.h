@@ -54,10 +54,11 @@ struct jitdump_cfi {
     int64_t cfa_offset;
     int64_t remembered[REMEMBERED_MAX]; /* CFA offsets */
     size_t remembered_count;
-    uint64_t origin;         /* what code offsets count from is before the function by this */
-    bool begun;              /* by jitdump_cfi_begin, and not ended */
-    struct cfi_kept *kept;   /* what end gave out, newest first */
-    struct byte_sink tables; /* what finish gave out */
+    uint64_t origin;          /* what code offsets count from is before the function by this */
+    bool begun;               /* by jitdump_cfi_begin, and not ended */
+    struct cfi_kept *kept;    /* what end gave out */
+    struct cfi_kept *filling; /* the piece of it that is being filled: what follows is empty */
+    struct byte_sink tables;  /* what finish gave out */
     struct eh_frame_hdr_entry *entries;
     size_t entry_capacity;
     int error;
@@ -67,8 +68,9 @@ struct jitdump_cfi {
 /* Drop what was described, and the error. */
 void jd_cfi_forget(struct jitdump_cfi *cfi);
 
-/* Give back the memory of the tables of ended functions, but for the largest piece if KEEP. */
-void jd_cfi_free_kept(struct jitdump_cfi *cfi, bool keep);
+/* The memory of the tables of ended functions: give it back; use it for others. */
+void jd_cfi_free_kept(struct jitdump_cfi *cfi);
+void jd_cfi_empty_kept(struct jitdump_cfi *cfi);
 
 /* Keep ERROR and its text, if it is the first, and return the first. */
 __attribute__((format(printf, 3, 4))) int jd_cfi_fail(struct jitdump_cfi *cfi, int error,

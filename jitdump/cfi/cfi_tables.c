@@ -212,42 +212,54 @@ int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdu
 
 enum { KEPT_LEAST_BYTES = 4096 };
 
-void jd_cfi_free_kept(struct jitdump_cfi *cfi, bool keep)
+void jd_cfi_free_kept(struct jitdump_cfi *cfi)
 {
-    struct cfi_kept *kept = cfi->kept, *largest = NULL, *next;
-    for (; kept; kept = next) {
-        struct cfi_kept *loser = kept;
-        next = kept->next;
-        if (keep && (!largest || kept->bytes > largest->bytes)) {
-            loser = largest;
-            largest = kept;
-        }
-        free(loser);
+    while (cfi->kept) {
+        struct cfi_kept *kept = cfi->kept;
+        cfi->kept = kept->next;
+        free(kept);
     }
-    cfi->kept = largest;
-    if (largest) {
-        largest->next = NULL;
-        largest->used = 0;
+}
+
+void jd_cfi_empty_kept(struct jitdump_cfi *cfi)
+{
+    for (struct cfi_kept *kept = cfi->kept; kept; kept = kept->next)
+        kept->used = 0;
+    cfi->filling = cfi->kept;
+}
+
+/* Memory for BYTES after all there is; NULL and a failure if there is none. */
+static struct cfi_kept *add_kept(struct jitdump_cfi *cfi, size_t bytes)
+{
+    struct cfi_kept *last = cfi->filling;
+    size_t wanted = last ? 2 * last->bytes : KEPT_LEAST_BYTES;
+    wanted = bytes > wanted ? bytes : wanted;
+    struct cfi_kept *kept = malloc(sizeof *kept + wanted);
+    if (!kept) {
+        jd_cfi_fail(cfi, -ENOMEM, "out of memory");
+        return NULL;
     }
+    *kept = (struct cfi_kept){.bytes = wanted};
+    if (last)
+        last->next = kept;
+    else
+        cfi->kept = kept;
+    return kept;
 }
 
 /* BYTES that stay where they are until the next reset; NULL and a failure if there is no memory. */
 static uint8_t *keep_room(struct jitdump_cfi *cfi, size_t bytes)
 {
-    struct cfi_kept *kept = cfi->kept;
-    if (!kept || bytes > kept->bytes - kept->used) {
-        size_t wanted = kept ? 2 * kept->bytes : KEPT_LEAST_BYTES;
-        wanted = bytes > wanted ? bytes : wanted;
-        kept = malloc(sizeof *kept + wanted);
-        if (!kept) {
-            jd_cfi_fail(cfi, -ENOMEM, "out of memory");
+    while (!cfi->filling || bytes > cfi->filling->bytes - cfi->filling->used) {
+        struct cfi_kept *next = cfi->filling ? cfi->filling->next : NULL;
+        if (!next)
+            next = add_kept(cfi, bytes);
+        if (!next)
             return NULL;
-        }
-        *kept = (struct cfi_kept){.next = cfi->kept, .bytes = wanted};
-        cfi->kept = kept;
+        cfi->filling = next;
     }
-    kept->used += bytes;
-    return kept->data + kept->used - bytes;
+    cfi->filling->used += bytes;
+    return cfi->filling->data + cfi->filling->used - bytes;
 }
 
 static int end_function(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind)

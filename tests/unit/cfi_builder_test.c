@@ -104,6 +104,26 @@ static void test_a_builder_keeps_its_memory(void **state)
     assert_int_equal(allocations, 0);
     jitdump_cfi_free(cfi);
 }
+
+/* The tables of all functions between two resets, too. */
+static void test_a_builder_keeps_the_memory_of_ended_functions(void **state)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    struct jitdump_unwind unwind;
+    (void)state;
+    for (unsigned round = 0; round < 10; round++) {
+        jitdump_cfi_reset(cfi);
+        for (uint64_t at = 0; at < 64 * 400; at += 64) {
+            jitdump_cfi_begin(cfi, at);
+            jitdump_cfi_def_cfa_offset(cfi, at + 1, 16);
+            assert_int_equal(jitdump_cfi_end(cfi, at + 64, &unwind), 0);
+        }
+        if (round == 0)
+            allocations = 0;
+    }
+    assert_int_equal(allocations, 0);
+    jitdump_cfi_free(cfi);
+}
 #else
 #define CAN_COUNT_MALLOC 0
 #endif
@@ -114,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_builders_are_independent),
 #if CAN_COUNT_MALLOC
         cmocka_unit_test(test_a_builder_keeps_its_memory),
+        cmocka_unit_test(test_a_builder_keeps_the_memory_of_ended_functions),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
