@@ -42,7 +42,7 @@ enum {
     OP_deref_size = 0x94,
     CFA_def_cfa_expression = 0x0f,
     CFA_val_expression = 0x16,
-    MINUS_ONE = 0x7f, /* as a signed LEB128 */
+    MINUS_WORD = 0x78, /* as a signed LEB128 */
     WORD = 8,
     NEVER = 0, /* where a branch that is not yet known goes */
 };
@@ -91,12 +91,6 @@ static void push_address(struct program *program, const void *address)
     push_number(program, (uint64_t)(uintptr_t)address);
 }
 
-/* The instruction that is asked about: the call's, in front of which its return address points. */
-static void push_pc(struct program *program)
-{
-    PUT(program, OP_breg0 + MACHINE_RETURN, MINUS_ONE);
-}
-
 static void push_register(struct program *program, unsigned reg)
 {
     PUT(program, OP_breg0 + reg, 0);
@@ -134,18 +128,69 @@ static void land(const struct program *program, uint8_t *from)
     memcpy(from, &by, sizeof by);
 }
 
+/* ---- The program counter ---- */
+
+/* Instead of the address on top, that of the byte in front of it, if a call may end there.  It is
+ * not among the first of a page, and so are the bytes that are read. */
+static void step_back_behind_call(struct program *program)
+{
+    static const uint8_t call_bytes[] = {2, 3, 4, 6, 7}; /* of ff /2; with a prefix it is longer */
+    enum { INDIRECT = sizeof call_bytes, BRANCHES = INDIRECT + 2, RELATIVE_BYTES = 5 };
+    uint8_t *calls[BRANCHES];
+    PUT(program, OP_dup, OP_const2u, 0xff, 0x0f, OP_and, OP_lit0 + WORD, OP_lt);
+    calls[INDIRECT] = branch(program, OP_bra, NULL); /* not looked at */
+    for (size_t i = 0; i < INDIRECT; i++) {
+        PUT(program, OP_dup, OP_lit0 + call_bytes[i], OP_minus, OP_deref_size, 2);
+        PUT(program, OP_const2u, 0xff, 0x38, OP_and, OP_const2u, 0xff, 0x10, OP_eq);
+        calls[i] = branch(program, OP_bra, NULL);
+    }
+    PUT(program, OP_dup, OP_lit0 + RELATIVE_BYTES, OP_minus, OP_deref_size, 1);
+    PUT(program, OP_const1u, 0xe8, OP_eq);
+    calls[INDIRECT + 1] = branch(program, OP_bra, NULL);
+    uint8_t *no_call = branch(program, OP_skip, NULL);
+    for (size_t i = 0; i < BRANCHES; i++)
+        land(program, calls[i]);
+    PUT(program, OP_lit0 + 1, OP_minus);
+    land(program, no_call);
+}
+
+/* The instruction that is asked about.  It is the call's, in front of which its return address
+ * points, which the call has left right below where the stack is now; what a signal interrupted is
+ * the instruction itself.  Where the stack begins a page, the one below may not be there: a push
+ * that found no room for itself is interrupted like that. */
+static void push_pc(struct program *program)
+{
+    push_register(program, MACHINE_RETURN);
+    push_register(program, MACHINE_SP);
+    PUT(program, OP_const2u, 0xff, 0x0f, OP_and);
+    uint8_t *within = branch(program, OP_bra, NULL);
+    step_back_behind_call(program);
+    uint8_t *end = branch(program, OP_skip, NULL);
+    land(program, within);
+    PUT(program, OP_dup, OP_breg0 + MACHINE_SP, MINUS_WORD, OP_deref, OP_eq, OP_minus);
+    land(program, end);
+}
+
+/* That once more, from below the COUNT values on top. */
+static void pick_pc(struct program *program, unsigned count)
+{
+    PUT(program, OP_pick, count);
+}
+
 /* ---- Finding the function ---- */
 
+/* The program counter and the count of reuses are on the stack. */
 static void push_granule(struct program *program, size_t field)
 {
     push_address(program, program->table->granules);
-    push_pc(program);
+    pick_pc(program, 2);
     push_number(program, program->table->start);
     PUT(program, OP_minus, OP_lit0 + 6, OP_shr, OP_lit0 + 3, OP_shl, OP_plus);
     load(program, field, sizeof(uint32_t));
 }
 
-/* From a number to its function, and whether that has the program counter. */
+/* From a number, on the count of reuses, to its function, and whether that has the program counter.
+ */
 static void look_at_function(struct program *program)
 {
     PUT(program, OP_const1u, sizeof(struct table_function), OP_mul);
@@ -154,7 +199,7 @@ static void look_at_function(struct program *program)
     LOAD(program, struct table_function, bytes);
     put(program, OP_over);
     LOAD(program, struct table_function, start);
-    push_pc(program);
+    pick_pc(program, 4);
     PUT(program, OP_swap, OP_minus); /* function, bytes, pc - start */
     PUT(program, OP_dup, OP_const1u, 32, OP_shr, OP_lit0, OP_eq);
     PUT(program, OP_swap, OP_pick, 2, OP_lt, OP_and);
@@ -169,7 +214,7 @@ static void push_reuses(struct program *program)
     PUT(program, OP_deref_size, sizeof program->table->reuses);
 }
 
-/* The function, or 0. */
+/* The function, or 0, on the program counter. */
 static void push_function(struct program *program)
 {
     uint8_t *again = program->at;
@@ -221,7 +266,7 @@ static void count_rows(struct program *program)
     LOAD(program, struct table_row, offset);
     PUT(program, OP_pick, 4);
     LOAD(program, struct table_function, start);
-    push_pc(program);
+    pick_pc(program, 6);
     PUT(program, OP_swap, OP_minus, OP_le); /* function, low, high, middle, whether it counts */
     uint8_t *counts = branch(program, OP_bra, NULL);
     PUT(program, OP_swap, OP_drop);
@@ -249,6 +294,7 @@ static void check_rule(struct program *program)
 /* The rule that holds at the program counter; 1: its function has none; 0: it is in no function. */
 static void push_rule(struct program *program)
 {
+    push_pc(program);
     push_function(program);
     PUT(program, OP_dup, OP_lit0, OP_eq);
     uint8_t *no_function = branch(program, OP_bra, NULL);
@@ -271,6 +317,7 @@ static void push_rule(struct program *program)
     land(program, checked);
     PUT(program, OP_dup, OP_lit0, OP_eq, OP_plus);
     land(program, no_function);
+    PUT(program, OP_swap, OP_drop); /* the program counter */
 }
 
 /* ---- What the rule says ---- */

@@ -5,16 +5,26 @@
 #include "jitunwind/arena_list.h"
 
 #include <stdbool.h>
+#include <sys/mman.h>
 
 #if defined(__x86_64__)
 
-enum { STACK = 64, SP_NOW = 0x20000, FP_NOW = 0x10000 };
+enum { STACK = 64, PAGE = 4096, FP_NOW = 0x10000 };
+
+/* The stack that is unwound: two words below the boundary of two pages, and two above it. */
+static _Alignas(PAGE) uint8_t stack_pages[2 * PAGE];
+static uint64_t sp_now;
+
+static uint64_t page_boundary(void)
+{
+    return (uint64_t)(uintptr_t)stack_pages + PAGE;
+}
 
 struct evaluation {
     const uint8_t *at, *end;
     uint64_t stack[STACK];
     unsigned depth;
-    uint64_t pc;
+    uint64_t ip;    /* register 16 */
     bool is_signed; /* as libgcc compares; LLVM's libunwind: not */
 };
 
@@ -46,7 +56,7 @@ static uint64_t picked(const struct evaluation *run, unsigned from_top)
 
 static uint64_t register_now(const struct evaluation *run, unsigned reg)
 {
-    return reg == JITDUMP_RIP ? run->pc + 1 : reg == JITDUMP_RSP ? SP_NOW : FP_NOW;
+    return reg == JITDUMP_RIP ? run->ip : reg == JITDUMP_RSP ? sp_now : FP_NOW;
 }
 
 static void load_from(struct evaluation *run, unsigned bytes)
@@ -154,7 +164,8 @@ static void step(struct evaluation *run)
     push(run, combined(run, opcode, left, right));
 }
 
-/* Of the CFA: the first instruction of the FDE. */
+/* Of the CFA: the first instruction of the FDE.  The call in front of PC + 1 has been made, and
+ * returned to there. */
 static void begin(struct evaluation *run, const struct jitunwind *arena, uint64_t pc,
                   bool is_signed)
 {
@@ -162,8 +173,10 @@ static void begin(struct evaluation *run, const struct jitunwind *arena, uint64_
     const uint8_t *at = (const uint8_t *)arena->runtime_entry + FDE_HEAD;
     assert_int_equal(at[0], DEF_CFA_EXPRESSION);
     const unsigned bytes = (at[1] & 0x7fu) | (unsigned)at[2] << 7;
-    *run =
-        (struct evaluation){.at = at + 3, .end = at + 3 + bytes, .pc = pc, .is_signed = is_signed};
+    *run = (struct evaluation){
+        .at = at + 3, .end = at + 3 + bytes, .ip = pc + 1, .is_signed = is_signed};
+    sp_now = page_boundary() + 16;
+    memcpy((void *)(uintptr_t)(sp_now - 8), &run->ip, sizeof run->ip);
 }
 
 /* ---- The table ---- */
@@ -207,7 +220,7 @@ static bool search(uint64_t at, unsigned when, bool is_signed)
         step(&run);
     }
     assert_int_equal(run.depth, 1);
-    assert_int_equal(run.stack[0], SP_NOW + 16);
+    assert_int_equal(run.stack[0], sp_now + 16);
     jitunwind_close(arena);
     return steps > when;
 }
@@ -252,9 +265,85 @@ static void test_no_function_ends(void **state)
     jitunwind_close(arena);
 }
 
+/* ---- Whether the instruction is the call's ---- */
+
+/* From CHANGE on the CFA is not 8 but 24 bytes above the stack pointer. */
+static int add_widening(struct jitunwind *arena, uint64_t addr, uint64_t bytes, uint64_t change)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    struct jitdump_unwind unwind;
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    jitdump_cfi_def_cfa_offset(cfi, change, 24);
+    assert_int_equal(jitdump_cfi_finish(cfi, bytes, &unwind), 0);
+    code.addr = addr;
+    code.bytes = bytes;
+    code.eh_frame = unwind.data;
+    code.eh_frame_bytes = unwind.unwinding_size - unwind.eh_frame_hdr_size;
+    int error = jitunwind_add(arena, &code);
+    jitdump_cfi_free(cfi);
+    return error;
+}
+
+/* How far above the stack pointer the CFA is if register 16 is where that changes, behind CODE, the
+ * stack pointer is SP, and BELOW, unless it is 0, stands where a call leaves its return address. */
+static uint64_t distance_at_20(const void *code, size_t code_bytes, uint64_t sp, uint64_t below)
+{
+    enum { IN_PAGE = 64, CHANGE = 20 };
+    static _Alignas(PAGE) uint8_t pages[2 * PAGE];
+    uint8_t *function = pages + IN_PAGE;
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind *arena;
+    struct evaluation run;
+    memset(function, 0x90, 2 * CHANGE);
+    memcpy(function + CHANGE - code_bytes, code, code_bytes);
+    options.start = (uint64_t)(uintptr_t)pages;
+    options.bytes = sizeof pages;
+    options.flags = JITUNWIND_EXCEPTIONS;
+    assert_int_equal(jitunwind_open(&arena, &options), 0);
+    assert_int_equal(add_widening(arena, (uint64_t)(uintptr_t)function, 2 * CHANGE, CHANGE), 0);
+    begin(&run, arena, (uint64_t)(uintptr_t)function + CHANGE - 1, true);
+    sp_now = sp;
+    memcpy((void *)(uintptr_t)(page_boundary() + 8), below ? &below : &run.ip, sizeof below);
+    while (run.at != run.end)
+        step(&run);
+    jitunwind_close(arena);
+    return run.stack[0] - sp_now;
+}
+
+static void test_the_return_address_tells_a_call_from_an_interruption(void **state)
+{
+    (void)state;
+    assert_int_equal(distance_at_20("", 0, page_boundary() + 16, 0), 8);
+    assert_int_equal(distance_at_20("", 0, page_boundary() + 16, 1), 24);
+}
+
+/* Nothing below the stack pointer is read then. */
+static void test_where_the_stack_begins_a_page_the_code_tells(void **state)
+{
+    static const struct {
+        const char *code;
+        size_t bytes;
+    } calls[] = {{"\xff\xd0", 2},
+                 {"\x41\xff\xd3", 3},
+                 {"\xff\x50\x08", 3},
+                 {"\xff\x54\x24\x08", 4},
+                 {"\xe8\0\0\0\0", 5},
+                 {"\xff\x15\0\0\0\0", 6},
+                 {"\xff\x14\x25\0\0\0\0", 7}};
+    (void)state;
+    assert_int_equal(mprotect(stack_pages, PAGE, PROT_NONE), 0);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        assert_int_equal(distance_at_20(calls[i].code, calls[i].bytes, page_boundary(), 1), 8);
+    assert_int_equal(distance_at_20("\x55", 1, page_boundary(), 1), 24);
+    assert_int_equal(distance_at_20("\x48\x83\xec\x18", 4, page_boundary(), 1), 24);
+    assert_int_equal(mprotect(stack_pages, PAGE, PROT_READ | PROT_WRITE), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_return_address_tells_a_call_from_an_interruption),
+        cmocka_unit_test(test_where_the_stack_begins_a_page_the_code_tells),
         cmocka_unit_test(test_a_number_used_in_another_granule),
         cmocka_unit_test(test_a_number_used_right_in_front),
         cmocka_unit_test(test_no_function_ends),
