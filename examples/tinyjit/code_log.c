@@ -16,7 +16,8 @@
 /* Between two codes at least: an ELF file for one function alone has its header in front of it. */
 enum { ELF_HEADER_BYTES = 64 };
 
-/* One line an event, in the order of time.  Lines go out at once, so that the file is whole even after a crash. */
+/* One line an event, in the order of time.  Lines go out at once, so that the file is whole even
+ * after a crash. */
 static const char truth_header[] =
     "# What tinyjit did to its code.  Times are CLOCK_MONOTONIC in ns, addresses hexadecimal, "
     "sizes\n"
@@ -55,12 +56,12 @@ static void open_libraries(struct code_log *log)
     }
 }
 
-static void open_unwinder(struct code_log *log, const struct code_arena *arena, bool throws)
+static void open_unwinder(struct code_log *log, const struct code_arena *arena, bool exceptions)
 {
     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
     options.start = address(arena->base);
     options.bytes = arena->reserved;
-    options.flags = throws ? JITUNWIND_EXCEPTIONS : 0;
+    options.flags = exceptions ? JITUNWIND_EXCEPTIONS : 0;
     int error = jitunwind_open(&log->unwinder, &options);
     if (error)
         fprintf(stderr, "tinyjit: stacks can't be unwound: %s\n", strerror(-error));
@@ -78,7 +79,7 @@ static int open_file(FILE **file, const char *path)
 }
 
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths, bool own_frames, bool throws)
+                  const struct code_log_paths *paths, bool own_frames, bool exceptions)
 {
     *log = (struct code_log){0};
     if (open_file(&log->truth, paths->truth) < 0 || open_file(&log->code_file, paths->code) < 0 ||
@@ -91,7 +92,7 @@ int code_log_open(struct code_log *log, const char *script_path, const struct co
         log->script = memory_or_exit(strdup(script_path));
     open_libraries(log);
     if (own_frames)
-        open_unwinder(log, arena, throws);
+        open_unwinder(log, arena, exceptions);
     if (log->dump || log->unwinder)
         log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (!log->truth)

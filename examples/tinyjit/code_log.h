@@ -40,7 +40,7 @@ struct code_log {
  * Trouble with the libraries is said on stderr and otherwise harmless: no script fails because
  * nobody can profile it.  Returns -1, after a message, if one of the files can't be made. */
 int code_log_open(struct code_log *log, const char *script_path, const struct code_arena *arena,
-                  const struct code_log_paths *paths, bool own_frames, bool throws);
+                  const struct code_log_paths *paths, bool own_frames, bool exceptions);
 
 void code_log_close(struct code_log *log);
 

@@ -1,19 +1,19 @@
 /* See exception.h. */
 #include "examples/tinyjit/exception.h"
 
-#include <cinttypes>
-#include <cstdio>
-
 void exception_throw(int64_t value)
 {
     throw value;
 }
 
-void exception_catch(int64_t (*run)(struct runtime *runtime), struct runtime *runtime)
+bool exception_catch(int64_t (*run)(struct runtime *runtime), struct runtime *runtime,
+                     int64_t *value)
 {
     try {
         run(runtime);
-    } catch (int64_t value) {
-        std::printf("caught %" PRId64 "\n", value);
+    } catch (int64_t thrown) {
+        *value = thrown;
+        return true;
     }
+    return false;
 }

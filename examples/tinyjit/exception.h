@@ -2,6 +2,7 @@
 #ifndef TINYJIT_EXCEPTION_H
 #define TINYJIT_EXCEPTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,8 +14,9 @@ struct runtime;
 /* Throw VALUE. */
 void exception_throw(int64_t value);
 
-/* Call RUN, and say on stdout what it threw. */
-void exception_catch(int64_t (*run)(struct runtime *runtime), struct runtime *runtime);
+/* Call RUN.  Returns whether it threw something: *VALUE. */
+bool exception_catch(int64_t (*run)(struct runtime *runtime), struct runtime *runtime,
+                     int64_t *value);
 
 #ifdef __cplusplus
 }

@@ -183,7 +183,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->runtime.stop_at = (int64_t)parse_count(state, text, INT64_MAX);
         return 0;
     case OPTION_THROW:
-        options->runtime.own_frames = options->runtime.throws = true;
+        options->runtime.own_frames = options->runtime.exceptions = true;
+        options->runtime.throw_every = 1;
         return 0;
     case ARGP_KEY_ARG:
         return parse_argument(options, text, state);
@@ -271,15 +272,21 @@ static uintptr_t stack_limit(void)
     return (uintptr_t)__builtin_frame_address(0) - bytes / 2;
 }
 
+static void run_caught(struct runtime *runtime)
+{
+    int64_t thrown;
+    if (!runtime->options.throw_every)
+        runtime_run(runtime);
+    else if (exception_catch(runtime_run, runtime, &thrown))
+        printf("caught %" PRId64 "\n", thrown);
+}
+
 static void run(struct runtime *runtime, const struct options *options)
 {
     double start = now_seconds();
     uint64_t runs = 0;
     do
-        if (options->runtime.throws)
-            exception_catch(runtime_run, runtime);
-        else
-            runtime_run(runtime);
+        run_caught(runtime);
     while (!is_enough(options, ++runs, start));
 }
 

@@ -193,7 +193,8 @@ static int64_t help_native_trouble(int64_t value, struct jit_context *context, u
         crash_now(value);
     if (context->runtime->options.stops && value == context->runtime->options.stop_at)
         stop_now();
-    if (context->runtime->options.throws)
+    const uint32_t every = context->runtime->options.throw_every;
+    if (every && ++context->runtime->mixed % every == 0)
         exception_throw(value);
     return native_mix(value);
 }
@@ -222,7 +223,8 @@ static void open_context(struct runtime *runtime, uintptr_t stack_limit)
     context->stack_limit = stack_limit;
     context->helpers[BUILTIN_PRINT] = helper_address(help_print);
     context->helpers[BUILTIN_NATIVE_MIX] =
-        helper_address(runtime->options.crash || runtime->options.stops || runtime->options.throws
+        helper_address(runtime->options.crash || runtime->options.stops ||
+                               runtime->options.throw_every
                            ? help_native_trouble
                            : help_native_mix);
     context->helpers[BUILTIN_FORGET] = helper_address(help_forget);
@@ -265,7 +267,7 @@ int runtime_open(struct runtime *runtime, const struct program *program,
         fprintf(stderr, "tinyjit: no memory for code: %s\n", strerror(-error));
     else
         error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths,
-                              options->own_frames, options->throws);
+                              options->own_frames, options->exceptions);
     if (error || open_stubs(runtime) < 0) {
         runtime_close(runtime);
         return -1;

@@ -29,7 +29,8 @@ struct runtime_options {
     bool crash;      /* in the first native_mix() */
     bool stops;      /* in native_mix(stop_at) */
     int64_t stop_at;
-    bool throws;     /* in each */
+    bool exceptions;      /* own_frames, also for C++ exceptions */
+    uint32_t throw_every; /* in each so many native_mix(); 0: never */
     bool verify; /* unwind each stack by the frame events too, and compare */
     struct code_log_paths paths;
 };
@@ -45,6 +46,7 @@ struct runtime {
     struct code **stubs;   /* of each function */
     struct code *entry;
     struct jit_context *context;
+    uint32_t mixed; /* native_mix(), where throw_every counts them */
     uint64_t compilations, compactions, walks, frames_walked;
 };
 

@@ -9,25 +9,6 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# script N [WAIT]: N small functions, which call each other; they are compiled when wait begins, and step.py sees them run once more.
-script() {
-    local wait=${2:-"while native_mix(1) != 0 { } return 0;"}
-    awk -v n="$1" -v wait="$wait" 'BEGIN {
-        print "fn wait() { " wait " }"
-        for (i = 0; i < n; i++) {
-            k = i % 5
-            if (k == 0) printf "fn f%d(a) { return a + %d; }\n", i, i
-            if (k == 1) printf "fn f%d(a) { var r = 0; while r < 2 { r = r + 1; } return r * a; }\n", i
-            if (k == 2) printf "fn f%d(a) { if a < 0 { return 0 - a; } return native_mix(a) & 7; }\n", i
-            if (k == 3) printf "fn f%d(a) { var x = f%d(a); return (a * 3) + (x * 5 + (f%d(x) ^ 2)); }\n", i, i - 3, i - 2
-            if (k == 4) printf "fn f%d(a) { if a == 0 { return 1; } return 1 + f%d(a - 1); }\n", i, i
-        }
-        print "fn all() {"
-        for (i = 0; i < n; i++) printf "    f%d(2);\n", i
-        print "    return 0;\n}\nfn main() { all(); wait(); all(); return 0; }"
-    }'
-}
-
 write_steps() {
     cat >step.py <<'END'
 # What was read before has a table that says which code is compiled, is_named for a frame, and go_to_code.
@@ -164,7 +145,7 @@ are_right() {
 # steps_are_right TIER N [OPTION...]: in a script of N functions.
 steps_are_right() {
     local tier=$1 functions=$2
-    script "$functions" >script.tj
+    script_of_functions "$functions" >script.tj
     write_steps
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/tinyjit" --no-inline "${@:3}" script.tj >/dev/null 2>&1 3>&- &
     await_use $! 20
@@ -175,7 +156,7 @@ steps_are_right() {
 
 # registered_steps_are_right TIER N [OPTION...]: the same with nothing but gdb and what the process registers.
 registered_steps_are_right() {
-    script "$2" "return native_mix(777);" >script.tj
+    script_of_functions "$2" "return native_mix(777);" >script.tj
     write_steps
     PERFJIT=gdb gdb -q --batch -ex run -ex 'source registered.py' -ex 'source step.py' --args \
         "$BUILD/tinyjit" --stop 777 --truth truth --no-inline "${@:3}" script.tj >steps 2>&1

@@ -183,3 +183,23 @@ files() {
 elf_files() {
     find "$@" -name '*.so' | sort
 }
+
+# script_of_functions N [WAIT]: N small functions in tinyjit's language, which call each other; they are compiled when wait begins, and run
+# once more.
+script_of_functions() {
+    local wait=${2:-"while native_mix(1) != 0 { } return 0;"}
+    awk -v n="$1" -v wait="$wait" 'BEGIN {
+        print "fn wait() { " wait " }"
+        for (i = 0; i < n; i++) {
+            k = i % 5
+            if (k == 0) printf "fn f%d(a) { return a + %d; }\n", i, i
+            if (k == 1) printf "fn f%d(a) { var r = 0; while r < 2 { r = r + 1; } return r * a; }\n", i
+            if (k == 2) printf "fn f%d(a) { if a < 0 { return 0 - a; } return native_mix(a) & 7; }\n", i
+            if (k == 3) printf "fn f%d(a) { var x = f%d(a); return (a * 3) + (x * 5 + (f%d(x) ^ 2)); }\n", i, i - 3, i - 2
+            if (k == 4) printf "fn f%d(a) { if a == 0 { return 1; } return 1 + f%d(a - 1); }\n", i, i
+        }
+        print "fn all() {"
+        for (i = 0; i < n; i++) printf "    f%d(2);\n", i
+        print "    return 0;\n}\nfn main() { all(); wait(); all(); return 0; }"
+    }'
+}

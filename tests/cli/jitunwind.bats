@@ -31,32 +31,56 @@ fn main() {
 END
 }
 
+# steps_are_right SCRIPT LEAST OPTION...: no chain is wrong, and at LEAST instructions of compiled code backtrace(3) agrees.
+steps_are_right() {
+    "$BUILD/producers/self_unwind" steps "$1" exceptions "${@:3}" >said || complain "$(cat said)"
+    grep -q '^[0-9]* chains, [0-9]* of them from compiled code, .* 0 wrong$' said
+    [ "$(sed -nE 's/^([0-9]+) by backtrace.*/\1/p' said)" -gt "$2" ]
+}
+
 # The chain is noted down from calls and returns alone.  C, which adds and removes functions meanwhile, is among what is stepped
 # through.
 # bats test_tags=test
-@test "at every instruction of compiled code the chain, its names and its end are right" {
-    "$BUILD/producers/self_unwind" steps steps.tj compact >said
-    grep -q '^[0-9]* chains, [0-9]* of them from compiled code, .* 0 wrong$' said
-    [ "$(sed -E 's/.*, ([0-9]+) of them.*/\1/' said)" -gt 5000 ]
+@test "at every instruction of compiled code the chain, its names and its end are right, and backtrace(3) agrees" {
+    steps_are_right steps.tj 5000 compact
 }
 
 @test "... also without frame pointers, in either tier" {
-    for options in "no-frame-pointer compact" tier1 "tier2 no-frame-pointer"; do
-        # shellcheck disable=SC2086 # words
-        "$BUILD/producers/self_unwind" steps steps.tj $options | grep ' 0 wrong$'
-    done
-}
-
-@test "signals into threads that compile, forget and run: no chain is wrong" {
-    for options in compact "compact no-frame-pointer"; do
-        # shellcheck disable=SC2086
-        timeout 120 "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" 1500 $options | grep ' 0 wrong$'
-    done
+    steps_are_right steps.tj 5000 no-frame-pointer compact
+    steps_are_right steps.tj 5000 tier1
+    steps_are_right steps.tj 5000 tier2 no-frame-pointer
 }
 
 # bats test_tags=all
-@test "... for ten minutes of signals" {
-    timeout 3000 "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" 600000 compact | grep ' 0 wrong$'
+@test "... of 200 functions" {
+    script_of_functions 200 "return 0;" >two_hundred.tj
+    steps_are_right two_hundred.tj 20000 tier1
+    steps_are_right two_hundred.tj 20000 tier1 no-frame-pointer
+    steps_are_right two_hundred.tj 20000 tier2
+    steps_are_right two_hundred.tj 20000 compact no-frame-pointer
+}
+
+# signals_are_right SIGNALS OPTION...: what is interrupted compiles, forgets, moves, throws, runs, is in malloc or in the registry.
+signals_are_right() {
+    timeout $((60 + $1 / 100)) "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" "$@" >said || complain "$(cat said)"
+    echo "# ${*:2}${PERFJIT:+ PERFJIT=$PERFJIT}: $(paste -sd' ' said)" >&3
+    grep -q ' 0 wrong$' said
+    [[ $(cat said) =~ ([0-9]+)\ judged\ by\ the\ log,\ ([0-9]+)\ in\ malloc,\ ([0-9]+)\ in\ the\ registry,\ ([0-9]+)\ exceptions ]]
+    [ "${BASH_REMATCH[1]}" -ge $(($1 / 10)) ] && [ "${BASH_REMATCH[2]}" -ge $(($1 / 20)) ] && [ "${BASH_REMATCH[3]}" -ge $(($1 / 20)) ]
+    [[ $* != *exceptions* ]] || [ "${BASH_REMATCH[4]}" -ge $(($1 / 100)) ]
+}
+
+@test "signals, 1000 a second: no chain is wrong, nothing hangs" {
+    signals_are_right 2000 compact
+    PERFJIT=gdb signals_are_right 2000 compact no-frame-pointer exceptions
+}
+
+# bats test_tags=all
+@test "... for ten minutes" {
+    signals_are_right 150000 compact no-frame-pointer
+    signals_are_right 150000 compact exceptions
+    PERFJIT=gdb signals_are_right 150000 compact
+    PERFJIT=gdb signals_are_right 150000 compact no-frame-pointer exceptions
 }
 
 # bats test_tags=test

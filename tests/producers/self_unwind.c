@@ -4,18 +4,26 @@
  *                                                many of C's, with the chain noted down from calls
  *                                                and returns alone
  *     self_unwind signals SCRIPT SIGNALS [OPTION...]
- *                                                two threads that compile, forget and run are sent
- *                                                a signal 1000 times a second
+ *                                                two threads that compile, forget and run, one in
+ *                                                malloc and one in the registry are sent a signal
+ *                                                1000 times a second, half of them with an
+ *                                                alternate stack
  *     OPTION: tier1, tier2, no-frame-pointer, compact
+ *             exceptions   tell the process's unwinder, too: steps compares backtrace(3), signals
+ *                          throws through compiled code
  *
  * Prints counts; status 1, and the first chains that are wrong, if any are.
  */
+#include "examples/tinyjit/exception.h"
 #include "examples/tinyjit/parser.h"
 #include "examples/tinyjit/runtime.h"
 #include "jitunwind/jitunwind.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <inttypes.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,13 +38,17 @@ enum {
     C_STEPS = 7, /* of this many instructions of C one is looked at: a prime */
     C_STEPS_MAX = 60000,
     SHOWN_MISTAKES = 5,
-    THREADS = 2,
+    RUNNERS = 2,
+    THREADS = RUNNERS + 2,
+    HANDLER_STACK_BYTES = 256 << 10,
+    THROW_EVERY = 300,
     TRAP_FLAG = 0x100,
     SCRIPT_BYTES = 1 << 20,
 };
 
 static struct {
     _Atomic uint64_t chains, in_code, frames, mistakes, deepest;
+    _Atomic uint64_t by_libgcc, by_log, in_malloc, in_registry, thrown, in_unwinder;
 } totals;
 
 /* ---- Complaints ---- */
@@ -208,6 +220,23 @@ static const char *check_step(const struct jitunwind_frame *frames, size_t count
     return check_names(frames, native, first + shadow.depth - 1);
 }
 
+/* What backtrace(3) says behind the frames of this handler.  It looks libgcc up, and libgcc the
+ * code, under locks that C may hold which is stepped through. */
+static const char *check_libgcc(const struct jitunwind_frame *frames, size_t count)
+{
+    static void *addresses[FRAMES_MAX];
+    size_t found = (size_t)backtrace(addresses, FRAMES_MAX), first = 0;
+    while (first < found && (uint64_t)(uintptr_t)addresses[first] != frames[0].ip)
+        first++;
+    totals.by_libgcc++;
+    if (found - first < count)
+        return "backtrace(3) has lost frames";
+    for (size_t i = 0; i < count; i++)
+        if ((uint64_t)(uintptr_t)addresses[first + i] != frames[i].ip)
+            return "backtrace(3) has another frame";
+    return NULL;
+}
+
 static void at_step(int number, siginfo_t *info, void *ucontext)
 {
     static struct jitunwind_frame frames[FRAMES_MAX];
@@ -222,6 +251,8 @@ static void at_step(int number, siginfo_t *info, void *ucontext)
         return;
     size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
     const char *wrong = check_step(frames, count);
+    if (!wrong && !shadow.in_c && shadow.runtime->options.exceptions)
+        wrong = check_libgcc(frames, count);
     count_chain(count, !shadow.in_c);
     if (wrong)
         complain(wrong, context, frames, count);
@@ -238,7 +269,8 @@ static void flip_trap_flag(int number, siginfo_t *info, void *ucontext)
 
 static void on_signal(int number, void (*handler)(int, siginfo_t *, void *))
 {
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = handler,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     if (sigaction(number, &action, NULL))
         abort();
@@ -273,6 +305,8 @@ static struct runtime_options take_options(char **words)
             options.no_frame_pointer = true;
         else if (strcmp(*words, "compact") == 0)
             options.compact_every = 1;
+        else if (strcmp(*words, "exceptions") == 0)
+            options.exceptions = true;
     }
     return options;
 }
@@ -308,7 +342,23 @@ static struct {
     const struct program *program;
     struct runtime_options options;
     uint64_t wanted;
+    uint64_t unwinder[2], unwinder_bytes[2]; /* find_unwinder */
 } signalled;
+
+/* What a thread is doing, as it says itself. */
+static _Thread_local struct {
+    const struct runtime *runtime;
+    struct jitunwind_frame *frames; /* FRAMES_MAX */
+    volatile bool in_malloc, in_registry;
+    bool is_ready;
+} self;
+
+/* C++'s unwinder, which leaves its own frames by other ways than its tables know. */
+static bool is_in_unwinder(uint64_t ip)
+{
+    return ip - signalled.unwinder[0] < signalled.unwinder_bytes[0] ||
+           ip - signalled.unwinder[1] < signalled.unwinder_bytes[1];
+}
 
 /* Compiled code is in one piece, and the entry is the outermost of it. */
 static const char *check_shape(const struct jitunwind_frame *frames, size_t count)
@@ -334,42 +384,205 @@ static const char *check_shape(const struct jitunwind_frame *frames, size_t coun
                : "the chain does not end where the thread began";
 }
 
+/* A table that was interrupted while it was changed has something twice. */
+static bool is_whole(const struct code_table *table)
+{
+    for (size_t i = 1; i < table->count; i++)
+        if (table->codes[i - 1]->addr >= table->codes[i]->addr)
+            return false;
+    return true;
+}
+
+/* Where the caller's frame begins: by the frame events of what was interrupted, and by its list of
+ * calls of what called. */
+static bool next_by_log(const struct runtime *runtime, const struct jitunwind_frame *frame,
+                        const ucontext_t *context, uint64_t *cfa, bool *is_entry)
+{
+    const struct code *code = code_table_find(&runtime->codes, frame->ip - !frame->exact);
+    if (!code)
+        return false;
+    size_t offset = (size_t)(frame->ip - (uint64_t)(uintptr_t)code->addr);
+    *is_entry = code->kind == CODE_ENTRY;
+    if (frame->exact) {
+        struct code_frame_rule rule = code_frame_rule_at(code, offset);
+        const greg_t *registers = context->uc_mcontext.gregs;
+        *cfa = (uint64_t)registers[rule.cfa_register == X86_RBP ? REG_RBP : REG_RSP] +
+               (uint64_t)(int64_t)rule.cfa_offset;
+        return true;
+    }
+    const struct code_call *call = code_find_call(code, offset);
+    *cfa = call ? frame->sp + call->cfa_distance : 0;
+    return call != NULL;
+}
+
+/* tinyjit's own account of what is on the stack, from the innermost compiled frame to its entry. */
+static const char *check_by_log(const struct jitunwind_frame *frames, size_t count,
+                                const ucontext_t *context)
+{
+    const struct code_arena *arena = &self.runtime->arena;
+    const uint64_t base = (uint64_t)(uintptr_t)arena->base;
+    bool is_entry = false;
+    size_t i = 0;
+    while (i < count && frames[i].ip - base >= arena->reserved)
+        i++;
+    if (i == count)
+        return NULL;
+    for (; i + 1 < count && !is_entry; i++) {
+        uint64_t cfa;
+        if (!next_by_log(self.runtime, &frames[i], context, &cfa, &is_entry))
+            return "a frame is where no call is";
+        if (frames[i + 1].sp != cfa || frames[i + 1].ip != word_at(cfa - 8))
+            return "a frame is not the log's";
+    }
+    totals.by_log++;
+    return is_entry ? NULL : "the log has more frames";
+}
+
 static void at_signal(int number, siginfo_t *info, void *ucontext)
 {
-    struct jitunwind_frame frames[FRAMES_MAX];
     char name[8];
     (void)number, (void)info;
-    size_t count = jitunwind_backtrace(ucontext, frames, FRAMES_MAX, 0);
+    if (!self.is_ready)
+        return;
+    const struct jitunwind_frame *frames = self.frames;
+    size_t count = jitunwind_backtrace(ucontext, self.frames, FRAMES_MAX, 0);
     const char *wrong = check_shape(frames, count);
+    totals.in_malloc += self.in_malloc;
+    totals.in_registry += self.in_registry;
+    if (!wrong && self.runtime && is_whole(&self.runtime->codes))
+        wrong = check_by_log(frames, count, ucontext);
+    if (wrong && is_in_unwinder(frames[0].ip)) {
+        totals.in_unwinder++;
+        wrong = NULL;
+    }
     count_chain(count, count && jitunwind_name(frames[0].ip, name, sizeof name, NULL) == 0);
     if (wrong)
         complain(wrong, ucontext, frames, count);
 }
 
-static void *run_signalled(void *nothing)
+static bool is_enough(void)
+{
+    return totals.chains >= signalled.wanted;
+}
+
+static void run_once(struct runtime *runtime)
+{
+    int64_t value;
+    if (exception_catch(runtime_run, runtime, &value))
+        totals.thrown++;
+}
+
+static void run_scripts(void)
 {
     struct runtime runtime;
     struct output output;
-    while (totals.chains < signalled.wanted) {
+    while (!is_enough()) {
         open_runtime(&runtime, signalled.program, &signalled.options, &output);
-        for (int i = 0; i < 20 && totals.chains < signalled.wanted; i++) {
+        self.runtime = &runtime;
+        for (int i = 0; i < 20 && !is_enough(); i++) {
             output.count = 0;
-            runtime_run(&runtime);
+            run_once(&runtime);
         }
+        self.runtime = NULL;
         runtime_close(&runtime);
         output_free(&output);
     }
-    return nothing;
+}
+
+/* Of sizes that malloc has in all its ways: its bins, its heap, mappings. */
+static void use_malloc(void)
+{
+    enum { KEPT = 64 };
+    void *kept[KEPT] = {NULL};
+    for (unsigned i = 0; !is_enough(); i++) {
+        unsigned at = i * 2654435761u >> 26;
+        self.in_malloc = true;
+        free(kept[at]);
+        kept[at] = malloc(i % 5000 ? (i * 2654435761u >> 16) % 3000 + 1 : 300000);
+        self.in_malloc = false;
+    }
+    for (unsigned i = 0; i < KEPT; i++)
+        free(kept[i]);
+}
+
+static void change_arena(uint64_t start)
+{
+    enum { FUNCTIONS = 200, APART = 32 };
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    struct jitunwind *arena;
+    options.start = start;
+    options.bytes = 1 << 20;
+    options.flags = signalled.options.exceptions ? JITUNWIND_EXCEPTIONS : 0;
+    if (jitunwind_open(&arena, &options))
+        abort();
+    code.bytes = APART;
+    code.name = "changing";
+    for (uint64_t i = 0; i < FUNCTIONS; i++) {
+        code.addr = start + (i * 37 % FUNCTIONS) * APART;
+        if (jitunwind_add(arena, &code))
+            abort();
+        if (i % 3 == 0 && jitunwind_remove(arena, code.addr))
+            abort();
+    }
+    jitunwind_close(arena);
+}
+
+static void use_registry(void)
+{
+    for (uint64_t i = 0; !is_enough(); i++) {
+        self.in_registry = true;
+        change_arena(UINT64_C(0x100000000) + i % 7 * 0x1000000);
+        self.in_registry = false;
+    }
+}
+
+static void *run_signalled(void *number)
+{
+    static void (*const works[])(void) = {use_malloc, use_registry};
+    const size_t self_number = (size_t)(uintptr_t)number;
+    stack_t stack = {.ss_size = HANDLER_STACK_BYTES};
+    self.frames = malloc(FRAMES_MAX * sizeof *self.frames);
+    stack.ss_sp = malloc(stack.ss_size);
+    if (!self.frames || !stack.ss_sp || (self_number % 2 && sigaltstack(&stack, NULL)))
+        abort();
+    atomic_signal_fence(memory_order_seq_cst);
+    self.is_ready = true;
+    if (self_number < RUNNERS)
+        run_scripts();
+    else
+        works[self_number - RUNNERS]();
+    self.is_ready = false;
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, NULL);
+    return NULL;
+}
+
+static void find_unwinder(void)
+{
+    static const char *const names[] = {"_Unwind_RaiseException", "_Unwind_Resume"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        Dl_info info;
+        void *symbol = NULL;
+        void *addr = dlsym(RTLD_DEFAULT, names[i]);
+        if (addr && dladdr1(addr, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
+            signalled.unwinder[i] = (uint64_t)(uintptr_t)addr;
+            signalled.unwinder_bytes[i] = ((const Elf64_Sym *)symbol)->st_size;
+        }
+    }
 }
 
 static void send_signals(void)
 {
     pthread_t threads[THREADS];
+    find_unwinder();
+    if (signalled.options.exceptions)
+        signalled.options.throw_every = THROW_EVERY;
     on_signal(SIGPROF, at_signal);
     for (size_t i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, run_signalled, NULL))
+        if (pthread_create(&threads[i], NULL, run_signalled, (void *)(uintptr_t)i))
             abort();
-    for (size_t i = 0; totals.chains < signalled.wanted; i++) {
+    for (size_t i = 0; !is_enough(); i++) {
         pthread_kill(threads[i % THREADS], SIGPROF);
         usleep(1000 / THREADS);
     }
@@ -392,6 +605,11 @@ int main(int argc, char **argv)
     else
         send_signals();
     program_free(program);
+    printf("%" PRIu64 " judged by the log, %" PRIu64 " in malloc, %" PRIu64
+           " in the registry, %" PRIu64 " exceptions, %" PRIu64
+           " where the unwinder leaves its frames\n",
+           totals.by_log, totals.in_malloc, totals.in_registry, totals.thrown, totals.in_unwinder);
+    printf("%" PRIu64 " by backtrace(3) as well\n", totals.by_libgcc);
     printf("%" PRIu64 " chains, %" PRIu64 " of them from compiled code, %" PRIu64
            " frames, up to %" PRIu64 ", %" PRIu64 " wrong\n",
            totals.chains, totals.in_code, totals.frames, totals.deepest, totals.mistakes);
