@@ -21,7 +21,8 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
          javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb lldb-14:lldb-14 valgrind:valgrind \
-         /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
+         /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
+         /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \

@@ -3,7 +3,7 @@
 #
 # Debian testing's linux-perf goes into a folder of its own (debootstrap; $NEW_PERF_ROOT, kept for the next time).  The recordings
 # are made and injected here, copied there, and printed by the new perf in a chroot.  The producers are linked statically, so that
-# the copy needs no libraries.  Needs root and the network.
+# the copy needs no libraries.  libjitunwind is built and tested there, with the newest GCC and C library.  Needs root and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: tests/new_perf.sh BUILD_DIR}
@@ -13,12 +13,15 @@ passed=0 failed=0
 
 if [ ! -x "$root/usr/bin/perf" ]; then
     command -v debootstrap >/dev/null || apt-get -q -y install --no-install-recommends debootstrap
-    debootstrap --variant=minbase --include=linux-perf testing "$root" http://deb.debian.org/debian >"$build/debootstrap.log" || {
+    debootstrap --variant=minbase --include=linux-perf,g++,make,libcmocka-dev testing "$root" http://deb.debian.org/debian >"$build/debootstrap.log" || {
         tail -5 "$build/debootstrap.log"
         exit 1
     }
 fi
+chroot "$root" sh -c 'command -v g++ make >/dev/null && [ -e /usr/include/cmocka.h ]' ||
+    chroot "$root" apt-get -q -y install --no-install-recommends g++ make libcmocka-dev
 chroot "$root" perf --version
+chroot "$root" gcc --version | head -1
 
 # new_script FILE ARGUMENTS...: perf script in the chroot, on a copy of what is in $work.
 new_script() {
@@ -85,6 +88,50 @@ run_tinyjit() { # OPTIONS, of perfjit inject, OPTION..., of tinyjit
     head -3 "$build/wrong.txt" | cut -c1-300
     awk '{ exit !($2 > 200 && ($4 + $6) * 1000 >= $2 * 995) }' "$build/chains.txt"
 }
+
+# ---- libjitunwind with the newest GCC's runtime and the newest C library ----
+
+# The sources are built in the chroot.
+build_there() {
+    rm -rf "$root/perfjit" && mkdir "$root/perfjit" && tar c Makefile jitdump jitunwind perfmap injector examples tests | tar x -C "$root/perfjit"
+    chroot "$root" sh -c 'cd /perfjit && make -s -j2 build/tinyjit build/producers/self_unwind build/libjitunwind.a build/libjitdump.a &&
+        g++ -O2 -I. -c -o build/throwing.o tests/unit/throwing.cc &&
+        for test in exceptions trouble stack registry; do
+            gcc -w -O1 -D_GNU_SOURCE -I. -c -o build/test.o tests/unit/jitunwind_${test}_test.c &&
+                g++ -o build/${test}_test build/test.o build/throwing.o build/libjitunwind.a build/libjitdump.a -lcmocka -pthread || exit 1
+        done'
+}
+
+in_build() { # SHELL COMMAND
+    chroot "$root" sh -ec "cd /perfjit/build && $1"
+}
+
+throws_there() { # OPTION..., of tinyjit
+    [ "$(in_build "timeout 100 ./tinyjit --throw --repeat 200 $* throw.tj" | sort | uniq -c | sed 's/^ *//')" = "200 caught 2" ]
+}
+
+judged_there() { # ARGUMENT..., of self_unwind
+    in_build "timeout 300 producers/self_unwind $*" >"$build/judged.txt" 2>&1
+    sed 's/^/# /' "$build/judged.txt"
+    grep -q ' 0 wrong$' "$build/judged.txt"
+}
+
+check "newest GCC: libjitunwind is built" build_there
+for test in exceptions trouble stack registry; do
+    check "newest GCC: $test" in_build "./${test}_test >test.log 2>&1 || { tail -5 test.log; false; }"
+done
+cat >"$root/perfjit/build/throw.tj" <<'END'
+fn inner(n) { return native_mix(n) + 1; }
+fn middle(n) { if n > 2 { return middle(n - 1) + 1; } return inner(n) * 2; }
+fn main() { var i = 0; while i < 5 { i = i + 1; } return middle(i + 9); }
+END
+for options in '' --no-tier2 '--no-frame-pointer --no-tier2' '--no-frame-pointer --no-inline --tier2-after 3 --compact-every 1'; do
+    check "newest GCC: exceptions through compiled code: $options" throws_there "$options"
+done
+check "newest GCC: signals" judged_there signals ../examples/tinyjit/churn.tj 3000 compact no-frame-pointer exceptions
+for options in tier1 'tier1 no-frame-pointer' 'tier2 compact'; do
+    check "newest GCC: each instruction, and backtrace(3): $options" judged_there steps throw.tj "$options" exceptions
+done
 
 # ---- Threads ----
 

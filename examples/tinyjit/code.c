@@ -62,19 +62,23 @@ static size_t table_position(const struct code_table *table, uint64_t addr)
 
 void code_table_add(struct code_table *table, struct code *code)
 {
+    table->changing = true;
     table->codes = array_room(table->codes, table->count, &table->capacity, sizeof *table->codes);
     size_t at = table_position(table, (uint64_t)(uintptr_t)code->addr);
     memmove(&table->codes[at + 1], &table->codes[at], (table->count - at) * sizeof *table->codes);
     table->codes[at] = code;
     table->count++;
+    table->changing = false;
 }
 
 void code_table_remove(struct code_table *table, const struct code *code)
 {
     size_t behind = table_position(table, (uint64_t)(uintptr_t)code->addr);
+    table->changing = true;
     memmove(&table->codes[behind - 1], &table->codes[behind],
             (table->count - behind) * sizeof *table->codes);
     table->count--;
+    table->changing = false;
 }
 
 struct code *code_table_find(const struct code_table *table, uint64_t addr)

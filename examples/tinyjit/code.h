@@ -112,6 +112,7 @@ void code_free(struct code *code);
 struct code_table {
     struct code **codes;
     size_t count, capacity;
+    volatile bool changing; /* whoever interrupted it looks elsewhere */
 };
 
 void code_table_add(struct code_table *table, struct code *code);

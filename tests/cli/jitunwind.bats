@@ -169,6 +169,25 @@ throw_in_each_form() { # TINYJIT
     timeout 300 "$BUILD/tests/jitunwind_exceptions_test"
 }
 
+@test "... with LLVM's C++ runtime: libc++, libc++abi and libunwind" {
+    local include="-D_GNU_SOURCE -I$here/../.." objects llvm="-Wl,--no-as-needed -L/usr/lib/llvm-14/lib -lc++ -lc++abi -lunwind"
+    objects=$(find "$BUILD/examples/tinyjit" -name '*.o' ! -name exception.o)
+    # shellcheck disable=SC2086 # words
+    clang++-14 -stdlib=libc++ -O2 $include -c "$here/../../examples/tinyjit/exception.cc" "$here/../unit/throwing.cc"
+    # shellcheck disable=SC2086
+    clang-14 -nodefaultlibs -o tinyjit $objects exception.o "$BUILD"/lib{jitdump,perfmap,jitunwind}.a $llvm -lm -lc -lgcc
+    # shellcheck disable=SC2086
+    clang-14 -w -O1 -nodefaultlibs $include -o exceptions "$here/../unit/jitunwind_exceptions_test.c" throwing.o \
+        "$BUILD"/lib{jitdump,jitunwind}.a $llvm -lcmocka -lc -lgcc
+    run ldd ./tinyjit
+    [[ $output != *libstdc++* ]]
+    setup_throw
+    LD_DEBUG=bindings ./tinyjit --throw throw.tj 2>&1 | grep -q 'libc++abi.* to .*libunwind.so.1 .*_Unwind_RaiseException'
+    LD_DEBUG=bindings ./tinyjit --throw throw.tj 2>&1 | grep -q 'to .*libunwind.so.1 .*__register_frame'
+    throw_in_each_form "$PWD/tinyjit"
+    timeout 300 ./exceptions
+}
+
 @test "... in a static program, which has the unwinder in it" {
     make -s -C "$here/../.." BUILD="$BUILD" "$BUILD/static/tinyjit"
     throw_in_each_form "$BUILD/static/tinyjit"

@@ -16,14 +16,12 @@
  */
 #include "examples/tinyjit/exception.h"
 #include "examples/tinyjit/parser.h"
-#include "examples/tinyjit/runtime.h"
 #include "jitunwind/jitunwind.h"
+#include "tests/producers/self_unwind_judge.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <inttypes.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -84,13 +82,6 @@ static struct {
     uint64_t ip, sp; /* of the last step */
     uint64_t steps_in_c;
 } shadow;
-
-static uint64_t word_at(uint64_t addr)
-{
-    uint64_t word;
-    memcpy(&word, (const void *)(uintptr_t)addr, sizeof word);
-    return word;
-}
 
 static bool in_arena(uint64_t addr)
 {
@@ -342,7 +333,6 @@ static struct {
     const struct program *program;
     struct runtime_options options;
     uint64_t wanted;
-    uint64_t unwinder[2], unwinder_bytes[2]; /* find_unwinder */
 } signalled;
 
 /* What a thread is doing, as it says itself. */
@@ -352,13 +342,6 @@ static _Thread_local struct {
     volatile bool in_malloc, in_registry;
     bool is_ready;
 } self;
-
-/* C++'s unwinder, which leaves its own frames by other ways than its tables know. */
-static bool is_in_unwinder(uint64_t ip)
-{
-    return ip - signalled.unwinder[0] < signalled.unwinder_bytes[0] ||
-           ip - signalled.unwinder[1] < signalled.unwinder_bytes[1];
-}
 
 /* Compiled code is in one piece, and the entry is the outermost of it. */
 static const char *check_shape(const struct jitunwind_frame *frames, size_t count)
@@ -384,60 +367,6 @@ static const char *check_shape(const struct jitunwind_frame *frames, size_t coun
                : "the chain does not end where the thread began";
 }
 
-/* A table that was interrupted while it was changed has something twice. */
-static bool is_whole(const struct code_table *table)
-{
-    for (size_t i = 1; i < table->count; i++)
-        if (table->codes[i - 1]->addr >= table->codes[i]->addr)
-            return false;
-    return true;
-}
-
-/* Where the caller's frame begins: by the frame events of what was interrupted, and by its list of
- * calls of what called. */
-static bool next_by_log(const struct runtime *runtime, const struct jitunwind_frame *frame,
-                        const ucontext_t *context, uint64_t *cfa, bool *is_entry)
-{
-    const struct code *code = code_table_find(&runtime->codes, frame->ip - !frame->exact);
-    if (!code)
-        return false;
-    size_t offset = (size_t)(frame->ip - (uint64_t)(uintptr_t)code->addr);
-    *is_entry = code->kind == CODE_ENTRY;
-    if (frame->exact) {
-        struct code_frame_rule rule = code_frame_rule_at(code, offset);
-        const greg_t *registers = context->uc_mcontext.gregs;
-        *cfa = (uint64_t)registers[rule.cfa_register == X86_RBP ? REG_RBP : REG_RSP] +
-               (uint64_t)(int64_t)rule.cfa_offset;
-        return true;
-    }
-    const struct code_call *call = code_find_call(code, offset);
-    *cfa = call ? frame->sp + call->cfa_distance : 0;
-    return call != NULL;
-}
-
-/* tinyjit's own account of what is on the stack, from the innermost compiled frame to its entry. */
-static const char *check_by_log(const struct jitunwind_frame *frames, size_t count,
-                                const ucontext_t *context)
-{
-    const struct code_arena *arena = &self.runtime->arena;
-    const uint64_t base = (uint64_t)(uintptr_t)arena->base;
-    bool is_entry = false;
-    size_t i = 0;
-    while (i < count && frames[i].ip - base >= arena->reserved)
-        i++;
-    if (i == count)
-        return NULL;
-    for (; i + 1 < count && !is_entry; i++) {
-        uint64_t cfa;
-        if (!next_by_log(self.runtime, &frames[i], context, &cfa, &is_entry))
-            return "a frame is where no call is";
-        if (frames[i + 1].sp != cfa || frames[i + 1].ip != word_at(cfa - 8))
-            return "a frame is not the log's";
-    }
-    totals.by_log++;
-    return is_entry ? NULL : "the log has more frames";
-}
-
 static void at_signal(int number, siginfo_t *info, void *ucontext)
 {
     char name[8];
@@ -449,8 +378,10 @@ static void at_signal(int number, siginfo_t *info, void *ucontext)
     const char *wrong = check_shape(frames, count);
     totals.in_malloc += self.in_malloc;
     totals.in_registry += self.in_registry;
-    if (!wrong && self.runtime && is_whole(&self.runtime->codes))
-        wrong = check_by_log(frames, count, ucontext);
+    if (!wrong && self.runtime && !self.runtime->codes.changing) {
+        wrong = judge_by_log(self.runtime, frames, count, ucontext);
+        totals.by_log++;
+    }
     if (wrong && is_in_unwinder(frames[0].ip)) {
         totals.in_unwinder++;
         wrong = NULL;
@@ -556,20 +487,6 @@ static void *run_signalled(void *number)
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, NULL);
     return NULL;
-}
-
-static void find_unwinder(void)
-{
-    static const char *const names[] = {"_Unwind_RaiseException", "_Unwind_Resume"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        Dl_info info;
-        void *symbol = NULL;
-        void *addr = dlsym(RTLD_DEFAULT, names[i]);
-        if (addr && dladdr1(addr, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
-            signalled.unwinder[i] = (uint64_t)(uintptr_t)addr;
-            signalled.unwinder_bytes[i] = ((const Elf64_Sym *)symbol)->st_size;
-        }
-    }
 }
 
 static void send_signals(void)
