@@ -9,7 +9,9 @@
  *
  *     write      its call frame information is made and written behind the one before
  *     add        jitunwind_add
+ *     caught     jitunwind_add with JITUNWIND_EXCEPTIONS: libgcc knows the arena
  *     shown      jitunwind_add with PERFJIT=gdb
+ *     both       with both
  *     removed    jitunwind_remove after that, of 40 000 at most
  *
  * `stay` adds them and then stops (SIGTRAP) in the innermost of DEPTH calls through the last of
@@ -88,13 +90,18 @@ static void write_all(void)
 
 /* ---- The ways ---- */
 
-static struct jitunwind *open_arena(bool shown)
+/* Have the linker take libgcc's unwinder in, as it does for any program in C++. */
+extern void __register_frame(void *eh_frame);
+static void (*volatile libgcc)(void *eh_frame) = __register_frame;
+
+static struct jitunwind *open_arena(bool shown, bool caught)
 {
     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
     struct jitunwind *arena;
     setenv("PERFJIT", shown ? "gdb" : "", 1);
     options.start = address(0);
     options.bytes = count * APART;
+    options.flags = caught ? JITUNWIND_EXCEPTIONS : 0;
     if (jitunwind_open(&arena, &options))
         abort();
     return arena;
@@ -122,9 +129,9 @@ struct cost {
     double ns, bytes;
 };
 
-enum { WRITE, ADD, SHOWN, REMOVED, WAYS };
+enum { WRITE, ADD, CAUGHT, SHOWN, BOTH, REMOVED, WAYS };
 
-static const char *const way_names[WAYS] = {"write", "add", "shown", "removed"};
+static const char *const way_names[WAYS] = {"write", "add", "caught", "shown", "both", "removed"};
 
 static struct cost cost_of(double began_ns, double began_bytes, size_t functions)
 {
@@ -138,13 +145,13 @@ static void one_round(struct cost *costs)
     write_all();
     costs[WRITE] = cost_of(began_ns, began_bytes, count);
     costs[WRITE].bytes = (double)entry_bytes;
-    for (size_t way = ADD; way <= SHOWN; way++) {
-        struct jitunwind *arena = open_arena(way == SHOWN);
+    for (size_t way = ADD; way <= BOTH; way++) {
+        struct jitunwind *arena = open_arena(way >= SHOWN, way == CAUGHT || way == BOTH);
         began_bytes = resident();
         began_ns = now_ns();
         add_all(arena);
         costs[way] = cost_of(began_ns, began_bytes, count);
-        if (way == SHOWN) {
+        if (way == BOTH) {
             size_t removed = count < MOST_REMOVED ? count : MOST_REMOVED;
             began_ns = now_ns();
             for (size_t i = 0; i < removed; i++)
@@ -288,7 +295,7 @@ static void stay(bool each)
     if (each)
         register_each();
     else
-        add_all(open_arena(true));
+        add_all(open_arena(true, true));
     ((void (*)(void))(uintptr_t)callee)();
 }
 
@@ -302,7 +309,7 @@ int main(int argc, char **argv)
     bool times = argc > 1 && strcmp(argv[1], "time") == 0;
     if (times && argc > 3)
         rounds = strtoul(argv[3], NULL, 10);
-    if (count == 0 || rounds == 0 || (!times && argc < 4))
+    if (!libgcc || count == 0 || rounds == 0 || (!times && argc < 4))
         return 2;
     arena_base = mmap(NULL, count * APART, PROT_READ | PROT_WRITE | PROT_EXEC,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

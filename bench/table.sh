@@ -33,6 +33,13 @@ registration_worst() {
         "$work/registration"
 }
 
+# Of the ways to add, how much longer a function takes at the largest size than at the smallest.
+registration_growth() {
+    awk '$1 == "time" && $3 != "write" && $3 != "removed" { if (!($3 in first)) first[$3] = $4; last[$3] = $4 }
+        END { for (way in first) if (last[way] / first[way] > worst) worst = last[way] / first[way]; if (worst) printf "%.3g", worst }' \
+        "$work/registration"
+}
+
 # Time per function at the largest size as a multiple of that at the smallest, by field 4 (clock) or 5 (CPU).
 growth() {
     local first=${sizes%% *} last=${sizes##* } a b
@@ -149,7 +156,11 @@ bound "the same, times faster than what survives a kill, worst" "$(writer_worst 
 bound "the same in CPU time" "$(writer_worst '^writer_256_._vs_(flush|writes)_cpu$' min)" ">=" 4
 bound "switched off, ns of CPU time a call, worst" "$(awk '$1 == "off" && $5 > w { w = $5 } END { print w }' "$work/writer")" "<=" 2
 bound "libjitunwind with PERFJIT=gdb: adding a function, times writing its CFI, worst, in CPU time" "$(registration_worst shown 4)" "<=" 3
-bound "memory for gdb, times the CFI's, worst" "$(registration_worst shown 5 add)" "<=" 2
+bound "the same with JITUNWIND_EXCEPTIONS" "$(registration_worst caught 4)" "<=" 3
+bound "the same with both" "$(registration_worst both 4)" "<=" 3
+bound "adding, ns a function: 1 000 000 against 1 000, worst" "$(registration_growth)" "<=" 1.5
+bound "memory of the registry, names apart, times the CFI's, worst" "$(registration_worst caught 5)" "<=" 2
+bound "memory for gdb, times the CFI's, worst" "$(registration_worst shown 5 caught)" "<=" 2
 bound "40 000 removals, ms of CPU time" "$(awk '$1 == "time" && $2 == 100000 && $3 == "removed" { printf "%.3g", $4 * 40000 / 1e6 }' "$work/registration")" "<=" 50
 bound "gdb: bt of 100 000 functions, s" "$(awk '$1 == "gdb" && $2 == 100000 { print $5 }' "$work/registration")" "<=" 1
 bound "output's size, times the input's, worst" "$(worst_fact size_ratio_)" "<=" 1.15

@@ -16,13 +16,16 @@ cat <<END
 Telling it of functions, all in one arena, CPU time and memory for a function: medians of 9 rounds in which all take turns.
 "write" makes the call frame information ($(awk '$3 == "write" { print $5; exit }' "$work/registration") bytes) with libjitdump and copies it.
 
-| functions | write, ns | add, ns | add with PERFJIT=gdb, ns | times write | of that for gdb, bytes | remove, ns |
-|---|---|---|---|---|---|---|
+"libgcc" is with JITUNWIND_EXCEPTIONS, "gdb" with PERFJIT=gdb. Memory is resident memory; the registry's is without names, and gdb's
+is what comes on top, with names.
+
+| functions | write, ns | add, ns | libgcc, ns | gdb, ns | both, ns | times write | registry, bytes | gdb, bytes | remove (both), ns |
+|---|---|---|---|---|---|---|---|---|---|
 END
 awk '$1 == "time" { ns[$3] = $4; bytes[$3] = $5 }
      $1 == "time" && $3 == "removed" {
-         printf "| %d | %d | %d | %d | %.2f | %d | %d |\n", $2, ns["write"], ns["add"], ns["shown"], ns["shown"] / ns["write"],
-             bytes["shown"] - bytes["add"], ns["removed"] }' "$work/registration"
+         printf "| %d | %d | %d | %d | %d | %d | %.2f | %d | %d | %d |\n", $2, ns["write"], ns["add"], ns["caught"], ns["shown"],
+             ns["both"], ns["both"] / ns["write"], bytes["caught"], bytes["shown"] - bytes["caught"], ns["removed"] }' "$work/registration"
 cat <<END
 
 The same in gdb from the start, seconds on the clock: until all are added, then \`bt\` of 50 of their frames, and again after an

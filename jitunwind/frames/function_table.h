@@ -38,8 +38,8 @@ struct table_function {
     _Atomic uint32_t next; /* that begins in the same granule; kept when it is removed: somebody
                               may be on the way through it */
     uint32_t next_removed; /* or free */
-    char *name;            /* or NULL */
     uint8_t row_class;     /* it has room for 1 << row_class rows */
+    char *name;            /* or NULL */
 };
 
 struct table_row {

@@ -211,6 +211,82 @@ END
     ./plain
 }
 
+@test "a process ends with registered code, by every way out, while another thread adds and removes" {
+    cat >leave.c <<'END'
+#include "jitunwind/jitunwind.h"
+#include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern void __register_frame(void *);
+void (*volatile unwinder)(void *) = __register_frame;
+enum { FUNCTIONS = 1000 };
+static struct jitunwind *arenas[3];
+static uint64_t start_of(int arena) { return 0x10000000ull * (arena + 1); }
+static void add(int arena, int i)
+{
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    code.addr = start_of(arena) + i * 64;
+    code.bytes = 40;
+    code.name = "f";
+    int error = jitunwind_add(arenas[arena], &code);
+    if (error && error != -ENOSPC) /* what is removed while look() reads is not used again */
+        abort();
+}
+static void *change(void *nothing)
+{
+    for (int i = 0;; i++) {
+        jitunwind_remove(arenas[i % 3], start_of(i % 3) + i % FUNCTIONS * 64);
+        add(i % 3, i % FUNCTIONS);
+    }
+}
+static void look(void)
+{
+    void *addresses[100];
+    struct jitunwind_frame frames[100];
+    if (backtrace(addresses, 100) < 3 || jitunwind_backtrace(NULL, frames, 100, 0) < 3)
+        abort();
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    atexit(look);
+    for (int i = 0; i < 3; i++) {
+        struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+        options.start = start_of(i);
+        options.bytes = FUNCTIONS * 64;
+        options.flags = JITUNWIND_EXCEPTIONS;
+        if (jitunwind_open(&arenas[i], &options))
+            abort();
+        for (int k = 0; k < FUNCTIONS; k++)
+            add(i, k);
+    }
+    if (pthread_create(&thread, NULL, change, NULL))
+        abort();
+    usleep(2000);
+    if (argv[1][0] == 'e')
+        exit(7);
+    if (argv[1][0] == 'q')
+        quick_exit(7);
+    if (argv[1][0] == '_')
+        _exit(7);
+    return 7;
+}
+END
+    cc -O1 -g -w -I"$here/../.." -o leave leave.c "$BUILD/libjitunwind.a" -pthread
+    for preload in "" /usr/lib/x86_64-linux-gnu/libunwind.so.1; do
+        for words in "" gdb; do
+            for way in return exit quick_exit _exit; do
+                for ((i = 0; i < 10; i++)); do
+                    LD_PRELOAD=$preload PERFJIT=$words run -7 timeout 20 ./leave $way
+                done
+            done
+        done
+    done
+}
+
 # ---- gdb by what the process registers ----
 
 # A plugin that comes and goes; every other time it forgets to close.
