@@ -77,7 +77,7 @@ static int print_registers(int fd, const void *ucontext)
     struct memory_reader reader;
     struct report_line line = {.length = 0};
     int error = 0;
-    memory_reader_begin(&reader);
+    ju_memory_reader_begin(&reader);
     for (unsigned i = 0; i < MACHINE_REGISTERS && !error; i++) {
         uint64_t value = 0;
         memory_read_word(&reader, (uint64_t)(uintptr_t)ucontext + ju_machine_ucontext_offset(i),

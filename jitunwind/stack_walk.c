@@ -222,7 +222,7 @@ static enum jitunwind_end step_by_scan(struct stack_walk *walk)
 
 bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext)
 {
-    memory_reader_begin(&walk->memory);
+    ju_memory_reader_begin(&walk->memory);
     walk->scan = false;
     if (!read_ucontext(walk, (uint64_t)(uintptr_t)ucontext))
         return false;

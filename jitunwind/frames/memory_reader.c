@@ -1,6 +1,8 @@
 /* See memory_reader.h. */
 #include "jitunwind/frames/memory_reader.h"
 
+#include "jitdump/guest/thread_data.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -72,11 +74,70 @@ bool ju_memory_read_there(uint64_t addr, void *to, size_t size)
     return true;
 }
 
-/* The piece that this thread is running on: it does not go away meanwhile. */
-static bool is_own_stack(uint64_t addr)
+/* ---- The stack that this thread is running on ---- */
+
+/* Of this thread: from here on all of its stack was there, up to its top. */
+static JD_THREAD_DATA uint64_t known_from;
+/* And from this piece on it was not, or that was not the thread's stack. */
+static JD_THREAD_DATA uint64_t unknown_from;
+
+extern __attribute__((weak)) void *__libc_stack_end; /* of the first thread; glibc */
+
+/* The nearest of the two above ADDR, or 0. */
+static uint64_t stack_top(uint64_t addr)
 {
-    return addr / PIECE_BYTES == (uint64_t)(uintptr_t)__builtin_frame_address(0) / PIECE_BYTES;
+    uint64_t first = &__libc_stack_end ? (uint64_t)(uintptr_t)__libc_stack_end : 0;
+    uint64_t other = (uint64_t)(uintptr_t)__builtin_thread_pointer();
+    if (first <= addr || (other > addr && other < first))
+        first = other;
+    return first > addr ? first / sizeof(uint64_t) * sizeof(uint64_t) : 0;
 }
+
+/* Whether all pieces from FROM up to TO are there. */
+static bool are_all_there(uint64_t from, uint64_t to)
+{
+    for (; from < to; from += PIECE_BYTES)
+        if (!is_there(from))
+            return false;
+    return true;
+}
+
+void ju_memory_reader_begin(struct memory_reader *reader)
+{
+    enum { MOST_BYTES = 8 << 20 }; /* to look at */
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    const uint64_t from = here / PIECE_BYTES * PIECE_BYTES, top = stack_top(here);
+    reader->own_start = reader->own_end = reader->start = 0;
+    reader->bytes = 0;
+    if (from == unknown_from || top - from > MOST_BYTES)
+        return;
+    const bool has_more = known_from > from || known_from == 0;
+    if (has_more && !are_all_there(from + PIECE_BYTES, known_from ? known_from : top)) {
+        unknown_from = from;
+        return;
+    }
+    if (has_more)
+        known_from = from;
+    reader->own_start = from;
+    reader->own_end = top;
+}
+
+__attribute__((no_sanitize("address", "thread"))) static bool read_own(
+    const struct memory_reader *reader, uint64_t addr, void *to, size_t size)
+{
+    const uint64_t bytes = reader->own_end - reader->own_start;
+    if (addr - reader->own_start >= bytes || size > reader->own_end - addr)
+        return false;
+    if (size == sizeof(uint64_t) && addr % size == 0) {
+        const uint64_t word = *(const volatile uint64_t *)(uintptr_t)addr;
+        memcpy(to, &word, sizeof word);
+    } else {
+        copy(to, addr, size);
+    }
+    return true;
+}
+
+/* ---- Others ---- */
 
 /* Fill the window with what is around ADDR in its piece.  A frame's registers are asked for from
  * the return address downwards, so it begins before ADDR. */
@@ -87,9 +148,7 @@ static bool fill(struct memory_reader *reader, uint64_t addr)
     reader->bytes = 0;
     uint64_t left = PIECE_BYTES - reader->start % PIECE_BYTES;
     size_t size = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-    if (is_own_stack(addr))
-        copy(reader->window, reader->start, size);
-    else if (!ju_memory_read_there(reader->start, reader->window, size))
+    if (!ju_memory_read_there(reader->start, reader->window, size))
         return false;
     reader->bytes = size;
     return true;
@@ -103,6 +162,8 @@ static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
 
 bool ju_memory_read(struct memory_reader *reader, uint64_t addr, void *to, size_t size)
 {
+    if (read_own(reader, addr, to, size))
+        return true;
     if (!has(reader, addr, size) && (!fill(reader, addr) || !has(reader, addr, size)))
         return size >= sizeof(uint64_t) && ju_memory_read_there(addr, to, size);
     memcpy(to, reader->window + (addr - reader->start), size);

@@ -4,6 +4,12 @@
  * stacks are read in order.  Where that is refused (seccomp, qemu-user), rt_sigprocmask, which
  * looks at the mask that it is to set before it refuses what it is to do with it, says whether
  * memory is there, and it is read in place.  Neither needs a descriptor that somebody might close.
+ *
+ * The stack that the thread is running on is read in place, from where it is now up to its top,
+ * once the kernel has said of each page that it is there: as long as the thread is below it, it
+ * stays.  Its top is glibc's __libc_stack_end or, of a thread that was created, its thread control
+ * block, which stands above the stack in the same mapping.  A thread on another stack (a handler's,
+ * a coroutine's) has the hole between the two in the way, and the kernel reads.
  */
 #ifndef JITUNWIND_MEMORY_READER_H
 #define JITUNWIND_MEMORY_READER_H
@@ -15,17 +21,14 @@
 enum { WINDOW_BYTES = 1024 };
 
 struct memory_reader {
-    uint64_t start; /* of what is in the window */
+    uint64_t own_start, own_end; /* what is read in place; or both 0 */
+    uint64_t start;              /* of what is in the window */
     size_t bytes;
     uint8_t window[WINDOW_BYTES];
 };
 
-/* Empty; the window's bytes are left as they are. */
-static inline void memory_reader_begin(struct memory_reader *reader)
-{
-    reader->start = 0;
-    reader->bytes = 0;
-}
+/* Begin, for this thread. */
+void ju_memory_reader_begin(struct memory_reader *reader);
 
 /* Copy SIZE bytes, at most WINDOW_BYTES, at ADDR to TO.  Returns false if they are not all there.
  * Changes errno. */
