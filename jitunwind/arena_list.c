@@ -3,6 +3,7 @@
 
 #include "jitunwind/frames/native_tables.h"
 #include "jitunwind/frames/read_marks.h"
+#include "jitunwind/frames/rule_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ int ju_arena_list_add(struct jitunwind *arena)
 void ju_arena_list_drop(struct jitunwind *arena)
 {
     atomic_store(&arena->closed, true);
+    atomic_fetch_add(&ju_removed, 1);
     if (ju_lock(&list_lock))
         return;
     unlink_closed();

@@ -47,6 +47,7 @@ static size_t backtrace_of(const void *ucontext, struct jitunwind_frame *frames,
         good = ju_stack_walk_next(&walk, &how) == JITUNWIND_GOES_ON;
     if (good && max)
         count = walk_stack(&walk, frames, max);
+    ju_stack_walk_end(&walk);
     read_end(mark);
     errno = error;
     return count;

@@ -27,15 +27,59 @@ static bool look_in_arena(struct stack_walk *walk, uint64_t addr)
     return true;
 }
 
+static void look_in_file(struct stack_walk *walk, uint64_t addr, struct native_place *place)
+{
+    enum native_result result = ju_native_find(addr, &walk->rule, place);
+    walk->signal_frame = place->signal_frame;
+    walk->is_code = result != NATIVE_NONE;
+    walk->has_rule = result == NATIVE_RULE;
+}
+
+/* What was known of ADDR when it was looked at before.  Returns false if it may be otherwise now.
+ */
+static bool recall(struct stack_walk *walk, const struct cached_rule *cached, uint64_t addr)
+{
+    if (cached->addr != addr)
+        return false;
+    if (cached->file ? !ju_native_is_same(addr, cached->file, cached->fde, cached->fde_words)
+                     : cached->removed != atomic_load_explicit(&ju_removed, memory_order_acquire))
+        return false;
+    walk->rule = cached->rule;
+    walk->is_jit = !cached->file;
+    walk->is_code = walk->has_rule = true;
+    walk->signal_frame = false;
+    return true;
+}
+
+/* A rule of a file that can't be asked about again, or of a handler's return, is not kept. */
+static void keep(const struct stack_walk *walk, struct cached_rule *cached, uint64_t addr,
+                 uint64_t removed, const struct native_place *place)
+{
+    if (!walk->has_rule || walk->signal_frame || (!walk->is_jit && !place->fde))
+        return;
+    cached->addr = addr;
+    cached->removed = removed;
+    cached->file = walk->is_jit ? NULL : place->file;
+    cached->fde = place->fde;
+    if (place->fde)
+        memcpy(cached->fde_words, place->fde, sizeof cached->fde_words);
+    cached->rule = walk->rule;
+}
+
 static void look_at_code(struct stack_walk *walk)
 {
     const uint64_t addr = walk->frame.ip - !walk->exact;
-    walk->is_code = walk->has_rule = walk->is_jit = walk->signal_frame = false;
-    if (look_in_arena(walk, addr))
+    const uint64_t removed = atomic_load_explicit(&ju_removed, memory_order_acquire);
+    struct cached_rule *cached =
+        walk->cache && !walk->exact ? rule_cache_place(walk->cache, addr) : NULL;
+    struct native_place place = {NULL, NULL, false};
+    if (cached && recall(walk, cached, addr))
         return;
-    enum native_result result = ju_native_find(addr, &walk->rule, &walk->signal_frame);
-    walk->is_code = result != NATIVE_NONE;
-    walk->has_rule = result == NATIVE_RULE;
+    walk->is_code = walk->has_rule = walk->is_jit = walk->signal_frame = false;
+    if (!look_in_arena(walk, addr))
+        look_in_file(walk, addr, &place);
+    if (cached)
+        keep(walk, cached, addr, removed, &place);
 }
 
 /* Whether a call can have returned to ADDR. */
@@ -49,10 +93,10 @@ static bool is_behind_call(uint64_t addr)
 static bool is_in_code(uint64_t addr)
 {
     struct frame_rule rule;
-    bool signal_frame;
+    struct native_place place;
     const struct jitunwind *arena = ju_arena_list_find(addr);
     return (arena && ju_function_table_find(&arena->table, addr)) ||
-           ju_native_find(addr, &rule, &signal_frame) != NATIVE_NONE;
+           ju_native_find(addr, &rule, &place) != NATIVE_NONE;
 }
 
 static bool is_return_address(uint64_t addr)
@@ -100,36 +144,44 @@ static bool find_cfa(const struct stack_walk *walk, uint64_t *cfa)
     return true;
 }
 
-/* The caller's value of the register in SLOT.  Returns false if it can't be known. */
-static bool restore(struct stack_walk *walk, const struct machine_frame *frame, unsigned slot,
-                    uint64_t cfa, uint64_t *value)
+/* Have the register in SLOT be the caller's, as far as that can be known. */
+static void restore(struct stack_walk *walk, unsigned slot, uint64_t cfa)
 {
     const int16_t at = walk->rule.slots[slot];
     const unsigned reg = machine_saved[slot];
-    if (at == SLOT_SAME) {
-        *value = frame->registers[reg];
-        return machine_knows(frame, reg);
-    }
-    return at != SLOT_UNDEFINED && at != SLOT_UNKNOWN &&
-           memory_read_word(&walk->memory, cfa + (uint64_t)((int64_t)at * WORD), value);
+    uint64_t value;
+    if (at == SLOT_SAME)
+        return;
+    if (at != SLOT_UNDEFINED && at != SLOT_UNKNOWN &&
+        memory_read_word(&walk->memory, cfa + (uint64_t)((int64_t)at * WORD), &value))
+        machine_set(&walk->frame, reg, value);
+    else
+        walk->frame.known &= ~(UINT64_C(1) << reg);
+}
+
+/* The registers that may be the caller's, too. */
+static uint64_t saved_mask(void)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < MACHINE_SAVED; i++)
+        mask |= UINT64_C(1) << machine_saved[i];
+    return mask;
 }
 
 static enum jitunwind_end step_by_rule(struct stack_walk *walk)
 {
-    struct machine_frame caller = {0};
-    uint64_t cfa, value;
+    uint64_t cfa;
     if (walk->rule.slots[0] == SLOT_UNDEFINED)
         return JITUNWIND_OUTERMOST;
     if (!find_cfa(walk, &cfa) || !ascends(walk, cfa))
         return JITUNWIND_LOST;
+    walk->frame.known &= saved_mask();
     for (unsigned i = 0; i < MACHINE_SAVED; i++)
-        if (restore(walk, &walk->frame, i, cfa, &value))
-            machine_set(&caller, machine_saved[i], value);
-    if (!machine_knows(&caller, MACHINE_RETURN))
+        restore(walk, i, cfa);
+    if (!machine_knows(&walk->frame, MACHINE_RETURN))
         return JITUNWIND_LOST;
-    walk->frame = caller;
     walk->frame.known &= ~(UINT64_C(1) << MACHINE_RETURN);
-    return go_on(walk, caller.registers[MACHINE_RETURN], cfa);
+    return go_on(walk, walk->frame.registers[MACHINE_RETURN], cfa);
 }
 
 /* ---- By what a signal interrupted ---- */
@@ -224,10 +276,16 @@ bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext)
 {
     ju_memory_reader_begin(&walk->memory);
     walk->scan = false;
+    walk->cache = ju_rule_cache_take();
     if (!read_ucontext(walk, (uint64_t)(uintptr_t)ucontext))
         return false;
     look_at_code(walk);
     return true;
+}
+
+void ju_stack_walk_end(struct stack_walk *walk)
+{
+    ju_rule_cache_release(walk->cache);
 }
 
 /* The sound ways. */
@@ -254,9 +312,11 @@ static enum jitunwind_end step(struct stack_walk *walk, enum jitunwind_how *how)
 
 enum jitunwind_end ju_stack_walk_next(struct stack_walk *walk, enum jitunwind_how *how)
 {
+    if (!walk->scan)
+        return step(walk, how);
     const struct machine_frame before = walk->frame;
     enum jitunwind_end end = step(walk, how);
-    if (end != JITUNWIND_LOST || !walk->scan)
+    if (end != JITUNWIND_LOST)
         return end;
     walk->frame = before;
     *how = JITUNWIND_SCANNED;

@@ -4,10 +4,12 @@
 
 #include "jitunwind/frames/frame_rule.h"
 #include "jitunwind/frames/memory_reader.h"
+#include "jitunwind/frames/rule_cache.h"
 #include "jitunwind/jitunwind.h"
 
 struct stack_walk {
     struct memory_reader memory;
+    struct rule_cache *cache; /* or NULL */
     struct machine_frame frame;
     bool exact; /* frame.ip is the instruction itself, not the one behind a call */
     bool innermost;
@@ -20,8 +22,10 @@ struct stack_walk {
     bool signal_frame; /* a table says that handlers return there */
 };
 
-/* Begin with the frame that UCONTEXT holds.  Returns false if it can't be read. */
+/* Begin with the frame that UCONTEXT holds.  Returns false if it can't be read.  In either case
+ * ju_stack_walk_end follows. */
 bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext);
+void ju_stack_walk_end(struct stack_walk *walk);
 
 /* Go on to the caller.  Returns JITUNWIND_GOES_ON and sets *HOW, or returns why there is none. */
 enum jitunwind_end ju_stack_walk_next(struct stack_walk *walk, enum jitunwind_how *how);

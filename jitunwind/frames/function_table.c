@@ -2,6 +2,7 @@
 #include "jitunwind/frames/function_table.h"
 
 #include "jitunwind/frames/read_marks.h"
+#include "jitunwind/frames/rule_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -283,6 +284,7 @@ int ju_function_table_remove(struct function_table *table, uint64_t start)
     if (!number)
         return -ENOENT;
     struct table_function *function = &table->functions[number];
+    atomic_fetch_add(&ju_removed, 1);
     cover(table, function, 0);
     *link = function->next;
     table->live_count--;

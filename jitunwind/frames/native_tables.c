@@ -88,6 +88,16 @@ static bool find_file(uint64_t addr, struct native_file *found)
 }
 #endif
 
+/* Files that are not there any more are known then. */
+static bool is_listed_by_libc(void)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    return _dl_find_object != NULL;
+#else
+    return false;
+#endif
+}
+
 /* The table's word at INDEX: a distance from the header. */
 static uint64_t word_at(const uint8_t *table, size_t index, uint64_t hdr_addr)
 {
@@ -110,7 +120,8 @@ static uint64_t search(const uint8_t *table, size_t count, uint64_t hdr_addr, ui
 }
 
 /* The FDE for ADDR in FILE's tables. */
-static bool find_entry(const struct native_file *file, uint64_t addr, struct frame_entry *entry)
+static bool find_entry(const struct native_file *file, uint64_t addr, struct frame_entry *entry,
+                       const uint8_t **fde)
 {
     const uint64_t hdr_addr = (uint64_t)(uintptr_t)file->hdr;
     struct byte_cursor hdr = byte_cursor_over(file->hdr, (size_t)(file->end - hdr_addr), false);
@@ -128,22 +139,37 @@ static bool find_entry(const struct native_file *file, uint64_t addr, struct fra
     const struct frame_section section = {(const uint8_t *)(uintptr_t)frame_addr,
                                           (size_t)(file->end - frame_addr), frame_addr};
     size_t offset = (size_t)(found - frame_addr);
+    *fde = section.bytes + offset;
     return ju_frame_entry_read(&section, &offset, entry) == ENTRY_FDE && addr >= entry->start &&
            addr < entry->end;
 }
 
-enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule, bool *signal_frame)
+bool ju_native_is_same(uint64_t addr, const void *file, const uint8_t *fde,
+                       const uint64_t fde_words[2])
+{
+    struct native_file found;
+    return find_file(addr, &found) && found.hdr == file &&
+           (uint64_t)(uintptr_t)fde < found.end - 16 &&
+           memcmp(fde, fde_words, 2 * sizeof *fde_words) == 0;
+}
+
+enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule,
+                                  struct native_place *place)
 {
     struct native_file file;
     struct frame_entry entry;
     struct frame_run run;
     uint64_t from, to = 0;
+    *place = (struct native_place){NULL, NULL, false};
     if (!find_file(addr, &file))
         return NATIVE_NONE;
     const uint64_t hdr_addr = (uint64_t)(uintptr_t)file.hdr;
-    if (hdr_addr < file.start || hdr_addr >= file.end || !find_entry(&file, addr, &entry))
+    const uint8_t *fde;
+    if (hdr_addr < file.start || hdr_addr >= file.end || !find_entry(&file, addr, &entry, &fde))
         return NATIVE_FILE;
-    *signal_frame = entry.signal_frame;
+    *place = (struct native_place){
+        file.hdr, is_listed_by_libc() && file.end - (uint64_t)(uintptr_t)fde > 16 ? fde : NULL,
+        entry.signal_frame};
     ju_frame_run_begin(&run, &entry, INSTRUCTIONS_MAX);
     while (to <= addr - entry.start)
         if (!ju_frame_run_next(&run, &from, &to, rule))

@@ -15,8 +15,20 @@ enum native_result {
     NATIVE_RULE, /* *RULE is set */
 };
 
+/* Where a rule was found. */
+struct native_place {
+    const void *file;   /* its .eh_frame_hdr */
+    const uint8_t *fde; /* of at least 16 bytes; or NULL where ju_native_is_same can't be asked */
+    bool signal_frame;  /* handlers return there */
+};
+
 /* What to do at ADDR.  Async-signal-safe. */
-enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule, bool *signal_frame);
+enum native_result ju_native_find(uint64_t addr, struct frame_rule *rule,
+                                  struct native_place *place);
+
+/* Whether FILE still has ADDR, and its FDE the words that it had.  Async-signal-safe. */
+bool ju_native_is_same(uint64_t addr, const void *file, const uint8_t *fde,
+                       const uint64_t fde_words[2]);
 
 /* Make the list of files. */
 void ju_native_list(void);
