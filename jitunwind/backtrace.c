@@ -4,7 +4,6 @@
 #include "jitunwind/stack_walk.h"
 
 #include <errno.h>
-#include <ucontext.h>
 
 /* ---- Backtraces ---- */
 
@@ -32,18 +31,18 @@ static size_t walk_stack(struct stack_walk *walk, struct jitunwind_frame *frames
     }
 }
 
-static size_t backtrace_of(const void *ucontext, struct jitunwind_frame *frames, size_t max,
-                           uint32_t flags, bool own)
+/* Of UCONTEXT; or of HERE's caller. */
+static size_t backtrace_of(const void *ucontext, const struct machine_frame *here,
+                           struct jitunwind_frame *frames, size_t max, uint32_t flags)
 {
     enum jitunwind_how how;
     struct stack_walk walk;
     size_t count = 0;
     int error = errno;
     unsigned mark = read_begin();
-    bool good = ju_stack_walk_begin(&walk, ucontext);
+    bool good = ju_stack_walk_begin(&walk, ucontext, here);
     walk.scan = flags & JITUNWIND_SCAN;
-    /* Our own frame, that of the function that took the context, is not wanted. */
-    if (good && own)
+    if (good && here)
         good = ju_stack_walk_next(&walk, &how) == JITUNWIND_GOES_ON;
     if (good && max)
         count = walk_stack(&walk, frames, max);
@@ -57,12 +56,11 @@ __attribute__((noinline)) size_t jitunwind_backtrace(const void *ucontext,
                                                      struct jitunwind_frame *frames, size_t max,
                                                      uint32_t flags)
 {
-    ucontext_t here;
+    struct machine_frame here = {0};
     if (ucontext)
-        return backtrace_of(ucontext, frames, max, flags, false);
-    if (getcontext(&here) != 0)
-        return 0;
-    size_t count = backtrace_of(&here, frames, max, flags, true);
+        return backtrace_of(ucontext, NULL, frames, max, flags);
+    machine_take_frame(&here);
+    size_t count = backtrace_of(NULL, &here, frames, max, flags);
     /* This frame is being walked: it must not be replaced by the callee's (a tail call). */
     __asm__ volatile("" ::: "memory");
     return count;

@@ -272,13 +272,18 @@ static enum jitunwind_end step_by_scan(struct stack_walk *walk)
 
 /* ---- Either ---- */
 
-bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext)
+bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext,
+                         const struct machine_frame *here)
 {
     ju_memory_reader_begin(&walk->memory);
     walk->scan = false;
     walk->cache = ju_rule_cache_take();
-    if (!read_ucontext(walk, (uint64_t)(uintptr_t)ucontext))
+    if (here) {
+        walk->frame = *here;
+        walk->exact = walk->innermost = true;
+    } else if (!read_ucontext(walk, (uint64_t)(uintptr_t)ucontext)) {
         return false;
+    }
     look_at_code(walk);
     return true;
 }

@@ -22,9 +22,11 @@ struct stack_walk {
     bool signal_frame; /* a table says that handlers return there */
 };
 
-/* Begin with the frame that UCONTEXT holds.  Returns false if it can't be read.  In either case
- * ju_stack_walk_end follows. */
-bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext);
+/* Begin with the frame HERE, which is one of this thread's, or, if that is NULL, with the one that
+ * UCONTEXT holds.  Returns false if that can't be read.  In either case ju_stack_walk_end follows.
+ */
+bool ju_stack_walk_begin(struct stack_walk *walk, const void *ucontext,
+                         const struct machine_frame *here);
 void ju_stack_walk_end(struct stack_walk *walk);
 
 /* Go on to the caller.  Returns JITUNWIND_GOES_ON and sets *HOW, or returns why there is none. */

@@ -65,6 +65,35 @@ static inline void machine_set(struct machine_frame *frame, unsigned reg, uint64
     frame->known |= UINT64_C(1) << reg;
 }
 
+/* Set FRAME to that of the function that this is a part of: what functions preserve, the stack
+ * pointer, and where it is. */
+__attribute__((always_inline)) static inline void machine_take_frame(struct machine_frame *frame)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("lea 0(%%rip), %%rax\n\tmov %%rax, %0\n\t"
+                     "mov %%rbx, %1\n\tmov %%rbp, %2\n\tmov %%rsp, %3\n\t"
+                     "mov %%r12, %4\n\tmov %%r13, %5\n\tmov %%r14, %6\n\tmov %%r15, %7"
+                     : "=m"(frame->ip), "=m"(frame->registers[3]), "=m"(frame->registers[6]),
+                       "=m"(frame->registers[7]), "=m"(frame->registers[12]),
+                       "=m"(frame->registers[13]), "=m"(frame->registers[14]),
+                       "=m"(frame->registers[15])
+                     :
+                     : "rax");
+#elif defined(__aarch64__)
+    __asm__ volatile("adr x9, .\n\tstr x9, [%0]\n\tmov x9, sp\n\tstr x9, [%1, #248]\n\t"
+                     "stp x19, x20, [%1, #152]\n\tstp x21, x22, [%1, #168]\n\t"
+                     "stp x23, x24, [%1, #184]\n\tstp x25, x26, [%1, #200]\n\t"
+                     "stp x27, x28, [%1, #216]\n\tstp x29, x30, [%1, #232]"
+                     :
+                     : "r"(&frame->ip), "r"(frame->registers)
+                     : "x9", "memory");
+#endif
+    for (unsigned i = 0; i < MACHINE_SAVED; i++)
+        if (MACHINE_CFA_OFFSET == 0 || machine_saved[i] != MACHINE_RETURN)
+            frame->known |= UINT64_C(1) << machine_saved[i];
+    frame->known |= UINT64_C(1) << MACHINE_SP;
+}
+
 /* Where in a ucontext_t a register is; MACHINE_IP: the program counter. */
 enum { MACHINE_IP = 255 };
 size_t ju_machine_ucontext_offset(unsigned reg);

@@ -122,21 +122,6 @@ void ju_memory_reader_begin(struct memory_reader *reader)
     reader->own_end = top;
 }
 
-__attribute__((no_sanitize("address", "thread"))) static bool read_own(
-    const struct memory_reader *reader, uint64_t addr, void *to, size_t size)
-{
-    const uint64_t bytes = reader->own_end - reader->own_start;
-    if (addr - reader->own_start >= bytes || size > reader->own_end - addr)
-        return false;
-    if (size == sizeof(uint64_t) && addr % size == 0) {
-        const uint64_t word = *(const volatile uint64_t *)(uintptr_t)addr;
-        memcpy(to, &word, sizeof word);
-    } else {
-        copy(to, addr, size);
-    }
-    return true;
-}
-
 /* ---- Others ---- */
 
 /* Fill the window with what is around ADDR in its piece.  A frame's registers are asked for from
@@ -160,12 +145,11 @@ static bool has(const struct memory_reader *reader, uint64_t addr, size_t size)
            size <= reader->bytes - (addr - reader->start);
 }
 
-bool ju_memory_read(struct memory_reader *reader, uint64_t addr, void *to, size_t size)
+bool ju_memory_read_word(struct memory_reader *reader, uint64_t addr, uint64_t *word)
 {
-    if (read_own(reader, addr, to, size))
-        return true;
+    const size_t size = sizeof *word;
     if (!has(reader, addr, size) && (!fill(reader, addr) || !has(reader, addr, size)))
-        return size >= sizeof(uint64_t) && ju_memory_read_there(addr, to, size);
-    memcpy(to, reader->window + (addr - reader->start), size);
+        return ju_memory_read_there(addr, word, size);
+    memcpy(word, reader->window + (addr - reader->start), size);
     return true;
 }
