@@ -45,6 +45,7 @@ static bool recall(struct stack_walk *walk, const struct cached_rule *cached, ui
                      : cached->removed != atomic_load_explicit(&ju_removed, memory_order_acquire))
         return false;
     walk->rule = cached->rule;
+    walk->changed = cached->changed;
     walk->is_jit = !cached->file;
     walk->is_code = walk->has_rule = true;
     walk->signal_frame = false;
@@ -64,20 +65,30 @@ static void keep(const struct stack_walk *walk, struct cached_rule *cached, uint
     if (place->fde)
         memcpy(cached->fde_words, place->fde, sizeof cached->fde_words);
     cached->rule = walk->rule;
+    cached->changed = walk->changed;
+}
+
+static uint32_t changed_slots(const struct frame_rule *rule)
+{
+    uint32_t changed = 0;
+    for (unsigned i = 0; i < MACHINE_SAVED; i++)
+        changed |= (uint32_t)(rule->slots[i] != SLOT_SAME) << i;
+    return changed;
 }
 
 static void look_at_code(struct stack_walk *walk)
 {
     const uint64_t addr = walk->frame.ip - !walk->exact;
     const uint64_t removed = atomic_load_explicit(&ju_removed, memory_order_acquire);
-    struct cached_rule *cached =
-        walk->cache && !walk->exact ? rule_cache_place(walk->cache, addr) : NULL;
+    struct cached_rule *cached = walk->cache ? rule_cache_place(walk->cache, addr) : NULL;
     struct native_place place = {NULL, NULL, false};
     if (cached && recall(walk, cached, addr))
         return;
     walk->is_code = walk->has_rule = walk->is_jit = walk->signal_frame = false;
     if (!look_in_arena(walk, addr))
         look_in_file(walk, addr, &place);
+    if (walk->has_rule)
+        walk->changed = changed_slots(&walk->rule);
     if (cached)
         keep(walk, cached, addr, removed, &place);
 }
@@ -144,14 +155,13 @@ static bool find_cfa(const struct stack_walk *walk, uint64_t *cfa)
     return true;
 }
 
-/* Have the register in SLOT be the caller's, as far as that can be known. */
+/* Have the register in SLOT, which is not SLOT_SAME, be the caller's, as far as that can be known.
+ */
 static void restore(struct stack_walk *walk, unsigned slot, uint64_t cfa)
 {
     const int16_t at = walk->rule.slots[slot];
     const unsigned reg = machine_saved[slot];
     uint64_t value;
-    if (at == SLOT_SAME)
-        return;
     if (at != SLOT_UNDEFINED && at != SLOT_UNKNOWN &&
         memory_read_word(&walk->memory, cfa + (uint64_t)((int64_t)at * WORD), &value))
         machine_set(&walk->frame, reg, value);
@@ -176,8 +186,8 @@ static enum jitunwind_end step_by_rule(struct stack_walk *walk)
     if (!find_cfa(walk, &cfa) || !ascends(walk, cfa))
         return JITUNWIND_LOST;
     walk->frame.known &= saved_mask();
-    for (unsigned i = 0; i < MACHINE_SAVED; i++)
-        restore(walk, i, cfa);
+    for (uint32_t left = walk->changed; left; left &= left - 1)
+        restore(walk, (unsigned)__builtin_ctz(left), cfa);
     if (!machine_knows(&walk->frame, MACHINE_RETURN))
         return JITUNWIND_LOST;
     walk->frame.known &= ~(UINT64_C(1) << MACHINE_RETURN);

@@ -16,6 +16,7 @@ struct stack_walk {
     bool scan; /* JITUNWIND_SCAN */
     /* What is known of the code at frame.ip: */
     struct frame_rule rule;
+    uint32_t changed;  /* as in struct cached_rule */
     bool is_code;      /* the registry or a file has it, */
     bool has_rule;     /* and a rule for it, */
     bool is_jit;       /* the registry */

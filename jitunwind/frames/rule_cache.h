@@ -18,12 +18,13 @@
 enum { CACHED_RULES = 512, RULE_CACHES = 8, CACHED_FDE_WORDS = 2 };
 
 struct cached_rule {
-    uint64_t addr;    /* of the last byte of the call; 0: none */
+    uint64_t addr;    /* of the last byte of the call, or of what was interrupted; 0: none */
     uint64_t removed; /* of the registry: ju_removed when it was looked up */
     const void *file; /* of a file: its .eh_frame_hdr */
     const uint8_t *fde;
     uint64_t fde_words[CACHED_FDE_WORDS];
     struct frame_rule rule;
+    uint32_t changed; /* its slots but for those that are SLOT_SAME, a bit for each */
 };
 
 struct rule_cache {
