@@ -161,6 +161,10 @@ bound "the same with both" "$(registration_worst both 4)" "<=" 3
 bound "adding, ns a function: 1 000 000 against 1 000, worst" "$(registration_growth)" "<=" 1.5
 bound "memory of the registry, names apart, times the CFI's, worst" "$(registration_worst caught 5)" "<=" 2
 bound "memory for gdb, times the CFI's, worst" "$(registration_worst shown 5 caught)" "<=" 2
+for way in libgcc libunwind; do
+    bound "jitunwind_backtrace, times faster than $([ $way = libgcc ] && echo 'backtrace(3)' || echo unw_backtrace)" \
+        "$(awk -v way=$way '{ ns[$1] = $3 } END { if (ns[way] && ns["jitunwind"]) printf "%.3g", ns[way] / ns["jitunwind"] }' "$work/self_unwind")" ">=" 3
+done
 bound "40 000 removals, ms of CPU time" "$(awk '$1 == "time" && $2 == 100000 && $3 == "removed" { printf "%.3g", $4 * 40000 / 1e6 }' "$work/registration")" "<=" 50
 bound "gdb: bt of 100 000 functions, s" "$(awk '$1 == "gdb" && $2 == 100000 { print $5 }' "$work/registration")" "<=" 1
 bound "output's size, times the input's, worst" "$(worst_fact size_ratio_)" "<=" 1.15

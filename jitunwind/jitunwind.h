@@ -84,7 +84,8 @@ struct jitunwind;
  * libunwind, asks what add was given.  Without it a throw that comes to such a function ends in
  * std::terminate.  Nothing is caught there, and no cleanup runs: language-specific data of
  * code->eh_frame is passed over.  What it does not know of a frame it takes from the frame pointer.
- * Throw in what the code calls, not in a handler of a signal that interrupted it.  x86-64 only. */
+ * backtrace(3) passes, too, in handlers as well.  Throw in what the code calls, not in a handler of a
+ * signal that interrupted it.  x86-64 only. */
 #define JITUNWIND_EXCEPTIONS 0x1u
 
 struct jitunwind_options {
@@ -203,7 +204,8 @@ struct jitunwind_frame {
  * Signals: async-signal-safe, also in a handler that interrupted malloc, dlopen, any function of
  * this library, or itself.  It takes no lock, allocates nothing, and preserves errno.  It does not
  * fault, whatever is in the registers and on the stack: the stack is read by the kernel
- * (process_vm_readv, or where that is refused, after rt_sigprocmask has read it).  It ends on any
+ * (process_vm_readv, or where that is refused, after rt_sigprocmask has read it), but for the
+ * thread's own above where it is now, which is read in place.  It ends on any
  * stack: each frame lies above its callee's, but across MAX signals at most.  Tables of native code
  * are read where they are mapped: a thread that unloads them (dlclose) while their code is on
  * another's stack is in trouble anyway.
