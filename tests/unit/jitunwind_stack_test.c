@@ -55,6 +55,22 @@ static struct jitunwind *framed_arena(void)
     return arena;
 }
 
+/* A function that puts nothing on the stack. */
+static int add_leaf(struct jitunwind *arena, uint64_t addr, uint64_t bytes)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    struct jitdump_unwind unwind;
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    assert_int_equal(jitdump_cfi_finish(cfi, bytes, &unwind), 0);
+    code.addr = addr;
+    code.bytes = bytes;
+    code.eh_frame = unwind.data;
+    code.eh_frame_bytes = unwind.unwinding_size - unwind.eh_frame_hdr_size;
+    int error = jitunwind_add(arena, &code);
+    jitdump_cfi_free(cfi);
+    return error;
+}
+
 static void test_own_chain(void **state)
 {
     (void)state;
@@ -126,6 +142,36 @@ static void test_smashed_return_address(void **state)
     fake_stack[3] = 0;
     assert_int_equal(walk(&context, 0), 1);
     assert_int_equal(frames[0].end, JITUNWIND_OUTERMOST);
+    jitunwind_close(arena);
+}
+
+/* What was known of a return address is not known any more when other code is there. */
+static void test_a_rule_is_not_kept_for_other_code(void **state)
+{
+    struct jitunwind *arena = framed_arena();
+    ucontext_t context = context_at(ARENA_START + 30, stack_addr(0), stack_addr(2));
+    (void)state;
+    fake_stack[2] = stack_addr(6);
+    fake_stack[3] = ARENA_START + 70;
+    for (unsigned i = 0; i < 4; i++) {
+        const bool framed = i % 2;
+        /* With a frame pointer the caller's caller is the one at word 6; else the one behind. */
+        fake_stack[4] = ARENA_START + 20;
+        fake_stack[6] = 0;
+        fake_stack[7] = ARENA_START + 40;
+        assert_int_equal(framed ? add_framed(arena, ARENA_START + 64, 64, "framed")
+                                : add_leaf(arena, ARENA_START + 64, 64),
+                         0);
+        for (unsigned again = 0; again < 3; again++) {
+            assert_true(walk(&context, 0) >= 3);
+            assert_int_equal(frames[2].ip, framed ? ARENA_START + 40 : ARENA_START + 20);
+        }
+        assert_int_equal(jitunwind_remove(arena, ARENA_START + 64), 0);
+    }
+    jitunwind_close(arena);
+    /* Nor where the arena is another one. */
+    arena = framed_arena();
+    assert_int_equal(walk(&context, 0), 1);
     jitunwind_close(arena);
 }
 
@@ -294,6 +340,9 @@ int main(void)
         cmocka_unit_test(test_a_frame_that_is_not_there),
         cmocka_unit_test(test_cyclic_frames),
         cmocka_unit_test(test_smashed_return_address),
+#if defined(__x86_64__) /* where the return address is on the stack */
+        cmocka_unit_test(test_a_rule_is_not_kept_for_other_code),
+#endif
         cmocka_unit_test(test_scan_only_on_request),
         cmocka_unit_test(test_called_nowhere),
         cmocka_unit_test(test_end_of_memory),

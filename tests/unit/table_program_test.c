@@ -9,6 +9,10 @@
 
 #if defined(__x86_64__)
 
+/* Have the linker take libgcc's unwinder in, as it does for any program in C++. */
+extern void __register_frame(void *eh_frame);
+static void (*volatile const libgcc)(void *eh_frame) = __register_frame;
+
 enum { STACK = 64, PAGE = 4096, FP_NOW = 0x10000 };
 
 /* The stack that is unwound: two words below the boundary of two pages, and two above it. */
@@ -341,6 +345,7 @@ static void test_where_the_stack_begins_a_page_the_code_tells(void **state)
 
 int main(void)
 {
+    assert_non_null(libgcc);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_return_address_tells_a_call_from_an_interruption),
         cmocka_unit_test(test_where_the_stack_begins_a_page_the_code_tells),
