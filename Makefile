@@ -36,7 +36,9 @@ ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS    += -fsanitize=$(SANITIZE)
 endif
-INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz -lstdc++ -lm
+# The static C++ runtime has a demangler that can be bounded; where there is none, long names stay as they are.
+CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a))
+INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lstdc++ -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)

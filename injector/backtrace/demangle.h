@@ -3,7 +3,8 @@
 #ifndef PERFJIT_DEMANGLE_H
 #define PERFJIT_DEMANGLE_H
 
-/* SYMBOL as it is shown, to be freed; NULL: it is shown as it is. */
+/* SYMBOL as it is shown, to be freed; NULL: it is shown as it is, as one is that stands for more
+ * than 64 KiB. */
 char *demangle(const char *symbol);
 
 #endif

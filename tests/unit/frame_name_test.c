@@ -86,6 +86,28 @@ static void test_cxx(void **state)
     assert_plain("_Z1fv.part.0", "f");
 }
 
+/* f(A<int, int>, A<that, that>, ...): each part of ten bytes doubles the name.  Returns SYMBOL. */
+static const char *doubled(char *symbol, unsigned parts)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    strcpy(symbol, "_Z1f1AIiiE");
+    for (unsigned i = 0; i < parts; i++)
+        sprintf(symbol + strlen(symbol), "S_IS%c_S%c_E", digits[i], digits[i]);
+    return symbol;
+}
+
+static void test_cxx_that_grows(void **state)
+{
+    (void)state;
+    char symbol[512];
+    alarm(60);
+    assert_plain(doubled(symbol, 1), "f");
+    assert_plain(doubled(symbol, 9), "f");
+    assert_plain(doubled(symbol, 16), NULL);
+    assert_plain(doubled(symbol, 36), NULL);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +115,7 @@ int main(void)
         cmocka_unit_test(test_others),
         cmocka_unit_test(test_interpreters),
         cmocka_unit_test(test_cxx),
+        cmocka_unit_test(test_cxx_that_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
