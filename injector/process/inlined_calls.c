@@ -3,13 +3,15 @@
 
 #include "injector/arrays/array.h"
 #include "injector/text/code_name.h"
+#include "jitdump/format/byte_sink.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <xxhash.h>
 
 /* Names are looked up without their mark. */
 static const char mark[] = " (inlined)";
-enum { MARK_BYTES = sizeof mark - 1 };
+enum { MARK_BYTES = sizeof mark - 1, ENTRY_BYTES = 16 };
 
 /* Where there is room for them: far from where programs, their heaps and stacks are, and in the
  * half of the addresses that is the user's. */
@@ -19,15 +21,18 @@ enum { MARK_BYTES = sizeof mark - 1 };
 
 /* ---- Names ---- */
 
-static size_t slot_of(const struct inlined_calls *calls, uint64_t hash, const char *text,
-                      size_t bytes)
+static bool is_named(const struct inlined_name *name, const struct inlined_name *wanted)
 {
-    size_t slot = (size_t)hash & (calls->size - 1);
-    for (; calls->numbers[slot]; slot = (slot + 1) & (calls->size - 1)) {
-        const struct inlined_name *name = &calls->names[calls->numbers[slot] - 1];
-        if (name->hash == hash && name->bytes == bytes && memcmp(name->text, text, bytes) == 0)
-            break;
-    }
+    return name->hash == wanted->hash && name->bytes == wanted->bytes &&
+           name->line == wanted->line && memcmp(name->text, wanted->text, name->bytes) == 0 &&
+           line_text_same(line_text_of(name->file), line_text_of(wanted->file));
+}
+
+static size_t slot_of(const struct inlined_calls *calls, const struct inlined_name *wanted)
+{
+    size_t slot = (size_t)wanted->hash & (calls->size - 1);
+    while (calls->numbers[slot] && !is_named(&calls->names[calls->numbers[slot] - 1], wanted))
+        slot = (slot + 1) & (calls->size - 1);
     return slot;
 }
 
@@ -41,61 +46,95 @@ static int enlarge(struct inlined_calls *calls)
     calls->numbers = numbers;
     calls->size = size;
     for (size_t i = 0; i < calls->count; i++) {
-        const struct inlined_name *name = &calls->names[i];
-        numbers[slot_of(calls, name->hash, name->text, name->bytes)] = (uint32_t)i + 1;
+        numbers[slot_of(calls, &calls->names[i])] = (uint32_t)i + 1;
     }
     return 0;
 }
 
-/* CLEAN is a name fit to be shown, a block of malloc that is the list's from now on: it gets its
- * mark.  Returns 0, or -1 without memory. */
-static int append(struct inlined_calls *calls, char *clean, size_t bytes, uint64_t hash)
+static void free_name(struct inlined_name *name)
 {
-    char *text = realloc(clean, bytes + MARK_BYTES + 1);
-    if (!text || array_reserve(calls->names, calls->count, calls->capacity)) {
-        free(text ? text : clean);
+    free(name->text);
+    free(name->file);
+    free(name->entry);
+}
+
+/* The name of CALL, without its mark.  Returns 0, or -1 without memory; free_name in either case.
+ */
+static int name_of(struct inlined_name *name, const struct line_inline *call)
+{
+    const bool is_placed = call->decl_file.bytes && call->decl_line;
+    *name = (struct inlined_name){
+        .text = code_name_clean(call->name.text ? call->name.text : "", call->name.bytes),
+        .file = is_placed ? strndup(call->decl_file.text, call->decl_file.bytes) : NULL,
+        .line = is_placed ? call->decl_line : 0};
+    if (!name->text || (is_placed && !name->file))
+        return -1;
+    name->bytes = strlen(name->text);
+    name->hash = XXH3_64bits_withSeed(name->text, name->bytes, name->line);
+    return 0;
+}
+
+/* The place as the one entry of a record, for the function's first byte. */
+static int make_entry(struct inlined_name *name)
+{
+    if (!name->file)
+        return 0;
+    const size_t bytes = ENTRY_BYTES + strlen(name->file) + 1;
+    struct byte_sink sink = byte_sink_over(malloc(bytes), bytes);
+    if (!sink.data)
+        return -1;
+    sink_u64(&sink, 0);
+    sink_u32(&sink, name->line);
+    sink_u32(&sink, 0);
+    sink_bytes(&sink, name->file, bytes - ENTRY_BYTES);
+    name->entry = sink.data;
+    name->entries = (struct jit_debug_info){
+        .nr_entry = 1, .entries = sink.data, .entries_bytes = bytes, .big_endian = sink.big_endian};
+    return 0;
+}
+
+/* Add NAME, which is the list's from now on: it gets its mark.  Returns 0, or -1 without memory. */
+static int append(struct inlined_calls *calls, struct inlined_name *name)
+{
+    char *text = realloc(name->text, name->bytes + MARK_BYTES + 1);
+    name->text = text ? text : name->text;
+    if (!text || make_entry(name) || array_reserve(calls->names, calls->count, calls->capacity)) {
+        free_name(name);
         return -1;
     }
-    memcpy(text + bytes, mark, sizeof mark);
-    calls->names[calls->count++] = (struct inlined_name){text, bytes, hash};
+    memcpy(text + name->bytes, mark, sizeof mark);
+    calls->names[calls->count++] = *name;
     return 0;
 }
 
-/* The name as it is shown. */
-static char *clean_name(struct line_text name)
+/* The number of CALL's name, given to it if it has none.  UINT32_MAX without memory. */
+static uint32_t number_of(struct inlined_calls *calls, const struct line_inline *call)
 {
-    return code_name_clean(name.text ? name.text : "", name.bytes);
-}
-
-/* The number of NAME, given to it if it has none.  UINT32_MAX without memory. */
-static uint32_t number_of(struct inlined_calls *calls, struct line_text name)
-{
-    if (2 * (calls->count + 1) > calls->size && enlarge(calls))
+    struct inlined_name name;
+    if ((2 * (calls->count + 1) > calls->size && enlarge(calls)))
         return UINT32_MAX;
-    char *text = clean_name(name);
-    size_t bytes = text ? strlen(text) : 0;
-    uint64_t hash = text ? XXH3_64bits(text, bytes) : 0;
-    if (!text)
+    if (name_of(&name, call)) {
+        free_name(&name);
         return UINT32_MAX;
-    size_t slot = slot_of(calls, hash, text, bytes);
+    }
+    size_t slot = slot_of(calls, &name);
     if (calls->numbers[slot]) {
-        free(text);
+        free_name(&name);
         return calls->numbers[slot] - 1;
     }
-    if (append(calls, text, bytes, hash))
+    if (append(calls, &name))
         return UINT32_MAX;
     calls->numbers[slot] = (uint32_t)calls->count;
     return (uint32_t)calls->count - 1;
 }
 
-uint64_t inlined_call_addr(const struct inlined_calls *calls, struct line_text name)
+uint64_t inlined_call_addr(const struct inlined_calls *calls, const struct line_inline *call)
 {
-    char *text = calls->count ? clean_name(name) : NULL;
-    if (!text)
-        return 0;
-    size_t bytes = strlen(text);
-    uint32_t number = calls->numbers[slot_of(calls, XXH3_64bits(text, bytes), text, bytes)];
-    free(text);
+    struct inlined_name name = {.text = NULL};
+    uint32_t number = 0;
+    if (calls->count && name_of(&name, call) == 0)
+        number = calls->numbers[slot_of(calls, &name)];
+    free_name(&name);
     return number ? calls->base + (number - UINT64_C(1)) * INLINED_CALL_BYTES : 0;
 }
 
@@ -122,10 +161,10 @@ static int add_function(struct process_calls *own, uint32_t number, uint32_t dum
                               log->function_count - 1);
 }
 
-static int note_name(struct inlined_calls *calls, struct process_calls *own, struct line_text name,
-                     uint32_t dump)
+static int note_name(struct inlined_calls *calls, struct process_calls *own,
+                     const struct line_inline *call, uint32_t dump)
 {
-    uint32_t number = number_of(calls, name);
+    uint32_t number = number_of(calls, call);
     if (number == UINT32_MAX)
         return -1;
     while (own->seen_count <= number) {
@@ -155,7 +194,7 @@ static int add_process(struct inlined_calls *calls, struct process_calls *own)
             continue;
         result = code_lines_decode(function.lines, function.size, &table);
         for (size_t n = 0; n < table.inline_count && !result; n++)
-            result = note_name(calls, own, table.inlines[n].name, function.dump);
+            result = note_name(calls, own, &table.inlines[n], function.dump);
     }
     line_table_free(&table);
     return result;
@@ -187,11 +226,19 @@ static void place(const struct inlined_calls *calls, struct code_log *log, size_
 {
     for (size_t f = first; f < log->function_count; f++) {
         struct jit_function *function = &log->functions[f];
-        const struct inlined_name *name = &calls->names[function->code_index];
+        struct inlined_name *name = &calls->names[function->code_index];
         function->addr = calls->base + function->code_index * INLINED_CALL_BYTES;
         function->size = INLINED_CALL_BYTES;
         function->code_index = 0;
         jit_function_set_name(function, name->text, name->bytes + MARK_BYTES);
+        if (!name->entry)
+            continue;
+        name->lines = (struct code_lines){.entries = &name->entries,
+                                          .extent = line_extent_of_nothing(),
+                                          .name = name->text,
+                                          .big_endian = name->entries.big_endian};
+        line_extent_add(&name->lines.extent, 0, true);
+        function->lines = &name->lines;
     }
 }
 
@@ -235,7 +282,7 @@ int inlined_calls_add(struct inlined_calls *calls, struct jit_processes *process
 void inlined_calls_free(struct inlined_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
-        free(calls->names[i].text);
+        free_name(&calls->names[i]);
     free(calls->names);
     free(calls->numbers);
     *calls = (struct inlined_calls){0};

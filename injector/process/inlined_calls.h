@@ -2,9 +2,9 @@
  * addresses that nobody uses.
  *
  * A call chain can then name them: perf shows what it finds at such an address, as it does with any
- * other.  A name has one address in all processes of a recording, so that a child may call its
- * parent's by it, and the log of each process has those that its code needs, "NAME (inlined)", from
- * its first event on.
+ * other.  A name, declared in one place, has one address in all processes of a recording, so that a
+ * child may call its parent's by it, and the log of each process has those that its code needs,
+ * "NAME (inlined)", from its first event on.  Their line is that of the declaration.
  */
 #ifndef PERFJIT_INLINED_CALLS_H
 #define PERFJIT_INLINED_CALLS_H
@@ -17,6 +17,11 @@ struct inlined_name {
     char *text; /* with what tells it from a function's */
     size_t bytes;
     uint64_t hash;
+    char *file;     /* where the function is declared, or NULL */
+    uint32_t line;  /* in it */
+    uint8_t *entry; /* that, as a record's; or NULL */
+    struct jit_debug_info entries;
+    struct code_lines lines;
 };
 
 struct inlined_calls {
@@ -37,8 +42,8 @@ enum { INLINED_CALL_BYTES = 16 };
 int inlined_calls_add(struct inlined_calls *calls, struct jit_processes *processes,
                       const struct profile *profile, struct findings *findings);
 
-/* The address for calls of NAME; 0: there is none. */
-uint64_t inlined_call_addr(const struct inlined_calls *calls, struct line_text name);
+/* The address for CALL; 0: there is none. */
+uint64_t inlined_call_addr(const struct inlined_calls *calls, const struct line_inline *call);
 
 void inlined_calls_free(struct inlined_calls *calls);
 

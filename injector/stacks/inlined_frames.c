@@ -59,7 +59,7 @@ static struct inlined_code *keep(const struct inlined_frames *frames,
     code->span_count = table->span_count;
     for (size_t i = 0; i < table->inline_count; i++)
         code->places[i] = (struct inlined_place){
-            table->inlines[i].parent, inlined_call_addr(frames->calls, table->inlines[i].name)};
+            table->inlines[i].parent, inlined_call_addr(frames->calls, &table->inlines[i])};
     return code;
 }
 
