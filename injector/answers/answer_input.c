@@ -111,7 +111,8 @@ static int read_recording(struct answer_input *input, const struct answer_reques
     if (open_recording(input, request, findings))
         return -1;
     const struct profile_source source = {&input->recording.profile, &input->recording.processes,
-                                          input->recording.timelines, request->recording.root};
+                                          input->recording.timelines, request->recording.root,
+                                          request->lines};
     return profile_reading_go(&input->profile, &source, findings);
 }
 

@@ -15,6 +15,7 @@ struct answer_request {
     const char *event; /* its name; NULL: the first */
     uint32_t pid;      /* or PROFILE_ALL */
     enum profile_weight weight;
+    bool lines; /* what ran and called in each line, and not in each function */
     bool verbose, quiet;
     struct recording_request recording;
 };

@@ -93,6 +93,7 @@ int export_command(int argc, char **argv)
     if (!result && options.format->write == export_pprof && !options.request.output &&
         isatty(STDOUT_FILENO))
         result = report_failure(&findings, "pprof's format is no text: say -o FILE");
+    options.request.lines = !result && options.format->lines;
     result = result || answer_input_open(&input, &options.request, &findings);
     result = result || put(&options, &input, &findings);
     answer_input_close(&input);

@@ -1,11 +1,13 @@
 /* See native_symbols.h. */
 #include "injector/backtrace/native_symbols.h"
 
+#include "injector/backtrace/scope_index.h"
 #include "injector/backtrace/symbol_index.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +19,7 @@ struct symbol_module {
     Dwfl_Module *module; /* or NULL */
     Dwarf_Addr bias;
     struct symbol_index index;
+    struct scope_index scopes;
 };
 
 /* ---- The file ---- */
@@ -95,6 +98,7 @@ static void report(struct symbol_module *module, const struct native_files *file
         return;
     dwfl_module_getelf(module->module, &module->bias);
     symbol_index_read(&module->index, module->module);
+    scope_index_read(&module->scopes, module->module);
 }
 
 static struct symbol_module *module_of(struct native_symbols *symbols,
@@ -118,60 +122,103 @@ static struct symbol_module *module_of(struct native_symbols *symbols,
 
 /* ---- Places ---- */
 
-static void find_line(Dwfl_Module *module, Dwarf_Addr addr, struct native_place *place)
+static void find_line(const struct scope_index *index, Dwarf_Die *unit, Dwarf_Addr addr,
+                      const char **file, int *number)
 {
-    Dwfl_Line *line = dwfl_module_getsrc(module, addr);
-    if (line)
-        place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+    Dwarf_Line *line = dwarf_getsrc_die(unit, addr - index->bias);
+    if (line && dwarf_lineno(line, number) == 0)
+        *file = dwarf_linesrc(line, NULL, NULL);
+}
+
+/* The file that ATTRIBUTE, or NULL, has the number of.  From DWARF 5 on 0 is one, which clang uses
+ * and libdw's own dwarf_decl_file takes for none. */
+static const char *file_of(Dwarf_Attribute *attribute)
+{
+    Dwarf_Word number;
+    Dwarf_Files *files;
+    Dwarf_Die unit;
+    Dwarf_Half version;
+    size_t count;
+    if (dwarf_formudata(attribute, &number) ||
+        !dwarf_cu_die(attribute->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) ||
+        (number == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &count) || number >= count)
+        return NULL;
+    return dwarf_filesrc(files, number, NULL, NULL);
+}
+
+static int line_of(Dwarf_Attribute *attribute)
+{
+    Dwarf_Word number;
+    return dwarf_formudata(attribute, &number) == 0 && number <= INT_MAX ? (int)number : 0;
 }
 
 /* Where INLINED was called. */
-static void find_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct native_place *place)
+static void find_call(Dwarf_Die *inlined, struct native_place *place)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word value;
-    Dwarf_Files *files;
-    size_t count;
-    place->file = NULL;
-    place->line = 0;
-    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &value) == 0)
-        place->line = (int)value;
-    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &value) == 0 &&
-        dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count)
-        place->file = dwarf_filesrc(files, value, NULL, NULL);
+    place->line = line_of(dwarf_attr(inlined, DW_AT_call_line, &attribute));
+    place->file = file_of(dwarf_attr(inlined, DW_AT_call_file, &attribute));
+}
+
+/* The name as symbols have it, where that is another than people's. */
+static const char *symbol_of(Dwarf_Die *function)
+{
+    Dwarf_Attribute attribute;
+    const char *name =
+        dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
+    return name ? name
+                : dwarf_formstring(
+                      dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute));
+}
+
+static void find_declaration(Dwarf_Die *function, struct native_place *place)
+{
+    Dwarf_Attribute attribute;
+    place->decl_line = line_of(dwarf_attr_integrate(function, DW_AT_decl_line, &attribute));
+    place->decl_file = file_of(dwarf_attr_integrate(function, DW_AT_decl_file, &attribute));
 }
 
 /* From the innermost scope outwards: each inlined call gets a place, whose caller's line is where
  * it was called. */
-static size_t add_inlined(Dwarf_Die *unit, Dwarf_Die *chain, int chain_count,
-                          struct native_place *places)
+static size_t add_inlined(Dwarf_Die *scopes, size_t scope_count, struct native_place *places)
 {
     size_t count = 1;
-    for (int i = 0; i < chain_count && count < NATIVE_PLACES; i++) {
-        if (dwarf_tag(&chain[i]) != DW_TAG_inlined_subroutine)
-            continue;
+    for (size_t i = 0; i + 1 < scope_count; i++) {
         places[count] = places[count - 1];
-        places[count - 1].name = dwarf_diename(&chain[i]);
+        places[count - 1].name = dwarf_diename(&scopes[i]);
+        places[count - 1].symbol = symbol_of(&scopes[i]);
         places[count - 1].offset = 0;
         places[count - 1].inlined = true;
-        find_call(unit, &chain[i], &places[count++]);
+        find_declaration(&scopes[i], &places[count - 1]);
+        find_call(&scopes[i], &places[count++]);
     }
     return count;
 }
 
-static size_t find_inlined(Dwfl_Module *module, Dwarf_Addr addr, struct native_place *places)
+/* What the debug information says of ADDR, into PLACES, of which the first has the symbol's name.
+ */
+static size_t find_places(struct symbol_module *module, Dwarf_Addr addr,
+                          struct native_place *places)
 {
-    Dwarf_Addr bias;
-    Dwarf_Die *scopes = NULL, *chain = NULL;
-    Dwarf_Die *unit = dwfl_module_addrdie(module, addr, &bias);
-    size_t count = 1;
-    if (!unit || dwarf_getscopes(unit, addr - bias, &scopes) <= 0)
+    Dwarf_Die scopes[NATIVE_PLACES];
+    struct scope_index *index = &module->scopes;
+    struct scope_unit *unit = scope_index_unit(index, addr);
+    if (!unit)
         return 1;
-    int chain_count = dwarf_getscopes_die(&scopes[0], &chain);
-    if (chain_count > 0)
-        count = add_inlined(unit, chain, chain_count, places);
-    free(scopes);
-    free(chain);
+    const Dwarf_Addr start = addr - places[0].offset;
+    find_line(index, &unit->die, addr, &places[0].file, &places[0].line);
+    size_t scope_count = scope_index_at(index, unit, addr, scopes, NATIVE_PLACES);
+    size_t count = scope_count ? add_inlined(scopes, scope_count, places) : 1;
+    struct native_place *function = &places[count - 1];
+    if (scope_count)
+        find_declaration(&scopes[scope_count - 1], function);
+    if (scope_count && !function->name)
+        function->name = dwarf_diename(&scopes[scope_count - 1]);
+    if (!function->decl_file && function->name) /* as compilers at run time leave it out */
+        find_line(index, &unit->die, start, &function->decl_file, &function->decl_line);
+    for (size_t i = 0; i < count; i++) /* as gcc leaves it out of lambdas */
+        if (!places[i].decl_file)
+            places[i].decl_file = places[i].file;
     return count;
 }
 
@@ -190,8 +237,7 @@ size_t native_symbols_at(struct native_symbols *symbols, const struct native_fil
         places[0].name = symbol->name;
         places[0].offset = addr - symbol->addr;
     }
-    find_line(module->module, addr, &places[0]);
-    return find_inlined(module->module, addr, places);
+    return find_places(module, addr, places);
 }
 
 void native_symbols_free(struct native_symbols *symbols)
@@ -199,6 +245,7 @@ void native_symbols_free(struct native_symbols *symbols)
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->modules[i]) {
             symbol_index_free(&symbols->modules[i]->index);
+            scope_index_free(&symbols->modules[i]->scopes);
             dwfl_end(symbols->modules[i]->dwfl);
             free(symbols->modules[i]);
         }

@@ -10,10 +10,13 @@
 
 /* A piece of source, and what stands around it.  The texts live as long as the symbols. */
 struct native_place {
-    const char *name; /* or NULL */
-    uint64_t offset;  /* in it */
-    const char *file; /* or NULL */
+    const char *name;   /* or NULL */
+    const char *symbol; /* of an inlined call: its name as symbols have it, or NULL */
+    uint64_t offset;    /* in it */
+    const char *file;   /* or NULL */
     int line;
+    const char *decl_file; /* where the function begins, or NULL */
+    int decl_line;
     bool inlined;
 };
 

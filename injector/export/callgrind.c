@@ -4,10 +4,10 @@
  *     events: EVENT
  *     fl=(file) NAME          where the function is; ob= its module
  *     fn=(number) NAME
- *     LINE COST               of itself
+ *     LINE COST               of itself, for each line that ran
  *     cfi=, cob=, cfn=        what it calls
- *     calls=COUNT LINE
- *     LINE COST               of that, inclusive
+ *     calls=COUNT LINE        where that begins
+ *     LINE COST               from where, and what it costs, inclusive
  *
  * A name stands where its number stands first.  A sampled profile does not count calls: COUNT is 1,
  * and says nothing.  Readers make a function's inclusive cost of its own and its calls': as
@@ -19,11 +19,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+struct line_cost {
+    uint32_t function, line;
+    uint64_t cost;
+};
+
 /* What is written, and which names were. */
 struct callgrind_output {
     const struct export_request *request;
     FILE *stream;
     struct profile_calls calls;
+    struct line_cost *costs; /* by function and line */
+    size_t cost_count;
     bool *modules, *files; /* by string */
     bool *functions;
 };
@@ -54,6 +61,57 @@ static void put_function(const struct callgrind_output *out, uint32_t number, co
              &out->functions[number]);
 }
 
+/* ---- Costs by line ---- */
+
+static int compare_costs(const void *left, const void *right)
+{
+    const struct line_cost *a = left, *b = right;
+    if (a->function != b->function)
+        return a->function < b->function ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+/* LINE of FUNCTION; where none is known, that in which it begins. */
+static uint32_t line_of(const struct callgrind_output *out, uint32_t function, uint32_t line)
+{
+    return line ? line : out->request->functions->items[function].line;
+}
+
+static int find_costs(struct callgrind_output *out)
+{
+    const struct export_request *request = out->request;
+    const struct call_profile *profile = request->profile;
+    size_t count = 0, kept = 0;
+    struct line_cost *costs = out->costs = calloc(profile->node_count + 1, sizeof *costs);
+    if (!costs)
+        return -1;
+    for (size_t i = 1; i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        uint32_t function = request->functions->of_frame[node->frame];
+        if (request->totals->of_node[i])
+            costs[count++] = (struct line_cost){function, line_of(out, function, node->line),
+                                                request->totals->of_node[i]};
+    }
+    qsort(costs, count, sizeof *costs, compare_costs);
+    for (size_t i = 0; i < count; i++)
+        if (kept && compare_costs(&costs[kept - 1], &costs[i]) == 0)
+            costs[kept - 1].cost += costs[i].cost;
+        else
+            costs[kept++] = costs[i];
+    out->cost_count = kept;
+    return 0;
+}
+
+/* Those of FUNCTION, of which *AT is the first. */
+static void put_costs(const struct callgrind_output *out, uint32_t function, size_t *at)
+{
+    for (; *at < out->cost_count && out->costs[*at].function == function; ++*at)
+        fprintf(out->stream, "%" PRIu32 " %" PRIu64 "\n", out->costs[*at].line,
+                out->costs[*at].cost);
+}
+
+/* ---- Functions ---- */
+
 static void put_calls(const struct callgrind_output *out, uint32_t caller)
 {
     const struct profile_function *functions = out->request->functions->items;
@@ -62,19 +120,19 @@ static void put_calls(const struct callgrind_output *out, uint32_t caller)
         const struct profile_call *call = &out->calls.items[i];
         put_function(out, call->callee, "c");
         fprintf(out->stream, "calls=1 %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
-                functions[call->callee].line, functions[caller].line, call->weight);
+                functions[call->callee].line, line_of(out, caller, call->line), call->weight);
     }
 }
 
 static void put_all(const struct callgrind_output *out)
 {
     const struct export_request *request = out->request;
+    size_t cost = 0;
     for (uint32_t i = 0; i < request->functions->count; i++) {
         if (!request->totals->function_total[i])
             continue;
         put_function(out, i, "");
-        fprintf(out->stream, "%" PRIu32 " %" PRIu64 "\n", request->functions->items[i].line,
-                request->totals->function_self[i]);
+        put_costs(out, i, &cost);
         put_calls(out, i);
         putc('\n', out->stream);
     }
@@ -108,15 +166,17 @@ int export_callgrind(const struct export_request *request, FILE *stream)
                                    .files = calloc(profile->string_count, sizeof(bool)),
                                    .functions =
                                        calloc(request->functions->count + 1, sizeof(bool))};
-    int result =
-        !out.modules || !out.files || !out.functions || profile_calls_out(&out.calls, &counted) ? -1
-                                                                                                : 0;
+    int result = !out.modules || !out.files || !out.functions || find_costs(&out) ||
+                         profile_calls_out(&out.calls, &counted)
+                     ? -1
+                     : 0;
     if (!result) {
         put_head(&out);
         put_all(&out);
         fprintf(stream, "totals: %" PRIu64 "\n", request->totals->all);
     }
     profile_calls_free(&out.calls);
+    free(out.costs);
     free(out.modules);
     free(out.files);
     free(out.functions);

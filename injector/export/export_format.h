@@ -21,6 +21,7 @@ struct export_format {
     const char *name;
     const char *what;   /* opens it */
     const char *suffix; /* of its files */
+    bool lines;         /* it can show what ran in each line */
     export_writer *write;
 };
 

@@ -150,9 +150,14 @@ static void put_depth(const struct thread_tables *tables, size_t i)
     fprintf(tables->stream, "%" PRIu32, tables->depth[i]);
 }
 
+/* What ran, or else where the function begins. */
 static void put_line(const struct thread_tables *tables, size_t i)
 {
-    put_line_of(tables, frame_of(tables, i));
+    uint32_t line = tables->request->profile->nodes[tables->nodes[i]].line;
+    if (line)
+        fprintf(tables->stream, "%" PRIu32, line);
+    else
+        put_line_of(tables, frame_of(tables, i));
 }
 
 static void put_function(const struct thread_tables *tables, size_t i)

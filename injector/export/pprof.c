@@ -108,12 +108,17 @@ static bool is_inlined(const struct call_profile *profile, uint32_t node)
     return profile->frames[profile->nodes[node].frame].inlined && profile->nodes[node].parent;
 }
 
-/* A function's location is its frame's; what was inlined has one for each node, which lists its
- * callers up to the function that they are in. */
+/* A function's location is its frame's.  What was inlined has one for each node, which lists its
+ * callers up to the function that they are in; so has a line. */
+static bool has_own_location(const struct call_profile *profile, uint32_t node)
+{
+    return is_inlined(profile, node) || profile->nodes[node].line;
+}
+
 static uint64_t location_of(const struct call_profile *profile, uint32_t node)
 {
-    return is_inlined(profile, node) ? profile->frame_count + node + 1
-                                     : profile->nodes[node].frame + 1u;
+    return has_own_location(profile, node) ? profile->frame_count + node + 1
+                                           : profile->nodes[node].frame + 1u;
 }
 
 static void put_labels(struct pprof_output *out, const struct call_sample *sample)
@@ -160,11 +165,12 @@ static void put_sample(struct pprof_output *out, const struct call_sample *sampl
     put_part(out, 2);
 }
 
-static void put_line(struct pprof_output *out, uint32_t frame)
+/* LINE of FRAME, or 0: where it begins. */
+static void put_line(struct pprof_output *out, uint32_t frame, uint32_t line)
 {
     out->small.size = 0;
     put_number(out, &out->small, 1, frame + 1u);
-    put_number(out, &out->small, 2, out->request->profile->frames[frame].line);
+    put_number(out, &out->small, 2, line ? line : out->request->profile->frames[frame].line);
     put_bytes(out, &out->part, 4, out->small.data, out->small.size);
 }
 
@@ -174,20 +180,20 @@ static void put_locations(struct pprof_output *out)
     for (uint32_t i = 0; i < profile->frame_count; i++) {
         put_number(out, &out->part, 1, i + 1u);
         put_number(out, &out->part, 2, out->mapping_of[profile->frames[i].module]);
-        put_line(out, i);
+        put_line(out, i, 0);
         put_part(out, 4);
         pack(out, Z_NO_FLUSH);
     }
     for (uint32_t i = 1; i < profile->node_count; i++) {
         uint32_t node = i;
-        if (!is_inlined(profile, i))
+        if (!has_own_location(profile, i))
             continue;
         put_number(out, &out->part, 1, location_of(profile, i));
         put_number(out, &out->part, 2,
                    out->mapping_of[profile->frames[profile->nodes[i].frame].module]);
         for (; is_inlined(profile, node); node = profile->nodes[node].parent)
-            put_line(out, profile->nodes[node].frame);
-        put_line(out, profile->nodes[node].frame);
+            put_line(out, profile->nodes[node].frame, profile->nodes[node].line);
+        put_line(out, profile->nodes[node].frame, profile->nodes[node].line);
         put_part(out, 4);
         pack(out, Z_NO_FLUSH);
     }

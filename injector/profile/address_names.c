@@ -67,28 +67,73 @@ static uint32_t add_name(struct address_names *names, const char *name, size_t b
     return name ? call_profile_add_name(names->to, name, bytes) : 0;
 }
 
-static int add_frame(struct address_names *names, const struct call_frame *frame)
+/* FRAME, and what is meant of it: FOUND, but for its number. */
+static int add_frame_at(struct address_names *names, const struct call_frame *frame,
+                        struct address_frame found)
 {
     uint32_t number = frame->name == PROFILE_NOTHING || frame->module == PROFILE_NOTHING ||
                               frame->file == PROFILE_NOTHING || frame->tier == PROFILE_NOTHING
                           ? PROFILE_NOTHING
                           : call_profile_add_frame(names->to, frame);
-    if (number == PROFILE_NOTHING ||
+    if (number == PROFILE_NOTHING || found.at_file == PROFILE_NOTHING ||
         array_reserve(names->frames, names->frame_count, names->frame_capacity))
         return -1;
-    names->frames[names->frame_count++] = number;
+    found.frame = number;
+    names->frames[names->frame_count++] = found;
     return 0;
 }
 
-/* A piece of source that a frame may begin at. */
+static int add_frame(struct address_names *names, const struct call_frame *frame)
+{
+    return add_frame_at(names, frame, (struct address_frame){.line = 0});
+}
+
+/* A piece of source. */
 struct frame_source {
     struct line_text file;
     uint32_t line;
 };
 
-static int add_jit(struct address_names *names, struct line_text symbol, bool inlined,
-                   struct frame_source source, const char *module)
+static struct frame_source source_in(const char *file, int line)
 {
+    return (struct frame_source){line_text_of(file), line > 0 ? (uint32_t)line : 0};
+}
+
+/* A file may be written as a path and as a URL, or below another directory. */
+static bool is_of_file(struct line_text a, struct line_text b)
+{
+    if (!a.bytes || !b.bytes)
+        return false;
+    const char *slash_a = memrchr(a.text, '/', a.bytes), *slash_b = memrchr(b.text, '/', b.bytes);
+    const char *name_a = slash_a ? slash_a + 1 : a.text, *name_b = slash_b ? slash_b + 1 : b.text;
+    size_t bytes_a = (size_t)(a.text + a.bytes - name_a);
+    size_t bytes_b = (size_t)(b.text + b.bytes - name_b);
+    return bytes_a == bytes_b && memcmp(name_a, name_b, bytes_a) == 0;
+}
+
+/* Where a function begins, and what of it is meant. */
+struct frame_places {
+    struct frame_source start, at;
+};
+
+/* The line that is meant, where it is in the function's own FILE: code that a macro or an #include
+ * brought is its function's. */
+static uint32_t line_in(struct line_text file, const struct frame_source *at)
+{
+    return at->line && is_of_file(file, at->file) ? at->line : 0;
+}
+
+uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, uint32_t file,
+                            uint32_t line)
+{
+    const struct frame_source at = {line_text_of(call_profile_string(profile, file)), line};
+    return line_in(line_text_of(call_profile_string(profile, profile->frames[frame].file)), &at);
+}
+
+static int add_jit(struct address_names *names, struct line_text symbol, bool inlined,
+                   struct frame_places places, const char *module)
+{
+    struct frame_source source = places.start;
     struct frame_name name = frame_name_of_jit(symbol.text, symbol.bytes);
     if (name.file) {
         source.file = (struct line_text){name.file, (uint32_t)name.file_bytes};
@@ -101,7 +146,12 @@ static int add_jit(struct address_names *names, struct line_text symbol, bool in
                                      .tier = add_text(names, name.tier, strlen(name.tier)),
                                      .kind = name.interpreted ? FRAME_INTERPRETER : FRAME_JIT,
                                      .inlined = inlined || name.inlined};
-    return add_frame(names, &frame);
+    return add_frame_at(names, &frame,
+                        (struct address_frame){
+                            .line = line_in(source.file, &places.at),
+                            .at_file = add_text(names, places.at.file.text, places.at.file.bytes),
+                            .at_line = places.at.line,
+                            .stands_in = name.inlined && !inlined});
 }
 
 /* What nothing names: by the file that it is in, if there is one. */
@@ -127,7 +177,10 @@ static struct frame_source source_at(const struct line_table *table, uint64_t of
     return (struct frame_source){row->file, row->line};
 }
 
-static int add_inlined(struct address_names *names, uint64_t offset)
+/* The calls inlined at OFFSET, of which *AT is the line; then that is where the outermost was
+ * called.
+ */
+static int add_inlined(struct address_names *names, uint64_t offset, struct frame_source *at)
 {
     const struct line_table *table = &names->lines;
     size_t behind;
@@ -135,10 +188,11 @@ static int add_inlined(struct address_names *names, uint64_t offset)
     int32_t call = behind ? table->spans[behind - 1].inline_index : LINE_NOT_INLINED;
     for (; call != LINE_NOT_INLINED; call = table->inlines[call].parent) {
         const struct line_inline *inlined = &table->inlines[call];
+        const struct frame_source start = {inlined->decl_file, inlined->decl_line};
         if (inlined->name.text &&
-            add_jit(names, inlined->name, true,
-                    (struct frame_source){inlined->decl_file, inlined->decl_line}, "jit"))
+            add_jit(names, inlined->name, true, (struct frame_places){start, *at}, "jit"))
             return -1;
+        *at = (struct frame_source){inlined->call_file, inlined->call_line};
     }
     return 0;
 }
@@ -146,15 +200,17 @@ static int add_inlined(struct address_names *names, uint64_t offset)
 static int add_function(struct address_names *names, const struct jit_function *function,
                         uint64_t pc)
 {
-    struct frame_source source = {.line = 0};
+    struct frame_places places = {.at = {.line = 0}};
     line_table_empty(&names->lines);
     if (function->lines) {
-        if (code_lines_decode(function->lines, function->size, &names->lines) ||
-            add_inlined(names, pc - function->addr))
+        if (code_lines_decode(function->lines, function->size, &names->lines))
             return -1;
-        source = source_at(&names->lines, 0);
+        places.at = source_at(&names->lines, pc - function->addr);
+        if (add_inlined(names, pc - function->addr, &places.at))
+            return -1;
+        places.start = source_at(&names->lines, 0);
     }
-    return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, source,
+    return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places,
                    "jit");
 }
 
@@ -164,16 +220,20 @@ static int add_place(struct address_names *names, const struct native_place *pla
                      const char *path)
 {
     const char *module = file_name_of(path);
-    char *plain = demangle(place->name);
+    char *plain = demangle(place->symbol ? place->symbol : place->name);
     const char *name = plain ? plain : place->name;
+    const struct frame_source start = source_in(place->decl_file, place->decl_line);
+    const struct frame_source at = source_in(place->file, place->line);
     /* Without the version: free@@GLIBC_2.2.5. */
     const struct call_frame frame = {.name = add_name(names, name, strcspn(name, "@")),
                                      .module = add_text(names, module, strlen(module)),
+                                     .file = add_text(names, start.file.text, start.file.bytes),
+                                     .line = start.file.bytes ? start.line : 0,
                                      .kind = frame_name_is_interpreter(name) ? FRAME_INTERPRETER
                                                                              : FRAME_NATIVE,
                                      .inlined = place->inlined};
     free(plain);
-    return add_frame(names, &frame);
+    return add_frame_at(names, &frame, (struct address_frame){.line = line_in(start.file, &at)});
 }
 
 static int add_places(struct address_names *names, const struct native_file *file, uint64_t addr)
@@ -187,8 +247,11 @@ static int add_places(struct address_names *names, const struct native_file *fil
         if (!places[i].name)
             result = add_unknown(names, path);
         else if (is_image)
-            result = add_jit(names, line_text_of(places[i].name), places[i].inlined,
-                             (struct frame_source){.line = 0}, "jit");
+            result =
+                add_jit(names, line_text_of(places[i].name), places[i].inlined,
+                        (struct frame_places){source_in(places[i].decl_file, places[i].decl_line),
+                                              source_in(places[i].file, places[i].line)},
+                        "jit");
         else
             result = add_place(names, &places[i], path);
     return result;

@@ -21,13 +21,21 @@ struct address_names {
     struct line_table lines;
     struct named_address *items; /* by hash; their frames stand one after another in: */
     size_t count, size;
-    uint32_t *frames;
+    struct address_frame *frames;
     size_t frame_count, frame_capacity;
+};
+
+struct address_frame {
+    uint32_t frame;
+    uint32_t line; /* of its file, that the address is at, or the call of the frame before; or 0 */
+    /* What the debug information says of the address, whosever it is. */
+    uint32_t at_file, at_line;
+    bool stands_in; /* it is an inlined call that perfjit inject put in front of its caller */
 };
 
 /* The frames of one address, the innermost first. */
 struct address_frames {
-    const uint32_t *frames; /* valid until the next address is asked for */
+    const struct address_frame *frames; /* valid until the next address is asked for */
     size_t count;
 };
 
@@ -44,6 +52,10 @@ int address_names_of_user(struct address_names *names, uint32_t what, uint64_t p
                           struct address_frames *frames);
 int address_names_of_kernel(struct address_names *names, uint64_t pc,
                             struct address_frames *frames);
+
+/* LINE of FILE, as a line of FRAME's: 0 if it is another file's. */
+uint32_t address_names_line(const struct call_profile *profile, uint32_t frame, uint32_t file,
+                            uint32_t line);
 
 void address_names_end(struct address_names *names);
 

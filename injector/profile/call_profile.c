@@ -174,7 +174,13 @@ static uint64_t node_hash(const struct call_profile *profile, uint32_t number)
 
 uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame)
 {
-    const struct call_node node = {parent, frame};
+    return call_profile_add_line(profile, parent, frame, 0);
+}
+
+uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, uint32_t frame,
+                               uint32_t line)
+{
+    const struct call_node node = {parent, frame, line};
     const struct indexed of = {&profile->node_index, profile->node_count, &node, node_equals,
                                node_hash};
     uint32_t *place = find_place(profile, &of, XXH3_64bits(&node, sizeof node));

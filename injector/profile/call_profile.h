@@ -36,6 +36,7 @@ struct call_frame {
 struct call_node {
     uint32_t parent; /* less than its own number */
     uint32_t frame;
+    uint32_t line; /* of the frame's file: what ran, or called; 0: not known, or not asked for */
 };
 
 struct call_sample {
@@ -92,6 +93,8 @@ int call_profile_begin(struct call_profile *profile);
 uint32_t call_profile_add_string(struct call_profile *profile, const char *text, size_t bytes);
 uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_frame *frame);
 uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame);
+uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, uint32_t frame,
+                               uint32_t line); /* a node of a line */
 uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread);
 
 /* The string as which a function's name is shown (code_name.h), and that of any other text: a path,

@@ -14,7 +14,8 @@ static int by_caller(const void *left, const void *right)
 {
     const struct profile_call *a = left, *b = right;
     int callers = order(a->caller, b->caller);
-    return callers ? callers : order(a->callee, b->callee);
+    int callees = callers ? callers : order(a->callee, b->callee);
+    return callees ? callees : order(a->line, b->line);
 }
 
 static int by_callee(const void *left, const void *right)
@@ -56,7 +57,8 @@ int profile_calls_out(struct profile_calls *calls, const struct profile_counted 
         uint32_t caller = parent ? function_of(counted, parent) : PROFILE_NOTHING;
         if (parent && totals->called[i] && caller != function_of(counted, i))
             calls->items[calls->count++] = (struct profile_call){
-                caller, function_of(counted, i), totals->of_node[i], totals->called[i]};
+                caller, function_of(counted, i), counted->profile->nodes[parent].line,
+                totals->of_node[i], totals->called[i]};
     }
     add_up(calls, by_caller);
     return 0;
@@ -88,7 +90,7 @@ int profile_calls_in(struct profile_calls *calls, const struct profile_counted *
     for (uint32_t i = 1; i < counted->profile->node_count; i++)
         if (totals->innermost[i])
             calls->items[calls->count++] = (struct profile_call){
-                callers[i], function_of(counted, i), totals->of_node[i], totals->innermost[i]};
+                callers[i], function_of(counted, i), 0, totals->of_node[i], totals->innermost[i]};
     free(callers);
     add_up(calls, by_callee);
     return 0;

@@ -10,6 +10,7 @@
 
 struct profile_call {
     uint32_t caller, callee; /* functions; a caller can be PROFILE_NOTHING: no stack shows one */
+    uint32_t line;           /* of the caller's, where nodes have lines; of callers 0 */
     uint64_t self;           /* of the callee itself */
     uint64_t weight;         /* with what that calls */
 };
@@ -26,8 +27,8 @@ struct profile_counted {
     const struct profile_totals *totals;
 };
 
-/* What functions call, by caller; their callers, by callee.  Return 0, or -1 without memory.
- * Release with profile_calls_free in either case. */
+/* What functions call, by caller, callee and line; their callers, by callee.  Return 0, or -1
+ * without memory. Release with profile_calls_free in either case. */
 int profile_calls_out(struct profile_calls *calls, const struct profile_counted *counted);
 int profile_calls_in(struct profile_calls *calls, const struct profile_counted *counted);
 

@@ -37,12 +37,28 @@ struct profile_run {
     struct thread_names threads;
     struct walk_sample *asked; /* of those in a life that is known */
     size_t asked_count, asked_capacity;
-    uint32_t *frames; /* of the stack at hand, the innermost first */
+    struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
     bool unwinds;
 };
 
 /* ---- Frames of a stack ---- */
+
+/* The line of the frame just added is that of the first inlined call that stands in front of it;
+ * where the others were called is not known. */
+static void hand_line_on(struct profile_run *run)
+{
+    struct address_frame *caller = &run->frames[run->frame_count - 1];
+    size_t first = run->frame_count - 1;
+    while (first && run->frames[first - 1].stands_in)
+        first--;
+    if (caller->stands_in || first == run->frame_count - 1)
+        return;
+    run->frames[first].line =
+        address_names_line(run->to, run->frames[first].frame, caller->at_file, caller->at_line);
+    for (size_t i = first + 1; i < run->frame_count; i++)
+        run->frames[i].line = 0;
+}
 
 static int add_frames(struct profile_run *run, const struct address_frames *found)
 {
@@ -50,6 +66,7 @@ static int add_frames(struct profile_run *run, const struct address_frames *foun
         if (array_reserve(run->frames, run->frame_count, run->frame_capacity))
             return -1;
         run->frames[run->frame_count++] = found->frames[i];
+        hand_line_on(run);
     }
     return 0;
 }
@@ -195,7 +212,9 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     if (!run->frame_count && add_ip(run, &record, read_fields(run, &record).ip, space))
         return -1;
     for (size_t i = run->frame_count; i--;)
-        if ((node = call_profile_add_node(run->to, node, run->frames[i])) == PROFILE_NOTHING)
+        if ((node = call_profile_add_line(run->to, node, run->frames[i].frame,
+                                          run->source->lines ? run->frames[i].line : 0)) ==
+            PROFILE_NOTHING)
             return -1;
     run->to->samples[asked->number].node = node;
     return 0;

@@ -13,6 +13,7 @@ struct profile_source {
     const struct jit_processes *processes;
     const struct timeline *timelines; /* one a process */
     const char *root;                 /* where the processes' root directory is; or NULL */
+    bool lines;                       /* nodes of each line, and not of each function */
 };
 
 /* Read all samples of SOURCE into TO.  Returns 0, or -1 with the failure text set.  Release TO with

@@ -11,7 +11,7 @@ setup_file() {
     printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
     cat >work.js <<'END'
 function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-for (let t = 0, end = Date.now() + 500; Date.now() < end;) t += hot(20000);
+for (let i = 0, t = 0; i < 3000; i++) t += hot(20000);
 END
     echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
     export PERFJIT=dump JITDUMPDIR=$PWD
@@ -169,6 +169,77 @@ nearly_same() {
     same folded speedscope
 }
 
+# costs FILE SOURCE: "line cost" of each line of SOURCE that has one, by callgrind_annotate.
+costs() {
+    (cd / && callgrind_annotate --auto=no --threshold=100 "$1" "$2") | sed -n '/^-- User-annotated/,$p' |
+        awk 'NR > 4 && !/=>/ { n++ } NR > 4 && /^ *[0-9,]+ \( *[0-9.]+%\)/ && !/=>|events annotated/ { gsub(",", "", $1); print n, $1 }'
+}
+
+# mostly_at LINE CALLGRIND SOURCE: most of what SOURCE costs is in that line of it.
+mostly_at() {
+    costs "$2" "$3" >costs
+    awk -v wanted="$1" '{ all += $2 } $1 == wanted { there += $2 } END { exit !(all > 0 && there > all / 2) }' costs || complain "$3: $(cat costs)"
+}
+
+@test "callgrind: each line has its own cost, of JavaScript, of a JIT without a name for its lines, of inlined calls" {
+    printf 'function hot(n) {\n  let s = 0;\n  for (let i = 0; i < n; i++)\n    s += (Math.sqrt(i) * i) %% 7;\n  return s;\n}\nfor (let i = 0, t = 0; i < 3000; i++)\n  t += hot(20000);\n' >lines.js
+    printf 'fn inner(n) {\n  var i = 0;\n  while i < n {\n    i = i + 1;\n  }\n  return i;\n}\nfn outer(n) {\n  return inner(n) + 1;\n}\nfn main() {\n  var n = 0;\n  while n < 8000 {\n    outer(100000);\n    n = n + 1;\n  }\n  return 0;\n}\n' >lines.tj
+    record lines.node -g node --perf-prof --interpreted-frames-native-stack lines.js
+    PERFJIT=dump JITDUMPDIR=$PWD record lines.inlined -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" "$PWD/lines.tj"
+    perfjit inject -q -i lines.inlined -o lines.unwound
+    perfjit inject -q -i lines.node -o lines.injected
+    for form in node injected; do
+        perfjit export -q -f callgrind -o $form.callgrind lines.$form
+        mostly_at 4 "$PWD/$form.callgrind" "$PWD/lines.js"
+    done
+    for form in inlined unwound; do # what was inlined has the lines that ran, not its caller's
+        perfjit export -q -f callgrind -o $form.callgrind lines.$form
+        costs "$PWD/$form.callgrind" "$PWD/lines.tj" >costs
+        awk '$1 == 3 || $1 == 4 { loop += $2 } { all += $2 } END { exit !(all > 0 && loop > all * 0.9) }' costs || complain "$form: $(cat costs)"
+    done
+    same <(perfjit export -q -f callgrind lines.inlined | sed -n 's/^totals: //p') <(perfjit report -q --json lines.inlined | jq .total)
+}
+
+@test "native inlined calls: gcc's, and clang's, who leaves out .debug_aranges; each line has its cost" {
+    cat >native.c <<'END'
+static inline __attribute__((always_inline)) long twist(long v)
+{
+    for (int i = 0; i < 20; i++)
+        v = v * 31 + (v >> 3);
+    return v;
+}
+static inline __attribute__((always_inline)) long twice(long v)
+{
+    return twist(v) + twist(v + 1);
+}
+__attribute__((noinline)) static long run(long v)
+{
+    return twice(v) ^ 1;
+}
+int main(void)
+{
+    long all = 0;
+    for (long n = 0; n < 12000000; n++)
+        all += run(n);
+    return all == 42;
+}
+END
+    for compiler in gcc clang; do
+        command -v $compiler || continue
+        $compiler -O2 -g -fno-omit-frame-pointer -o native.$compiler native.c
+        record native -g ./native.$compiler
+        perfjit export -q -f folded native | awk '/;run;twice_\[i\];twist_\[i\](;.*)? [0-9]+$/ { found += $NF } { all += $NF } END { exit !(found > all / 2) }' ||
+            complain "$compiler: $(perfjit export -q -f folded native)"
+        perfjit report -q --json native | jq -e --arg file "$PWD/native.c" '.functions[] | select(.name == "run") | .file == $file and .line == 11' ||
+            complain "$compiler: $(perfjit report -q native)"
+        perfjit export -q -f callgrind -o native.callgrind native
+        mostly_at 4 "$PWD/native.callgrind" "$PWD/native.c"
+        perfjit export -q -f pprof -o native.pb.gz native
+        gzip -dc native.pb.gz | protoc --decode_raw | awk '/^4 \{/ { n = 0 } /^  4 \{/ { n++ } n == 3 { found = 1 } END { exit !found }' || complain "no location has three lines"
+        perfjit export -q -f firefox native | jq -e '[.threads[].frameTable | range(.length) as $i | select(.inlineDepth[$i] == 2 and .line[$i] == 4)] | length > 0'
+    done
+}
+
 @test "pprof: protoc reads it, and its samples have perf's sum" {
     perfjit export -q -f pprof -o own.pb.gz injected
     gzip -dc own.pb.gz | protoc --decode_raw >decoded
@@ -272,6 +343,12 @@ nearly_same() {
     jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .frameTable.implementation[] | values] | unique | length)] | all' own.json
     jq -e '[.threads[].samples.time | . == sort] | all' own.json
     jq -e '[.threads[] | .stackTable as $s | [range($s.length) as $i | $s.prefix[$i] | values | . < $i] | all] | all' own.json
+}
+
+@test "what is unknown has a reason" {
+    record bare -g node work.js
+    perfjit report -n 1 bare | grep -E '; [1-9][0-9.]+ % unknown: most in code in memory \(.*\) that nobody logged \(perfjit check\)$'
+    ! perfjit report -q -n 1 injected | grep 'unknown:' || complain "it is known"
 }
 
 # ---- Choices ----

@@ -1,0 +1,43 @@
+/* Which function of the debug information an address is in, and the calls inlined there.
+ *
+ * libdw goes over a unit's entries for each address, and finds units by .debug_aranges alone, which
+ * clang and rustc leave out.  Here units are found by their own ranges, and a unit's functions are
+ * listed when it is asked for first. */
+#ifndef PERFJIT_SCOPE_INDEX_H
+#define PERFJIT_SCOPE_INDEX_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+
+struct scope_range;
+
+struct scope_unit {
+    Dwarf_Die die;
+    struct scope_range *functions; /* by address; of the unit that was asked for */
+    size_t function_count;
+    bool is_read;
+};
+
+struct scope_index {
+    struct scope_unit *units;
+    size_t unit_count, unit_capacity;
+    struct scope_range *ranges; /* of units, by address */
+    size_t range_count;
+    Dwarf_Addr bias; /* of the module's addresses */
+};
+
+/* All units of MODULE, which outlives INDEX; none where it has no debug information.  Returns 0, or
+ * -1 without memory.  Release with scope_index_free in either case. */
+int scope_index_read(struct scope_index *index, Dwfl_Module *module);
+
+/* The unit that ADDR, of the module, is in; NULL: none. */
+struct scope_unit *scope_index_unit(struct scope_index *index, Dwarf_Addr addr);
+
+/* Put the entries that ADDR is in, of UNIT, into SCOPES, which has room for MOST: inlined calls,
+ * the innermost first, and last the function.  Returns how many; 0: none is known. */
+size_t scope_index_at(struct scope_index *index, struct scope_unit *unit, Dwarf_Addr addr,
+                      Dwarf_Die *scopes, size_t most);
+
+void scope_index_free(struct scope_index *index);
+
+#endif
