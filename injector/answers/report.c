@@ -109,6 +109,20 @@ struct named_shares {
     uint64_t named, interpreter, unknown;
 };
 
+static const struct call_frame *innermost(const struct call_profile *profile,
+                                          const struct call_sample *sample)
+{
+    return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
+}
+
+/* The kernel without its list of names is no more known than a file without symbols. */
+static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
+{
+    const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
+    return strcmp(name, "[unknown]") == 0 ||
+           (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
+}
+
 /* An interpreter's own frame tells no function; one that stands for a function does. */
 static struct named_shares count_named(const struct answer_input *input)
 {
@@ -119,10 +133,8 @@ static struct named_shares count_named(const struct answer_input *input)
         if (!profile_choice_has(&input->choice, profile, sample))
             continue;
         uint64_t weight = profile_choice_weight(&input->choice, sample);
-        const struct call_frame *frame =
-            sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
-        const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
-        if (strcmp(name, "[unknown]") == 0)
+        const struct call_frame *frame = innermost(profile, sample);
+        if (is_unknown(profile, frame))
             shares.unknown += weight;
         else if (frame->kind == FRAME_INTERPRETER && !frame->tier)
             shares.interpreter += weight;
@@ -130,6 +142,30 @@ static struct named_shares count_named(const struct answer_input *input)
             shares.named += weight;
     }
     return shares;
+}
+
+/* The frame that most of the unknown samples have, NULL where that is none.  Returns 0, or -1
+ * without memory. */
+static int find_most_unknown(const struct answer_input *input, const struct call_frame **most)
+{
+    const struct call_profile *profile = &input->profile;
+    uint64_t *weights = calloc(profile->frame_count + 1, sizeof *weights), best = 0;
+    *most = NULL;
+    for (size_t i = 0; weights && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        const struct call_frame *frame = innermost(profile, sample);
+        if (!frame || !is_unknown(profile, frame) ||
+            !profile_choice_has(&input->choice, profile, sample))
+            continue;
+        uint64_t *weight = &weights[frame - profile->frames];
+        *weight += profile_choice_weight(&input->choice, sample);
+        if (*weight > best) {
+            best = *weight;
+            *most = frame;
+        }
+    }
+    free(weights);
+    return weights ? 0 : -1;
 }
 
 /* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or the
@@ -148,17 +184,36 @@ static const char *main_cause(const struct answer_input *input, struct findings 
     return cause;
 }
 
+/* Why most of the unknown samples are that. */
+static void put_cause(const struct answer_input *input, struct findings *findings)
+{
+    const struct call_frame *most;
+    if (find_most_unknown(input, &most) || !most)
+        return;
+    const char *module = call_profile_string(&input->profile, most->module);
+    const char *cause = most->kind == FRAME_UNKNOWN ? main_cause(input, findings) : NULL;
+    if (most->kind == FRAME_KERNEL)
+        printf(": the kernel's names are hidden, or another machine's");
+    else if (most->kind == FRAME_NATIVE)
+        printf(": most in %s, whose symbols don't name it", module);
+    else if (cause)
+        printf(": %s (perfjit check)", cause);
+    else if (*module)
+        printf(": most in code in memory (%s) that nobody logged (perfjit check)", module);
+    else
+        printf(": most at addresses where nothing was mapped");
+}
+
 static void put_honest_line(const struct answer_input *input, struct findings *findings)
 {
     const struct named_shares shares = count_named(input);
     const double all = (double)input->totals.all;
-    const char *cause = shares.unknown ? main_cause(input, findings) : NULL;
     printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
            100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
            100 * (double)shares.unknown / all);
-    if (cause)
-        printf(": %s", cause);
-    printf(shares.unknown ? " (perfjit check)\n" : "\n");
+    if (shares.unknown)
+        put_cause(input, findings);
+    printf("\n");
 }
 
 /* ---- JSON ---- */
