@@ -1,5 +1,5 @@
 // Drawing: boxes of a tree, or of the time view, in the part that is zoomed in to.
-const rowHeight = 20, leastWidth = 0.4, leastText = 30;
+const rowHeight = 20, leastWidth = 0.4, leastTime = 1.5, leastText = 30;
 
 // A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop.
 function sizeCanvas(canvas, stage, rows) {

@@ -27,6 +27,7 @@ function startPage() {
         if (next.span.length === 2) words.set("span", next.span.join("-"));
         history[replaces ? "replaceState" : "pushState"](null, "", "#" + words);
         state = next;
+        tip.hidden = true; // what it stood beside is elsewhere now
         show();
     }
 
@@ -113,6 +114,7 @@ function startPage() {
         let rows = tree.below ? tree.depth[root] + tree.below[root] + 1 : 0;
         if (tree.expand) rows = visitTree(tree, root, stage.clientWidth, leastWidth, () => {}) + 1;
         const surface = sizeCanvas(canvas, stage, rows);
+        const styles = []; // by frame: a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
         for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) put(node, 0, surface.width);
         visitTree(tree, root, surface.width, leastWidth, put);
@@ -122,7 +124,10 @@ function startPage() {
             const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
             shown.boxes.push(box);
             if (node === 0) drawBox(surface, box, scopeNow().title, plain());
-            else drawBox(surface, box, frameName(profile, box.frame), { ...style(box.frame, matched), ...(node === focus ? { outline: cache.dark ? "#fff" : "#000" } : {}) });
+            else {
+                const usual = styles[box.frame] = styles[box.frame] || style(box.frame, matched);
+                drawBox(surface, box, width < leastText ? "" : frameName(profile, box.frame), node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual);
+            }
         }
     }
 
@@ -135,20 +140,22 @@ function startPage() {
         const [from, to] = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : [time.first, Math.max(time.last, time.first + 1)];
         const surface = sizeCanvas(canvas, stage, time.height);
         const scale = surface.width / (to - from);
+        const styles = []; // by frame: a frame has many boxes
         shown = { boxes: [], all: scopeWeight() };
         for (const row of time.rows) {
             const y = row.top * rowHeight - surface.top;
             if (y > surface.height || y + (row.deepest + 2) * rowHeight < 0) continue;
             const thread = profile.threads;
             drawBox(surface, { x: 0, y, width: surface.width }, profile.strings[thread.name[row.thread]] + " " + thread.pid[row.thread] + "/" + thread.tid[row.thread], plain());
-            for (const part of timeBoxes(profile, row, from, to, 0.7 / scale)) putPart(part, row);
+            for (const part of timeBoxes(profile, row, from, to, leastTime / scale)) putPart(part);
         }
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = part.depth * rowHeight - surface.top;
             if (x + width < 0 || x > surface.width || y < -rowHeight || y > surface.height) return;
             const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part };
             shown.boxes.push(box);
-            drawBox(surface, box, frameName(profile, part.frame), style(part.frame, matched));
+            styles[part.frame] = styles[part.frame] || style(part.frame, matched);
+            drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame]);
         }
     }
 
@@ -204,7 +211,7 @@ function startPage() {
     });
     canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
     canvas.addEventListener("click", (event) => zoomTo(boxAt(event)));
-    stage.addEventListener("scroll", () => requestAnimationFrame(show));
+    stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
     addEventListener("resize", () => requestAnimationFrame(show));
     addEventListener("popstate", () => { state = readHash(); show(); });
     addEventListener("hashchange", () => { state = readHash(); show(); });
