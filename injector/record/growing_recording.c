@@ -8,6 +8,8 @@
 #include "injector/dump/dump_name.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -201,6 +203,31 @@ void growing_recording_read_dumps(struct growing_recording *recording)
             recording->functions += count_loads(dump, fd, (uint64_t)status.st_size);
         close(fd);
     }
+}
+
+/* Whether process PID is there, and is not one that has ended and nobody asks for. */
+static bool is_living(uint32_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *behind_name = strrchr(text, ')');
+    return behind_name && behind_name[1] && behind_name[2] != 'Z' && behind_name[2] != 'X';
+}
+
+size_t growing_recording_living(const struct growing_recording *recording, uint32_t *pid)
+{
+    size_t count = 0;
+    for (uint32_t i = 1; recording->pids && i < GROWING_PIDS; i++)
+        if (growing_recording_has_pid(recording, i) && is_living(i)) {
+            *pid = i;
+            count++;
+        }
+    return count;
 }
 
 void growing_recording_free(struct growing_recording *recording)

@@ -42,6 +42,9 @@ void growing_recording_add_pid(struct growing_recording *recording, uint32_t pid
 
 bool growing_recording_has_pid(const struct growing_recording *recording, uint32_t pid);
 
+/* How many of its processes still run; one of them is *PID then. */
+size_t growing_recording_living(const struct growing_recording *recording, uint32_t *pid);
+
 void growing_recording_free(struct growing_recording *recording);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLACES = 3 };
+enum { PLACES = 4 };
 
 struct timespec left_over_now(void)
 {
@@ -82,7 +82,10 @@ static void remove_dump(const struct growing_recording *recording, const char *p
 void left_over_remove(const struct growing_recording *recording, struct timespec since)
 {
     static const char *const places[PLACES][2] = {
-        {"/tmp/perf-", ".map"}, {"/tmp/jit-", ".dump"}, {"jit-", ".dump"}};
+        {"/tmp/perf-", ".map"},
+        {"/tmp/jit-", ".dump"},
+        {"jit-", ".dump"},
+        {"/tmp/perfinfo-", ".map"}}; /* which libraries .NET loaded */
     char path[64];
     for (size_t i = 0; i < recording->dump_count; i++)
         remove_dump(recording, recording->dumps[i].path, since);

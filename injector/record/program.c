@@ -144,8 +144,31 @@ int program_find(struct program *program, const char *name, struct findings *fin
     return 0;
 }
 
+int program_find_command(struct program *program, char *const *words, struct findings *findings)
+{
+    struct program inner;
+    struct findings unheard = {.quiet = true}; /* the wrapper says itself what it can't run */
+    if (program_find(program, words[0], findings))
+        return -1;
+    struct wrapped_command command = wrapped_command_of(words);
+    if (!command.at)
+        return 0;
+    if (program_find(&inner, words[command.at], &unheard) == 0) {
+        program->runtime = inner.runtime;
+        free(program->interpreter);
+        program->interpreter = inner.interpreter;
+        program->wrapped = inner.path;
+        program->command = command;
+        inner.interpreter = inner.path = NULL;
+    }
+    program_free(&inner);
+    findings_free(&unheard);
+    return 0;
+}
+
 void program_free(struct program *program)
 {
+    free(program->wrapped);
     free(program->path);
     free(program->interpreter);
 }

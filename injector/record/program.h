@@ -4,17 +4,24 @@
 
 #include "injector/findings/findings.h"
 #include "injector/record/runtime.h"
+#include "injector/record/wrapper.h"
 
 struct program {
     char *path;                    /* owned */
     const struct runtime *runtime; /* NULL: none that is known; it may start any */
     char *interpreter;             /* of a script: owned; or NULL */
+    struct wrapped_command command;
+    char *wrapped; /* what a wrapper runs: owned; or NULL */
 };
 
 /* Find the program of the command NAME as execvp(3) does, and see what it is: by its name, by what
  * its links lead to, by the first line of a script, by the libraries that it needs.  Returns 0, or
  * -1 with the failure text set.  Release with program_free in either case. */
 int program_find(struct program *program, const char *name, struct findings *findings);
+
+/* The same of a command, WORDS up to a NULL: where the first is a wrapper, its path, and the
+ * runtime of what it runs. */
+int program_find_command(struct program *program, char *const *words, struct findings *findings);
 
 void program_free(struct program *program);
 

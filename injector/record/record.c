@@ -48,7 +48,9 @@ static bool knows_switches(const struct program *program, const struct runtime *
         for (int fd = 0; fd < 3; fd++)
             dup2(nothing, fd);
         alarm(TRY_SECONDS); /* it may be another program than its name says */
-        const char *path = program->interpreter ? program->interpreter : program->path;
+        const char *path = program->interpreter ? program->interpreter
+                           : program->wrapped   ? program->wrapped
+                                                : program->path;
         execlp(path, path, runtime->try_first, "--version", NULL);
         _exit(EXIT_NOT_FOUND);
     }
@@ -116,7 +118,7 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     printable_line(stderr,
                    "perfjit: %s: is no runtime that is known; it may start some: the switches of "
                    "%s are in its environment%s",
-                   run->options->words[0], names,
+                   run->options->words[run->program.command.at], names,
                    run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
     if (run->options->verbose)
         printable_line(stderr, "perfjit: %s", run->environment.told);
@@ -138,6 +140,16 @@ static int set_switches(struct record_run *run, struct findings *findings)
     if (add_runtime(run, runtime, findings))
         return -1;
     return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
+}
+
+static int set_command(struct record_run *run, struct findings *findings)
+{
+    if (!run->options->words)
+        return 0;
+    if (set_switches(run, findings))
+        return -1;
+    return runtime_environment_wrap(&run->environment) ? report_failure(findings, "out of memory")
+                                                       : 0;
 }
 
 /* ---- Steps ---- */
@@ -183,7 +195,7 @@ static int find_command(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
     if (options->words)
-        return program_find(&run->program, options->words[0], findings);
+        return program_find_command(&run->program, options->words, findings);
     if (kill(options->pid, 0) && errno == ESRCH)
         return report_failure(findings, "-p %d: there is no such process", (int)options->pid);
     return 0;
@@ -218,9 +230,8 @@ int record_run_go(struct record_run *run, const struct record_options *options,
     *run =
         (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
     return find_command(run, findings) || choose_event(run, findings) ||
-                   run_folder_make(&run->folder, findings) ||
-                   (options->words && set_switches(run, findings)) || make_raw(run, findings) ||
-                   run_recorder(run, findings)
+                   run_folder_make(&run->folder, findings) || set_command(run, findings) ||
+                   make_raw(run, findings) || run_recorder(run, findings)
                ? -1
                : 0;
 }
@@ -278,6 +289,20 @@ static int inject_it(const struct record_run *run, struct record_output *output,
 
 /* ---- What is said ---- */
 
+/* perf ends with the command, as it always does. */
+static void tell_children(const struct record_run *run)
+{
+    uint32_t pid = 0;
+    size_t count = growing_recording_living(&run->recording, &pid);
+    if (count)
+        printable_line(stderr,
+                       "perfjit: %zu process%s that it started still run%s (%" PRIu32
+                       "%s): what %s and log%s from now on is not seen",
+                       count, count == 1 ? "" : "es", count == 1 ? "s" : "", pid,
+                       count == 1 ? "" : ", ...", count == 1 ? "it does" : "they do",
+                       count == 1 ? "s" : "");
+}
+
 static void tell_end(const struct record_run *run)
 {
     const struct recorder_end *end = &run->end;
@@ -294,6 +319,8 @@ static void tell_end(const struct record_run *run)
     else if (command && WEXITSTATUS(end->status))
         printable_line(stderr, "perfjit: %s ended with status %d", command,
                        WEXITSTATUS(end->status));
+    if (command && !end->still_runs)
+        tell_children(run);
     if (run->recording.lost)
         printable_line(stderr,
                        "perfjit: perf lost %" PRIu64 " records: the machine was too busy; a lower "

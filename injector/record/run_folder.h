@@ -3,6 +3,10 @@
  *     DIR/dumps/          what JITDUMPDIR and the like name
  *     DIR/settings/       files that runtimes read (runtime.h)
  *     DIR/perf.messages   what perf printed
+ *     DIR/running         locked while the run lasts
+ *
+ * A run that was killed leaves its own, which the next one removes after a day: what was recorded
+ * can be injected until then.
  *
  * It is the user's alone; but root records services that run as somebody else: then anybody may put
  * dumps there, as into /tmp, and see nothing but names. */
@@ -15,6 +19,7 @@
 struct run_folder {
     char *path; /* NULL: there is none */
     char *dumps, *settings, *messages;
+    int lock_fd; /* -1: there is none */
 };
 
 /* Make it, below $TMPDIR or /tmp.  Returns 0, or -1 with the failure text set.  Release with

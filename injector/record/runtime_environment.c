@@ -93,8 +93,8 @@ static bool has_word(const char *own, const char *word, char separator)
     return false;
 }
 
-/* A word behind the program's own name. */
-static void add_word(struct runtime_environment *environment, char *text)
+/* TEXT, owned from now on, as word number AT. */
+static void add_word(struct runtime_environment *environment, size_t at, char *text)
 {
     size_t count = 0;
     while (environment->words[count])
@@ -105,8 +105,8 @@ static void add_word(struct runtime_environment *environment, char *text)
         free(text);
         return;
     }
-    memmove(words + 2, words + 1, count * sizeof *words);
-    words[1] = text;
+    memmove(words + at + 1, words + at, (count + 1 - at) * sizeof *words);
+    words[at] = text;
     environment->words = words;
 }
 
@@ -131,9 +131,33 @@ static void tell(struct runtime_environment *environment, const char *variable, 
     environment->told = told;
 }
 
+/* Whether VARIABLE, "NAME=VALUE", is as this process has it. */
+static bool is_as_it_was(const char *variable)
+{
+    for (char **own = environ; *own; own++)
+        if (strcmp(*own, variable) == 0)
+            return true;
+    return false;
+}
+
+/* The value that VARIABLE has so far: what the command's own words say comes last. */
+static const char *own_value(const struct runtime_environment *environment, const char *variable)
+{
+    const struct wrapped_command *command = &environment->command;
+    const char *value = runtime_environment_value(environment, variable);
+    size_t bytes = strlen(variable);
+    if (value && !is_as_it_was(value - bytes - 1))
+        return value; /* with the user's in it */
+    for (size_t i = command->assignments; i < command->behind_assignments; i++)
+        if (strncmp(environment->words[i], variable, bytes) == 0 &&
+            environment->words[i][bytes] == '=')
+            value = environment->words[i] + bytes + 1;
+    return value;
+}
+
 static void apply(struct runtime_environment *environment, const struct runtime_switch *one)
 {
-    const char *own = one->variable ? runtime_environment_value(environment, one->variable) : NULL;
+    const char *own = one->variable ? own_value(environment, one->variable) : NULL;
     char *text = written_out(environment, one->text, own ? own : "");
     char *joined = NULL;
     if (!text) {
@@ -142,7 +166,7 @@ static void apply(struct runtime_environment *environment, const struct runtime_
     }
     tell(environment, one->variable, text);
     if (one->kind == SWITCH_ARGUMENT) {
-        add_word(environment, text);
+        add_word(environment, environment->command.at + 1, text);
         return;
     }
     if (one->kind != SWITCH_APPEND || !own || !*own)
@@ -165,6 +189,20 @@ int runtime_environment_add(struct runtime_environment *environment, const struc
     return environment->no_memory ? -1 : 0;
 }
 
+int runtime_environment_wrap(struct runtime_environment *environment)
+{
+    const bool wraps = environment->command.behind_assignments != 0;
+    for (size_t i = 0; wraps && i < environment->variable_count; i++) {
+        if (is_as_it_was(environment->variables[i]))
+            continue;
+        char *word = strdup(environment->variables[i]);
+        if (!word)
+            return -1;
+        add_word(environment, environment->command.behind_assignments, word);
+    }
+    return environment->no_memory ? -1 : 0;
+}
+
 /* ---- Beginning and end ---- */
 
 int runtime_environment_begin(struct runtime_environment *environment, char **words,
@@ -175,7 +213,8 @@ int runtime_environment_begin(struct runtime_environment *environment, char **wo
         count++;
     while (words[word_count])
         word_count++;
-    *environment = (struct runtime_environment){.folder = folder, .copies_stacks = copies_stacks};
+    *environment = (struct runtime_environment){
+        .command = wrapped_command_of(words), .folder = folder, .copies_stacks = copies_stacks};
     environment->variables = calloc(count + 1, sizeof *environment->variables);
     environment->words = calloc(word_count + 1, sizeof *environment->words);
     if (!environment->variables || !environment->words)

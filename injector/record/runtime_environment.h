@@ -9,8 +9,9 @@
 struct runtime_environment {
     char **variables; /* up to a NULL; all owned */
     size_t variable_count;
-    char **words; /* of the command; the strings that were added are owned */
-    char *told;   /* what was set, for a person: "NODE_OPTIONS=--perf-prof ..." */
+    char **words;                   /* of the command; all owned */
+    struct wrapped_command command; /* of these */
+    char *told;                     /* what was set, for a person: "NODE_OPTIONS=--perf-prof ..." */
     const struct run_folder *folder;
     bool copies_stacks;
     bool no_memory;
@@ -25,6 +26,10 @@ int runtime_environment_begin(struct runtime_environment *environment, char **wo
 
 /* Add RUNTIME's switches, and append them to what is told.  Returns 0 or -1 as above. */
 int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime);
+
+/* Let the command have the variables that were set, where a wrapper takes its own away: they become
+ * its words.  Returns 0 or -1 as above. */
+int runtime_environment_wrap(struct runtime_environment *environment);
 
 /* The value of the variable NAME; NULL: it is not set. */
 const char *runtime_environment_value(const struct runtime_environment *environment,

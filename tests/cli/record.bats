@@ -110,6 +110,24 @@ END
     mostly hot 20
 }
 
+@test "wrappers are seen through: of env, nice, timeout and others, whatever they take away" {
+    for words in "env -u NODE_OPTIONS -i PATH=$PATH HOME=$HOME" "nice -n 1 timeout -k 3 20" "nohup setsid -w stdbuf -oL /usr/bin/env A=1"; do
+        record_it 0 -- $words node work.js
+        says "node: NODE_OPTIONS=--perf-prof"
+        mostly hot 40
+    done
+    NODE_OPTIONS=--stack-trace-limit=1 record_it 0 -- env NODE_OPTIONS=--stack-trace-limit=7 node -p Error.stackTraceLimit
+    [ "$output" = 7 ] || complain "$output"
+    record_it 0 -- env A=1 lli-14 work.ll
+    says "perfjit: lli: -jit-kind=mcjit"
+    mostly hot 80
+}
+
+@test "a child that outlives the command is told" {
+    record_it 0 -- sh -c 'sleep 3 >/dev/null 2>&1 & node work.js'
+    says "1 process that it started still runs ("
+}
+
 @test "php: the JIT is on, and the user's own settings stand" {
     record_it 0 php8.2 work.php
     says "perfjit: php: opcache.enable=1 " "opcache.jit=tracing opcache.jit_debug=0x30 PHP_INI_SCAN_DIR=$TMPDIR/perfjit-"

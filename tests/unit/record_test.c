@@ -125,6 +125,54 @@ static void test_no_program(void **state)
     assert_not_found(scratch_file, "Permission denied");
 }
 
+/* ---- Wrappers ---- */
+
+/* Words of LINE, split at spaces. */
+static char **words_of(const char *line)
+{
+    static char copy[256], *words[32];
+    char *rest = NULL;
+    size_t count = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+    return words;
+}
+
+static void assert_wrapped(const char *line, size_t at, size_t assignments)
+{
+    struct wrapped_command command = wrapped_command_of(words_of(line));
+    if (command.at != at || command.behind_assignments != assignments)
+        fail_msg("%s: %zu, %zu", line, command.at, command.behind_assignments);
+}
+
+static void test_wrappers(void **state)
+{
+    (void)state;
+    assert_wrapped("node x.js", 0, 0);
+    assert_wrapped("env", 0, 0);
+    assert_wrapped("env node", 1, 1);
+    assert_wrapped("/usr/bin/env -i A=1 B= node x.js", 4, 4);
+    assert_wrapped("env - A=1 node", 3, 3);
+    assert_wrapped("env -u NODE_OPTIONS -uB --unset C --chdir=/ -- A=1 node", 9, 9);
+    assert_wrapped("env -S node", 0, 0);
+    assert_wrapped("nice node", 1, 0);
+    assert_wrapped("nice -n 5 node", 3, 0);
+    assert_wrapped("nice -n5 node", 2, 0);
+    assert_wrapped("nice -5 node", 2, 0);
+    assert_wrapped("timeout 5 node", 2, 0);
+    assert_wrapped("timeout -v -k 3 --signal=INT 5 node", 6, 0);
+    assert_wrapped("timeout 5", 0, 0);
+    assert_wrapped("nohup setsid -w stdbuf -oL node", 5, 0);
+    assert_wrapped("taskset -c 0-3 node", 3, 0);
+    assert_wrapped("sudo -n -u www A=1 node", 5, 5);
+    assert_wrapped("sudo nice env -u A node", 5, 5);
+    assert_wrapped("sudo env -S node", 1, 1);
+    assert_wrapped("numactl --membind 0 -C 1 node", 5, 0);
+    assert_wrapped("env -u", 0, 0);
+}
+
 /* ---- What it is told ---- */
 
 static const struct run_folder folder = {
@@ -204,6 +252,49 @@ static void test_argument(void **state)
     assert_false(runtime_is_inherited(runtime_named("ruby")));
     assert_true(runtime_is_inherited(runtime_named("java")));
     assert_null(runtime_named("none"));
+}
+
+static void test_wrapped(void **state)
+{
+    static char *words[] = {"env", "-i", "A=1", "lli-14", "x.bc", NULL};
+    struct runtime_environment environment;
+    (void)state;
+    unsetenv("PERFJIT");
+    assert_int_equal(runtime_environment_begin(&environment, words, &folder, false), 0);
+    runtime_environment_add(&environment, runtime_named("lli"));
+    assert_int_equal(runtime_environment_wrap(&environment), 0);
+    size_t own = 0, count = 0;
+    for (; environment.words[count]; count++)
+        own += strcmp(environment.words[count], "JITDUMPDIR=/run/dumps") == 0 ||
+               strcmp(environment.words[count], "PERFJIT=dump") == 0;
+    assert_int_equal(own, 2);
+    assert_int_equal(count, 8);
+    assert_string_equal(environment.words[1], "-i");
+    assert_string_equal(environment.words[2], "A=1");
+    assert_string_equal(environment.words[5], "lli-14");
+    assert_string_equal(environment.words[6], "-jit-kind=mcjit");
+    assert_string_equal(environment.words[7], "x.bc");
+    runtime_environment_free(&environment);
+}
+
+/* What a wrapper's words say of a variable is the user's own value. */
+static void test_wrapped_own_values(void **state)
+{
+    static char *words[] = {"env", "NODE_OPTIONS=--inspect", "node", NULL};
+    struct runtime_environment environment;
+    (void)state;
+    setenv("NODE_OPTIONS", "--other", 1);
+    assert_int_equal(runtime_environment_begin(&environment, words, &folder, false), 0);
+    runtime_environment_add(&environment, runtime_named("node"));
+    assert_int_equal(runtime_environment_wrap(&environment), 0);
+    size_t found = 0;
+    for (size_t i = 2; environment.words[i]; i++)
+        found += strcmp(environment.words[i],
+                        "NODE_OPTIONS=--inspect --perf-prof --interpreted-frames-native-stack "
+                        "--perf-basic-prof") == 0;
+    assert_int_equal(found, 1);
+    assert_string_equal(environment.words[1], "NODE_OPTIONS=--inspect");
+    runtime_environment_free(&environment);
 }
 
 /* ---- The event ---- */
@@ -325,14 +416,14 @@ static void test_damaged(void **state)
 
 static void make_file(const char *directory, const char *name)
 {
-    char path[160];
+    char path[256];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     close(open(path, O_WRONLY | O_CREAT, 0600));
 }
 
 static bool is_there(const char *directory, const char *name)
 {
-    char path[160];
+    char path[256];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     return access(path, F_OK) == 0;
 }
@@ -370,6 +461,52 @@ static void test_left_over(void **state)
 
 /* ---- The run's folder ---- */
 
+static void set_age(const char *directory, const char *name, time_t seconds)
+{
+    char path[256];
+    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A folder named NAME of a run that was killed AGE seconds ago. */
+static void leave_folder(const char *name, const char *file, time_t age)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    make_file(path, file);
+    make_file(path, "jit-1.dump");
+    set_age(path, file, age);
+}
+
+static void test_stale_folders(void **state)
+{
+    enum { DAY = 24 * 3600 };
+    struct run_folder made, other;
+    struct findings findings = {0};
+    (void)state;
+    setenv("TMPDIR", scratch, 1);
+    leave_folder("perfjit-aaaaaa", "running", DAY + 60);
+    leave_folder("perfjit-bbbbbb", "running", DAY - 600); /* somebody may inject it yet */
+    leave_folder("perfjit-cccccc", "dumps", DAY + 60);    /* it was to be kept */
+    leave_folder("perfjit-ddddddd", "running", DAY + 60); /* not a run's name */
+    assert_int_equal(run_folder_make(&made, &findings), 0);
+    assert_false(is_there(scratch, "perfjit-aaaaaa"));
+    assert_true(is_there(scratch, "perfjit-bbbbbb/jit-1.dump"));
+    assert_true(is_there(scratch, "perfjit-cccccc/jit-1.dump"));
+    assert_true(is_there(scratch, "perfjit-ddddddd/jit-1.dump"));
+    set_age(made.path, "running", DAY + 60); /* it still runs */
+    assert_int_equal(run_folder_make(&other, &findings), 0);
+    assert_int_equal(access(made.dumps, F_OK), 0);
+    run_folder_remove(&other, false);
+    char *path = strdup(made.path);
+    run_folder_remove(&made, true);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_false(is_there(path, "running"));
+    free(path);
+}
+
 static void test_folder(void **state)
 {
     struct run_folder made;
@@ -397,12 +534,14 @@ static void test_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_scripts_and_links),
-        cmocka_unit_test(test_libraries),   cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_environment), cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_argument),    cmocka_unit_test(test_event),
-        cmocka_unit_test(test_growing),     cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_left_over),   cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_scripts_and_links),
+        cmocka_unit_test(test_libraries),     cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),      cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_wrapped),       cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stale_folders), cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),       cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
