@@ -5,7 +5,7 @@
 #ifndef PERFJIT_RECORD_H
 #define PERFJIT_RECORD_H
 
-#include "injector/record/event_choice.h"
+#include "injector/host/event_choice.h"
 #include "injector/record/program.h"
 #include "injector/record/record_options.h"
 #include "injector/record/recorder.h"

@@ -1,6 +1,6 @@
 /* What perfjit record decides before it runs anything: what a command is, what it is told, which
  * event is sampled; and what a recording says while it grows, and which files are the run's. */
-#include "injector/record/event_choice.h"
+#include "injector/host/event_choice.h"
 #include "injector/record/growing_recording.h"
 #include "injector/record/left_over.h"
 #include "injector/record/program.h"

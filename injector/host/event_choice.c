@@ -1,5 +1,5 @@
 /* See event_choice.h. */
-#include "injector/record/event_choice.h"
+#include "injector/host/event_choice.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
