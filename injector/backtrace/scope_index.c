@@ -9,9 +9,10 @@
 #include <string.h>
 
 enum {
-    MOST_OVERLAPS = 16, /* ranges before an address that may reach over it */
-    MOST_DEPTH = 256,   /* entries in each other */
-    TOMBSTONE = 1       /* linkers put functions that they threw away at 0 or 1 */
+    MOST_OVERLAPS = 16,    /* ranges before an address that may reach over it */
+    MOST_DEPTH = 256,      /* entries in each other */
+    MOST_RANGES = 1 << 22, /* a hostile file can name one long list in each of its units */
+    TOMBSTONE = 1          /* linkers put functions that they threw away at 0 or 1 */
 };
 
 /* What has these addresses: a unit by its number, or a function by its entry. */
@@ -31,7 +32,8 @@ static void add_ranges(struct range_list *list, Dwarf_Die *die, size_t unit)
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t at = 0;
-    while (!list->no_memory && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+    while (!list->no_memory && list->count < MOST_RANGES &&
+           (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
         if (start <= TOMBSTONE || end <= start)
             continue;
         if (array_reserve(list->items, list->count, list->capacity))

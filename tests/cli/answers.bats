@@ -11,7 +11,7 @@ setup_file() {
     printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
     cat >work.js <<'END'
 function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-for (let i = 0, t = 0; i < 3000; i++) t += hot(20000);
+for (let i = 0, t = 0; i < 30; i++) t += hot(2000000);
 END
     echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
     export PERFJIT=dump JITDUMPDIR=$PWD
@@ -182,7 +182,7 @@ mostly_at() {
 }
 
 @test "callgrind: each line has its own cost, of JavaScript, of a JIT without a name for its lines, of inlined calls" {
-    printf 'function hot(n) {\n  let s = 0;\n  for (let i = 0; i < n; i++)\n    s += (Math.sqrt(i) * i) %% 7;\n  return s;\n}\nfor (let i = 0, t = 0; i < 3000; i++)\n  t += hot(20000);\n' >lines.js
+    printf 'function hot(n) {\n  let s = 0;\n  for (let i = 0; i < n; i++)\n    s += (Math.sqrt(i) * i) %% 7;\n  return s;\n}\nfor (let i = 0, t = 0; i < 30; i++)\n  t += hot(2000000);\n' >lines.js
     printf 'fn inner(n) {\n  var i = 0;\n  while i < n {\n    i = i + 1;\n  }\n  return i;\n}\nfn outer(n) {\n  return inner(n) + 1;\n}\nfn main() {\n  var n = 0;\n  while n < 8000 {\n    outer(100000);\n    n = n + 1;\n  }\n  return 0;\n}\n' >lines.tj
     record lines.node -g node --perf-prof --interpreted-frames-native-stack lines.js
     PERFJIT=dump JITDUMPDIR=$PWD record lines.inlined -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" "$PWD/lines.tj"

@@ -6,7 +6,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     cat >work.js <<'END'
 function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-for (let i = 0, t = 0; i < 4000; i++) t += hot(20000);
+for (let i = 0, t = 0; i < 40; i++) t += hot(2000000);
 END
     cat >work.php <<'END'
 <?php
@@ -100,7 +100,7 @@ mostly() {
 const { Worker, isMainThread } = require("worker_threads");
 const { execFileSync } = require("child_process");
 function inWorker(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-if (!isMainThread) for (let i = 0, t = 0; i < 3000; i++) t += inWorker(20000);
+if (!isMainThread) for (let i = 0, t = 0; i < 30; i++) t += inWorker(2000000);
 else new Worker(__filename).on("exit", () => execFileSync(process.execPath, ["work.js"]));
 END
     echo parent.js >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
