@@ -111,7 +111,7 @@ END
 }
 
 @test "wrappers are seen through: of env, nice, timeout and others, whatever they take away" {
-    for words in "env -u NODE_OPTIONS -i PATH=$PATH HOME=$HOME" "nice -n 1 timeout -k 3 20" "nohup setsid -w stdbuf -oL /usr/bin/env A=1"; do
+    for words in "env -u NODE_OPTIONS -i PATH=$PATH HOME=$HOME" "nice -n 1 timeout -k 3 300" "nohup setsid -w stdbuf -oL /usr/bin/env A=1"; do
         record_it 0 -- $words node work.js
         says "node: NODE_OPTIONS=--perf-prof"
         mostly hot 40
@@ -124,7 +124,8 @@ END
 }
 
 @test "a child that outlives the command is told" {
-    record_it 0 -- sh -c 'sleep 3 >/dev/null 2>&1 & node work.js'
+    record_it 0 -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >"$BATS_TEST_TMPDIR/child"; node work.js'
+    kill "$(cat "$BATS_TEST_TMPDIR/child")"
     says "1 process that it started still runs ("
 }
 
@@ -219,7 +220,7 @@ END
 }
 
 @test "a command that is killed: what it logged is there" {
-    record_it 3 sh -c 'node work.js & pid=$!; sleep 0.5; kill -9 $pid; wait'
+    record_it 3 sh -c 'node work.js & pid=$!; until [ -s jit-$pid.dump ]; do sleep 0.02; kill -0 $pid || exit 9; done; sleep 0.3; kill -9 $pid; wait'
     says "dump cut short"
     mostly hot 40
 }
