@@ -4,14 +4,32 @@
 #include "injector/answers/answer_input.h"
 #include "injector/answers/bench_sides.h"
 #include "injector/arrays/array.h"
+#include "injector/compare/diff_json.h"
+#include "injector/compare/diff_markdown.h"
 #include "injector/compare/diff_text.h"
+#include "injector/compare/two_programs.h"
+#include "injector/flamegraph/diff_page.h"
+#include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, EXIT_GATE = 4, KEY_BASE = 256, KEY_NEW, KEY_PAIRED, KEY_FLOOR, KEY_FAIL_ON };
+enum {
+    EXIT_USAGE = 2,
+    EXIT_GATE = 4,
+    KEY_BASE = 256,
+    KEY_NEW,
+    KEY_PAIRED,
+    KEY_FLOOR,
+    KEY_FAIL_ON,
+    KEY_MARKDOWN,
+    KEY_JSON,
+    KEY_HTML
+};
 enum { DEFAULT_ROWS = 30 };
+
+enum diff_form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON, FORM_HTML, DIFF_FORMS };
 
 struct diff_options {
     struct answer_request request;
@@ -24,6 +42,7 @@ struct diff_options {
     bool paired, fail_unknown, fail_slower;
     double floor, fail_share;
     size_t rows;
+    const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
 };
 
 static const struct argp_option option_table[] = {
@@ -35,6 +54,10 @@ static const struct argp_option option_table[] = {
     {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
      "End with status 4 if the total is slower by that, or if nothing can be told", 0},
     {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
+    {"markdown", KEY_MARKDOWN, "FILE", 0,
+     "Write it as Markdown as well, of less than 1 MiB; -: to standard output, and no text", 0},
+    {"json", KEY_JSON, "FILE", 0, "The same as JSON, all of it (docs/diff.schema.json)", 0},
+    {"html", KEY_HTML, "FILE", 0, "The same as a flame graph of what differs", 0},
     ANSWER_OUTPUT,
     ANSWER_OPTIONS,
     {0}};
@@ -127,6 +150,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_FAIL_ON:
         take_gate(options, argument, state);
         return 0;
+    case KEY_MARKDOWN:
+    case KEY_JSON:
+    case KEY_HTML:
+        options->forms[FORM_MARKDOWN + key - KEY_MARKDOWN] = argument;
+        return 0;
     case 'n':
         options->rows = rows_in(argument, state);
         return 0;
@@ -194,8 +222,7 @@ static int read_runs(struct run_set *set, struct diff_options *options,
                                        : answer_input_open)(&input, &options->request, findings) ||
                  check_event(event, &input, findings);
         progress_end(&findings->progress);
-        if (!result &&
-            run_set_add(set, options->is_new[i], &input.profile, &input.functions, &input.totals))
+        if (!result && run_set_add(set, options->is_new[i], &input.profile, &input.choice))
             result = report_failure(findings, "out of memory");
         answer_input_close(&input);
     }
@@ -221,17 +248,44 @@ static int read_benches(struct run_set *set, struct diff_options *options,
 
 /* ---- The command ---- */
 
-struct diff_output {
-    const struct run_set *set;
-    struct verdicts verdicts;
-    bool counts_ns;
-    size_t rows;
-};
-
 static int put_text(void *context, FILE *stream)
 {
-    const struct diff_output *output = context;
-    diff_text_put(stream, output->set, &output->verdicts, output->counts_ns, output->rows);
+    diff_text_put(stream, context);
+    return 0;
+}
+
+static int put_markdown(void *context, FILE *stream)
+{
+    return diff_markdown_put(stream, context, MARKDOWN_MOST_BYTES);
+}
+
+static int put_json(void *context, FILE *stream)
+{
+    diff_json_put(stream, context);
+    return 0;
+}
+
+static int put_html(void *context, FILE *stream)
+{
+    return diff_page_write(stream, context);
+}
+
+/* The text goes to standard output where nothing else does. */
+static int write_forms(struct diff_options *options, struct diff_report *report,
+                       struct findings *findings)
+{
+    static int (*const writers[DIFF_FORMS])(void *, FILE *) = {put_text, put_markdown, put_json,
+                                                               put_html};
+    bool elsewhere = false;
+    for (int form = FORM_MARKDOWN; form < DIFF_FORMS; form++)
+        elsewhere |= options->forms[form] && strcmp(options->forms[form], "-") == 0;
+    options->forms[FORM_TEXT] = options->request.output;
+    if (!options->forms[FORM_TEXT] && !elsewhere)
+        options->forms[FORM_TEXT] = "-";
+    for (int form = 0; form < DIFF_FORMS; form++)
+        if (options->forms[form] &&
+            answer_write(options->forms[form], writers[form], report, findings))
+            return -1;
     return 0;
 }
 
@@ -241,23 +295,52 @@ static bool gate_closes(const struct diff_options *options, const struct verdict
     if (options->fail_unknown && total->verdict == VERDICT_UNKNOWN)
         return true;
     return options->fail_slower && total->verdict == VERDICT_SLOWER &&
-           total->new - total->base >= options->fail_share * total->base;
+           compared_row_change(total) >= options->fail_share * total->base;
+}
+
+/* "old.bench", "old.bench, then new.bench", or how many recordings. */
+static char *title_of(const struct diff_options *options)
+{
+    char *text, *printable;
+    int bytes = options->bench_count == 0 ? asprintf(&text, "%zu recordings", options->file_count)
+                : options->bench_count == 1
+                    ? asprintf(&text, "%s", file_name_of(options->benches[0]))
+                    : asprintf(&text, "%s, then %s", options->benches[0], options->benches[1]);
+    printable = bytes < 0 ? NULL : printable_copy(text);
+    if (bytes >= 0)
+        free(text);
+    return printable;
+}
+
+static int report_on(struct diff_options *options, struct run_set *set,
+                     const struct compared_event *event, bool *closes, struct findings *findings)
+{
+    struct diff_report report = {0};
+    char *title = title_of(options);
+    int result = two_programs_tell(set) ||
+                         diff_report_make(&report, set, options->paired, options->floor) || !title
+                     ? report_failure(findings, "out of memory")
+                     : 0;
+    report.title = title;
+    report.most_rows = options->rows;
+    report.unit = event->counts_ns                  ? "ns"
+                  : event->weight == WEIGHT_SAMPLES ? "samples"
+                                                    : event->name;
+    result = result || write_forms(options, &report, findings);
+    *closes = !result && gate_closes(options, &report.verdicts);
+    diff_report_free(&report);
+    free(title);
+    return result;
 }
 
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)
 {
     struct run_set set;
     struct compared_event event = {0};
-    struct diff_output output = {.set = &set, .rows = options->rows};
     int result = run_set_begin(&set) ? report_failure(findings, "out of memory") : 0;
     result = result ||
-             (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings);
-    if (!result && verdicts_find(&output.verdicts, &set, options->paired, options->floor))
-        result = report_failure(findings, "out of memory");
-    output.counts_ns = event.counts_ns;
-    result = result || answer_write(options->request.output, put_text, &output, findings);
-    *closes = !result && gate_closes(options, &output.verdicts);
-    verdicts_free(&output.verdicts);
+             (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings) ||
+             report_on(options, &set, &event, closes, findings);
     run_set_free(&set);
     free(event.name);
     return result;

@@ -82,7 +82,10 @@ static int draw(const struct flamegraph_options *options, const struct answer_in
         free(path);
         return report_failure(findings, "out of memory");
     }
-    struct flamegraph_run run = {{&input->profile, &input->totals, input->choice, title},
+    struct flamegraph_run run = {{.profile = &input->profile,
+                                  .totals = &input->totals,
+                                  .choice = input->choice,
+                                  .title = title},
                                  options->svg};
     output = output ? output : path;
     int result = answer_write(output, write_graph, &run, findings);

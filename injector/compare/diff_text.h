@@ -2,12 +2,9 @@
 #ifndef PERFJIT_DIFF_TEXT_H
 #define PERFJIT_DIFF_TEXT_H
 
-#include "injector/compare/verdict.h"
+#include "injector/compare/diff_report.h"
 
-#include <stdio.h>
-
-/* Put the headline and at most MOST_ROWS functions.  COUNTS_NS: values are times. */
-void diff_text_put(FILE *stream, const struct run_set *set, const struct verdicts *verdicts,
-                   bool counts_ns, size_t most_rows);
+/* Put the first lines, the activities, and as many functions as the report has for people. */
+void diff_text_put(FILE *stream, const struct diff_report *report);
 
 #endif

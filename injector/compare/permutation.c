@@ -2,7 +2,9 @@
  *
  * With each function's values centred and scaled to a sum of squares of 1, which no labelling
  * changes, |t| grows with |sum over the base's runs| alone (paired: |sum of the differences, each
- * with its sign|), by the same rule for all functions.  So a round is additions and a maximum. */
+ * with its sign|), by the same rule for all functions.  So a round is additions and a maximum, and
+ * sums of different functions can be counted together: which share of all rounds' sums is that
+ * large says how many functions would reach a sum by chance. */
 #include "injector/compare/permutation.h"
 
 #include <math.h>
@@ -10,12 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 10000, BLOCK = 64, ENUMERABLE_RUNS = 40 };
+enum { ROUNDS = 10000, BLOCK = 64, ENUMERABLE_RUNS = 40, BINS = 1 << 14 };
 
 struct rounds {
     signed char *labels; /* a round's: one for each row; 1, 0 or -1: how often it is added */
     double *largest;
     size_t count, rows;
+};
+
+/* How many functions have a sum of each size: in all rounds, and as it was observed. */
+struct sum_counts {
+    uint64_t *by_chance, *observed;
+    double bins_each; /* a bin has the sums from its number on, in these */
 };
 
 struct scaled_rows {
@@ -163,18 +171,76 @@ static double largest_of(const double *sums)
     return largest;
 }
 
+static size_t bin_of(const struct sum_counts *counts, double sum)
+{
+    double bin = fabs(sum) * counts->bins_each;
+    return bin < BINS - 1 ? (size_t)bin : BINS - 1;
+}
+
+/* Of the COUNT functions of a block. */
+static void count_sums(struct sum_counts *counts, const double *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        counts->by_chance[bin_of(counts, sums[i])]++;
+}
+
 /* P: the observed sums. */
-static void go_through(double *p, struct rounds *rounds, const struct scaled_rows *rows,
-                       size_t functions)
+static void go_through(double *p, struct rounds *rounds, struct sum_counts *counts,
+                       const struct scaled_rows *rows, size_t functions)
 {
     double sums[BLOCK];
-    for (size_t start = 0; start < rows->width; start += BLOCK)
+    for (size_t start = 0; start < rows->width; start += BLOCK) {
+        size_t count = functions - start < BLOCK ? functions - start : BLOCK;
         for (size_t i = 0; i < rounds->count; i++) {
             add_up(sums, rows, rounds->labels + i * rounds->rows, start);
             rounds->largest[i] = fmax(rounds->largest[i], largest_of(sums));
-            for (size_t k = 0; i == 0 && k < BLOCK && start + k < functions; k++)
+            count_sums(counts, sums, count);
+            for (size_t k = 0; i == 0 && k < count; k++)
                 p[start + k] = fabs(sums[k]);
         }
+    }
+    for (size_t i = 0; i < functions; i++)
+        counts->observed[bin_of(counts, p[i])]++;
+}
+
+/* ---- What follows ---- */
+
+/* Scaled values add up to less than the root of their number. */
+static int make_counts(struct sum_counts *counts, size_t rows)
+{
+    counts->by_chance = calloc(BINS, sizeof *counts->by_chance);
+    counts->observed = calloc(BINS, sizeof *counts->observed);
+    counts->bins_each = BINS / (sqrt((double)rows) + 1);
+    return counts->by_chance && counts->observed ? 0 : -1;
+}
+
+/* For each bin: of the functions whose sum is in it or in a larger one, the share that would be so
+ * by chance; and if a smaller bin has less of these, that.  */
+static void find_shares(double *shares, const struct sum_counts *counts, size_t rounds)
+{
+    uint64_t chance = 0, observed = 0;
+    for (size_t i = BINS; i-- > 0;) {
+        chance += counts->by_chance[i];
+        observed += counts->observed[i];
+        shares[i] = observed ? (double)chance / (double)rounds / (double)observed : INFINITY;
+    }
+    double least = 1;
+    for (size_t i = 0; i < BINS; i++)
+        shares[i] = least = fmin(least, shares[i]);
+}
+
+/* P holds the observed sums. */
+static int find_q(double *q, const double *p, const struct sum_counts *counts, size_t rounds,
+                  size_t functions)
+{
+    double *shares = malloc(BINS * sizeof *shares);
+    if (!shares)
+        return -1;
+    find_shares(shares, counts, rounds);
+    for (size_t i = 0; i < functions; i++)
+        q[i] = shares[bin_of(counts, p[i])];
+    free(shares);
+    return 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -204,13 +270,18 @@ static double t_of(double sum, const struct permutation_runs *runs, size_t rows)
     return sqrt(share / (1 - share) * (double)(rows - (runs->paired ? 1 : 2)));
 }
 
-int permutation_test(double *p, double *critical, const struct permutation_runs *runs)
+int permutation_test(double *p, double *q, double *critical, const struct permutation_runs *runs)
 {
     struct scaled_rows rows = {0};
     struct rounds rounds = {0};
-    int result = make_rows(&rows, runs) || make_rounds(&rounds, runs, rows.rows) ? -1 : 0;
+    struct sum_counts counts = {0};
+    int result = make_rows(&rows, runs) || make_rounds(&rounds, runs, rows.rows) ||
+                         make_counts(&counts, rows.rows)
+                     ? -1
+                     : 0;
     if (!result) {
-        go_through(p, &rounds, &rows, runs->functions);
+        go_through(p, &rounds, &counts, &rows, runs->functions);
+        result = find_q(q, p, &counts, rounds.count, runs->functions);
         qsort(rounds.largest, rounds.count, sizeof *rounds.largest, compare);
         for (size_t i = 0; i < runs->functions; i++)
             p[i] = share_reaching(&rounds, p[i]);
@@ -219,5 +290,7 @@ int permutation_test(double *p, double *critical, const struct permutation_runs 
     free(rows.values);
     free(rounds.labels);
     free(rounds.largest);
+    free(counts.by_chance);
+    free(counts.observed);
     return result;
 }

@@ -2,31 +2,29 @@
 #include "injector/compare/run_set.h"
 
 #include "injector/arrays/array.h"
+#include "injector/text/file_name.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int run_set_begin(struct run_set *set)
+enum { NO_STACK = 0 }; /* the frame of what has none */
+
+/* ---- What is the same in all runs ---- */
+
+static uint32_t copy_string(struct run_set *set, const char *text)
 {
-    *set = (struct run_set){0};
-    return call_profile_begin(&set->names);
+    return call_profile_add_string(&set->names, text, strlen(text));
 }
 
-/* What FUNCTION is called in every run: "name  file". */
-static uint32_t name_of(struct run_set *set, const struct call_profile *profile,
-                        const struct profile_functions *functions, size_t function)
+/* What the function of FRAME, which is of NAMES, is called: "name  file". */
+static uint32_t name_function(struct run_set *set, const struct call_frame *frame)
 {
-    const struct profile_function *item = &functions->items[function];
-    const struct call_frame *frame =
-        &profile->frames[functions->frames[functions->first[function]]];
-    const char *place = call_profile_string(profile, item->file);
-    const char *slash = strrchr(place, '/');
+    const char *place = call_profile_string(&set->names, frame->file);
     char *text;
-    place = slash ? slash + 1 : place; /* the two sides may be two directories */
-    if (!*place && frame->kind != FRAME_JIT && frame->kind != FRAME_UNKNOWN)
-        place = call_profile_string(profile, item->module);
-    int bytes = asprintf(&text, "%s%s%s", call_profile_string(profile, item->name),
+    if (!*place)
+        place = call_profile_string(&set->names, frame->module);
+    int bytes = asprintf(&text, "%s%s%s", call_profile_string(&set->names, frame->name),
                          *place ? "  " : "", place);
     if (bytes < 0)
         return PROFILE_NOTHING;
@@ -35,42 +33,160 @@ static uint32_t name_of(struct run_set *set, const struct call_profile *profile,
     return number;
 }
 
-static int add_value(struct compared_run *run, uint32_t number, double value)
+/* FRAME, of PROFILE, as one of NAMES.  The two sides may be two directories. */
+static uint32_t add_frame(struct run_set *set, const struct call_profile *profile,
+                          const struct call_frame *frame)
 {
-    if (number >= run->count) {
-        size_t count = ((size_t)number + 1) * 2;
-        double *values = realloc(run->values, count * sizeof *values);
-        if (!values)
+    bool is_generated = frame->kind == FRAME_JIT || frame->kind == FRAME_UNKNOWN;
+    const char *module = is_generated ? "" : call_profile_string(profile, frame->module);
+    const struct call_frame own = {
+        .name = copy_string(set, call_profile_string(profile, frame->name)),
+        .module = copy_string(set, module),
+        .file = copy_string(set, file_name_of(call_profile_string(profile, frame->file))),
+        .tier = copy_string(set, call_profile_string(profile, frame->tier)),
+        .kind = frame->kind,
+        .inlined = frame->inlined};
+    size_t known = set->names.frame_count;
+    if (own.name == PROFILE_NOTHING || own.module == PROFILE_NOTHING ||
+        own.file == PROFILE_NOTHING || own.tier == PROFILE_NOTHING)
+        return PROFILE_NOTHING;
+    uint32_t number = call_profile_add_frame(&set->names, &own);
+    if (number == PROFILE_NOTHING || number < known)
+        return number;
+    if (array_reserve(set->function_of, number, set->function_of_capacity))
+        return PROFILE_NOTHING;
+    set->function_of[number] = name_function(set, &own);
+    return set->function_of[number] == PROFILE_NOTHING ? PROFILE_NOTHING : number;
+}
+
+/* Samples without any stack are of a function of their own, which is the first. */
+static int add_no_stack(struct run_set *set)
+{
+    static const char name[] = "[no stack]";
+    struct call_profile none;
+    int result = call_profile_begin(&none);
+    const struct call_frame frame = {
+        .name = result ? 0 : call_profile_add_string(&none, name, strlen(name)),
+        .kind = FRAME_UNKNOWN};
+    result = result || frame.name == PROFILE_NOTHING || add_frame(set, &none, &frame) != NO_STACK;
+    call_profile_free(&none);
+    return result ? -1 : 0;
+}
+
+int run_set_begin(struct run_set *set)
+{
+    *set = (struct run_set){0};
+    return call_profile_begin(&set->names) ? -1 : add_no_stack(set);
+}
+
+/* From a profile's numbers to those of NAMES. */
+struct common_numbers {
+    uint32_t *frames, *nodes;
+    struct activity_map activities;
+};
+
+static int find_numbers(struct common_numbers *numbers, struct run_set *set,
+                        const struct call_profile *profile)
+{
+    numbers->frames = calloc(profile->frame_count + 1, sizeof *numbers->frames);
+    numbers->nodes = calloc(profile->node_count + 1, sizeof *numbers->nodes);
+    if (!numbers->frames || !numbers->nodes || activity_map_make(&numbers->activities, profile))
+        return -1;
+    for (size_t i = 0; i < profile->frame_count; i++)
+        if ((numbers->frames[i] = add_frame(set, profile, &profile->frames[i])) == PROFILE_NOTHING)
             return -1;
-        memset(values + run->count, 0, (count - run->count) * sizeof *values);
-        run->values = values;
-        run->count = count;
+    for (size_t i = 1; i < profile->node_count; i++) {
+        const struct call_node *node = &profile->nodes[i];
+        numbers->nodes[i] = call_profile_add_node(&set->names, numbers->nodes[node->parent],
+                                                  numbers->frames[node->frame]);
+        if (numbers->nodes[i] == PROFILE_NOTHING)
+            return -1;
     }
-    run->values[number] += value;
     return 0;
 }
 
-int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,
-                const struct profile_functions *functions, const struct profile_totals *totals)
+/* ---- Values ---- */
+
+static int add_value(struct run_values *values, uint32_t number, double value)
 {
-    uint64_t left = totals->all;
+    if (number >= values->count) {
+        size_t count = ((size_t)number + 1) * 2;
+        double *items = realloc(values->items, count * sizeof *items);
+        if (!items)
+            return -1;
+        memset(items + values->count, 0, (count - values->count) * sizeof *items);
+        values->items = items;
+        values->count = count;
+    }
+    values->items[number] += value;
+    return 0;
+}
+
+static int add_sample(struct run_set *set, struct compared_run *run,
+                      const struct common_numbers *numbers, const struct call_sample *sample,
+                      double value)
+{
+    uint32_t node = numbers->nodes[sample->node];
+    uint32_t frame = node ? set->names.nodes[node].frame : NO_STACK;
+    return add_value(&run->tables[BY_FUNCTION], set->function_of[frame], value) ||
+                   add_value(&run->tables[BY_STATE], frame, value) ||
+                   add_value(&run->tables[BY_ACTIVITY], activity_of(&numbers->activities, sample),
+                             value) ||
+                   add_value(&run->tables[BY_STACK], node, value)
+               ? -1
+               : 0;
+}
+
+/* What the process is called that has most of what CHOICE has; PROFILE_NOTHING without memory. */
+static uint32_t process_of(struct run_set *set, const struct call_profile *profile,
+                           const struct profile_choice *choice)
+{
+    uint64_t *sums = calloc(profile->string_count + 1, sizeof *sums);
+    uint32_t most = 0;
+    for (size_t i = 0; sums && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        uint32_t process = profile->threads[sample->thread].process;
+        if (!profile_choice_has(choice, profile, sample))
+            continue;
+        sums[process] += profile_choice_weight(choice, sample);
+        most = sums[process] > sums[most] ? process : most;
+    }
+    uint32_t name = sums ? copy_string(set, call_profile_string(profile, most)) : PROFILE_NOTHING;
+    free(sums);
+    return name;
+}
+
+int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,
+                const struct profile_choice *choice)
+{
+    struct common_numbers numbers = {0};
     if (array_reserve(set->runs, set->run_count, set->run_capacity))
         return -1;
     struct compared_run *run = &set->runs[set->run_count++];
     *run = (struct compared_run){.is_new = is_new};
     set->base += !is_new;
     set->new += is_new;
-    for (size_t i = 0; i < functions->count; i++) {
-        if (!totals->function_self[i])
-            continue;
-        uint32_t number = name_of(set, profile, functions, i);
-        if (number == PROFILE_NOTHING || add_value(run, number, (double)totals->function_self[i]))
-            return -1;
-        left -= totals->function_self[i];
+    run->process = process_of(set, profile, choice);
+    int result = run->process == PROFILE_NOTHING || find_numbers(&numbers, set, profile) ? -1 : 0;
+    for (size_t i = 0; !result && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (profile_choice_has(choice, profile, sample))
+            result = add_sample(set, run, &numbers, sample,
+                                (double)profile_choice_weight(choice, sample));
     }
-    /* samples without any stack are nobody's */
-    uint32_t nobody = call_profile_add_string(&set->names, "[no stack]", strlen("[no stack]"));
-    return nobody == PROFILE_NOTHING ? -1 : add_value(run, nobody, (double)left);
+    free(numbers.frames);
+    free(numbers.nodes);
+    activity_map_free(&numbers.activities);
+    return result;
+}
+
+size_t run_set_count(const struct run_set *set, enum run_table table)
+{
+    const size_t counts[RUN_TABLES] = {[BY_FUNCTION] = set->names.string_count,
+                                       [BY_STATE] = set->names.frame_count,
+                                       [BY_ACTIVITY] = ACTIVITIES,
+                                       [BY_STACK] = set->names.node_count};
+    return counts[table];
 }
 
 int run_set_add_note(struct run_set *set, const char *text)
@@ -87,10 +203,12 @@ int run_set_add_note(struct run_set *set, const char *text)
 void run_set_free(struct run_set *set)
 {
     for (size_t i = 0; i < set->run_count; i++)
-        free(set->runs[i].values);
+        for (int table = 0; table < RUN_TABLES; table++)
+            free(set->runs[i].tables[table].items);
     free(set->runs);
     for (size_t i = 0; i < set->note_count; i++)
         free(set->notes[i]);
     free(set->notes);
+    free(set->function_of);
     call_profile_free(&set->names);
 }

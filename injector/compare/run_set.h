@@ -1,17 +1,37 @@
-/* Runs of two sides, and how much of each run each function has itself. */
+/* Runs of two sides, and how much of each run each function has itself; and of that, in which
+ * state it had it, what the run was doing, and in which stack. */
 #ifndef PERFJIT_RUN_SET_H
 #define PERFJIT_RUN_SET_H
 
+#include "injector/profile/activity.h"
 #include "injector/profile/profile_totals.h"
 
-struct compared_run {
-    double *values; /* by function's number in NAMES; those of later numbers are 0 */
+/* What a run's values are by: each table's values add up to the run's total. */
+enum run_table {
+    BY_FUNCTION, /* a string of NAMES: what a function is called in all runs */
+    BY_STATE,    /* a frame of NAMES: a function in a tier, interpreted, inlined */
+    BY_ACTIVITY, /* an enum activity */
+    BY_STACK,    /* a node of NAMES, by itself */
+    RUN_TABLES
+};
+
+struct run_values {
+    double *items; /* by number; those of later numbers are 0 */
     size_t count;
+};
+
+struct compared_run {
+    struct run_values tables[RUN_TABLES];
+    uint32_t process; /* what the process is called that has most of it: a string of NAMES */
     bool is_new;
 };
 
 struct run_set {
-    struct call_profile names; /* its strings alone: what a function is called in all runs */
+    /* What all runs have: strings, frames in their states, stacks of these.  Frames are without
+     * what differs from run to run: lines, directories, the JIT code's file. */
+    struct call_profile names;
+    uint32_t *function_of; /* by frame of NAMES: its function, a string */
+    size_t function_of_capacity;
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
@@ -22,20 +42,17 @@ struct run_set {
 /* Returns 0, or -1 without memory.  Release with run_set_free in either case. */
 int run_set_begin(struct run_set *set);
 
-/* Add a run.  A function is the same in two runs if its name, file and source file are, without
- * directories: JIT code's file has another name in each run, tiers change, and lines move.  Returns
- * 0, or -1 without memory. */
+/* Add a run: what CHOICE has of PROFILE.  A function is the same in two runs if its name, file and
+ * source file are, without directories: JIT code's file has another name in each run, tiers change,
+ * and lines move.  Returns 0, or -1 without memory. */
 int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,
-                const struct profile_functions *functions, const struct profile_totals *totals);
+                const struct profile_choice *choice);
 
 /* Add a copy of the line TEXT.  Returns 0, or -1 without memory. */
 int run_set_add_note(struct run_set *set, const char *text);
 
-/* How many functions there are; number 0 is none's. */
-static inline size_t run_set_functions(const struct run_set *set)
-{
-    return set->names.string_count;
-}
+/* How many numbers TABLE has; of strings and stacks, number 0 is none's. */
+size_t run_set_count(const struct run_set *set, enum run_table table);
 
 void run_set_free(struct run_set *set);
 

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double level = 0.05;
 static const double power_80 = 0.84; /* standard errors beyond the critical value */
 
 const char *verdict_name(enum verdict verdict)
@@ -15,126 +14,305 @@ const char *verdict_name(enum verdict verdict)
     return names[verdict];
 }
 
-/* ---- The matrix ---- */
+/* ---- Values ---- */
 
-/* Run by run, the base's first: a value for each function; in TOTALS their sums. */
-static void fill(double *values, double *totals, const struct run_set *set)
+/* A value for each number of a table, run by run, the base's first. */
+struct value_matrix {
+    double *values;
+    size_t runs, base, width;
+};
+
+static int matrix_make(struct value_matrix *matrix, const struct run_set *set, size_t width)
 {
-    size_t place[2] = {0, set->base}, functions = run_set_functions(set);
+    *matrix = (struct value_matrix){NULL, set->run_count, set->base, width};
+    matrix->values = calloc(matrix->runs * width + 1, sizeof *matrix->values);
+    return matrix->values ? 0 : -1;
+}
+
+static double *matrix_run(const struct value_matrix *matrix, size_t run)
+{
+    return matrix->values + run * matrix->width;
+}
+
+static void fill(struct value_matrix *matrix, const struct run_set *set, enum run_table table)
+{
+    size_t place[2] = {0, set->base};
     for (size_t i = 0; i < set->run_count; i++) {
-        const struct compared_run *run = &set->runs[i];
-        size_t row = place[run->is_new]++;
-        for (size_t k = 0; k < functions && k < run->count; k++) {
-            values[row * functions + k] = run->values[k];
-            totals[row] += run->values[k];
-        }
+        const struct run_values *values = &set->runs[i].tables[table];
+        double *to = matrix_run(matrix, place[set->runs[i].is_new]++);
+        for (size_t k = 0; k < matrix->width && k < values->count; k++)
+            to[k] = values->items[k];
     }
 }
 
-static struct compared_row row_of(const struct permutation_runs *runs, size_t function)
+/* Each stack's own, and all that it calls. */
+static void add_callees(struct value_matrix *matrix, const struct run_set *set)
 {
-    struct compared_row row = {.name = (uint32_t)function, .p = 1, .verdict = VERDICT_UNKNOWN};
-    for (size_t i = 0; i < runs->base + runs->new; i++) {
-        double value = runs->values[i * runs->functions + function];
-        *(i < runs->base ? &row.base : &row.new) += value;
-    }
-    row.base /= (double)runs->base;
-    row.new /= (double)runs->new;
+    for (size_t run = 0; run < matrix->runs; run++)
+        for (size_t i = matrix->width; i-- > 1;)
+            matrix_run(matrix, run)[set->names.nodes[i].parent] += matrix_run(matrix, run)[i];
+}
+
+static void sum_runs(struct value_matrix *totals, const struct value_matrix *matrix)
+{
+    for (size_t run = 0; run < matrix->runs; run++)
+        for (size_t i = 0; i < matrix->width; i++)
+            totals->values[run] += matrix_run(matrix, run)[i];
+}
+
+/* ---- Rows ---- */
+
+static struct compared_row row_of(const struct value_matrix *matrix, size_t column)
+{
+    struct compared_row row = {
+        .number = (uint32_t)column, .p = 1, .q = 1, .verdict = VERDICT_UNKNOWN};
+    for (size_t i = 0; i < matrix->runs; i++)
+        *(i < matrix->base ? &row.base : &row.new) += matrix_run(matrix, i)[column];
+    row.base /= (double)matrix->base;
+    row.new /= (double)(matrix->runs - matrix->base);
     return row;
 }
 
-/* ---- The total ---- */
-
-/* The standard error of the difference of the means. */
-static double standard_error(const struct permutation_runs *runs, const struct compared_row *total)
+/* The standard error of the difference of ROW's means. */
+static double standard_error(const struct value_matrix *matrix, const struct compared_row *row,
+                             size_t column, bool paired)
 {
-    double squares = 0;
-    size_t all = runs->base + runs->new;
-    for (size_t i = 0; i < runs->base && runs->paired; i++)
+    double squares = 0, base = (double)matrix->base, new = (double)matrix->runs - base;
+    for (size_t i = 0; i < matrix->base && paired; i++)
+        squares += pow(matrix_run(matrix, i)[column] -
+                           matrix_run(matrix, matrix->base + i)[column] + compared_row_change(row),
+                       2);
+    for (size_t i = 0; i < matrix->runs && !paired; i++)
         squares +=
-            pow(runs->values[i] - runs->values[runs->base + i] - total->base + total->new, 2);
-    for (size_t i = 0; i < all && !runs->paired; i++)
-        squares += pow(runs->values[i] - (i < runs->base ? total->base : total->new), 2);
-    if (runs->paired)
-        return sqrt(squares / (double)(runs->base - 1) / (double)runs->base);
-    return sqrt(squares / (double)(all - 2) * (1 / (double)runs->base + 1 / (double)runs->new));
+            pow(matrix_run(matrix, i)[column] - (i < matrix->base ? row->base : row->new), 2);
+    return paired ? sqrt(squares / (base - 1) / base)
+                  : sqrt(squares / (base + new - 2) * (1 / base + 1 / new));
 }
 
-static enum verdict judge(const struct compared_row *row, double least, double floor)
+static enum verdict judge(const struct compared_row *row, double chance, double floor)
 {
-    if (row->p > level)
-        return least <= floor ? VERDICT_NO_CHANGE : VERDICT_UNKNOWN;
-    if (fabs(row->new - row->base) < floor)
+    if (chance > VERDICT_LEVEL)
+        return row->least <= floor ? VERDICT_NO_CHANGE : VERDICT_UNKNOWN;
+    if (fabs(compared_row_change(row)) < floor)
         return VERDICT_NO_CHANGE;
     return row->new > row->base ? VERDICT_SLOWER : VERDICT_FASTER;
 }
 
-static int judge_total(struct verdicts *verdicts, const struct permutation_runs *runs)
+/* ---- Tests ---- */
+
+/* Rows to be tested together, by columns of their own. */
+struct row_test {
+    struct compared_row **rows;
+    struct value_matrix matrix;
+    double *p, *q;
+    bool paired;
+};
+
+/* What is tested is chosen by what no relabelling changes: a row so small that all of it, gone or
+ * new, would be less than half of the floor has nothing to tell, and only makes others' q larger.
+ */
+static bool can_matter(const struct value_matrix *matrix, const struct compared_row *row,
+                       double least)
 {
-    double critical;
-    if (permutation_test(&verdicts->total.p, &critical, runs))
+    double base = (double)matrix->base, new = (double)matrix->runs - base;
+    double all = row->base * base + new * row->new;
+    return all > 0 && all / fmin(base, new) >= least / 2;
+}
+
+/* WANTED: by number, which rows may be tested; NULL: all. */
+static int test_begin(struct row_test *test, const struct value_matrix *matrix,
+                      struct verdict_rows *rows, double least, const bool *wanted, bool paired)
+{
+    size_t count = 0;
+    *test =
+        (struct row_test){.rows = calloc(rows->count + 1, sizeof *test->rows), .paired = paired};
+    for (size_t i = 0; test->rows && i < rows->count; i++)
+        if ((!wanted || wanted[rows->items[i].number]) &&
+            can_matter(matrix, &rows->items[i], least))
+            test->rows[count++] = &rows->items[i];
+    test->matrix = (struct value_matrix){NULL, matrix->runs, matrix->base, count};
+    test->matrix.values = calloc(matrix->runs * count + 1, sizeof(double));
+    test->p = calloc(count + 1, sizeof *test->p);
+    test->q = calloc(count + 1, sizeof *test->q);
+    if (!test->rows || !test->matrix.values || !test->p || !test->q)
         return -1;
-    verdicts->least =
-        (critical + power_80) * standard_error(runs, &verdicts->total) / verdicts->total.base;
-    verdicts->total.verdict = judge(&verdicts->total, verdicts->least * verdicts->total.base,
-                                    verdicts->floor * verdicts->total.base);
+    for (size_t run = 0; run < matrix->runs; run++)
+        for (size_t i = 0; i < count; i++)
+            matrix_run(&test->matrix, run)[i] = matrix_run(matrix, run)[test->rows[i]->number];
     return 0;
 }
 
-/* ---- Functions ---- */
+static int test_go(struct row_test *test, double floor)
+{
+    const struct permutation_runs runs = {test->matrix.values, test->matrix.width,
+                                          test->matrix.base, test->matrix.runs - test->matrix.base,
+                                          test->paired};
+    double critical;
+    if (permutation_test(test->p, test->q, &critical, &runs))
+        return -1;
+    for (size_t i = 0; i < test->matrix.width; i++) {
+        struct compared_row *row = test->rows[i];
+        row->p = test->p[i];
+        row->q = test->q[i];
+        row->least = (critical + power_80) * standard_error(&test->matrix, row, i, test->paired);
+        row->verdict = judge(row, row->q, floor);
+    }
+    return 0;
+}
+
+static void test_end(struct row_test *test)
+{
+    free(test->rows);
+    free(test->matrix.values);
+    free(test->p);
+    free(test->q);
+}
+
+/* Those of ROWS that can matter, as one family.  FLOOR, and the LEAST that matters, are in the
+ * event's unit. */
+static int test_rows(struct verdict_rows *rows, const struct value_matrix *matrix, double floor,
+                     double least, const bool *wanted, bool paired)
+{
+    struct row_test test;
+    int result = test_begin(&test, matrix, rows, least, wanted, paired);
+    result = result || test_go(&test, floor);
+    test_end(&test);
+    return result;
+}
+
+/* ---- Tables ---- */
 
 static int compare(const void *left, const void *right)
 {
     const struct compared_row *a = left, *b = right;
-    double first = fabs(a->new - a->base), second = fabs(b->new - b->base);
-    if ((a->verdict <= VERDICT_FASTER) != (b->verdict <= VERDICT_FASTER))
-        return a->verdict <= VERDICT_FASTER ? -1 : 1;
+    double first = fabs(compared_row_change(a)), second = fabs(compared_row_change(b));
+    if (compared_row_differs(a) != compared_row_differs(b))
+        return compared_row_differs(a) ? -1 : 1;
     if (first != second)
         return first > second ? -1 : 1;
-    return a->name < b->name ? -1 : a->name > b->name;
+    return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static int judge_rows(struct verdicts *verdicts, const struct permutation_runs *runs)
+/* By state: whether its function has others.  One that has none is its function, and was tested as
+ * that: to test it again would take as long again. */
+static bool *find_others(const struct run_set *set, const struct verdict_rows *states)
 {
-    double critical, *p = calloc(runs->functions, sizeof *p);
-    int result = p ? 0 : -1;
-    if (!result && verdicts->enough)
-        result = permutation_test(p, &critical, runs);
-    for (size_t i = 1; !result && i < runs->functions; i++) {
-        struct compared_row row = row_of(runs, i);
-        row.p = verdicts->enough ? p[i] : 1;
-        row.verdict = judge(&row, INFINITY, verdicts->floor * verdicts->total.base);
-        if (row.base > 0 || row.new > 0)
-            verdicts->rows[verdicts->row_count++] = row;
+    bool *wanted = calloc(set->names.frame_count + 1, sizeof *wanted);
+    uint32_t *first = calloc(set->names.string_count + 1, sizeof *first); /* + 1 */
+    for (size_t i = 0; wanted && first && i < states->count; i++) {
+        uint32_t state = states->items[i].number, *seen = &first[set->function_of[state]];
+        if (*seen)
+            wanted[state] = wanted[*seen - 1] = true;
+        else
+            *seen = state + 1;
     }
-    free(p);
-    if (!result)
-        qsort(verdicts->rows, verdicts->row_count, sizeof *verdicts->rows, compare);
+    if (!first) {
+        free(wanted);
+        wanted = NULL;
+    }
+    free(first);
+    return wanted;
+}
+
+/* Those that are their function have what was found of it. */
+static int take_functions(struct verdict_rows *states, const struct run_set *set,
+                          const struct verdict_rows *functions, const bool *wanted)
+{
+    const struct compared_row **rows = calloc(set->names.string_count + 1, sizeof *rows);
+    for (size_t i = 0; rows && i < functions->count; i++)
+        rows[functions->items[i].number] = &functions->items[i];
+    for (size_t i = 0; rows && i < states->count; i++) {
+        uint32_t number = states->items[i].number;
+        if (wanted[number])
+            continue;
+        states->items[i] = *rows[set->function_of[number]];
+        states->items[i].number = number;
+    }
+    int result = rows ? 0 : -1;
+    free(rows);
+    return result;
+}
+
+static int test_states(struct verdicts *verdicts, const struct run_set *set,
+                       const struct value_matrix *matrix, double floor)
+{
+    struct verdict_rows *states = &verdicts->tables[BY_STATE];
+    bool *wanted = find_others(set, states);
+    int result = !wanted || test_rows(states, matrix, floor, floor, wanted, verdicts->paired) ||
+                         take_functions(states, set, &verdicts->tables[BY_FUNCTION], wanted)
+                     ? -1
+                     : 0;
+    free(wanted);
+    return result;
+}
+
+static void add_rows(struct verdict_rows *rows, const struct value_matrix *matrix, bool all)
+{
+    for (size_t i = 0; i < matrix->width; i++) {
+        struct compared_row row = row_of(matrix, i);
+        if (row.base > 0 || row.new > 0 || all)
+            rows->items[rows->count++] = row;
+    }
+}
+
+static int judge_table(struct verdicts *verdicts, const struct run_set *set, enum run_table table)
+{
+    struct verdict_rows *rows = &verdicts->tables[table];
+    struct value_matrix matrix;
+    double floor = verdicts->floor * verdicts->total.base;
+    rows->items = calloc(run_set_count(set, table) + 1, sizeof *rows->items);
+    int result = matrix_make(&matrix, set, run_set_count(set, table)) || !rows->items ? -1 : 0;
+    if (!result) {
+        fill(&matrix, set, table);
+        if (table == BY_STACK)
+            add_callees(&matrix, set);
+        add_rows(rows, &matrix, table == BY_STACK);
+        if (verdicts->enough)
+            result = table == BY_STATE
+                         ? test_states(verdicts, set, &matrix, floor)
+                         : test_rows(rows, &matrix, floor, floor, NULL, verdicts->paired);
+        if (!result && table != BY_STACK)
+            qsort(rows->items, rows->count, sizeof *rows->items, compare);
+    }
+    free(matrix.values);
+    return result;
+}
+
+static int judge_total(struct verdicts *verdicts, const struct run_set *set)
+{
+    struct value_matrix matrix, totals = {0};
+    struct verdict_rows row = {&verdicts->total, 1};
+    int result = matrix_make(&matrix, set, ACTIVITIES) || matrix_make(&totals, set, 1) ? -1 : 0;
+    if (!result) {
+        fill(&matrix, set, BY_ACTIVITY);
+        sum_runs(&totals, &matrix);
+        verdicts->total = row_of(&totals, 0);
+        double floor = verdicts->floor * verdicts->total.base;
+        if (verdicts->enough)
+            result = test_rows(&row, &totals, floor, 0, NULL, verdicts->paired);
+        if (verdicts->enough && !result) { /* it is alone: its p is the exact one */
+            verdicts->total.q = verdicts->total.p;
+            verdicts->total.verdict = judge(&verdicts->total, verdicts->total.p, floor);
+        }
+    }
+    free(matrix.values);
+    free(totals.values);
     return result;
 }
 
 int verdicts_find(struct verdicts *verdicts, const struct run_set *set, bool paired, double floor)
 {
-    size_t functions = run_set_functions(set), least = paired ? LEAST_PAIRS : LEAST_RUNS;
-    double *values = calloc(set->run_count * functions, sizeof *values);
-    double *totals = calloc(set->run_count, sizeof *totals);
+    size_t least = paired ? LEAST_PAIRS : LEAST_RUNS;
     *verdicts = (struct verdicts){.floor = floor, .paired = paired};
     verdicts->enough = set->base >= least && set->new >= least;
-    verdicts->rows = calloc(functions, sizeof *verdicts->rows);
-    int result = values && totals && verdicts->rows ? 0 : -1;
-    if (!result) {
-        const struct permutation_runs all = {totals, 1, set->base, set->new, paired};
-        const struct permutation_runs each = {values, functions, set->base, set->new, paired};
-        fill(values, totals, set);
-        verdicts->total = row_of(&all, 0);
-        result = (verdicts->enough && judge_total(verdicts, &all)) || judge_rows(verdicts, &each);
-    }
-    free(values);
-    free(totals);
+    int result = judge_total(verdicts, set);
+    for (int table = 0; !result && table < RUN_TABLES; table++)
+        result = judge_table(verdicts, set, (enum run_table)table);
     return result ? -1 : 0;
 }
 
 void verdicts_free(struct verdicts *verdicts)
 {
-    free(verdicts->rows);
+    for (int table = 0; table < RUN_TABLES; table++)
+        free(verdicts->tables[table].items);
 }

@@ -1,9 +1,12 @@
 /* What is said of two sets of runs: slower, faster, no change, can't tell; for the total, and for
- * each function. */
+ * each function, state, activity and stack. */
 #ifndef PERFJIT_VERDICT_H
 #define PERFJIT_VERDICT_H
 
 #include "injector/compare/run_set.h"
+
+/* What may be there by chance. */
+#define VERDICT_LEVEL 0.05
 
 enum verdict { VERDICT_SLOWER, VERDICT_FASTER, VERDICT_NO_CHANGE, VERDICT_UNKNOWN };
 
@@ -11,10 +14,17 @@ enum verdict { VERDICT_SLOWER, VERDICT_FASTER, VERDICT_NO_CHANGE, VERDICT_UNKNOW
 enum { LEAST_RUNS = 4, LEAST_PAIRS = 6 };
 
 struct compared_row {
-    uint32_t name;    /* in the set's names; 0: the total */
+    uint32_t number;  /* in its table; 0: the total */
     double base, new; /* means of the runs */
-    double p;         /* 1: nothing was tested */
+    double p;         /* of the largest |t| of all that was tested with it; 1: nothing was tested */
+    double q;         /* the share of false ones among rows with this q or less */
+    double least; /* the change that 4 of 5 such comparisons would show; 0: nothing was tested */
     enum verdict verdict;
+};
+
+struct verdict_rows {
+    struct compared_row *items;
+    size_t count;
 };
 
 struct verdicts {
@@ -22,9 +32,9 @@ struct verdicts {
     bool paired;
     double floor; /* a change by less than this share of the base's total is none */
     struct compared_row total;
-    double least;              /* the share of the total that 4 of 5 such comparisons would show */
-    struct compared_row *rows; /* the largest change first */
-    size_t row_count;
+    /* Those that have anything, the ones with a verdict first, then by size of the change; but of
+     * BY_STACK all, by number, each with all that it calls. */
+    struct verdict_rows tables[RUN_TABLES];
 };
 
 /* Judge SET; PAIRED: its runs were in turns.  Returns 0, or -1 without memory.  Release with
@@ -32,6 +42,23 @@ struct verdicts {
 int verdicts_find(struct verdicts *verdicts, const struct run_set *set, bool paired, double floor);
 
 const char *verdict_name(enum verdict verdict);
+
+static inline double compared_row_change(const struct compared_row *row)
+{
+    return row->new - row->base;
+}
+
+/* Whether ROW is slower or faster. */
+static inline bool compared_row_differs(const struct compared_row *row)
+{
+    return row->verdict <= VERDICT_FASTER;
+}
+
+/* Whether ROW differs by more than noise, however little that is. */
+static inline bool compared_row_is_sure(const struct compared_row *row)
+{
+    return row->q <= VERDICT_LEVEL;
+}
 
 void verdicts_free(struct verdicts *verdicts);
 

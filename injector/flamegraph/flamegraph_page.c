@@ -117,6 +117,41 @@ static void put_samples(const struct flamegraph_request *request, FILE *stream,
     }
 }
 
+/* ---- Differences ---- */
+
+static void put_number(FILE *stream, const struct compared_row *row, int column)
+{
+    if (column == 2)
+        fprintf(stream, "%d", row->verdict);
+    else
+        fprintf(stream, "%.6g", column ? row->new : row->base);
+}
+
+static void put_difference(const struct flamegraph_request *request, FILE *stream)
+{
+    static const char *const columns[] = {"\"base\":[", "],\"new\":[", "],\"verdict\":["};
+    fputs(",\"difference\":{", stream);
+    for (int column = 0; column < 3; column++) {
+        size_t count = 0;
+        fputs(columns[column], stream);
+        for (size_t i = 0; i < request->profile->node_count; i++) {
+            json_stream_comma(stream, &count);
+            put_number(stream, &request->difference[i], column);
+        }
+    }
+    fputs("]}", stream);
+}
+
+static const char *unit_of(const struct flamegraph_request *request)
+{
+    const struct profile_event *event = &request->profile->events[request->choice.event];
+    if (request->unit)
+        return request->unit;
+    return request->choice.weight == WEIGHT_SAMPLES ? "samples"
+           : event->counts_ns                       ? "ns"
+                              : call_profile_string(request->profile, event->name);
+}
+
 static void put_data(const struct flamegraph_request *request, FILE *stream)
 {
     static const char *const columns[] = {[SAMPLE_NODE] = "\"node\":[",
@@ -124,12 +159,9 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
                                           [SAMPLE_WEIGHT] = "],\"weight\":[",
                                           [SAMPLE_TIME] = "],\"time\":["};
     const struct call_profile *profile = request->profile;
-    const struct profile_event *event = &profile->events[request->choice.event];
     size_t count = 0;
     fprintf(stream, "{\"unit\":");
-    json_stream_text(stream, request->choice.weight == WEIGHT_SAMPLES ? "samples"
-                             : event->counts_ns                       ? "ns"
-                                                : call_profile_string(profile, event->name));
+    json_stream_text(stream, unit_of(request));
     fputs(",\"strings\":[", stream);
     for (uint32_t i = 0; i < profile->string_count; i++) {
         json_stream_comma(stream, &count);
@@ -142,7 +174,10 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
         fputs(columns[column], stream);
         put_samples(request, stream, (enum sample_column)column);
     }
-    fputs("]}}\n", stream);
+    fputs("]}", stream);
+    if (request->difference)
+        put_difference(request, stream);
+    fputs("}\n", stream);
 }
 
 /* ---- The page ---- */

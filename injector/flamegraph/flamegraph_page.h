@@ -2,7 +2,7 @@
 #ifndef PERFJIT_FLAMEGRAPH_PAGE_H
 #define PERFJIT_FLAMEGRAPH_PAGE_H
 
-#include "injector/profile/profile_totals.h"
+#include "injector/compare/verdict.h"
 
 #include <stdio.h>
 
@@ -11,6 +11,9 @@ struct flamegraph_request {
     const struct profile_totals *totals;
     struct profile_choice choice;
     const char *title;
+    const char *unit; /* NULL: the event's */
+    /* By node, with all that it calls: what two sides had of it.  NULL: there is one profile. */
+    const struct compared_row *difference;
 };
 
 /* Write it to STREAM. */

@@ -58,12 +58,12 @@ static void test_small_sets_exactly(void **state)
     (void)state;
     uint64_t seed = 7;
     for (size_t turn = 0; turn < 50; turn++) {
-        double values[RUNS * FUNCTIONS], p[FUNCTIONS], critical;
+        double values[RUNS * FUNCTIONS], p[FUNCTIONS], q[FUNCTIONS], critical;
         for (size_t i = 0; i < RUNS * FUNCTIONS; i++)
             values[i] =
                 100 + noise(&seed) + (i % FUNCTIONS == 0 && i < RUNS * FUNCTIONS / 2 ? 2 : 0);
         const struct permutation_runs runs = {values, FUNCTIONS, SIDE, SIDE, false};
-        assert_int_equal(permutation_test(p, &critical, &runs), 0);
+        assert_int_equal(permutation_test(p, q, &critical, &runs), 0);
         for (size_t i = 0; i < FUNCTIONS; i++)
             assert_true(fabs(p[i] - p_by_the_book(values, i)) < 1e-9);
     }
@@ -73,14 +73,14 @@ static void test_small_sets_exactly(void **state)
 static void test_least_p(void **state)
 {
     (void)state;
-    double values[12], p, critical;
+    double values[12], p, q, critical;
     for (size_t i = 0; i < 12; i++)
         values[i] = i < 6 ? 100 + (double)i : 200 + (double)(i * i);
     const struct permutation_runs pairs = {values, 1, 6, 6, true};
-    assert_int_equal(permutation_test(&p, &critical, &pairs), 0);
+    assert_int_equal(permutation_test(&p, &q, &critical, &pairs), 0);
     assert_true(fabs(p - 2.0 / 64) < 1e-9);
     const struct permutation_runs runs = {values + 2, 1, 4, 4, false};
-    assert_int_equal(permutation_test(&p, &critical, &runs), 0);
+    assert_int_equal(permutation_test(&p, &q, &critical, &runs), 0);
     assert_true(fabs(p - 2.0 / 70) < 1e-9);
 }
 
@@ -91,12 +91,12 @@ static size_t alarms(double slower_by, bool paired)
     uint64_t seed = 11;
     size_t count = 0;
     for (size_t turn = 0; turn < TURNS; turn++) {
-        double values[SOME * MANY], p[MANY], critical, least = 1;
+        double values[SOME * MANY], p[MANY], q[MANY], critical, least = 1;
         for (size_t i = 0; i < SOME * MANY; i++)
             values[i] =
                 100 + noise(&seed) + (i % MANY == 3 && i >= SOME * MANY / 2 ? slower_by : 0);
         const struct permutation_runs runs = {values, MANY, SOME / 2, SOME / 2, paired};
-        assert_int_equal(permutation_test(p, &critical, &runs), 0);
+        assert_int_equal(permutation_test(p, q, &critical, &runs), 0);
         for (size_t i = 0; i < MANY; i++)
             least = fmin(least, p[i]);
         count += least <= 0.05;
@@ -117,13 +117,13 @@ static void test_false_alarms_and_power(void **state)
 static void test_no_variance(void **state)
 {
     (void)state;
-    double values[16], p[2], critical;
+    double values[16], p[2], q[2], critical;
     for (size_t i = 0; i < 8; i++) {
         values[2 * i] = 5;
         values[2 * i + 1] = i < 4 ? 0.1 : 0.3;
     }
     const struct permutation_runs runs = {values, 2, 4, 4, false};
-    assert_int_equal(permutation_test(p, &critical, &runs), 0);
+    assert_int_equal(permutation_test(p, q, &critical, &runs), 0);
     assert_true(fabs(p[0] - 1) < 1e-9);
     assert_true(fabs(p[1] - 2.0 / 70) < 1e-9);
 }

@@ -27,6 +27,36 @@ function frameColours(profile, dark) {
     });
 }
 
+// ---- Differences: red is slower, blue is faster, grey is what noise would show as well ----
+
+const differenceHues = [8, 214];
+
+// Full colour where the change is a tenth of all, or more.
+function differenceColour(difference, node, dark) {
+    const hue = differenceHues[difference.verdict[node]];
+    if (hue === undefined) return dark ? "hsl(40 3% 30%)" : "hsl(40 8% 85%)";
+    const share = Math.min(Math.abs(difference.new[node] - difference.base[node]) / (difference.base[0] * 0.1 || 1), 1);
+    return dark ? `hsl(${hue} ${40 + 30 * share}% ${30 + 14 * share}%)` : `hsl(${hue} ${55 + 35 * share}% ${88 - 26 * share}%)`;
+}
+
+// What is on one side alone has a frame.
+function differenceOutline(difference, node, dark) {
+    const isAlone = !difference.base[node] || !difference.new[node];
+    if (!isAlone || differenceHues[difference.verdict[node]] === undefined) return null;
+    return difference.new[node] ? (dark ? "#ffb4a2" : "#8c1d0c") : (dark ? "#a9c7ff" : "#123f8c");
+}
+
+function differenceWord(difference, node) {
+    const [base, now] = [difference.base[node], difference.new[node]];
+    const word = ["slower", "faster"][difference.verdict[node]] || "no change that noise would not show";
+    return word + (!now && base ? ", vanished" : !base && now ? ", new" : "");
+}
+
+function differenceLegend(dark) {
+    const example = { base: [10, 0, 1, 0], new: [10, 1, 0, 0], verdict: [2, 0, 1, 2] };
+    return [["slower (framed: new)", 1], ["faster (framed: vanished)", 2], ["no more than noise", 3]].map(([text, node]) => [text, differenceColour(example, node, dark)]);
+}
+
 // What the legend shows: the kinds and tiers that there are.
 function legendOf(profile, colours) {
     const items = new Map();

@@ -12,13 +12,14 @@ function startPage() {
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1));
         const view = words.get("view");
-        return { view: ["flame", "inverted", "time"].includes(view) ? view : "flame", scope: words.get("of") || "all",
+        return { view: !profile.difference && ["flame", "inverted", "time"].includes(view) ? view : "flame", scope: words.get("of") || "all",
             search: words.get("search") || "", path: (words.get("zoom") || "").split(".").filter(Boolean).map(Number),
             span: (words.get("span") || "").split("-").map(Number) };
     }
 
     function go(change, replaces) {
         const next = { ...state, ...change };
+        if (profile.difference) next.view = "flame"; // the others have no two sides
         const words = new URLSearchParams();
         if (next.view !== "flame") words.set("view", next.view);
         if (next.scope !== "all") words.set("of", next.scope);
@@ -74,12 +75,13 @@ function startPage() {
         return cache.colours;
     }
 
-    function style(frame, matched) {
+    function style(frame, matched, node) {
         const dark = cache.dark;
         const dim = matched && !matched[frame];
-        return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : colours()[frame], text: dark ? "#f2efe9" : "#1a1917",
+        const own = profile.difference ? differenceColour(profile.difference, node, dark) : colours()[frame];
+        return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : own, text: dark ? "#f2efe9" : "#1a1917",
             inlined: profile.frames.inlined[frame], hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
-            outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : null };
+            outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : profile.difference ? differenceOutline(profile.difference, node, dark) : null };
     }
 
     function show() {
@@ -114,7 +116,7 @@ function startPage() {
         let rows = tree.below ? tree.depth[root] + tree.below[root] + 1 : 0;
         if (tree.expand) rows = visitTree(tree, root, stage.clientWidth, leastWidth, () => {}) + 1;
         const surface = sizeCanvas(canvas, stage, rows);
-        const styles = []; // by frame: a frame has many boxes
+        const styles = []; // a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
         for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) put(node, 0, surface.width);
         visitTree(tree, root, surface.width, leastWidth, put);
@@ -123,9 +125,10 @@ function startPage() {
             if (y < -rowHeight || y > surface.height) return;
             const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
             shown.boxes.push(box);
-            if (node === 0) drawBox(surface, box, scopeNow().title, plain());
+            if (node === 0) drawBox(surface, box, profile.difference ? "all" : scopeNow().title, plain());
             else {
-                const usual = styles[box.frame] = styles[box.frame] || style(box.frame, matched);
+                const looks = profile.difference ? node : box.frame; // of a difference each box has its own colour
+                const usual = styles[looks] = styles[looks] || style(box.frame, matched, node);
                 drawBox(surface, box, width < leastText ? "" : frameName(profile, box.frame), node === focus ? { ...usual, outline: cache.dark ? "#fff" : "#000" } : usual);
             }
         }
@@ -170,6 +173,7 @@ function startPage() {
     // ---- What is said of a box ----
 
     function textOf(box) {
+        if (profile.difference) return textOfDifference(box);
         if (box.frame < 0) return scopeNow().title + "\n" + amount(profile, box.total);
         const lines = [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
         lines.push("total " + amount(profile, box.total) + " (" + percent(box.total, shown.all) + ")" +
@@ -178,7 +182,17 @@ function startPage() {
         return lines.join("\n");
     }
 
+    function textOfDifference(box) {
+        const [base, now] = [profile.difference.base[box.id], profile.difference.new[box.id]];
+        const lines = box.frame < 0 ? ["all"] : [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
+        const change = (now < base ? "−" : "+") + amount(profile, Math.abs(now - base));
+        lines.push(amount(profile, base) + ", then " + amount(profile, now) + " a run: " + change + (base ? " (" + percent(now - base, base) + ")" : ""));
+        lines.push(differenceWord(profile.difference, box.id));
+        return lines.join("\n");
+    }
+
     function describe(box) {
+        if (profile.difference) box = box || { id: 0, frame: -1 };
         details.textContent = box ? textOf(box) : amount(profile, shown.all) + " in " + scopeNow().title;
     }
 
@@ -274,7 +288,8 @@ function startPage() {
     function drawLegend() {
         const list = byId("legend");
         list.textContent = "";
-        for (const [title, colour] of legendOf(profile, frameColours(profile, isDark()))) {
+        const dark = isDark();
+        for (const [title, colour] of profile.difference ? differenceLegend(dark) : legendOf(profile, frameColours(profile, dark))) {
             const item = document.createElement("li"), mark = document.createElement("i");
             mark.style.background = colour;
             item.append(mark, title);
@@ -282,6 +297,7 @@ function startPage() {
         }
     }
 
+    if (profile.difference) for (const item of [byId("view").parentElement, byId("scope").parentElement, byId("views")]) item.hidden = true;
     for (const scope of scopes) byId("scope").append(new Option(scope.title || scope.id, scope.id));
     drawLegend();
     show();

@@ -1,0 +1,14 @@
+/* perfjit diff for other programs: docs/diff.schema.json says what each field is. */
+#ifndef PERFJIT_DIFF_JSON_H
+#define PERFJIT_DIFF_JSON_H
+
+#include "injector/compare/diff_report.h"
+
+/* What changes the meaning of fields, or leaves one out, is another version; a reader passes over
+ * fields that it does not know. */
+enum { DIFF_JSON_VERSION = 1 };
+
+/* Put all of REPORT: every function, whatever people are shown. */
+void diff_json_put(FILE *stream, const struct diff_report *report);
+
+#endif

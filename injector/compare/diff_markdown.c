@@ -1,0 +1,144 @@
+/* See diff_markdown.h. */
+#include "injector/compare/diff_markdown.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out */
+
+/* ---- Text ---- */
+
+/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references. */
+static void put_escaped(FILE *stream, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char letter = (unsigned char)*text;
+        bool is_plain = isalnum(letter) || strchr(" .,;/+%()-", letter) ||
+                        (letter == ':' && (text[1] == ' ' || !text[1]));
+        if (letter >= 0x80 || is_plain)
+            putc(letter, stream);
+        else
+            fprintf(stream, "&#%d;", letter);
+    }
+}
+
+void diff_markdown_put_code(FILE *stream, const char *text)
+{
+    fputs("<code>", stream);
+    put_escaped(stream, text);
+    fputs("</code>", stream);
+}
+
+/* ---- Pieces, each of which is there whole or not at all ---- */
+
+struct markdown {
+    FILE *stream;
+    const struct diff_report *report;
+    size_t left; /* bytes */
+};
+
+/* Put what WRITE writes, if there is room for it.  Returns 1, 0 if there is none, -1 without
+ * memory. */
+static int put_piece(struct markdown *markdown,
+                     void (*write)(FILE *stream, const struct diff_report *report, size_t number),
+                     size_t number)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return -1;
+    write(memory, markdown->report, number);
+    bool failed = ferror(memory) != 0;
+    failed |= fclose(memory) != 0;
+    int result = failed ? -1 : bytes < markdown->left;
+    if (result > 0) {
+        fwrite(text, 1, bytes, markdown->stream);
+        markdown->left -= bytes;
+    }
+    free(text);
+    return result;
+}
+
+/* The first line is what it says, the others are a paragraph each. */
+static void write_head(FILE *stream, const struct diff_report *report, size_t number)
+{
+    char *text = NULL, *rest = NULL;
+    size_t bytes;
+    FILE *memory = open_memstream(&text, &bytes);
+    (void)number;
+    if (!memory)
+        return;
+    diff_report_put_head(memory, report);
+    for (size_t i = 0; i < report->set->note_count; i++)
+        fprintf(memory, "%s\n", report->set->notes[i]);
+    fclose(memory);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        fputs(line == text ? "### " : "", stream);
+        put_escaped(stream, line);
+        fputs("\n\n", stream);
+    }
+    free(text);
+}
+
+static void write_row(FILE *stream, const struct diff_report *report,
+                      const struct compared_row *row, const char *name, const char *move)
+{
+    fputs("| ", stream);
+    diff_report_put_value(stream, report, 0, row->base);
+    fputs(" | ", stream);
+    diff_report_put_value(stream, report, 0, row->new);
+    fputs(" | ", stream);
+    diff_report_put_share(stream, row);
+    fprintf(stream, " | %s | ", compared_row_differs(row) ? verdict_name(row->verdict) : "");
+    diff_markdown_put_code(stream, name);
+    if (*move) {
+        fputs(" ", stream);
+        put_escaped(stream, move);
+    }
+    fputs(" |\n", stream);
+}
+
+static void write_activities(FILE *stream, const struct diff_report *report, size_t number)
+{
+    const struct verdict_rows *rows = &report->verdicts.tables[BY_ACTIVITY];
+    (void)number;
+    fputs("| base | new | change | verdict | what a run does |\n|---:|---:|---:|---|---|\n",
+          stream);
+    write_row(stream, report, &report->verdicts.total, "(in all)", "");
+    for (size_t i = 0; i < rows->count; i++)
+        write_row(stream, report, &rows->items[i],
+                  activity_name((enum activity)rows->items[i].number), "");
+    fputs("\n| base | new | change | verdict | function, by itself, a run |\n"
+          "|---:|---:|---:|---|---|\n",
+          stream);
+}
+
+static void write_function(FILE *stream, const struct diff_report *report, size_t number)
+{
+    const struct compared_row *row = &report->verdicts.tables[BY_FUNCTION].items[number];
+    char *move = compared_row_differs(row) ? move_text(&report->moves, row) : NULL;
+    write_row(stream, report, row, diff_report_function(report, row->number), move ? move : "");
+    free(move);
+}
+
+int diff_markdown_put(FILE *stream, const struct diff_report *report, size_t most_bytes)
+{
+    struct markdown markdown = {stream, report, most_bytes - NOTICE_BYTES};
+    size_t count = report->verdicts.tables[BY_FUNCTION].count, shown = 0;
+    int result = put_piece(&markdown, write_head, 0);
+    if (result > 0)
+        result = put_piece(&markdown, write_activities, 0);
+    while (result > 0 && shown < count && shown < report->most_rows)
+        if ((result = put_piece(&markdown, write_function, shown)) > 0)
+            shown++;
+    if (result < 0)
+        return -1;
+    if (result == 0)
+        fprintf(stream, "\n%zu more functions are left out: this is limited to %zu KiB.\n",
+                count - shown, most_bytes / 1024);
+    else if (shown < count)
+        fprintf(stream, "\n... and %zu more functions.\n", count - shown);
+    return 0;
+}

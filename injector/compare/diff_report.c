@@ -1,0 +1,183 @@
+/* See diff_report.h. */
+#include "injector/compare/diff_report.h"
+
+#include "injector/text/code_name.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CAUSES = 3, MOST_NAME_BYTES = 160 };
+
+/* A collector or a compiler is named as a cause if it has this share of the change. */
+static const double large_share = 0.25;
+
+int diff_report_make(struct diff_report *report, const struct run_set *set, bool paired,
+                     double floor)
+{
+    *report = (struct diff_report){.set = set, .unit = "ns", .title = "", .most_rows = SIZE_MAX};
+    return verdicts_find(&report->verdicts, set, paired, floor) ||
+                   moves_find(&report->moves, set, &report->verdicts)
+               ? -1
+               : 0;
+}
+
+void diff_report_free(struct diff_report *report)
+{
+    moves_free(&report->moves);
+    verdicts_free(&report->verdicts);
+}
+
+const char *diff_report_function(const struct diff_report *report, uint32_t number)
+{
+    return call_profile_string(&report->set->names, number);
+}
+
+/* ---- Values ---- */
+
+static bool is_ns(const struct diff_report *report)
+{
+    return strcmp(report->unit, "ns") == 0;
+}
+
+void diff_report_put_value(FILE *stream, const struct diff_report *report, int width, double value)
+{
+    if (is_ns(report))
+        fprintf(stream, "%*.1f ms", width > 3 ? width - 3 : 0, value / 1e6);
+    else
+        fprintf(stream, "%*.0f", width, value);
+}
+
+void diff_report_put_change(FILE *stream, const struct diff_report *report, double change)
+{
+    if (is_ns(report))
+        fprintf(stream, "%+.1f ms", change / 1e6);
+    else
+        fprintf(stream, "%+.0f", change);
+}
+
+void diff_report_put_share(FILE *stream, const struct compared_row *row)
+{
+    if (row->base > 0 && row->new > 0)
+        fprintf(stream, "%+.1f %%", 100 * compared_row_change(row) / row->base);
+    else
+        fputs(row->base > 0 ? "vanished" : row->new > 0 ? "new" : "none", stream);
+}
+
+/* ---- What it comes from ---- */
+
+/* A name in a line of several ones. */
+static void put_short(FILE *stream, const char *name)
+{
+    size_t bytes = 0, left = strlen(name), next;
+    while (left && (next = utf8_bytes(name + bytes, left)) != 0 &&
+           bytes + next <= MOST_NAME_BYTES) {
+        bytes += next;
+        left -= next;
+    }
+    fprintf(stream, "%.*s%s", (int)bytes, name, left ? "..." : "");
+}
+
+/* What the line of causes is made of. */
+struct cause_line {
+    FILE *stream;
+    const struct diff_report *report;
+    double change; /* the total's */
+    size_t count;
+};
+
+static void put_cause(struct cause_line *line, const char *name, double change, const char *move)
+{
+    fprintf(line->stream, "%s", line->count++ ? "; " : "by: ");
+    put_short(line->stream, name);
+    fputc(' ', line->stream);
+    diff_report_put_change(line->stream, line->report, change);
+    if (*move) {
+        fputs(" (", line->stream);
+        put_short(line->stream, move);
+        fputc(')', line->stream);
+    }
+}
+
+/* Whether ROW differs, in the same direction as the total. */
+static bool is_cause(const struct cause_line *line, const struct compared_row *row)
+{
+    return compared_row_differs(row) && compared_row_change(row) * line->change > 0;
+}
+
+static void put_services(struct cause_line *line)
+{
+    const struct verdict_rows *rows = &line->report->verdicts.tables[BY_ACTIVITY];
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct compared_row *row = &rows->items[i];
+        if ((row->number == ACTIVITY_COLLECTOR || row->number == ACTIVITY_COMPILER) &&
+            is_cause(line, row) && compared_row_change(row) / line->change >= large_share)
+            put_cause(line, activity_name((enum activity)row->number), compared_row_change(row),
+                      "");
+    }
+}
+
+static void put_functions(struct cause_line *line)
+{
+    const struct verdict_rows *rows = &line->report->verdicts.tables[BY_FUNCTION];
+    for (size_t i = 0; i < rows->count && line->count < MOST_CAUSES; i++) {
+        const struct compared_row *row = &rows->items[i];
+        if (!is_cause(line, row))
+            continue;
+        char *move = move_text(&line->report->moves, row);
+        put_cause(line, diff_report_function(line->report, row->number), compared_row_change(row),
+                  move ? move : "");
+        free(move);
+    }
+}
+
+/* Where no function differs by itself: the one that changed most. */
+static void put_most(struct cause_line *line)
+{
+    const struct verdict_rows *rows = &line->report->verdicts.tables[BY_FUNCTION];
+    const struct compared_row *most = NULL;
+    for (size_t i = 0; i < rows->count; i++)
+        if (compared_row_change(&rows->items[i]) * line->change > 0 &&
+            (!most || fabs(compared_row_change(&rows->items[i])) > fabs(compared_row_change(most))))
+            most = &rows->items[i];
+    if (!most)
+        return;
+    fputs("by no function beyond its own noise; most: ", line->stream);
+    put_short(line->stream, diff_report_function(line->report, most->number));
+    fputc(' ', line->stream);
+    diff_report_put_change(line->stream, line->report, compared_row_change(most));
+}
+
+static void put_causes(FILE *stream, const struct diff_report *report)
+{
+    struct cause_line line = {stream, report, compared_row_change(&report->verdicts.total), 0};
+    if (!compared_row_differs(&report->verdicts.total))
+        return;
+    put_services(&line);
+    put_functions(&line);
+    if (!line.count)
+        put_most(&line);
+    fputc('\n', stream);
+}
+
+/* ---- The first lines ---- */
+
+void diff_report_put_head(FILE *stream, const struct diff_report *report)
+{
+    const struct verdicts *verdicts = &report->verdicts;
+    const struct compared_row *total = &verdicts->total;
+    if (!verdicts->enough) {
+        fprintf(stream,
+                "no verdict: %zu against %zu runs are too few to tell a change from noise; at "
+                "least 4 against 4, or 6 pairs (--paired)\n",
+                report->set->base, report->set->new);
+        return;
+    }
+    fprintf(stream, "%s: %+.1f %% in all, %zu against %zu runs%s, p %.4f\n",
+            verdict_name(total->verdict), 100 * compared_row_change(total) / total->base,
+            report->set->base, report->set->new, verdicts->paired ? " in pairs" : "", total->p);
+    put_causes(stream, report);
+    fprintf(stream,
+            "4 of 5 such comparisons would show a change of %.1f %%; less than %.1f %% is none\n",
+            100 * total->least / total->base, 100 * verdicts->floor);
+}

@@ -1,0 +1,100 @@
+/* See diff_page.h. */
+#include "injector/flamegraph/diff_page.h"
+
+#include "injector/flamegraph/flamegraph_page.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Widths are whole numbers, of which all together have about so many. */
+static const double all_widths = 1e9;
+
+/* What each stack has itself: its row has all that it calls as well. */
+static double *own_widths(const struct diff_report *report)
+{
+    const struct verdict_rows *rows = &report->verdicts.tables[BY_STACK];
+    const struct call_node *nodes = report->set->names.nodes;
+    double *base = calloc(rows->count + 1, sizeof *base);
+    double *new = calloc(rows->count + 1, sizeof *new);
+    for (size_t i = 0; base && new &&i < rows->count; i++) {
+        base[i] += rows->items[i].base;
+        new[i] += rows->items[i].new;
+        if (i) {
+            base[nodes[i].parent] -= rows->items[i].base;
+            new[nodes[i].parent] -= rows->items[i].new;
+        }
+    }
+    for (size_t i = 0; base && new &&i < rows->count; i++)
+        base[i] = fmax(fmax(base[i], new[i]), 0);
+    if (!new) {
+        free(base);
+        base = NULL;
+    }
+    free(new);
+    return base;
+}
+
+/* A profile of the stacks, with a sample for each. */
+static int add_samples(struct call_profile *picture, const struct diff_report *report)
+{
+    const struct profile_event event = {0};
+    const struct profile_thread thread = {0};
+    double *widths = own_widths(report), all = 0;
+    int result = !widths || call_profile_add_event(picture, &event) ||
+                         call_profile_add_thread(picture, &thread) == PROFILE_NOTHING
+                     ? -1
+                     : 0;
+    for (size_t i = 0; !result && i < picture->node_count; i++)
+        all += widths[i];
+    for (uint32_t i = 0; !result && i < picture->node_count; i++) {
+        struct call_sample sample = {.node = i};
+        sample.period = (uint64_t)llround(widths[i] / all * all_widths);
+        if (sample.period)
+            result = call_profile_add_sample(picture, &sample);
+    }
+    free(widths);
+    return result;
+}
+
+static char *title_of(const struct diff_report *report)
+{
+    char *text = NULL, *rest;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return NULL;
+    if (report->title[0])
+        fprintf(stream, "%s: ", report->title);
+    diff_report_put_head(stream, report);
+    if (fclose(stream))
+        return text;
+    for (rest = text; *rest && *rest != '\n'; rest++)
+        continue;
+    *rest = '\0';
+    return text;
+}
+
+int diff_page_write(FILE *stream, const struct diff_report *report)
+{
+    /* Its strings, frames and nodes are the set's. */
+    struct call_profile picture = report->set->names;
+    char *title = title_of(report);
+    picture.samples = NULL;
+    picture.sample_count = picture.sample_capacity = 0;
+    int result = title ? add_samples(&picture, report) : -1;
+    if (!result) {
+        const struct flamegraph_request request = {.profile = &picture,
+                                                   .choice = {0, PROFILE_ALL, WEIGHT_PERIOD},
+                                                   .title = title,
+                                                   .unit = report->unit,
+                                                   .difference =
+                                                       report->verdicts.tables[BY_STACK].items};
+        flamegraph_page_write(&request, stream);
+    }
+    free(picture.samples);
+    free(picture.events);
+    free(picture.threads);
+    free(picture.thread_index.numbers);
+    free(title);
+    return result;
+}

@@ -1,0 +1,418 @@
+/* What perfjit diff says of runs that are made here: sums, states and moves, activities, what is
+ * warned of, and each form with names that mean something in it. */
+#include "injector/compare/diff_json.h"
+#include "injector/compare/diff_markdown.h"
+#include "injector/compare/diff_text.h"
+#include "injector/compare/two_programs.h"
+#include "injector/flamegraph/diff_page.h"
+#include "tests/unit/scratch.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+enum { SIDE = 8, MOST = 4 };
+
+/* ---- Runs ---- */
+
+struct made_frame {
+    const char *name, *module, *file, *tier;
+    enum frame_kind kind;
+    bool inlined;
+};
+
+/* A stack, the outermost first, and what it takes of a run of each side, in us. */
+struct made_stack {
+    struct made_frame frames[MOST];
+    const char *thread;
+    uint32_t us[2];
+};
+
+static uint32_t text(struct call_profile *profile, const char *word)
+{
+    return call_profile_add_string(profile, word ? word : "", word ? strlen(word) : 0);
+}
+
+static void add_stack(struct call_profile *profile, const struct made_stack *stack,
+                      const char *process, uint64_t period, uint32_t line)
+{
+    uint32_t node = 0;
+    const char *thread = stack->thread ? stack->thread : process;
+    for (size_t i = 0; i < MOST && stack->frames[i].name; i++) {
+        const struct made_frame *made = &stack->frames[i];
+        const struct call_frame frame = {.name = text(profile, made->name),
+                                         .module = text(profile, made->module),
+                                         .file = text(profile, made->file),
+                                         .line = line,
+                                         .tier = text(profile, made->tier),
+                                         .kind = made->kind,
+                                         .inlined = made->inlined};
+        node = call_profile_add_node(profile, node, call_profile_add_frame(profile, &frame));
+    }
+    const struct profile_thread named = {1, 1, text(profile, thread), text(profile, process)};
+    const struct call_sample sample = {
+        .period = period, .node = node, .thread = call_profile_add_thread(profile, &named)};
+    assert_int_equal(call_profile_add_sample(profile, &sample), 0);
+}
+
+/* RUNS of each side of the COUNT STACKS; each run has up to NOISE per mille more. */
+static void make_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
+                      size_t runs, uint64_t noise, const char *const processes[2])
+{
+    uint64_t seed = 5;
+    assert_int_equal(run_set_begin(set), 0);
+    for (size_t run = 0; run < 2 * runs; run++) {
+        bool is_new = run % 2;
+        struct call_profile profile;
+        const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
+        const struct profile_event event = {0, true};
+        assert_int_equal(call_profile_begin(&profile), 0);
+        assert_int_equal(call_profile_add_event(&profile, &event), 0);
+        for (size_t i = 0; i < count; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint64_t more = noise ? (seed >> 33) % (noise + 1) : 0;
+            if (stacks[i].us[is_new])
+                add_stack(&profile, &stacks[i], processes[is_new],
+                          (uint64_t)stacks[i].us[is_new] * (1000 + more), (uint32_t)run + 1);
+        }
+        assert_int_equal(run_set_add(set, is_new, &profile, &choice), 0);
+        call_profile_free(&profile);
+    }
+}
+
+static const char *const one_program[2] = {"node", "node"};
+
+static char *text_of(const struct diff_report *report,
+                     void (*put)(FILE *stream, const struct diff_report *report))
+{
+    char *made = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&made, &bytes);
+    put(stream, report);
+    assert_int_equal(fclose(stream), 0);
+    return made;
+}
+
+static char *markdown_of(const struct diff_report *report, size_t most_bytes)
+{
+    char *made = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&made, &bytes);
+    assert_int_equal(diff_markdown_put(stream, report, most_bytes), 0);
+    assert_int_equal(fclose(stream), 0);
+    return made;
+}
+
+/* The head of the text about STACKS, to be freed. */
+static char *head_of(const struct made_stack *stacks, size_t count, const char *const processes[2])
+{
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, count, SIDE, 20, processes);
+    assert_int_equal(two_programs_tell(&set), 0);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    char *head = text_of(&report, diff_text_put);
+    diff_report_free(&report);
+    run_set_free(&set);
+    return head;
+}
+
+static void assert_says(const char *text, const char *wanted)
+{
+    if (!strstr(text, wanted))
+        fail_msg("'%s' is not in:\n%s", wanted, text);
+}
+
+static void assert_head_says(const struct made_stack *stacks, size_t count, const char *wanted)
+{
+    char *head = head_of(stacks, count, one_program);
+    char *end = head;
+    for (size_t i = 0; i < 3 && end; i++) /* the first three lines name the cause */
+        end = strchr(end + 1, '\n');
+    assert_non_null(end);
+    *end = '\0';
+    assert_says(head, wanted);
+    free(head);
+}
+
+#define JIT(name, tier)                                                                            \
+    {                                                                                              \
+        name, "jit", "/srv/" name ".js", tier, FRAME_JIT, false                                    \
+    }
+#define INLINED(name, tier)                                                                        \
+    {                                                                                              \
+        name, "jit", "/srv/" name ".js", tier, FRAME_JIT, true                                     \
+    }
+#define BYTECODE(name)                                                                             \
+    {                                                                                              \
+        name, "jit", "/srv/" name ".js", "bytecode", FRAME_INTERPRETER, false                      \
+    }
+#define NATIVE(name)                                                                               \
+    {                                                                                              \
+        name, "node", "", "", FRAME_NATIVE, false                                                  \
+    }
+#define KERNEL(name)                                                                               \
+    {                                                                                              \
+        name, "[kernel]", "", "", FRAME_KERNEL, false                                              \
+    }
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- Sums ---- */
+
+static void test_each_table_adds_up_to_the_total(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {
+        {{NATIVE("main"), JIT("hot", "TurboFan")}, NULL, {50000, 60000}},
+        {{NATIVE("main"), JIT("hot", "Maglev")}, NULL, {5000, 6000}},
+        {{NATIVE("main"), JIT("gone", "Maglev")}, NULL, {7000, 0}},
+        {{JIT("hot", "TurboFan"), KERNEL("page_fault")}, NULL, {100, 300}},
+        {{{NULL}}, NULL, {40, 60}}};
+    struct run_set set;
+    struct verdicts verdicts;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 10, one_program);
+    assert_int_equal(verdicts_find(&verdicts, &set, false, 0.01), 0);
+    for (int table = 0; table < BY_STACK; table++) {
+        double base = 0, new = 0;
+        for (size_t i = 0; i < verdicts.tables[table].count; i++) {
+            base += verdicts.tables[table].items[i].base;
+            new += verdicts.tables[table].items[i].new;
+        }
+        assert_true(fabs(base - verdicts.total.base) < 1);
+        assert_true(fabs(new - verdicts.total.new) < 1);
+    }
+    const struct compared_row *root = &verdicts.tables[BY_STACK].items[0];
+    assert_true(fabs(root->base - verdicts.total.base) < 1);
+    /* lines differ from run to run, and two tiers are one function; with main: 5, less it */
+    assert_int_equal(verdicts.tables[BY_FUNCTION].count, 4);
+    assert_int_equal(verdicts.tables[BY_STATE].count, 5);
+    verdicts_free(&verdicts);
+    run_set_free(&set);
+}
+
+/* ---- Causes ---- */
+
+static void test_the_first_lines_name_what_changed(void **state)
+{
+    (void)state;
+    static const struct made_stack slower[] = {
+        {{NATIVE("main"), JIT("hot", "TurboFan")}, NULL, {50000, 60000}},
+        {{NATIVE("main"), JIT("same", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(slower, COUNT(slower), "by: hot  hot.js +10.");
+    static const struct made_stack deoptimised[] = {
+        {{JIT("main", "TurboFan"), JIT("hot", "TurboFan")}, NULL, {10000, 0}},
+        {{JIT("main", "TurboFan"), JIT("hot", "Sparkplug")}, NULL, {0, 40000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(deoptimised, COUNT(deoptimised),
+                     " ms (TurboFan, then Sparkplug: deoptimised)\n");
+    static const struct made_stack interpreted[] = {
+        {{JIT("main", "TurboFan"), JIT("hot", "TurboFan")}, NULL, {10000, 0}},
+        {{JIT("main", "TurboFan"), BYTECODE("hot")}, NULL, {0, 40000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(interpreted, COUNT(interpreted),
+                     "(TurboFan, then bytecode: deoptimised, interpreted)");
+    static const struct made_stack outlined[] = {
+        {{JIT("main", "TurboFan"), INLINED("hot", "TurboFan")}, NULL, {10000, 0}},
+        {{JIT("main", "TurboFan"), JIT("hot", "TurboFan")}, NULL, {0, 40000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(outlined, COUNT(outlined),
+                     "(TurboFan, inlined, then TurboFan: no longer inlined)");
+    static const struct made_stack parted[] = {
+        {{JIT("main", "TurboFan"), JIT("hot", "TurboFan")}, NULL, {100, 70000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 30000}}};
+    assert_head_says(parted, COUNT(parted), " ms (no longer inlined into main  main.js)\n");
+    static const struct made_stack called[] = {
+        {{JIT("hot", "TurboFan")}, NULL, {20000, 0}},
+        {{JIT("hot", "Sparkplug")}, NULL, {0, 18000}},
+        {{JIT("hot", "Sparkplug"), NATIVE("Builtins_Add")}, NULL, {0, 60000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(called, COUNT(called), "by: Builtins_Add  node +60.");
+}
+
+static void test_collectors_and_compilers_are_named(void **state)
+{
+    (void)state;
+    static const struct made_stack collected[] = {
+        {{NATIVE("v8::internal::Heap::CollectGarbage"), NATIVE("memcpy")}, NULL, {5000, 35000}},
+        {{NATIVE("v8::internal::Heap::CollectGarbage"), KERNEL("munmap")}, NULL, {100, 9000}},
+        {{JIT("hot", "TurboFan"), NATIVE("memcpy")}, NULL, {50000, 50000}}};
+    assert_head_says(collected, COUNT(collected), "by: garbage collector +39.");
+    static const struct made_stack threads[] = {
+        {{NATIVE("PhaseIdealLoop::split_if")}, "C2 CompilerThre", {5000, 35000}},
+        {{JIT("hot", "")}, NULL, {50000, 50000}}};
+    assert_head_says(threads, COUNT(threads), "by: JIT compilers +30.");
+    /* JIT code that a compiler calls is the program's own */
+    static const struct made_stack within[] = {
+        {{NATIVE("v8::internal::Compiler::Compile"), JIT("hot", "TurboFan")}, NULL, {5000, 35000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(within, COUNT(within), "by: hot  hot.js +30.");
+}
+
+static void test_different_programs_are_told(void **state)
+{
+    (void)state;
+    static const struct made_stack one[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 50000}}};
+    static const struct made_stack two[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 0}},
+                                            {{JIT("cold", "TurboFan")}, NULL, {0, 50000}},
+                                            {{KERNEL("page_fault")}, NULL, {90000, 90000}}};
+    static const char *const names[2] = {"node", "bun"};
+    char *head = head_of(one, COUNT(one), one_program);
+    assert_null(strstr(head, "warning"));
+    free(head);
+    head = head_of(one, COUNT(one), names);
+    assert_says(head, "warning: the sides ran different programs, node and bun");
+    free(head);
+    head = head_of(two, COUNT(two), one_program);
+    assert_says(head, "warning: the sides have 0 % of their time in functions that both have");
+    free(head);
+}
+
+/* All runs alike: nothing is divided by 0, and what differs does. */
+static void test_no_variance(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {{{JIT("hot", "TurboFan")}, NULL, {50000, 60000}},
+                                               {{JIT("same", "TurboFan")}, NULL, {50000, 50000}}};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 0, one_program);
+    for (int paired = 0; paired < 2; paired++) {
+        assert_int_equal(diff_report_make(&report, &set, paired, 0.01), 0);
+        assert_int_equal(report.verdicts.total.verdict, VERDICT_SLOWER);
+        assert_int_equal(report.verdicts.tables[BY_FUNCTION].items[0].verdict, VERDICT_SLOWER);
+        assert_int_equal(report.verdicts.tables[BY_FUNCTION].items[1].verdict, VERDICT_NO_CHANGE);
+        char *json = text_of(&report, diff_json_put);
+        assert_null(strstr(json, "nan"));
+        assert_null(strstr(json, "inf"));
+        free(json);
+        diff_report_free(&report);
+    }
+    run_set_free(&set);
+}
+
+/* ---- Forms ---- */
+
+static void test_names_are_no_markup(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {
+        {{{"a|b`c`*d*<script>@you [x](y)", "jit", "", "", FRAME_JIT, false}}, NULL, {50000, 60000}},
+        {{{"\\\"</script>", "jit", "", "", FRAME_JIT, false}}, NULL, {10000, 90000}}};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 10, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    char *markdown = markdown_of(&report, MARKDOWN_MOST_BYTES);
+    assert_ptr_equal(strstr(markdown, "### slower: +"), markdown);
+    assert_says(markdown, "| <code>a&#124;b&#96;c&#96;&#42;d&#42;&#60;script&#62;&#64;you "
+                          "&#91;x&#93;(y)</code> |\n");
+    assert_null(strstr(markdown, "a|b"));
+    assert_null(strstr(markdown, "<script"));
+    free(markdown);
+    char *json = text_of(&report, diff_json_put);
+    assert_says(json, "\"name\":\"\\\\\\\"\\u003c/script>\"");
+    free(json);
+    char *page = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&page, &bytes);
+    assert_int_equal(diff_page_write(stream, &report), 0);
+    assert_int_equal(fclose(stream), 0);
+    assert_says(page, "\"difference\":{\"base\":[");
+    assert_null(strstr(page, "\\\"</script>"));
+    free(page);
+    diff_report_free(&report);
+    run_set_free(&set);
+}
+
+/* Of 3 000 functions some have room; the headline is there, and how many are not is told. */
+static void test_markdown_ends_before_its_limit(void **state)
+{
+    (void)state;
+    enum { FUNCTIONS = 3000, LIMIT = 16 * 1024 };
+    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
+    char *names = calloc(FUNCTIONS, 64);
+    struct run_set set;
+    struct diff_report report;
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        snprintf(names + 64 * i, 64, "function_%zu_||||||||", i);
+        stacks[i] = (struct made_stack){
+            {{names + 64 * i, "jit", "a.js", "", FRAME_JIT, false}}, NULL, {1000, 1100}};
+    }
+    make_runs(&set, stacks, FUNCTIONS, SIDE, 10, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    char *markdown = markdown_of(&report, LIMIT);
+    size_t left = 0, rows = 0;
+    assert_in_range(strlen(markdown), LIMIT / 2, LIMIT - 1);
+    assert_ptr_equal(strstr(markdown, "### slower: +"), markdown);
+    for (char *at = markdown; (at = strstr(at, "<code>function")) != NULL; at++)
+        rows++;
+    char *notice = strstr(markdown, "\n\n");
+    while (strstr(notice + 1, "\n\n") || strstr(notice + 1, "|\n\n"))
+        notice = strstr(notice + 1, "\n\n");
+    assert_int_equal(sscanf(notice, "\n\n%zu more functions are left out: this is limited", &left),
+                     1);
+    assert_int_equal(left + rows, FUNCTIONS);
+    free(markdown);
+    diff_report_free(&report);
+    run_set_free(&set);
+    free(names);
+    free(stacks);
+}
+
+/* ---- Time ---- */
+
+/* 10 against 10 runs of 20 000 functions, all of which are tested, in 10 000 ways. */
+static void test_twenty_thousand_functions(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    enum { FUNCTIONS = 500 };
+#else
+    enum { FUNCTIONS = 20000 };
+#endif
+    enum { MOST_S = 5, MOST_KIB = 500 * 1024 };
+    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
+    char *names = calloc(FUNCTIONS, 32);
+    struct run_set set;
+    struct diff_report report;
+    struct rusage before, after;
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        snprintf(names + 32 * i, 32, "function_%zu", i);
+        stacks[i] = (struct made_stack){
+            {NATIVE("main"), {names + 32 * i, "jit", "a.js", "", FRAME_JIT, false}},
+            NULL,
+            {1000, 1000}};
+    }
+    getrusage(RUSAGE_SELF, &before);
+    make_runs(&set, stacks, FUNCTIONS, 10, 100, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0), 0);
+    char *json = text_of(&report, diff_json_put);
+    getrusage(RUSAGE_SELF, &after);
+    double seconds = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                     (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1e6;
+    assert_int_equal(report.verdicts.tables[BY_FUNCTION].count, FUNCTIONS);
+#if !defined(__SANITIZE_ADDRESS__)
+    print_message("%.2f s of user time, %ld KiB\n", seconds, after.ru_maxrss);
+    assert_true(seconds < MOST_S);
+    assert_true(after.ru_maxrss < MOST_KIB);
+#endif
+    free(json);
+    diff_report_free(&report);
+    run_set_free(&set);
+    free(names);
+    free(stacks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_table_adds_up_to_the_total),
+        cmocka_unit_test(test_the_first_lines_name_what_changed),
+        cmocka_unit_test(test_collectors_and_compilers_are_named),
+        cmocka_unit_test(test_different_programs_are_told),
+        cmocka_unit_test(test_no_variance),
+        cmocka_unit_test(test_names_are_no_markup),
+        cmocka_unit_test(test_markdown_ends_before_its_limit),
+        cmocka_unit_test(test_twenty_thousand_functions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
