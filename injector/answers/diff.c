@@ -25,7 +25,8 @@ enum {
     KEY_FAIL_ON,
     KEY_MARKDOWN,
     KEY_JSON,
-    KEY_HTML
+    KEY_HTML,
+    KEY_LINES
 };
 enum { DEFAULT_ROWS = 30 };
 
@@ -42,6 +43,7 @@ struct diff_options {
     bool paired, fail_unknown, fail_slower;
     double floor, fail_share;
     size_t rows;
+    const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
 };
 
@@ -53,6 +55,7 @@ static const struct argp_option option_table[] = {
     {"floor", KEY_FLOOR, "PERCENT", 0, "A change by less of the total is none (default: 1%)", 0},
     {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
      "End with status 4 if the total is slower by that, or if nothing can be told", 0},
+    {"lines", KEY_LINES, "FUNCTION", 0, "Print lines and instructions of this function as well", 0},
     {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
      "Write it as Markdown as well, of less than 1 MiB; -: to standard output, and no text", 0},
@@ -149,6 +152,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_FAIL_ON:
         take_gate(options, argument, state);
+        return 0;
+    case KEY_LINES:
+        options->lines_of = argument;
         return 0;
     case KEY_MARKDOWN:
     case KEY_JSON:
@@ -333,14 +339,25 @@ static int report_on(struct diff_options *options, struct run_set *set,
     return result;
 }
 
+static int check_lines(const struct run_set *set, struct findings *findings)
+{
+    if (!set->lines_of || set->lines_found)
+        return 0;
+    return report_failure(findings,
+                          "--lines: there is no function '%s' that any run was sampled in; name it "
+                          "as the report does",
+                          set->lines_of);
+}
+
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)
 {
     struct run_set set;
     struct compared_event event = {0};
     int result = run_set_begin(&set) ? report_failure(findings, "out of memory") : 0;
+    set.lines_of = options->lines_of;
     result = result ||
              (options->bench_count ? read_benches : read_runs)(&set, options, &event, findings) ||
-             report_on(options, &set, &event, closes, findings);
+             check_lines(&set, findings) || report_on(options, &set, &event, closes, findings);
     run_set_free(&set);
     free(event.name);
     return result;

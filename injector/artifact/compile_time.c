@@ -1,7 +1,7 @@
 /* See compile_time.h. */
 #include "injector/artifact/compile_time.h"
 
-#include "injector/profile/activity.h"
+#include "injector/artifact/activity.h"
 
 uint64_t compile_time_of(const struct call_profile *profile)
 {

@@ -2,7 +2,7 @@
  *
  *     offset  size  what
  *          0     8  "pjrun\r\n\x1a"
- *          8     4  version: 1
+ *          8     4  version: 2
  *         12     4  bytes of the body, at most 64 MiB
  *         16     -  the body, as one zstd frame with a checksum, up to the end of the file
  *
@@ -11,9 +11,10 @@
  *     strings   bytes, then as many; string 0 is "", and not in the list
  *     frames    strings: name, module, file; line; string: tier; kind; inlined
  *     nodes     parent, frame; the root, node 0, is not in the list
+ *     places    offset in the code, line, string: file; place 0, not known, is not in the list
  *     threads   strings: name, its process's name
  *     events    string: name; whether its periods are ns
- *     samples   node, thread, event; how many; their periods, added up
+ *     samples   node, thread, event, place; how many; their periods, added up
  *
  * A number of an entry is less than how many of these there are, that of a parent less than the
  * node's own; kind is an enum frame_kind, inlined and ns are 0 or 1; strings can be shown as they
@@ -26,7 +27,7 @@
 #include "injector/findings/findings.h"
 #include "injector/profile/call_profile.h"
 
-enum { RUN_FILE_VERSION = 1, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPLES = 1 << 22 };
+enum { RUN_FILE_VERSION = 2, RUN_FILE_MOST_BYTES = 64 << 20, RUN_FILE_MOST_SAMPLES = 1 << 22 };
 
 /* Write PROFILE to PATH, which appears whole or not at all.  Returns 0, or -1 with the failure text
  * set. */

@@ -30,7 +30,7 @@ struct run_reading {
     struct findings *findings;
     struct call_profile *profile;
     struct byte_cursor cursor;
-    struct number_table strings, frames, nodes, threads;
+    struct number_table strings, frames, nodes, places, threads;
     size_t events;
     enum run_samples samples;
     uint64_t sample_count; /* of RUN_EACH */
@@ -169,6 +169,24 @@ static int read_nodes(struct run_reading *reading)
     return 0;
 }
 
+static int read_places(struct run_reading *reading)
+{
+    size_t count = length(reading, 3);
+    if (is_broken(reading) || begin_table(reading, &reading->places, count + 1) ||
+        add_number(reading, &reading->places, 0))
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct call_place place = {.known = 1};
+        place.offset = number_below(reading, UINT32_MAX, "an offset over 4 294 967 294");
+        place.line = number_below(reading, UINT32_MAX, "a line over 4 294 967 294");
+        place.file = string_of(reading);
+        if (is_broken(reading) ||
+            add_number(reading, &reading->places, call_profile_add_place(reading->profile, &place)))
+            return -1;
+    }
+    return 0;
+}
+
 static int read_threads(struct run_reading *reading)
 {
     size_t count = length(reading, 2);
@@ -218,13 +236,14 @@ static int add_samples(struct run_reading *reading, struct call_sample *sample, 
 /* The sums of all are numbers as well: who adds them up does not look. */
 static int read_samples(struct run_reading *reading)
 {
-    size_t lines = length(reading, 5);
+    size_t lines = length(reading, 6);
     uint64_t counts = 0, periods = 0;
     for (size_t i = 0; i < lines && !is_broken(reading); i++) {
         struct call_sample sample = {0};
         sample.node = entry_of(reading, &reading->nodes, "there is no such stack");
         sample.thread = entry_of(reading, &reading->threads, "there is no such thread");
         sample.event = number_below(reading, reading->events, "there is no such event");
+        sample.place = entry_of(reading, &reading->places, "there is no such place");
         size_t offset = reading->cursor.offset;
         uint64_t count = cursor_uleb(&reading->cursor), period = cursor_uleb(&reading->cursor);
         if (reading->cursor.failed || __builtin_add_overflow(counts, count, &counts) ||
@@ -240,7 +259,8 @@ static int read_samples(struct run_reading *reading)
 static int read_body(struct run_reading *reading)
 {
     if (read_strings(reading) || read_frames(reading) || read_nodes(reading) ||
-        read_threads(reading) || read_events(reading) || read_samples(reading))
+        read_places(reading) || read_threads(reading) || read_events(reading) ||
+        read_samples(reading))
         return -1;
     return cursor_left(&reading->cursor)
                ? fail(reading, reading->cursor.offset, "there is something behind the samples")
@@ -252,6 +272,7 @@ static void free_tables(struct run_reading *reading)
     free(reading->strings.numbers);
     free(reading->frames.numbers);
     free(reading->nodes.numbers);
+    free(reading->places.numbers);
     free(reading->threads.numbers);
 }
 

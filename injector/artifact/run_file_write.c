@@ -9,9 +9,9 @@
 
 enum { ZSTD_LEVEL = 9, HEADER_BYTES = 16 };
 
-/* Samples of one stack, thread and event. */
+/* Samples of one stack, thread, event and place. */
 struct kept_sample {
-    uint32_t node, thread, event;
+    uint32_t node, thread, event, place;
     uint64_t count, period;
 };
 
@@ -29,7 +29,9 @@ static int compare(const void *left, const void *right)
         return a->event < b->event ? -1 : 1;
     if (a->node != b->node)
         return a->node < b->node ? -1 : 1;
-    return a->thread < b->thread ? -1 : a->thread > b->thread;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
 }
 
 /* Threads are one if their names are: a pool has the same ones in each run, under other numbers. */
@@ -56,8 +58,9 @@ static int keep_samples(struct kept_samples *kept, const struct call_profile *pr
         return -1;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        kept->items[i] = (struct kept_sample){sample->node, kept->threads[sample->thread],
-                                              sample->event, 1, sample->period};
+        kept->items[i] = (struct kept_sample){
+            sample->node,  kept->threads[sample->thread], sample->event, sample->place, 1,
+            sample->period};
     }
     qsort(kept->items, profile->sample_count, sizeof *kept->items, compare);
     for (size_t i = 0; i < profile->sample_count; i++) {
@@ -93,6 +96,12 @@ static void put_tables(struct byte_sink *sink, const struct call_profile *profil
         sink_uleb(sink, profile->nodes[i].parent);
         sink_uleb(sink, profile->nodes[i].frame);
     }
+    sink_uleb(sink, profile->place_count - 1);
+    for (size_t i = 1; i < profile->place_count; i++) {
+        sink_uleb(sink, profile->places[i].offset);
+        sink_uleb(sink, profile->places[i].line);
+        sink_uleb(sink, profile->places[i].file);
+    }
 }
 
 static void put_body(struct byte_sink *sink, const struct call_profile *profile,
@@ -115,6 +124,7 @@ static void put_body(struct byte_sink *sink, const struct call_profile *profile,
         sink_uleb(sink, sample->node);
         sink_uleb(sink, sample->thread);
         sink_uleb(sink, sample->event);
+        sink_uleb(sink, sample->place);
         sink_uleb(sink, sample->count);
         sink_uleb(sink, sample->period);
     }

@@ -82,6 +82,14 @@ static void put_states(FILE *stream, const struct diff_report *report, uint32_t 
     fputc(']', stream);
 }
 
+static void put_presence(FILE *stream, const struct compared_row *row)
+{
+    fprintf(stream, ",\"presence\":\"%s\"",
+            row->base > 0 && row->new > 0 ? "both"
+            : row->base > 0               ? "vanished"
+                                          : "new");
+}
+
 static void put_function(FILE *stream, const struct diff_report *report,
                          const struct compared_row *row)
 {
@@ -97,14 +105,29 @@ static void put_function(FILE *stream, const struct diff_report *report,
              call_profile_string(names, *call_profile_string(names, frame->file) ? frame->file
                                                                                  : frame->module));
     put_values(stream, row);
-    fprintf(stream, ",\"presence\":\"%s\",",
-            row->base > 0 && row->new > 0 ? "both"
-            : row->base > 0               ? "vanished"
-                                          : "new");
+    put_presence(stream, row);
+    fputc(',', stream);
     put_text(stream, "move", move ? move : "");
     put_states(stream, report, row->number);
     fputc('}', stream);
     free(move);
+}
+
+static void put_places(FILE *stream, const struct diff_report *report, const char *key,
+                       enum run_table table)
+{
+    const struct verdict_rows *rows = &report->verdicts.tables[table];
+    size_t count = 0;
+    fprintf(stream, ",\n\"%s\":[", key);
+    for (size_t i = 0; i < rows->count; i++) {
+        json_stream_comma(stream, &count);
+        fputs("\n{", stream);
+        put_text(stream, "name", diff_report_function(report, rows->items[i].number));
+        put_values(stream, &rows->items[i]);
+        put_presence(stream, &rows->items[i]);
+        fputc('}', stream);
+    }
+    fputc(']', stream);
 }
 
 void diff_json_put(FILE *stream, const struct diff_report *report)
@@ -118,5 +141,10 @@ void diff_json_put(FILE *stream, const struct diff_report *report)
         json_stream_comma(stream, &count);
         put_function(stream, report, &rows->items[i]);
     }
-    fputs("]}\n", stream);
+    fputc(']', stream);
+    if (report->set->lines_of) {
+        put_places(stream, report, "lines", BY_LINE);
+        put_places(stream, report, "instructions", BY_INSTRUCTION);
+    }
+    fputs("}\n", stream);
 }

@@ -57,6 +57,22 @@ static void put_functions(FILE *stream, const struct diff_report *report)
         fprintf(stream, "... and %zu more functions (--rows N)\n", rows->count - report->most_rows);
 }
 
+static void put_places(FILE *stream, const struct diff_report *report, enum run_table table,
+                       const char *what)
+{
+    const struct verdict_rows *rows = &report->verdicts.tables[table];
+    char *columns;
+    if (asprintf(&columns, "%s of %s", what, report->set->lines_of) < 0)
+        return;
+    put_columns(stream, columns);
+    free(columns);
+    for (size_t i = 0; i < rows->count && i < report->most_rows; i++)
+        put_row(stream, report, &rows->items[i],
+                diff_report_function(report, rows->items[i].number), "");
+    if (rows->count > report->most_rows)
+        fprintf(stream, "... and %zu more (--rows N)\n", rows->count - report->most_rows);
+}
+
 void diff_text_put(FILE *stream, const struct diff_report *report)
 {
     diff_report_put_head(stream, report);
@@ -64,4 +80,8 @@ void diff_text_put(FILE *stream, const struct diff_report *report)
         fprintf(stream, "%s\n", report->set->notes[i]);
     put_activities(stream, report);
     put_functions(stream, report);
+    if (report->set->lines_of) {
+        put_places(stream, report, BY_LINE, "line");
+        put_places(stream, report, BY_INSTRUCTION, "instruction");
+    }
 }

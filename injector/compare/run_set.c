@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/text/file_name.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,12 +123,72 @@ static int add_value(struct run_values *values, uint32_t number, double value)
     return 0;
 }
 
+/* By its name alone, or with its place. */
+static bool is_asked_for(const struct run_set *set, uint32_t frame)
+{
+    const struct call_profile *names = &set->names;
+    return set->lines_of &&
+           (strcmp(call_profile_string(names, names->frames[frame].name), set->lines_of) == 0 ||
+            strcmp(call_profile_string(names, set->function_of[frame]), set->lines_of) == 0);
+}
+
+static uint32_t add_text(struct run_set *set, char *text, int bytes)
+{
+    uint32_t number =
+        bytes < 0 ? PROFILE_NOTHING : call_profile_add_string(&set->names, text, (size_t)bytes);
+    if (bytes >= 0)
+        free(text);
+    return number;
+}
+
+static uint32_t name_line(struct run_set *set, const struct call_profile *profile,
+                          const struct call_place *place)
+{
+    char *text = NULL;
+    const char *file = file_name_of(call_profile_string(profile, place->file));
+    if (!place->line)
+        return copy_string(set, "(its line is not known)");
+    int bytes = asprintf(&text, "%s:%" PRIu32, *file ? file : "line", place->line);
+    return add_text(set, text, bytes);
+}
+
+/* The code of an inlined frame is its caller's: its offset means nothing in the function's own. */
+static uint32_t name_instruction(struct run_set *set, const struct call_place *place,
+                                 uint32_t number)
+{
+    char *text = NULL;
+    const struct call_frame *frame = &set->names.frames[number];
+    const char *tier = call_profile_string(&set->names, frame->tier);
+    if (!place->known || frame->inlined)
+        return copy_string(set, frame->inlined ? "(inlined)" : "(not known)");
+    int bytes = asprintf(&text, "+0x%" PRIx32 "  %s", place->offset,
+                         *tier ? tier : frame_kind_name(frame->kind));
+    return add_text(set, text, bytes);
+}
+
+static int add_place(struct run_set *set, struct compared_run *run,
+                     const struct call_profile *profile, const struct call_sample *sample,
+                     uint32_t frame, double value)
+{
+    const struct call_place *place = &profile->places[sample->place];
+    uint32_t line = name_line(set, profile, place);
+    uint32_t instruction = name_instruction(set, place, frame);
+    set->lines_found = true;
+    return line == PROFILE_NOTHING || instruction == PROFILE_NOTHING ||
+                   add_value(&run->tables[BY_LINE], line, value) ||
+                   add_value(&run->tables[BY_INSTRUCTION], instruction, value)
+               ? -1
+               : 0;
+}
+
 static int add_sample(struct run_set *set, struct compared_run *run,
-                      const struct common_numbers *numbers, const struct call_sample *sample,
-                      double value)
+                      const struct call_profile *profile, const struct common_numbers *numbers,
+                      const struct call_sample *sample, double value)
 {
     uint32_t node = numbers->nodes[sample->node];
     uint32_t frame = node ? set->names.nodes[node].frame : NO_STACK;
+    if (is_asked_for(set, frame) && add_place(set, run, profile, sample, frame, value))
+        return -1;
     return add_value(&run->tables[BY_FUNCTION], set->function_of[frame], value) ||
                    add_value(&run->tables[BY_STATE], frame, value) ||
                    add_value(&run->tables[BY_ACTIVITY], activity_of(&numbers->activities, sample),
@@ -171,7 +232,7 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
     for (size_t i = 0; !result && i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
         if (profile_choice_has(choice, profile, sample))
-            result = add_sample(set, run, &numbers, sample,
+            result = add_sample(set, run, profile, &numbers, sample,
                                 (double)profile_choice_weight(choice, sample));
     }
     free(numbers.frames);
@@ -185,7 +246,9 @@ size_t run_set_count(const struct run_set *set, enum run_table table)
     const size_t counts[RUN_TABLES] = {[BY_FUNCTION] = set->names.string_count,
                                        [BY_STATE] = set->names.frame_count,
                                        [BY_ACTIVITY] = ACTIVITIES,
-                                       [BY_STACK] = set->names.node_count};
+                                       [BY_STACK] = set->names.node_count,
+                                       [BY_LINE] = set->names.string_count,
+                                       [BY_INSTRUCTION] = set->names.string_count};
     return counts[table];
 }
 

@@ -3,15 +3,17 @@
 #ifndef PERFJIT_RUN_SET_H
 #define PERFJIT_RUN_SET_H
 
-#include "injector/profile/activity.h"
+#include "injector/artifact/activity.h"
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by: each table's values add up to the run's total. */
 enum run_table {
-    BY_FUNCTION, /* a string of NAMES: what a function is called in all runs */
-    BY_STATE,    /* a frame of NAMES: a function in a tier, interpreted, inlined */
-    BY_ACTIVITY, /* an enum activity */
-    BY_STACK,    /* a node of NAMES, by itself */
+    BY_FUNCTION,    /* a string of NAMES: what a function is called in all runs */
+    BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */
+    BY_ACTIVITY,    /* an enum activity */
+    BY_STACK,       /* a node of NAMES, by itself */
+    BY_LINE,        /* a string: a line of one function, whose values they add up to */
+    BY_INSTRUCTION, /* a string: an offset in its code, in each of its states */
     RUN_TABLES
 };
 
@@ -35,7 +37,9 @@ struct run_set {
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
-    char **notes; /* what has to be known of the runs, whatever comes out: lines */
+    const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none is asked for */
+    bool lines_found;     /* a run has it */
+    char **notes;         /* what has to be known of the runs, whatever comes out: lines */
     size_t note_count, note_capacity;
 };
 

@@ -306,7 +306,7 @@ int verdicts_find(struct verdicts *verdicts, const struct run_set *set, bool pai
     *verdicts = (struct verdicts){.floor = floor, .paired = paired};
     verdicts->enough = set->base >= least && set->new >= least;
     int result = judge_total(verdicts, set);
-    for (int table = 0; !result && table < RUN_TABLES; table++)
+    for (int table = 0; !result && table < (set->lines_of ? RUN_TABLES : BY_LINE); table++)
         result = judge_table(verdicts, set, (enum run_table)table);
     return result ? -1 : 0;
 }

@@ -26,6 +26,7 @@ struct named_address {
     struct address_key key;
     size_t first;
     size_t count; /* 0: the place is free */
+    uint32_t place;
 };
 
 /* ---- The cache ---- */
@@ -197,6 +198,14 @@ static int add_inlined(struct address_names *names, uint64_t offset, struct fram
     return 0;
 }
 
+static void set_place(struct address_names *names, uint64_t offset, struct frame_source source)
+{
+    names->place = (struct call_place){.offset = (uint32_t)offset,
+                                       .line = source.line,
+                                       .file = add_text(names, source.file.text, source.file.bytes),
+                                       .known = offset <= UINT32_MAX};
+}
+
 static int add_function(struct address_names *names, const struct jit_function *function,
                         uint64_t pc)
 {
@@ -206,6 +215,9 @@ static int add_function(struct address_names *names, const struct jit_function *
         if (code_lines_decode(function->lines, function->size, &names->lines))
             return -1;
         places.at = source_at(&names->lines, pc - function->addr);
+    }
+    set_place(names, pc - function->addr, places.at);
+    if (function->lines) {
         if (add_inlined(names, pc - function->addr, &places.at))
             return -1;
         places.start = source_at(&names->lines, 0);
@@ -243,6 +255,11 @@ static int add_places(struct address_names *names, const struct native_file *fil
     bool is_image = injected_image_is(path);
     size_t count = native_symbols_at(&names->symbols, file, addr, places);
     int result = count ? 0 : -1;
+    if (!result && places[count - 1].name)
+        set_place(names, places[count - 1].offset,
+                  (struct frame_source){places[0].file ? line_text_of(places[0].file)
+                                                       : (struct line_text){NULL, 0},
+                                        places[0].line > 0 ? (uint32_t)places[0].line : 0});
     for (size_t i = 0; !result && i < count; i++)
         if (!places[i].name)
             result = add_unknown(names, path);
@@ -300,12 +317,18 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
     struct named_address *place = place_of(names, key);
     if (!place->count) {
         size_t first = names->frame_count;
+        names->place = (struct call_place){0};
         if (what == KERNEL_CODE ? name_kernel(names, pc) : name_user(names, what, pc))
             return -1;
-        *place = (struct named_address){key, first, names->frame_count - first};
+        uint32_t number = names->place.file == PROFILE_NOTHING
+                              ? PROFILE_NOTHING
+                              : call_profile_add_place(names->to, &names->place);
+        if (number == PROFILE_NOTHING)
+            return -1;
+        *place = (struct named_address){key, first, names->frame_count - first, number};
         names->count++;
     }
-    *frames = (struct address_frames){names->frames + place->first, place->count};
+    *frames = (struct address_frames){names->frames + place->first, place->count, place->place};
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct address_names {
     size_t count, size;
     struct address_frame *frames;
     size_t frame_count, frame_capacity;
+    struct call_place place; /* of the address at hand */
 };
 
 struct address_frame {
@@ -37,6 +38,7 @@ struct address_frame {
 struct address_frames {
     const struct address_frame *frames; /* valid until the next address is asked for */
     size_t count;
+    uint32_t place; /* in the first */
 };
 
 /* Begin, to add to TO; SOURCE and FILES outlive NAMES.  KALLSYMS is where the kernel's list is;

@@ -134,7 +134,7 @@ const char *call_profile_string(const struct call_profile *profile, uint32_t num
     return profile->text + profile->strings[number];
 }
 
-/* ---- Frames, nodes, threads ---- */
+/* ---- Frames, nodes, places, threads ---- */
 
 static bool frame_equals(const struct call_profile *profile, uint32_t number, const void *key)
 {
@@ -195,6 +195,32 @@ uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, ui
     return *place - 1;
 }
 
+static bool place_equals(const struct call_profile *profile, uint32_t number, const void *key)
+{
+    return memcmp(&profile->places[number], key, sizeof(struct call_place)) == 0;
+}
+
+static uint64_t place_hash(const struct call_profile *profile, uint32_t number)
+{
+    return XXH3_64bits(&profile->places[number], sizeof(struct call_place));
+}
+
+uint32_t call_profile_add_place(struct call_profile *profile, const struct call_place *item)
+{
+    const struct indexed of = {&profile->place_index, profile->place_count, item, place_equals,
+                               place_hash};
+    uint32_t *place = find_place(profile, &of, XXH3_64bits(item, sizeof *item));
+    if (!place)
+        return PROFILE_NOTHING;
+    if (*place)
+        return *place - 1;
+    if (array_reserve(profile->places, profile->place_count, profile->place_capacity))
+        return PROFILE_NOTHING;
+    profile->places[profile->place_count++] = *item;
+    *place = (uint32_t)profile->place_count;
+    return *place - 1;
+}
+
 static bool thread_equals(const struct call_profile *profile, uint32_t number, const void *key)
 {
     return memcmp(&profile->threads[number], key, sizeof(struct profile_thread)) == 0;
@@ -225,8 +251,10 @@ uint32_t call_profile_add_thread(struct call_profile *profile, const struct prof
 
 int call_profile_begin(struct call_profile *profile)
 {
+    const struct call_place none = {0};
     *profile = (struct call_profile){0};
     return call_profile_add_string(profile, "", 0) == 0 &&
+                   call_profile_add_place(profile, &none) == 0 &&
                    call_profile_add_node(profile, PROFILE_NOTHING, PROFILE_NOTHING) == 0
                ? 0
                : -1;
@@ -264,12 +292,14 @@ void call_profile_free(struct call_profile *profile)
     free(profile->strings);
     free(profile->frames);
     free(profile->nodes);
+    free(profile->places);
     free(profile->samples);
     free(profile->threads);
     free(profile->events);
     free(profile->string_index.numbers);
     free(profile->frame_index.numbers);
     free(profile->node_index.numbers);
+    free(profile->place_index.numbers);
     free(profile->thread_index.numbers);
     *profile = (struct call_profile){0};
 }

@@ -45,6 +45,15 @@ struct call_sample {
     uint32_t node; /* of the innermost frame */
     uint32_t thread;
     uint32_t event;
+    uint32_t place;
+};
+
+/* Where a sample was in its innermost frame.  Place 0 is not known. */
+struct call_place {
+    uint32_t offset; /* in the code, of which an inlined frame is a part */
+    uint32_t line;   /* 0: not known */
+    uint32_t file;   /* of that line: a string */
+    uint32_t known;  /* 1, but of place 0 */
 };
 
 struct profile_thread {
@@ -73,19 +82,21 @@ struct call_profile {
     size_t frame_count, frame_capacity;
     struct call_node *nodes;
     size_t node_count, node_capacity;
+    struct call_place *places;
+    size_t place_count, place_capacity;
     struct call_sample *samples; /* in file order */
     size_t sample_count, sample_capacity;
     struct profile_thread *threads;
     size_t thread_count, thread_capacity;
     struct profile_event *events;
     size_t event_count, event_capacity;
-    struct entry_index string_index, frame_index, node_index, thread_index;
+    struct entry_index string_index, frame_index, node_index, place_index, thread_index;
 };
 
 #define PROFILE_NOTHING UINT32_MAX
 
-/* Begin, with the root and the empty string, which is string 0.  Returns 0, or -1 without memory.
- * Release with call_profile_free in either case. */
+/* Begin, with the root, the empty string and the place that is not known, which have number 0.
+ * Returns 0, or -1 without memory. Release with call_profile_free in either case. */
 int call_profile_begin(struct call_profile *profile);
 
 /* The number of the entry that equals what is given, which is added if it is new; PROFILE_NOTHING
@@ -95,6 +106,7 @@ uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_
 uint32_t call_profile_add_node(struct call_profile *profile, uint32_t parent, uint32_t frame);
 uint32_t call_profile_add_line(struct call_profile *profile, uint32_t parent, uint32_t frame,
                                uint32_t line); /* a node of a line */
+uint32_t call_profile_add_place(struct call_profile *profile, const struct call_place *place);
 uint32_t call_profile_add_thread(struct call_profile *profile, const struct profile_thread *thread);
 
 /* The string as which a function's name is shown (code_name.h), and that of any other text: a path,

@@ -39,6 +39,7 @@ struct profile_run {
     size_t asked_count, asked_capacity;
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
+    uint32_t place; /* in the first of these */
     bool unwinds;
 };
 
@@ -62,6 +63,8 @@ static void hand_line_on(struct profile_run *run)
 
 static int add_frames(struct profile_run *run, const struct address_frames *found)
 {
+    if (!run->frame_count)
+        run->place = found->place;
     for (size_t i = 0; i < found->count; i++) {
         if (array_reserve(run->frames, run->frame_count, run->frame_capacity))
             return -1;
@@ -204,6 +207,7 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
     struct user_sample sample;
     uint32_t node = 0;
     run->frame_count = 0;
+    run->place = 0;
     if (user_sample_read(&sample, format, &record)) {
         if (add_chain(run, &sample, space) ||
             (space && run->unwinds && sample.registers && add_walked(run, &sample, space)))
@@ -217,6 +221,7 @@ static int find_stack(struct profile_run *run, const struct walk_sample *asked,
             PROFILE_NOTHING)
             return -1;
     run->to->samples[asked->number].node = node;
+    run->to->samples[asked->number].place = run->place;
     return 0;
 }
 

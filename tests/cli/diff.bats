@@ -36,13 +36,87 @@ setup() {
     mean=$(for run in base?; do perfjit report -q --json "$run"; done | jq -s '[.[].total] | add / length / 1e6 * 10 | round / 10')
     perfjit diff -q --base base? --new new? >text
     awk -v mean="$mean" '/\(in all\)/ { exit !($1 - mean < 0.11 && mean - $1 < 0.11) }' text
-    awk '/\(in all\)/ { all = $1; next } / ms / { sum += $1 } END { exit !(all - sum < 1 && sum - all < 1) }' <(perfjit diff -q -n 0 --base base? --new new?)
+    perfjit diff -q -n 0 --base base? --new new? >all
+    awk '/\(in all\)/ { all = $1; next } all && / ms / { sum += $1 } END { exit !(all - sum < 1 && sum - all < 1) }' all
+    perfjit diff -q -n 1 --json - --base base? --new new? >json
+    jq -e '. as $all | [.activities, .functions, [.functions[].states[]]] | map(map(.base) | add - $all.total.base | fabs < 1) | all' json >/dev/null
+}
+
+@test "the first three lines name the function, and each form says the same" {
+    perfjit diff -q -o text --markdown markdown --json json --html page.html --base base? --new new?
+    head -3 text | grep -Eq '^by: tj::inner  work.tj \+[0-9.]+ ms'
+    [ "$(head -1 markdown)" = "### $(head -1 text)" ]
+    grep -Eq '^\| [0-9.]+ ms \| [0-9.]+ ms \| \+[0-9.]+ % \| slower \| <code>tj&#58;&#58;inner  work.tj</code> \|$' markdown
+    [ "$(jq -r '.functions[0] | .name, .file, .verdict, .states[0].kind' json | tr '\n' ' ')" = "tj::inner work.tj slower jit " ]
+    awk -v base="$(jq .total.base json)" '/\(in all\)/ { exit !($1 - base / 1e6 < 0.06 && base / 1e6 - $1 < 0.06) }' text
+    perfjit diff -q --json - --base base? --new new? | cmp - json
+    perfjit diff -q --markdown - --base base? --new new? | cmp - markdown
+}
+
+@test "the JSON is what its schema says" {
+    perfjit diff -q --json json --base base? --new new? >/dev/null
+    perfjit diff -q --json few --lines tj::inner --base base1 --new new1 >/dev/null
+    python3 - "$here/../../docs/diff.schema.json" json few <<'END'
+import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft7Validator.check_schema(schema)
+for path in sys.argv[2:]:
+    answer = json.load(open(path))
+    jsonschema.validate(answer, schema)
+    assert set(answer) <= set(schema["properties"]), "a field that the schema does not have"
+answer["version"] = 2
+try:
+    jsonschema.validate(answer, schema)
+    sys.exit("the schema takes another version")
+except jsonschema.ValidationError:
+    pass
+END
+}
+
+@test "the page has both sides of each stack: their sums are the report's, and what is gone is there, in node" {
+    perfjit diff -q --json json --html page.html --base new? --new base1 base2 base3 base4 >/dev/null
+    cat "$here"/../../injector/flamegraph/page/{profile,tree,format,colours}.js >model.js
+    cat >>model.js <<'END'
+const fs = require("fs");
+const text = fs.readFileSync("page.html", "utf8");
+const profile = openProfile(JSON.parse(text.slice(text.indexOf('id="data">') + 10, text.indexOf("</script>", text.indexOf('id="data">')))));
+const answer = JSON.parse(fs.readFileSync("json", "utf8"));
+const { base, new: now, verdict } = profile.difference;
+const near = (a, b) => Math.abs(a - b) <= 1e-5 * Math.max(a, b);
+if (!near(base[0], answer.total.base) || !near(now[0], answer.total.new)) throw new Error("sums");
+const tree = flameTree(profile, scopesOf(profile)[0]);
+let grey = 0, blue = 0;
+for (let node = 1; node < tree.count; node++) {
+    if (Math.max(base[node], now[node]) > base[0] / 100 && !tree.total[node]) throw new Error("a stack without width");
+    const word = differenceWord(profile.difference, node);
+    if (verdict[node] === 1) blue++;
+    else if (differenceColour(profile.difference, node, false) === "hsl(40 8% 85%)") grey++;
+    if (!now[node] && base[node] && !word.endsWith("vanished")) throw new Error(word);
+}
+if (!grey || !blue) throw new Error(grey + " grey, " + blue + " blue");
+END
+    node model.js
+}
+
+@test "lines and instructions of a function add up to it, and name where it got slower" {
+    perfjit diff -q --lines tj::inner --json json --base base? --new new? >text
+    grep -q '^[0-9. ms+%]* slower  *work.tj:1$' text || complain "$(tail -20 text)"
+    grep -Eq ' slower +\+0x[0-9a-f]+ ' text || complain "$(tail -20 text)"
+    jq -e '(.functions[] | select(.name == "tj::inner")) as $inner | [.lines, .instructions] | map((map(.new) | add) - $inner.new | fabs < 1) | all' json >/dev/null
+    run perfjit diff -q --lines no_such_function --base base? --new new?
+    [ "$status" = 1 ]
+    [[ "$output" == *"no function 'no_such_function'"* ]]
 }
 
 @test "the report is written, then --fail-on decides the status" {
-    run perfjit diff -q --fail-on regression:2% -o gate --base base? --new new?
+    run perfjit diff -q --fail-on regression:2% -o gate --markdown gate.md --json gate.json --html gate.html --base base? --new new?
     [ "$status" = 4 ]
     grep -q ^slower gate
+    grep -q '^### slower' gate.md
+    jq -e '.total.verdict == "slower"' gate.json >/dev/null
+    grep -q '</html>' gate.html
+    run perfjit diff -q --fail-on regression:2% --json /dev/full --base base? --new new?
+    [ "$status" = 1 ]
     perfjit diff -q --fail-on regression:2% --fail-on unknown --base new? --new base?
     perfjit diff -q --fail-on regression:9999% --base base? --new new?
     perfjit diff -q --base base? --new new?
@@ -71,4 +145,17 @@ setup() {
     [[ "$output" == *"another event, task-clock"* ]]
     run perfjit diff -q --base base1 --new old/work.tj
     [ "$status" = 1 ]
+}
+
+@test "other programs are warned of; a recording without samples is refused, as it is among others" {
+    cp "$(command -v bash)" another
+    record another-run -F 2000 -g ./another -c 'for ((i = 0; i < 200000; i++)); do :; done'
+    perfjit diff -q --base base1 base2 base3 base4 --new another-run another-run another-run another-run >text
+    grep -q '^warning: the sides ran different programs, tinyjit and another' text || complain "$(head -8 text)"
+    ! perfjit diff -q --base base? --new new? | grep '^warning' || complain "it is one program"
+    record empty -F 1 -g true
+    [ "$(perf script -i empty 2>/dev/null | wc -l)" = 0 ] || skip "it was sampled"
+    run perfjit diff -q --base base1 base2 --new new1 empty
+    [ "$status" = 1 ]
+    [[ "$output" == *"empty: has no samples"* ]] || complain "$output"
 }

@@ -1,5 +1,5 @@
 /* See activity.h. */
-#include "injector/profile/activity.h"
+#include "injector/artifact/activity.h"
 
 #include <stdlib.h>
 #include <string.h>
