@@ -16,7 +16,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev \
          /usr/include/xxhash.h:libxxhash-dev \
          /usr/include/cmocka.h:libcmocka-dev bats:bats script:bsdutils eu-elflint:elfutils readelf:binutils g++:g++ \
-         jq:jq protoc:protobuf-compiler xmllint:libxml2-utils python3:python3 pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
+         jq:jq protoc:protobuf-compiler xmllint:libxml2-utils python3:python3 /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
          /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
          hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \

@@ -2,8 +2,9 @@
 # The steps of the jobs beside it (github-actions.yml, gitlab-ci.yml), each of which runs here as well:
 #
 #     steps.sh build COMMIT DIR       check COMMIT out into DIR and build the benchmark's program there, if it is not there yet
-#     steps.sh compare BASE NEW OUT   run both in turns, write OUT/perfjit.bench, report.txt and summary.md; then end with 4 if
-#                                     the new one is slower
+#     steps.sh compare BASE NEW OUT   run both in turns, write OUT/perfjit.bench, report.txt, summary.md and comment.md,
+#                                     report.json, and report.html, a flame graph of both; then end with 4 if the new one is
+#                                     slower
 #     steps.sh all [COMMIT]           both, of COMMIT (default: where the branch left main) against what is in this directory
 #
 # What is your project's own stands in the first lines.
@@ -31,18 +32,19 @@ build() { # COMMIT DIR
 compare() { # BASE NEW OUT
     local status=0
     mkdir -p "$3"
-    "$PERFJIT" bench --runs "$RUNS" -o "$3/perfjit.bench" --base "$(command_in "$1")" --new "$(command_in "$2")"
-    "$PERFJIT" diff --fail-on "regression:$SLOWER_BY" -o "$3/report.txt" "$3/perfjit.bench" || status=$?
+    "$PERFJIT" bench --runs "$RUNS" -o "$3/perfjit.bench" --base "$(command_in "$1")" --new "$(command_in "$2")" || status=$?
+    [ $status = 0 ] || [ $status = 3 ] || return $status # 3: written, but something of a recording was lost
+    status=0
+    "$PERFJIT" diff --fail-on "regression:$SLOWER_BY" -o "$3/report.txt" --markdown "$3/summary.md" --json "$3/report.json" \
+        --html "$3/report.html" "$3/perfjit.bench" || status=$?
     [ $status = 0 ] || [ $status = 3 ] || [ $status = 4 ] || return $status
-    summary "$3/report.txt" >"$3/summary.md"
+    comment "$3/summary.md" >"$3/comment.md"
     [ $status != 4 ] || return 4
 }
 
-summary() { # REPORT
-    echo "### $(head -1 "$1")"
-    echo '```'
-    tail -n +2 "$1" | head -c "$COMMENT_BYTES"
-    echo '```'
+comment() { # SUMMARY: as many of its lines as have room
+    [ "$(wc -c <"$1")" -gt "$COMMENT_BYTES" ] || { cat "$1"; return; }
+    head -c "$COMMENT_BYTES" "$1" | sed '$d'
 }
 
 all() { # [COMMIT]

@@ -34,14 +34,16 @@ static double *matrix_run(const struct value_matrix *matrix, size_t run)
     return matrix->values + run * matrix->width;
 }
 
-static void fill(struct value_matrix *matrix, const struct run_set *set, enum run_table table)
+/* TABLE's values, from column FIRST on. */
+static void fill(struct value_matrix *matrix, const struct run_set *set, enum run_table table,
+                 size_t first)
 {
-    size_t place[2] = {0, set->base};
+    size_t place[2] = {0, set->base}, count = run_set_count(set, table);
     for (size_t i = 0; i < set->run_count; i++) {
         const struct run_values *values = &set->runs[i].tables[table];
         double *to = matrix_run(matrix, place[set->runs[i].is_new]++);
-        for (size_t k = 0; k < matrix->width && k < values->count; k++)
-            to[k] = values->items[k];
+        for (size_t k = 0; k < count && k < values->count; k++)
+            to[first + k] = values->items[k];
     }
 }
 
@@ -255,27 +257,84 @@ static void add_rows(struct verdict_rows *rows, const struct value_matrix *matri
     }
 }
 
+static void sort_rows(struct verdict_rows *rows)
+{
+    qsort(rows->items, rows->count, sizeof *rows->items, compare);
+}
+
+static int test_table(struct verdicts *verdicts, const struct run_set *set,
+                      const struct value_matrix *matrix, enum run_table table)
+{
+    double floor = verdicts->floor * verdicts->total.base;
+    if (!verdicts->enough)
+        return 0;
+    return table == BY_STATE
+               ? test_states(verdicts, set, matrix, floor)
+               : test_rows(&verdicts->tables[table], matrix, floor, floor, NULL, verdicts->paired);
+}
+
 static int judge_table(struct verdicts *verdicts, const struct run_set *set, enum run_table table)
 {
     struct verdict_rows *rows = &verdicts->tables[table];
     struct value_matrix matrix;
-    double floor = verdicts->floor * verdicts->total.base;
     rows->items = calloc(run_set_count(set, table) + 1, sizeof *rows->items);
     int result = matrix_make(&matrix, set, run_set_count(set, table)) || !rows->items ? -1 : 0;
     if (!result) {
-        fill(&matrix, set, table);
+        fill(&matrix, set, table, 0);
         if (table == BY_STACK)
             add_callees(&matrix, set);
         add_rows(rows, &matrix, table == BY_STACK);
-        if (verdicts->enough)
-            result = table == BY_STATE
-                         ? test_states(verdicts, set, &matrix, floor)
-                         : test_rows(rows, &matrix, floor, floor, NULL, verdicts->paired);
+        result = test_table(verdicts, set, &matrix, table);
         if (!result && table != BY_STACK)
-            qsort(rows->items, rows->count, sizeof *rows->items, compare);
+            sort_rows(rows);
     }
     free(matrix.values);
     return result;
+}
+
+/* Those of the functions' rows that are activities, whose numbers begin at FIRST. */
+static int part_activities(struct verdicts *verdicts, size_t first)
+{
+    struct verdict_rows *functions = &verdicts->tables[BY_FUNCTION];
+    struct verdict_rows *activities = &verdicts->tables[BY_ACTIVITY];
+    size_t count = 0;
+    activities->items = calloc(ACTIVITIES, sizeof *activities->items);
+    if (!activities->items)
+        return -1;
+    for (size_t i = 0; i < functions->count; i++) {
+        struct compared_row row = functions->items[i];
+        if (row.number < first) {
+            functions->items[count++] = row;
+            continue;
+        }
+        row.number -= (uint32_t)first;
+        activities->items[activities->count++] = row;
+    }
+    functions->count = count;
+    return 0;
+}
+
+/* People read functions and activities side by side, so they are one family. */
+static int judge_functions(struct verdicts *verdicts, const struct run_set *set)
+{
+    struct verdict_rows *rows = &verdicts->tables[BY_FUNCTION];
+    size_t first = run_set_count(set, BY_FUNCTION);
+    struct value_matrix matrix;
+    rows->items = calloc(first + ACTIVITIES, sizeof *rows->items);
+    int result = matrix_make(&matrix, set, first + ACTIVITIES) || !rows->items ? -1 : 0;
+    if (!result) {
+        fill(&matrix, set, BY_FUNCTION, 0);
+        fill(&matrix, set, BY_ACTIVITY, first);
+        add_rows(rows, &matrix, false);
+        result =
+            test_table(verdicts, set, &matrix, BY_FUNCTION) || part_activities(verdicts, first);
+    }
+    if (!result) {
+        sort_rows(rows);
+        sort_rows(&verdicts->tables[BY_ACTIVITY]);
+    }
+    free(matrix.values);
+    return result ? -1 : 0;
 }
 
 static int judge_total(struct verdicts *verdicts, const struct run_set *set)
@@ -284,7 +343,7 @@ static int judge_total(struct verdicts *verdicts, const struct run_set *set)
     struct verdict_rows row = {&verdicts->total, 1};
     int result = matrix_make(&matrix, set, ACTIVITIES) || matrix_make(&totals, set, 1) ? -1 : 0;
     if (!result) {
-        fill(&matrix, set, BY_ACTIVITY);
+        fill(&matrix, set, BY_ACTIVITY, 0);
         sum_runs(&totals, &matrix);
         verdicts->total = row_of(&totals, 0);
         double floor = verdicts->floor * verdicts->total.base;
@@ -305,9 +364,10 @@ int verdicts_find(struct verdicts *verdicts, const struct run_set *set, bool pai
     size_t least = paired ? LEAST_PAIRS : LEAST_RUNS;
     *verdicts = (struct verdicts){.floor = floor, .paired = paired};
     verdicts->enough = set->base >= least && set->new >= least;
-    int result = judge_total(verdicts, set);
-    for (int table = 0; !result && table < (set->lines_of ? RUN_TABLES : BY_LINE); table++)
-        result = judge_table(verdicts, set, (enum run_table)table);
+    int result = judge_total(verdicts, set) || judge_functions(verdicts, set) ||
+                 judge_table(verdicts, set, BY_STATE) || judge_table(verdicts, set, BY_STACK);
+    if (!result && set->lines_of)
+        result = judge_table(verdicts, set, BY_LINE) || judge_table(verdicts, set, BY_INSTRUCTION);
     return result ? -1 : 0;
 }
 

@@ -53,7 +53,12 @@ run_job() {
         [ "$status" = 4 ] || complain "$job: $status: $output"
         grep -q '^slower: +' ci/out/report.txt
         head -1 ci/out/summary.md | grep -q '^### slower: +'
-        grep -Eq ' slower .* tj::count  benchmark.tj$' ci/out/report.txt ci/out/summary.md
+        grep -Eq ' slower .* tj::count  benchmark.tj$' ci/out/report.txt
+        head -3 ci/out/report.txt | grep -q '^by: tj::count  benchmark.tj +'
+        grep -q '| slower | <code>tj&#58;&#58;count  benchmark.tj</code> |$' ci/out/comment.md
+        cmp ci/out/summary.md ci/out/comment.md
+        jq -e '.total.verdict == "slower"' ci/out/report.json >/dev/null
+        grep -q '</html>' ci/out/report.html
         perfjit diff ci/out/perfjit.bench | grep -q '^slower: +'
     done
 }

@@ -56,7 +56,7 @@ setup() {
 @test "the JSON is what its schema says" {
     perfjit diff -q --json json --base base? --new new? >/dev/null
     perfjit diff -q --json few --lines tj::inner --base base1 --new new1 >/dev/null
-    python3 - "$here/../../docs/diff.schema.json" json few <<'END'
+    /usr/bin/python3 - "$here/../../docs/diff.schema.json" json few <<'END'
 import json, sys, jsonschema
 schema = json.load(open(sys.argv[1]))
 jsonschema.Draft7Validator.check_schema(schema)

@@ -84,8 +84,8 @@ static void test_least_p(void **state)
     assert_true(fabs(p - 2.0 / 70) < 1e-9);
 }
 
-/* How many of 200 comparisons of 8 against 8 runs have a function with p <= 0.05. */
-static size_t alarms(double slower_by, bool paired)
+/* How many of 200 comparisons of 8 against 8 runs have a function with p, or q, <= 0.05. */
+static size_t alarms(double slower_by, bool paired, bool by_q)
 {
     enum { MANY = 20, SOME = 16, TURNS = 200 };
     uint64_t seed = 11;
@@ -98,7 +98,7 @@ static size_t alarms(double slower_by, bool paired)
         const struct permutation_runs runs = {values, MANY, SOME / 2, SOME / 2, paired};
         assert_int_equal(permutation_test(p, q, &critical, &runs), 0);
         for (size_t i = 0; i < MANY; i++)
-            least = fmin(least, p[i]);
+            least = fmin(least, by_q ? q[i] : p[i]);
         count += least <= 0.05;
     }
     return count;
@@ -109,9 +109,37 @@ static size_t alarms(double slower_by, bool paired)
 static void test_false_alarms_and_power(void **state)
 {
     (void)state;
-    assert_in_range(alarms(0, false), 1, 20);
-    assert_in_range(alarms(0, true), 0, 20);
-    assert_in_range(alarms(5, false), 190, 200);
+    for (int by_q = 0; by_q < 2; by_q++) {
+        assert_in_range(alarms(0, false, by_q), 1, 20);
+        assert_in_range(alarms(0, true, by_q), 0, 20);
+        assert_in_range(alarms(5, false, by_q), 190, 200);
+    }
+}
+
+/* Where a fifth of the functions differ, q finds more of them than the largest |t|, and of those it
+ * finds about one of 20 does not differ. */
+static void test_q_is_the_share_of_false_ones(void **state)
+{
+    (void)state;
+    enum { MANY = 100, SOME = 16, TURNS = 20 };
+    static double values[SOME * MANY], p[MANY], q[MANY];
+    size_t by_p = 0, by_q = 0, false_q = 0;
+    uint64_t seed = 3;
+    for (size_t turn = 0; turn < TURNS; turn++) {
+        double critical;
+        for (size_t i = 0; i < SOME * MANY; i++)
+            values[i] =
+                100 + noise(&seed) + (i % MANY < MANY / 5 && i >= SOME * MANY / 2 ? 1.8 : 0);
+        const struct permutation_runs runs = {values, MANY, SOME / 2, SOME / 2, false};
+        assert_int_equal(permutation_test(p, q, &critical, &runs), 0);
+        for (size_t i = 0; i < MANY; i++) {
+            by_p += p[i] <= 0.05;
+            by_q += q[i] <= 0.05;
+            false_q += q[i] <= 0.05 && i >= MANY / 5;
+        }
+    }
+    assert_true(by_q > by_p * 3 / 2);
+    assert_true(false_q * 10 < by_q);
 }
 
 static void test_no_variance(void **state)
@@ -134,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_small_sets_exactly),
         cmocka_unit_test(test_least_p),
         cmocka_unit_test(test_false_alarms_and_power),
+        cmocka_unit_test(test_q_is_the_share_of_false_ones),
         cmocka_unit_test(test_no_variance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
