@@ -155,9 +155,9 @@ static int leave_function(struct address_map *live, const struct code_log *log,
     const struct address_range *range = address_map_find(live, unload->addr, &place);
     const struct jit_function *first = range ? &log->functions[range->value] : NULL;
     const struct jit_function *end = log->functions + log->function_count;
-    bool whole = first && first->piece_count && !first->piece && first->addr == unload->addr;
+    bool whole = first && first->piece == 1 && first->addr == unload->addr;
     for (const struct jit_function *piece = first; whole && ++piece < end;)
-        if (!piece->piece || piece->code_index - piece->piece != first->code_index)
+        if (piece->piece <= 1 || jit_function_first_index(piece) != first->code_index)
             break;
         else if (leave(live, piece->addr, piece->size))
             return -1;
@@ -226,8 +226,8 @@ static int count_functions(struct dump_survey *survey, const struct code_log *lo
         if (!function->name) /* the target of a move */
             continue;
         if (function->lines)
-            count_lines(survey, function->lines, !function->piece);
-        if (function->piece)
+            count_lines(survey, function->lines, jit_function_is_first(function));
+        if (!jit_function_is_first(function))
             continue;
         named[count++] = function;
         survey->with_cfi += function->fde_count > 0;

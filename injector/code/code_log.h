@@ -24,11 +24,10 @@ struct jit_function {
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
     uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
-    uint32_t fde_count;
-    uint32_t piece;       /* its number among the pieces of its function */
-    uint32_t piece_count; /* of its function; 0: it is the whole function */
-    bool same_memory; /* the next one is in the same mapping, and the perf map names nothing between
-                         them: one map record may cover both, however far apart they are */
+    uint32_t fde_count : 31;
+    bool same_memory : 1; /* the next one is in the same mapping, and the perf map names nothing
+                         between them: one map record may cover both, however far apart they are */
+    uint32_t piece;       /* 0: the whole function; else its number among the pieces, from 1 */
     /* Its source lines and inlined calls, or NULL. */
     const struct code_lines *lines;
 };
@@ -90,12 +89,25 @@ struct code_log {
     char **names; /* copies of those that can't be shown as they are (code_name.h) */
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
+    bool has_pieces;    /* a function of several pieces */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
     struct line_block *line_blocks; /* what is known of its functions' source, by dump */
 };
+
+/* Whether it is what its function is counted by. */
+static inline bool jit_function_is_first(const struct jit_function *function)
+{
+    return function->piece <= 1;
+}
+
+/* The code_index of its function's first piece. */
+static inline uint64_t jit_function_first_index(const struct jit_function *function)
+{
+    return function->piece ? function->code_index - (function->piece - 1) : function->code_index;
+}
 
 /* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps:
  * what they are, and what they are on the profile's clock once that is known. */

@@ -53,7 +53,7 @@ size_t jit_process_own_functions(const struct jit_process *process)
 {
     size_t count = 0;
     for (size_t i = 0; i < process->log.function_count; i++)
-        count += process->log.functions[i].dump != NO_DUMP && !process->log.functions[i].piece;
+        count += process->log.functions[i].dump != NO_DUMP && jit_function_is_first(&process->log.functions[i]);
     return count;
 }
 

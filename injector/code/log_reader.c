@@ -121,8 +121,8 @@ static void take_piece(struct log_reader *reader, const struct jit_record *recor
     if (piece->nr_piece && piece->code_addr == function->addr &&
         piece->code_index + piece->number == function->code_index &&
         reader->piece_time == record->timestamp) {
-        function->piece = piece->number;
-        function->piece_count = piece->nr_piece;
+        function->piece = piece->number + 1;
+        reader->log->has_pieces = true;
     }
     reader->piece.nr_piece = 0;
 }

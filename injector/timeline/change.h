@@ -21,11 +21,15 @@ struct change {
 /* What the timeline finds out about one function. */
 struct function_state {
     uint32_t generation; /* how many visible functions had its addresses before it, at most */
-    uint32_t next_piece, last_piece; /* in a ring of the pieces of its function, one more than the
-                                        number of the next one and of the one before; 0: none */
-    bool visible;                    /* a sample could have hit it */
-    bool in_moment;                  /* loaded in the moment that is being played */
-    bool before_maps; /* logged, by its stamp, before the recording has its process's mappings */
+    bool visible;        /* a sample could have hit it */
+    bool in_moment;      /* loaded in the moment that is being played */
+    bool before_maps;    /* logged, by its stamp, before the recording has its process's mappings */
+};
+
+/* A function's place in a ring of the pieces of its function: one more than the number of the next
+ * one and of the one before; 0: it is alone. */
+struct piece_link {
+    uint32_t next, last;
 };
 
 struct timeline {
@@ -33,6 +37,7 @@ struct timeline {
     struct code_log own; /* a copy without events, where functions were inherited, take the content
                             of others that were moved, or go on under another number; else empty */
     struct function_state *states;    /* by function of LOG */
+    struct piece_link *links;         /* the same; NULL: no function has several pieces */
     struct inheritance *inheritances; /* by the process's forks */
     size_t inheritance_count;
     struct change *changes; /* by time */

@@ -177,8 +177,8 @@ static int take_functions(struct player *player, const struct inheritance *inher
         function->dump = NO_DUMP;
         uint32_t next = inheritance->functions[i].next_piece;
         if (next) {
-            player->timeline->states[index].next_piece = first + next;
-            player->timeline->states[first + next - 1].last_piece = index + 1;
+            player->timeline->links[index].next = first + next;
+            player->timeline->links[first + next - 1].last = index + 1;
         }
         player->timeline->states[index].before_maps =
             parent->states[inheritance->functions[i].function].before_maps;

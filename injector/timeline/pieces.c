@@ -7,42 +7,40 @@
 
 static bool follows(const struct jit_function *before, const struct jit_function *function)
 {
-    return before->dump == function->dump && before->piece_count == function->piece_count &&
-           before->piece < function->piece &&
-           before->code_index - before->piece == function->code_index - function->piece;
+    return before->dump == function->dump && before->piece && before->piece < function->piece &&
+           jit_function_first_index(before) == jit_function_first_index(function);
 }
 
 /* Put piece TO right after piece FROM, which may be alone. */
-static void join(struct function_state *states, uint32_t from, uint32_t to)
+static void join(struct piece_link *links, uint32_t from, uint32_t to)
 {
-    uint32_t next = states[from].next_piece ? states[from].next_piece : from + 1;
-    states[to].next_piece = next;
-    states[to].last_piece = from + 1;
-    states[next - 1].last_piece = to + 1;
-    states[from].next_piece = to + 1;
+    uint32_t next = links[from].next ? links[from].next : from + 1;
+    links[to] = (struct piece_link){next, from + 1};
+    links[next - 1].last = to + 1;
+    links[from].next = to + 1;
 }
 
 void player_link_piece(struct player *player, uint32_t index)
 {
     const struct jit_function *function = &player->timeline->log->functions[index];
-    if (function->piece && index && follows(function - 1, function))
-        join(player->timeline->states, index - 1, index);
+    if (function->piece > 1 && index && follows(function - 1, function))
+        join(player->timeline->links, index - 1, index);
 }
 
 uint32_t player_next_piece(const struct player *player, uint32_t index)
 {
-    uint32_t next = player->timeline->states[index].next_piece;
-    return next ? next - 1 : index;
+    const struct piece_link *links = player->timeline->links;
+    return links && links[index].next ? links[index].next - 1 : index;
 }
 
 void player_move_piece(struct player *player, uint32_t from, uint32_t to)
 {
-    struct function_state *states = player->timeline->states;
-    uint32_t last = states[from].last_piece, next = states[from].next_piece;
-    if (!next)
+    struct piece_link *links = player->timeline->links;
+    if (!links || !links[from].next)
         return;
-    states[last - 1].next_piece = next;
-    states[next - 1].last_piece = last;
-    states[from].next_piece = states[from].last_piece = 0;
-    join(states, last - 1, to);
+    struct piece_link old = links[from];
+    links[old.last - 1].next = old.next;
+    links[old.next - 1].last = old.last;
+    links[from] = (struct piece_link){0};
+    join(links, old.last - 1, to);
 }

@@ -195,12 +195,13 @@ static int end_function(struct player *player, uint32_t index)
 /* The same of a whole function, if INDEX is the first of its pieces. */
 static int end_whole(struct player *player, uint32_t index)
 {
-    uint32_t first = player->timeline->log->functions[index].piece, piece = index;
+    bool first = jit_function_is_first(&player->timeline->log->functions[index]);
+    uint32_t piece = index;
     do {
         if (end_function(player, piece))
             return -1;
         piece = player_next_piece(player, piece);
-    } while (!first && piece != index);
+    } while (first && piece != index);
     return 0;
 }
 
@@ -235,7 +236,6 @@ static int move_content(struct player *player, uint32_t from, uint32_t to)
     moved->first_fde = old->first_fde;
     moved->fde_count = old->fde_count;
     moved->piece = old->piece;
-    moved->piece_count = old->piece_count;
     player_move_piece(player, from, to);
     return 0;
 }
@@ -468,15 +468,18 @@ static int begin(struct player *player, const struct timeline *parent)
     const struct inheritance *inheritance = parent && process->fork < parent->inheritance_count
                                                 ? &parent->inheritances[process->fork]
                                                 : NULL;
+    bool has_pieces = process->log.has_pieces || (parent && parent->links);
     size_t count = process->log.function_count + (inheritance ? inheritance->function_count : 0);
     *timeline = (struct timeline){
         .log = &process->log,
         .states = calloc(count + 1, sizeof *timeline->states),
+        .links = has_pieces ? calloc(count + 1, sizeof *timeline->links) : NULL,
         .inheritance_count = process->fork_count,
     };
     if (process->fork_count)
         timeline->inheritances = calloc(process->fork_count, sizeof *timeline->inheritances);
-    if (!timeline->states || (process->fork_count && !timeline->inheritances))
+    if (!timeline->states || (has_pieces && !timeline->links) ||
+        (process->fork_count && !timeline->inheritances))
         return -1;
     return inheritance ? player_take_over(player, inheritance, parent) : 0;
 }
@@ -512,6 +515,7 @@ void timeline_free(struct timeline *timeline)
     free(timeline->inheritances);
     code_log_free(&timeline->own);
     free(timeline->states);
+    free(timeline->links);
     free(timeline->changes);
     free(timeline->dropped);
 }

@@ -294,10 +294,9 @@ static uint32_t load_pieces(uint64_t time_ns, uint64_t addr, uint32_t count)
     uint32_t first = build_load(&built, time_ns, addr, 0x100);
     for (uint32_t i = 1; i < count; i++)
         build_load(&built, time_ns, addr + i * UINT64_C(0x1000), 0x100);
-    for (uint32_t i = 0; i < count; i++) {
-        built.process.log.functions[first + i].piece = i;
-        built.process.log.functions[first + i].piece_count = count;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        built.process.log.functions[first + i].piece = i + 1;
+    built.process.log.has_pieces = true;
     return first;
 }
 
@@ -340,8 +339,8 @@ static void test_unload_of_pieces_that_moved(void **state)
                  "20:3000-3100=gone 20:2000-2100=f5 20:3000-3100=f6 20:8000-8100=f3 "
                  "20:a000-a100=f4 30:8000-8100=gone 30:a000-a100=gone",
                  "");
-    assert_int_equal(played.log->functions[3].piece_count, 3);
-    assert_int_equal(played.log->functions[4].piece, 2);
+    assert_int_equal(played.log->functions[3].piece, 1);
+    assert_int_equal(played.log->functions[4].piece, 3);
 }
 
 static void test_a_piece_without_the_one_before_it_is_alone(void **state)
