@@ -465,6 +465,32 @@ JITDUMP_API int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame
 JITDUMP_API int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size,
                                    struct jitdump_unwind *unwind);
 
+/* Compare what CFI describes with what the function's own instructions do with the stack, CODE_SIZE
+ * of them at BYTES: pushes and pops, changes of the stack and the frame pointer, stores of saved
+ * registers, along all direct jumps.
+ *
+ * Returns 0 if nothing contradicts; -EBADMSG if something does; or an error as jitdump_cfi_finish,
+ * which it calls: the tables that were finished for the same CODE_SIZE stay valid.  A fault is no
+ * error of CFI.  jitdump_cfi_checked says which it is:
+ *
+ *     at +0x1c (pop %rbx): the CFA is rsp+24 here, the frame says rsp+16
+ *
+ * the first instruction, in the order of addresses, before which the CFA or a saved register is not
+ * where CFI says.  Only what is certain is a fault.  What cannot be known is not compared: behind an
+ * indirect jump, where the stack pointer comes from a register or from memory that nobody followed
+ * (alloca), in code that nothing leads to.  After a 0 the text then says where that begins,
+ *
+ *     not checked from +0x40 on
+ *
+ * or that the frame in which the function is entered was taken as described, if that is not a
+ * call's; "" if all was compared.  The text is valid until the next call with CFI.
+ *
+ * Takes memory, some 10 bytes for each byte of code, and microseconds: for tests and debug builds.
+ * With the word "check" in PERFJIT libjitdump does the same for each function that is added
+ * (jitdump.h), and `perfjit check DUMP` for all of a dump.  Since 0.2.0. */
+JITDUMP_API int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_size);
+JITDUMP_API const char *jitdump_cfi_checked(const struct jitdump_cfi *cfi);
+
 #ifdef __cplusplus
 }
 #endif

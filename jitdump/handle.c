@@ -1,6 +1,7 @@
 /* The functions of jitdump.h: arguments, environment, the handle, and which process's file to use.
  */
 #include "jitdump/code_argument.h"
+#include "jitdump/code_check.h"
 #include "jitdump/code_pieces.h"
 #include "jitdump/dump/dump_file.h"
 #include "jitdump/dump_record.h"
@@ -25,6 +26,7 @@ struct jitdump {
     struct dump_kind kind;
     _Atomic uint64_t lost;
     _Atomic uint64_t unreadable;
+    struct code_check check;
     struct first_error error;
     char *dir; /* absolute, so that a child finds it wherever its current directory is */
 };
@@ -121,6 +123,8 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     dump->kind.counter = options->flags & JITDUMP_TSC;
     dump->kind.unmapped = options->flags & JITDUMP_UNMAPPED || environment_has("unmapped");
     dump->kind.max_bytes = options->max_bytes;
+    dump->check.on = environment_has("check");
+    dump->check.elf_mach = dump->kind.elf_mach;
     if (dump->kind.counter && !jd_clock_has_counter())
         return jd_error_keep(&dump->error, -EOPNOTSUPP,
                              "JITDUMP_TSC: this machine has no such counter; leave it out, and "
@@ -212,6 +216,11 @@ uint64_t jitdump_lost(const struct jitdump *dump)
 uint64_t jitdump_unreadable(const struct jitdump *dump)
 {
     return dump ? atomic_load_explicit(&dump->unreadable, memory_order_relaxed) : 0;
+}
+
+uint64_t jitdump_faults(const struct jitdump *dump)
+{
+    return dump ? atomic_load_explicit(&dump->check.faults, memory_order_relaxed) : 0;
 }
 
 /* ---- This process's file ---- */
@@ -332,7 +341,10 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
     if (error)
         return error;
     jd_put_function(&room, code, inlining, &sizes, author);
-    return end(dump, &room, code_index);
+    error = end(dump, &room, code_index);
+    if (!error)
+        jd_code_check(&dump->check, code, jitdump_path(dump), &dump->error);
+    return error;
 }
 
 /* The same of a function in several, counted once if some of it can't be read. */
@@ -357,7 +369,10 @@ static int put_pieces(struct jitdump *dump, struct code_pieces *pieces, uint64_t
     if (error)
         return error;
     jd_pieces_put(&room, pieces, author);
-    return end(dump, &room, code_index);
+    error = end(dump, &room, code_index);
+    for (uint32_t i = 0; i < pieces->count && !error; i++)
+        jd_code_check(&dump->check, &pieces->items[i].code, jitdump_path(dump), &dump->error);
+    return error;
 }
 
 static int put_code_in_pieces(struct jitdump *dump, const struct jitdump_code *code,

@@ -259,6 +259,15 @@ JITDUMP_API uint64_t jitdump_lost(const struct jitdump *dump);
  * tables are in the dump.  0 if DUMP is NULL.  Since 0.1.0. */
 JITDUMP_API uint64_t jitdump_unreadable(const struct jitdump *dump);
 
+/* With the word "check" in PERFJIT (PERFJIT=dump,check), each function that is added with unwind
+ * tables and bytes is followed instruction by instruction, and what the tables say of its frame is
+ * compared with what it does to the stack, as by jitdump_cfi_check (cfi.h); x86-64 and aarch64.
+ * This is the number of functions whose tables do not fit; 0 without that word, or if DUMP is NULL.
+ * They are recorded all the same, and jitdump_add_code returns 0; jitdump_error names the first one
+ * and the instruction, and jitdump_close returns -EBADMSG, unless there was another error before.
+ * Each add then takes memory from malloc, up to 16 KiB of stack, and microseconds.  Since 0.2.0. */
+JITDUMP_API uint64_t jitdump_faults(const struct jitdump *dump);
+
 /* JITDUMP_VERSION of the library that runs, where this header may be another's.  The text lives as
  * long as the process.  Since 0.2.0. */
 JITDUMP_API const char *jitdump_version(void);

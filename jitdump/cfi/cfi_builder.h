@@ -5,6 +5,7 @@
 
 #include "jitdump/cfi.h"
 #include "jitdump/cfi/cfi_arch.h"
+#include "jitdump/check/frame_check.h"
 
 enum { TEXT_BYTES = 160, REMEMBERED_MAX = 32 };
 
@@ -63,6 +64,7 @@ struct jitdump_cfi {
     size_t entry_capacity;
     int error;
     char text[TEXT_BYTES];
+    char checked[FAULT_TEXT_BYTES]; /* what jitdump_cfi_check found */
 };
 
 /* Drop what was described, and the error. */

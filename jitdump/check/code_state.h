@@ -1,0 +1,112 @@
+/* What is known of a machine's registers and stack at one instruction of a function.
+ *
+ * A value is known only as far as unwinding wants it: the value that a register had when the
+ * function was entered, or an address at a fixed distance from the CFA.  All else is unknown, and
+ * what is unknown proves nothing.  Registers have DWARF's numbers, but that aarch64's d8 to d15
+ * are 32 to 39.
+ */
+#ifndef JITDUMP_CODE_STATE_H
+#define JITDUMP_CODE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CODE_REGISTERS = 40, CODE_SLOTS = 24, NO_REGISTER = 255 };
+
+enum code_value_kind {
+    VALUE_UNKNOWN,
+    VALUE_ENTRY, /* what register `reg` was at the function's entry */
+    VALUE_FRAME, /* CFA + offset */
+};
+
+struct code_value {
+    int32_t offset;
+    uint8_t kind;
+    uint8_t reg;
+};
+
+/* Eight bytes of the stack, at CFA + offset. */
+struct code_slot {
+    int32_t offset;
+    struct code_value value;
+};
+
+enum code_signing { ADDRESS_PLAIN, ADDRESS_SIGNED, ADDRESS_UNSURE };
+
+struct code_state {
+    struct code_value registers[CODE_REGISTERS];
+    struct code_slot slots[CODE_SLOTS]; /* whose value is known */
+    uint8_t slot_count;
+    uint8_t stack_pointer; /* which register it is */
+    uint8_t signing;       /* of the return address */
+    bool doubtful; /* the stack pointer may not be what it is taken for: after a call, which may pop
+                      its arguments */
+    bool exposed;  /* others may know an address in the frame */
+    bool foreign;  /* what is not in a slot may have been written by others */
+    int32_t low, high;  /* from CFA + low up to CFA + high things were written that are not known */
+    uint32_t popped_at; /* the offset behind a call that is taken to have popped its arguments, */
+    int32_t popped_bytes; /* so many of them; 0: none is */
+    uint64_t lost;        /* registers that have not been where the frame says, a bit each */
+};
+
+static inline struct code_value value_unknown(void)
+{
+    return (struct code_value){0, VALUE_UNKNOWN, 0};
+}
+
+static inline struct code_value value_entry(unsigned reg)
+{
+    return (struct code_value){0, VALUE_ENTRY, (uint8_t)reg};
+}
+
+static inline struct code_value value_frame(int32_t offset)
+{
+    return (struct code_value){offset, VALUE_FRAME, 0};
+}
+
+static inline bool value_is_entry(struct code_value value, unsigned reg)
+{
+    return value.kind == VALUE_ENTRY && value.reg == reg;
+}
+
+static inline bool value_equal(struct code_value a, struct code_value b)
+{
+    return a.kind == b.kind && a.offset == b.offset && a.reg == b.reg;
+}
+
+/* VALUE + BY: unknown unless it is an address in the frame. */
+static inline struct code_value value_plus(struct code_value value, int64_t by)
+{
+    int64_t sum = value.offset + by;
+    if (value.kind == VALUE_ENTRY && by == 0)
+        return value;
+    if (value.kind != VALUE_FRAME || sum > INT32_MAX / 2 || sum < INT32_MIN / 2)
+        return value_unknown();
+    return value_frame((int32_t)sum);
+}
+
+/* A state in which all registers are as at the entry, and nothing is on the stack. */
+void jd_state_begin(struct code_state *state, unsigned stack_pointer, int32_t stack_offset);
+
+/* The value of the eight bytes at ADDRESS. */
+struct code_value jd_state_load(const struct code_state *state, struct code_value address);
+
+/* Whether nobody has written to the eight bytes at CFA + OFFSET since the entry. */
+bool jd_state_never_written(const struct code_state *state, int32_t offset);
+
+/* WIDTH bytes are stored at ADDRESS: VALUE, if they are eight. */
+void jd_state_store(struct code_state *state, struct code_value address, int64_t width,
+                    struct code_value value);
+
+/* REG, which is FRAME_POINTER or another one, gets VALUE. */
+void jd_state_set(struct code_state *state, unsigned reg, unsigned frame_pointer,
+                  struct code_value value);
+
+/* A call: others run, below the stack pointer. */
+void jd_state_call(struct code_state *state);
+
+/* Keep of INTO what FROM says too.  Returns whether that changed INTO. */
+bool jd_state_merge(struct code_state *into, const struct code_state *from);
+
+#endif

@@ -1,0 +1,361 @@
+/* jitdump_cfi_check: sound frames have no fault, wrong ones are found at the instruction at which
+ * they are wrong, and what can't be known is no fault. */
+#include "jitdump/cfi.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__})
+
+/* What is said of SIZE bytes of CODE that CFI describes; CFI is freed. */
+static void assert_says(struct jitdump_cfi *cfi, const uint8_t *code, size_t size, int result,
+                        const char *text)
+{
+    int got = jitdump_cfi_check(cfi, code, size);
+    assert_string_equal(jitdump_cfi_error(cfi), "");
+    assert_string_equal(jitdump_cfi_checked(cfi), text);
+    assert_int_equal(got, result);
+    jitdump_cfi_free(cfi);
+}
+
+static struct jitdump_cfi *x86_64(void)
+{
+    return jitdump_cfi_new(JITDUMP_X86_64);
+}
+
+/* ---- A function with a frame pointer, and two ways out ---- */
+
+static const uint8_t two_exits[] = {
+    0x55,                   /*  0 push rbp */
+    0x48, 0x89, 0xe5,       /*  1 mov rbp, rsp */
+    0x53,                   /*  4 push rbx */
+    0x41, 0x54,             /*  5 push r12 */
+    0x48, 0x83, 0xec, 0x20, /*  7 sub rsp, 32 */
+    0x31, 0xdb,             /* 11 xor ebx, ebx */
+    0x45, 0x31, 0xe4,       /* 13 xor r12d, r12d */
+    0x85, 0xff,             /* 16 test edi, edi */
+    0x75, 0x09,             /* 18 jne 29 */
+    0x48, 0x83, 0xc4, 0x20, /* 20 add rsp, 32 */
+    0x41, 0x5c,             /* 24 pop r12 */
+    0x5b,                   /* 26 pop rbx */
+    0x5d,                   /* 27 pop rbp */
+    0xc3,                   /* 28 ret */
+    0x31, 0xc0,             /* 29 xor eax, eax */
+    0x48, 0x83, 0xc4, 0x20, /* 31 add rsp, 32 */
+    0x41, 0x5c,             /* 35 pop r12 */
+    0x5b,                   /* 37 pop rbx */
+    0x5d,                   /* 38 pop rbp */
+    0xc3,                   /* 39 ret */
+};
+
+static struct jitdump_cfi *described(struct jitdump_frame frame)
+{
+    struct jitdump_cfi *cfi = x86_64();
+    jitdump_cfi_frame(cfi, &frame);
+    return cfi;
+}
+
+static void assert_frame(struct jitdump_frame frame, const char *text)
+{
+    assert_says(described(frame), two_exits, sizeof two_exits, *text ? -EBADMSG : 0, text);
+}
+
+static void test_sound(void **state)
+{
+    (void)state;
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(20, 31)},
+                 "");
+}
+
+static void test_wrong_frames(void **state)
+{
+    (void)state;
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_R12, JITDUMP_RBX),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(20, 31)},
+                 "at +0x7 (sub $32,%rsp): the caller's rbx is at c-24 here, the frame says c-32");
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_R12),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(20, 31)},
+                 "at +0x7 (sub $32,%rsp): the caller's r12 is at c-32 here, the frame says c-24");
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_RBX, JITDUMP_R12),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(20)},
+                 "at +0x27 (ret): the CFA is rsp+8 here, the frame says rbp+16");
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_LEAF},
+                 "at +0x1 (mov %rsp,%rbp): the CFA is rsp+16 here, the frame says rsp+8");
+    assert_frame((struct jitdump_frame){.kind = JITDUMP_FRAME_STACK,
+                                        JITDUMP_SAVED(JITDUMP_RBP, JITDUMP_RBX, JITDUMP_R12),
+                                        .stack_bytes = 32,
+                                        JITDUMP_EPILOGUES(20, 31)},
+                 "at +0x4 (push %rbx): the CFA is rsp+16 here, the frame says rsp+32");
+}
+
+/* By directives, right up to where FAULTY is. */
+static struct jitdump_cfi *by_hand(int faulty)
+{
+    struct jitdump_cfi *cfi = x86_64();
+    jitdump_cfi_def_cfa_offset(cfi, 1, faulty == 1 ? 24 : 16);
+    jitdump_cfi_offset(cfi, 1, JITDUMP_RBP, faulty == 2 ? -24 : -16);
+    jitdump_cfi_def_cfa(cfi, 4, JITDUMP_RBP, faulty == 3 ? 24 : 16);
+    if (faulty != 4)
+        jitdump_cfi_offset(cfi, 5, JITDUMP_RBX, -24);
+    jitdump_cfi_offset(cfi, 7, faulty == 5 ? JITDUMP_R13 : JITDUMP_R12, -32);
+    jitdump_cfi_remember_state(cfi, 20);
+    if (faulty == 6)
+        jitdump_cfi_def_cfa(cfi, 27, JITDUMP_RSP, 8);
+    if (faulty != 7)
+        jitdump_cfi_def_cfa(cfi, 28, JITDUMP_RSP, 8);
+    if (faulty != 8)
+        jitdump_cfi_restore_state(cfi, 29);
+    jitdump_cfi_def_cfa(cfi, 39, JITDUMP_RSP, faulty == 9 ? 16 : 8);
+    return cfi;
+}
+
+static void test_wrong_directives(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "at +0x1 (mov %rsp,%rbp): the CFA is rsp+16 here, the frame says rsp+24",
+        "at +0x1 (mov %rsp,%rbp): the caller's rbp is at c-16 here, the frame says c-24",
+        "at +0x4 (push %rbx): the CFA is rbp+16 here, the frame says rbp+24",
+        "at +0xd (45 31 e4): the caller's rbx is at c-24 here, the frame says that it is in rbx",
+        "at +0x7 (sub $32,%rsp): what is at c-32 here is not the caller's r13, as the frame says",
+        "at +0x1b (pop %rbp): the CFA is rsp+16 here, the frame says rsp+8",
+        "at +0x1c (ret): the CFA is rsp+8 here, the frame says rbp+16",
+        "at +0x1d (31 c0): the CFA is rsp+64 here, the frame says rsp+8",
+        "at +0x27 (ret): the CFA is rsp+8 here, the frame says rsp+16",
+    };
+    (void)state;
+    for (int faulty = 0; faulty < 10; faulty++)
+        if (faulty != 5)
+            assert_says(by_hand(faulty), two_exits, sizeof two_exits, faulty ? -EBADMSG : 0,
+                        texts[faulty]);
+    struct jitdump_cfi *cfi = by_hand(5);
+    assert_int_equal(jitdump_cfi_check(cfi, two_exits, sizeof two_exits), -EBADMSG);
+    assert_non_null(strstr(jitdump_cfi_checked(cfi), "at +0x7 (sub $32,%rsp): "));
+    assert_non_null(strstr(jitdump_cfi_checked(cfi), "r13"));
+    jitdump_cfi_free(cfi);
+}
+
+/* A fault of the frame is none of the builder, and its tables stay. */
+static void test_builder_goes_on(void **state)
+{
+    struct jitdump_unwind before, after;
+    struct jitdump_cfi *cfi = by_hand(1);
+    (void)state;
+    assert_int_equal(jitdump_cfi_finish(cfi, sizeof two_exits, &before), 0);
+    assert_int_equal(jitdump_cfi_check(cfi, two_exits, sizeof two_exits), -EBADMSG);
+    assert_int_equal(jitdump_cfi_finish(cfi, sizeof two_exits, &after), 0);
+    assert_ptr_equal(before.data, after.data);
+    assert_int_equal(before.unwinding_size, after.unwinding_size);
+    jitdump_cfi_free(cfi);
+    assert_int_equal(jitdump_cfi_check(NULL, two_exits, sizeof two_exits), -ENOMEM);
+    assert_string_equal(jitdump_cfi_checked(NULL), "");
+}
+
+/* ---- What can't be known ---- */
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    /* sub rsp, rdi; add rsp, rdi; ret */
+    assert_says(x86_64(), BYTES(0x48, 0x29, 0xfc, 0x48, 0x01, 0xfc, 0xc3), 0,
+                "not checked from +0x3 on");
+    /* jmp rax */
+    assert_says(x86_64(), BYTES(0xff, 0xe0, 0x90), 0, "not checked from +0x2 on");
+    /* 06: none; push rax behind it would be a fault */
+    assert_says(x86_64(), BYTES(0x06, 0x50, 0xc3), 0, "not checked from +0x0 on");
+    /* cut in the middle */
+    assert_says(x86_64(), BYTES(0x90, 0x48, 0x89), 0, "not checked from +0x1 on");
+    /* data behind a ret */
+    assert_says(x86_64(), BYTES(0xc3, 0x50, 0x50), 0, "");
+}
+
+/* push rax; call +0, which does not return; nop; then what a jump led to: ret */
+static void test_call_that_does_not_return(void **state)
+{
+    static const uint8_t code[] = {0x85, 0xff, 0x74, 0x09, 0x50, 0xe8, 0x00,
+                                   0x00, 0x01, 0x00, 0x0f, 0x1f, 0x00, 0xc3};
+    struct jitdump_cfi *cfi = x86_64();
+    (void)state;
+    jitdump_cfi_def_cfa_offset(cfi, 5, 16);
+    jitdump_cfi_def_cfa_offset(cfi, 13, 8);
+    assert_says(cfi, code, sizeof code, 0, "");
+}
+
+/* push rax; call, which pops it; ret */
+static void test_call_that_pops(void **state)
+{
+    static const uint8_t code[] = {0x50, 0xe8, 0x00, 0x00, 0x01, 0x00, 0xc3};
+    struct jitdump_cfi *cfi = x86_64();
+    (void)state;
+    jitdump_cfi_def_cfa_offset(cfi, 1, 16);
+    jitdump_cfi_def_cfa_offset(cfi, 6, 8);
+    assert_says(cfi, code, sizeof code, 0, "");
+}
+
+/* push rbp; mov rbp, rsp; call; leave; ret: the row of the ret is said one instruction too early.
+ * That the call returns is seen from what follows. */
+static void test_early_row_behind_a_call(void **state)
+{
+    static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 1, 0, 0xc9, 0xc3};
+    struct jitdump_cfi *cfi = x86_64();
+    (void)state;
+    jitdump_cfi_def_cfa_offset(cfi, 1, 16);
+    jitdump_cfi_offset(cfi, 1, JITDUMP_RBP, -16);
+    jitdump_cfi_def_cfa_register(cfi, 4, JITDUMP_RBP);
+    jitdump_cfi_def_cfa(cfi, 9, JITDUMP_RSP, 8);
+    jitdump_cfi_restore(cfi, 10, JITDUMP_RBP);
+    assert_says(cfi, code, sizeof code, -EBADMSG,
+                "at +0x9 (leave): the CFA is rsp+16 here, the frame says rsp+8");
+}
+
+/* Code that is jumped to inside of a frame: the frame is taken as described, and what is done to it
+ * is not.  add rsp, 16; jmp away */
+static void test_entered(void **state)
+{
+    static const uint8_t code[] = {0x90, 0x48, 0x83, 0xc4, 0x10, 0xe9, 0x00, 0x00, 0x01, 0x00};
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct jitdump_cfi *cfi = x86_64();
+        jitdump_cfi_def_cfa_offset(cfi, 0, 96);
+        jitdump_cfi_offset(cfi, 0, JITDUMP_RBX, -24);
+        if (!faulty)
+            jitdump_cfi_def_cfa_offset(cfi, 5, 80);
+        assert_says(cfi, code, sizeof code, faulty ? -EBADMSG : 0,
+                    faulty ? "at +0x5 (jmp): the CFA is rsp+80 here, the frame says rsp+96"
+                           : "its entry was taken as described");
+    }
+    (void)state;
+}
+
+/* ---- Saved with stores, and without a frame pointer ---- */
+
+/* sub rsp, 24; mov [rsp+16], rbx; mov rbx, rdi; call; mov rbx, [rsp+16]; add rsp, 24; ret */
+static void test_stores(void **state)
+{
+    static const uint8_t code[] = {0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x5c, 0x24, 0x10,
+                                   0x48, 0x89, 0xfb, 0xe8, 0x00, 0x00, 0x01, 0x00, 0x48,
+                                   0x8b, 0x5c, 0x24, 0x10, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+    static const char *const texts[] = {
+        "",
+        "at +0x9 (mov %rdi,%rbx): the caller's rbx is at c-16 here, the frame says c-24",
+        "at +0xc (call): the caller's rbx is at c-16 here, the frame says that it is in rbx",
+        "at +0x4 (mov %rbx,0x10(%rsp)): rbx is not saved here, the frame says at c-16",
+    };
+    (void)state;
+    for (int faulty = 0; faulty < 4; faulty++) {
+        struct jitdump_cfi *cfi = x86_64();
+        jitdump_cfi_def_cfa_offset(cfi, 4, 32);
+        if (faulty != 2)
+            jitdump_cfi_offset(cfi, faulty == 3 ? 4 : 9, JITDUMP_RBX, faulty == 1 ? -24 : -16);
+        jitdump_cfi_restore(cfi, 22, JITDUMP_RBX);
+        jitdump_cfi_def_cfa_offset(cfi, 26, 8);
+        assert_says(cfi, code, sizeof code, faulty ? -EBADMSG : 0, texts[faulty]);
+    }
+}
+
+/* ---- aarch64 ---- */
+
+static const uint32_t arm[] = {
+    0xa9bd7bfd, /*  0 stp x29, x30, [sp, #-48]! */
+    0x910003fd, /*  4 mov x29, sp */
+    0xa90153f3, /*  8 stp x19, x20, [sp, #16] */
+    0xd10083ff, /* 12 sub sp, sp, #32 */
+    0xaa0003f3, /* 16 mov x19, x0 */
+    0xd2800034, /* 20 mov x20, #1 */
+    0x94001000, /* 24 bl */
+    0xb4000060, /* 28 cbz x0, 40 */
+    0x910003bf, /* 32 mov sp, x29 */
+    0x14000002, /* 36 b 44 */
+    0x910083ff, /* 40 add sp, sp, #32 */
+    0xa94153f3, /* 44 ldp x19, x20, [sp, #16] */
+    0xa8c37bfd, /* 48 ldp x29, x30, [sp], #48 */
+    0xd65f03c0, /* 52 ret */
+};
+
+static void assert_arm(int faulty, const char *text)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_AARCH64);
+    jitdump_cfi_def_cfa_offset(cfi, 4, faulty == 1 ? 32 : 48);
+    jitdump_cfi_offset(cfi, 4, JITDUMP_X29, -48);
+    jitdump_cfi_offset(cfi, 4, JITDUMP_X30, faulty == 2 ? -48 : -40);
+    jitdump_cfi_def_cfa_register(cfi, 8, JITDUMP_X29);
+    if (faulty != 3) {
+        jitdump_cfi_offset(cfi, 12, JITDUMP_X19, -32);
+        jitdump_cfi_offset(cfi, 12, faulty == 4 ? JITDUMP_X21 : JITDUMP_X20, -24);
+    }
+    if (faulty != 5)
+        jitdump_cfi_def_cfa(cfi, 52, JITDUMP_SP, 0);
+    int error = jitdump_cfi_check(cfi, arm, sizeof arm);
+    assert_non_null(strstr(jitdump_cfi_checked(cfi), text));
+    assert_int_equal(error, faulty ? -EBADMSG : 0);
+    assert_int_equal(strlen(jitdump_cfi_checked(cfi)) != 0, faulty != 0);
+    jitdump_cfi_free(cfi);
+}
+
+static void test_aarch64(void **state)
+{
+    (void)state;
+    assert_arm(0, "");
+    assert_arm(1, "at +0x4 (mov x29, sp): the CFA is sp+48 here, the frame says sp+32");
+    assert_arm(2, "at +0x4 (mov x29, sp): the caller's x30 is at c-40 here, the frame says c-48");
+    assert_arm(3, "at +0x14 (d2800034): the caller's x19 is at c-32 here, the frame says that it "
+                  "is in x19");
+    assert_arm(4, "at +0xc (sub sp, sp, #32): ");
+    assert_arm(5, "at +0x34 (ret): the CFA is sp+0 here, the frame says x29+48");
+}
+
+/* paciasp; stp; ldp; autiasp; ret */
+static void test_signed_addresses(void **state)
+{
+    static const uint32_t code[] = {0xd503233f, 0xa9bf7bfd, 0xa8c17bfd, 0xd50323bf, 0xd65f03c0};
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_AARCH64);
+        if (!faulty)
+            jitdump_cfi_escape(cfi, 4, "\x2d", 1);
+        jitdump_cfi_def_cfa_offset(cfi, 8, 16);
+        jitdump_cfi_offset(cfi, 8, JITDUMP_X29, -16);
+        jitdump_cfi_offset(cfi, 8, JITDUMP_X30, -8);
+        jitdump_cfi_restore(cfi, 12, JITDUMP_X29);
+        jitdump_cfi_restore(cfi, 12, JITDUMP_X30);
+        jitdump_cfi_def_cfa_offset(cfi, 12, 0);
+        if (!faulty)
+            jitdump_cfi_escape(cfi, 16, "\x2d", 1);
+        assert_says(cfi, (const uint8_t *)code, sizeof code, faulty ? -EBADMSG : 0,
+                    faulty ? "at +0x4 (stp x29, x30, [sp, #-16]!): the return address is signed "
+                             "here, the frame does not say so"
+                           : "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sound),
+        cmocka_unit_test(test_wrong_frames),
+        cmocka_unit_test(test_wrong_directives),
+        cmocka_unit_test(test_builder_goes_on),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_call_that_does_not_return),
+        cmocka_unit_test(test_call_that_pops),
+        cmocka_unit_test(test_early_row_behind_a_call),
+        cmocka_unit_test(test_entered),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_signed_addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
