@@ -91,10 +91,10 @@ BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit
+all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit $(BUILD)/minimal
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
-                                      $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
+                                      examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
@@ -147,6 +147,9 @@ $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 
 $(BUILD)/tinyjit: $(call objects,$(TINYJIT_SRC) $(TINYJIT_CXX)) $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
+
+$(BUILD)/minimal: $(call objects,examples/minimal.c) $(LIBJITDUMP)
+	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # The command but its main, for programs that take parts of it: of 230 objects a hundred unit tests link those that they use.
 $(BUILD)/injector.a: $(filter-out $(BUILD)/injector/main.o,$(call objects,$(INJECTOR_SRC)))
@@ -344,7 +347,7 @@ rooms:
 
 format:
 	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
-	    examples/*/*.[ch] tests/*/*.[ch])
+	    examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.
 $(BUILD)/static/unwind_shapes: $(BUILD)/tests/producers/unwind_shapes.o $(LIBJITDUMP)

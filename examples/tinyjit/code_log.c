@@ -110,8 +110,12 @@ static void close_libraries(struct code_log *log)
     if (lost)
         fprintf(stderr, "tinyjit: %" PRIu64 " events are not in the jitdump: %s\n", lost,
                 jitdump_error(log->dump));
+    uint64_t faults = jitdump_faults(log->dump);
+    if (faults)
+        fprintf(stderr, "tinyjit: %" PRIu64 " frames do not fit their code: %s\n", faults,
+                jitdump_error(log->dump));
     int error = jitdump_close(log->dump);
-    if (error && !lost)
+    if (error && !lost && !faults)
         fprintf(stderr, "tinyjit: closing the jitdump: %s\n", strerror(-error));
     error = perfmap_close(log->map);
     if (error)

@@ -133,6 +133,45 @@ static void report_clock(struct report *report, const struct jit_dump *dump,
     report_close(report);
 }
 
+/* In text the first ones; a runtime's mistake is in many functions. */
+static void report_faults(struct report *report, const struct frame_survey *frames)
+{
+    enum { SHOWN = 10 };
+    report_open_array(report, "faults", NULL);
+    for (size_t i = 0; i < frames->fault_count; i++) {
+        const struct frame_fault *fault = &frames->faults[i];
+        if (i < SHOWN)
+            report_line(report, "%s: %s", fault->name, fault->text);
+        report_open(report, NULL, NULL);
+        report_text(report, "function", NULL, fault->name);
+        report_number(report, "addr", NULL, fault->addr);
+        report_number(report, "offset", NULL, fault->at);
+        report_text(report, "fault", NULL, fault->text);
+        report_close(report);
+    }
+    report_close_array(report);
+    if (frames->wrong > SHOWN)
+        report_line(report, "... and %" PRIu64 " more; --json has them", frames->wrong - SHOWN);
+    if (frames->wrong)
+        report_line(report, "stacks through them end early, or go astray, from that instruction "
+                            "on: correct what the runtime describes there");
+}
+
+/* How far the tables and the code they are of say the same. */
+static void report_frames(struct report *report, const struct frame_survey *frames)
+{
+    report_open(report, "frames", "frames, compared with the code");
+    report_number(report, "functions", "functions", frames->functions);
+    report_number(report, "instructions", "instructions", frames->instructions);
+    report_count(report, "partly", "functions that can't be followed to the end", frames->partly);
+    report_count(report, "on_trust", "functions entered inside of a frame, as described",
+                 frames->on_trust);
+    report_count(report, "wrong", "LOST: functions whose unwind table does not fit their code",
+                 frames->wrong);
+    report_faults(report, frames);
+    report_close(report);
+}
+
 static void report_functions(struct report *report, const struct dump_survey *survey)
 {
     const struct findings *findings = &survey->findings;
@@ -189,6 +228,7 @@ void dump_report(struct report *report, const struct jit_dump *dump,
     report_order(report, survey);
     report_clock(report, dump, survey);
     report_functions(report, survey);
+    report_frames(report, &survey->frames);
     report_lines(report, survey);
     report_findings(report, &survey->findings);
     if (lost)

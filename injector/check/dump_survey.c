@@ -269,6 +269,7 @@ static int read_log(struct dump_survey *survey, const struct jit_dump *dump)
     struct findings *findings = &survey->findings;
     int result = code_log_read(&log, dump, 0, &as_it_is, true, findings) ||
                          code_log_sort(&log, findings) || count_functions(survey, &log) ||
+                         frame_survey_take(&survey->frames, &log, dump->elf_mach) ||
                          play_events(survey, &log) || play_timeline(survey, &log, dump)
                      ? -1
                      : 0;
@@ -288,10 +289,11 @@ int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump)
 
 uint64_t dump_survey_lost(const struct dump_survey *survey)
 {
-    return findings_lost(&survey->findings) + survey->stands_still;
+    return findings_lost(&survey->findings) + survey->stands_still + survey->frames.wrong;
 }
 
 void dump_survey_free(struct dump_survey *survey)
 {
+    frame_survey_free(&survey->frames);
     findings_free(&survey->findings);
 }

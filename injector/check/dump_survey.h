@@ -2,6 +2,7 @@
 #ifndef PERFJIT_DUMP_SURVEY_H
 #define PERFJIT_DUMP_SURVEY_H
 
+#include "injector/check/frame_survey.h"
 #include "injector/code/code_log.h"
 #include "injector/dump/jit_dump.h"
 #include "injector/findings/findings.h"
@@ -45,6 +46,7 @@ struct dump_survey {
     uint64_t functions, named_alike; /* functions whose name another address has as well */
     /* unwind tables, lines, inlined calls */
     uint64_t with_cfi;
+    struct frame_survey frames;
     uint64_t with_lines, lines;
     uint64_t with_inlines, inlines, spans;
     struct findings
@@ -55,7 +57,8 @@ struct dump_survey {
  * dump_survey_free in either case. */
 int dump_survey_take(struct dump_survey *survey, const struct jit_dump *dump);
 
-/* How many parts of the dump any reader would lose. */
+/* How many parts of the dump any reader would lose, stacks through functions whose unwind tables do
+ * not fit their code among them. */
 uint64_t dump_survey_lost(const struct dump_survey *survey);
 
 void dump_survey_free(struct dump_survey *survey);

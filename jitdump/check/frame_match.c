@@ -195,6 +195,14 @@ static enum frame_match match_signing(const struct frame_row *row, const struct 
                              : "the return address is not signed here, the frame says that it is");
 }
 
+/* Whether the frame is gone, the return address with it: V8 pops that to a register, removes its
+ * caller's arguments, and pushes it again, in two instructions of which its tables say nothing. */
+static bool is_gone(const struct code_machine *machine, const struct code_state *state)
+{
+    struct code_value top = state->registers[machine->stack_pointer];
+    return top.kind == VALUE_FRAME && top.offset > machine->entry_offset;
+}
+
 /* Whether the row says that nobody called this: the begin of a thread. */
 static bool is_outermost(const struct code_machine *machine, const struct frame_row *row)
 {
@@ -207,7 +215,7 @@ static bool is_outermost(const struct code_machine *machine, const struct frame_
 enum frame_match jd_frame_match(const struct code_machine *machine, const struct frame_row *row,
                                 struct code_state *state, char *reason)
 {
-    if (is_outermost(machine, row))
+    if (is_outermost(machine, row) || is_gone(machine, state))
         return MATCH_UNKNOWN;
     enum frame_match all = match_cfa(machine, row, state, reason);
     for (unsigned i = 0; i < machine->saved_count && all != MATCH_WRONG; i++)
