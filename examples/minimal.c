@@ -25,11 +25,20 @@ struct source {
     const char *pieces[PIECES];
 };
 
+/* Each piece has a line of its own: it is the line that perf shows. */
+/* clang-format off */
 static const struct source sources[] = {
-    {"square", __LINE__ + 1, {"x x *"}},
-    {"polynomial", __LINE__ + 1, {"x x * x *", "3 x * +", "7 -"}},
-    {"twice_and_one", __LINE__ + 1, {"x 2 *", "1 +"}},
+    {"square", __LINE__ + 1, {
+        "x x *"}},
+    {"polynomial", __LINE__ + 1, {
+        "x x * x *",
+        "3 x * +",
+        "7 -"}},
+    {"twice_and_one", __LINE__ + 1, {
+        "x 2 *",
+        "1 +"}},
 };
+/* clang-format on */
 enum { FUNCTIONS = sizeof sources / sizeof *sources };
 
 /* A piece of machine code that is being written, and what is known of it. */

@@ -36,7 +36,7 @@ static const char map_1[] = "mmmm ----- - m-M" /* 00 */
                             "MMMMmmm-mmmmmmmm"
                             "jjjjjjjjjjjjjjjj" /* 80 */
                             "mmmmmmmmmmmmmmmm"
-                            "---mMm  ---mMmmm" /* a0 */
+                            "---mMmmm---mMmmm" /* a0 */
                             "mmmmmmmmmmMmmmmm"
                             "mmMmMMMm--------" /* c0 */
                             "mmmmmmmmmmmmmmmm"

@@ -46,3 +46,40 @@ setup() {
     [ "$output" = 1 ]
     says /nonexistent
 }
+
+# wrong_frames AWAY INSTEAD: a copy of perfjit.lua with another line, and the load with it, into dumps-wrong.
+wrong_frames() {
+    mkdir wrong
+    sed "s/$1/$2/" "$here/../../examples/luajit/perfjit.lua" >wrong/perfjit.lua
+    ! cmp -s wrong/perfjit.lua "$here/../../examples/luajit/perfjit.lua" || return 1
+    export PERFJIT=dump JITDUMPDIR=$PWD/wrong LD_LIBRARY_PATH=$BUILD LUA_PATH="$PWD/wrong/?.lua;;"
+}
+
+@test "perfjit.lua: its frames fit the traces' code" {
+    perfjit check --json dumps/jitdump-*/jit-*.dump >checked || [ $? -eq 3 ]
+    jq -e '.dumps[0].frames | .wrong == 0 and .functions > 20 and .instructions > 1000' checked
+    # A trace is jumped to, in the interpreter's frame.
+    jq -e '.dumps[0].frames | .on_trust == .functions' checked
+}
+
+# No stack through such a trace is whole.
+@test "perfjit.lua: a CFA that is off by the room that a trace makes for what it spills is told" {
+    cd "$BATS_TEST_TMPDIR"
+    wrong_frames 'trace.room = parent_room - added' 'trace.room = parent_room'
+    luajit -l perfjit "$here/../../examples/luajit/load.lua" 0.5
+    unset PERFJIT JITDUMPDIR LD_LIBRARY_PATH LUA_PATH
+    run --separate-stderr perfjit check wrong/jitdump-*/jit-*.dump
+    exits 3
+    [[ "$output" =~ "TRACE "[0-9]+" load.lua:"[0-9]+": at +0x4 ("[^\)]*"): the CFA is rsp+112 here, the frame says rsp+96" ]]
+}
+
+# What stands in no instruction of the trace: the frame that it is entered in.
+@test "perfjit.lua: a CFA that is off by 16 in all traces is told by their chains" {
+    cd "$BATS_TEST_TMPDIR"
+    wrong_frames 'FRAME_BYTES = 96' 'FRAME_BYTES = 80'
+    record wrong.data --call-graph dwarf,4096 -e cpu-clock:u luajit -l perfjit "$here/../../examples/luajit/load.lua" 1 >out
+    unset PERFJIT JITDUMPDIR LD_LIBRARY_PATH LUA_PATH
+    run --separate-stderr perfjit check --chains wrong.data
+    exits 3
+    [[ "$output" == *"TRACE "*" load.lua:"* ]]
+}
