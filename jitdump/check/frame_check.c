@@ -480,12 +480,3 @@ int jd_frame_check(struct frame_check *check, const struct code_machine *machine
     release(&checker);
     return checker.no_memory ? -ENOMEM : 0;
 }
-
-void jd_print_bytes(const uint8_t *code, size_t at, size_t count, char *text, size_t text_bytes)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && used + 4 < text_bytes; i++)
-        used +=
-            (size_t)snprintf(text + used, text_bytes - used, i ? " %02x" : "%02x", code[at + i]);
-}

@@ -3,8 +3,8 @@
 #ifndef JITDUMP_FRAME_ROWS_H
 #define JITDUMP_FRAME_ROWS_H
 
-#include "jitdump/check/code_step.h"
 #include "jitdump/format/eh_frame.h"
+#include "jitdump/machine/code_step.h"
 
 /* An FDE of a function: START is in bytes from its first instruction. */
 struct frame_fde {

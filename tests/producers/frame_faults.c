@@ -13,7 +13,7 @@
  * faults".  Status 1 if a fault was missed or made up.
  */
 #include "jitdump/check/frame_check.h"
-#include "jitdump/check/x86_64_decoder.h"
+#include "jitdump/machine/x86_64_decoder.h"
 #include "jitdump/format/cfa_opcode.h"
 #include "jitdump/format/jitdump_format.h"
 

@@ -1,5 +1,5 @@
 /* See x86_64_decoder.h. */
-#include "jitdump/check/x86_64_decoder.h"
+#include "jitdump/machine/x86_64_decoder.h"
 
 #include "jitdump/format/byte_cursor.h"
 

@@ -10,8 +10,8 @@
  *                       str, ldr               size 111 V 0x opc ... Rn Rt
  *
  * Source: Arm ARM, C4.1 and C6.2; AAPCS64, 6.1. */
-#include "jitdump/check/code_step.h"
 #include "jitdump/format/byte_cursor.h"
+#include "jitdump/machine/code_step.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* See code_state.h. */
-#include "jitdump/check/code_state.h"
+#include "jitdump/machine/code_state.h"
 
 enum { SLOT_BYTES = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef JITDUMP_CODE_STEP_H
 #define JITDUMP_CODE_STEP_H
 
-#include "jitdump/check/code_state.h"
+#include "jitdump/machine/code_state.h"
 
 enum code_flow {
     FLOW_NEXT,
@@ -42,8 +42,5 @@ struct code_machine {
 
 extern const struct code_machine jd_machine_x86_64;
 extern const struct code_machine jd_machine_aarch64;
-
-/* The bytes at AT, COUNT of them, as text. */
-void jd_print_bytes(const uint8_t *code, size_t at, size_t count, char *text, size_t text_bytes);
 
 #endif
