@@ -83,7 +83,7 @@ static int print_registers(int fd, const void *ucontext)
         memory_read_word(&reader, (uint64_t)(uintptr_t)ucontext + ju_machine_ucontext_offset(i),
                          &value);
         put(&line, i % IN_A_LINE ? "  " : "    ");
-        put(&line, "    " + (strlen(register_names[i]) < 4 ? strlen(register_names[i]) : 4));
+        put(&line, &"    "[strlen(register_names[i]) < 4 ? strlen(register_names[i]) : 4]);
         put(&line, register_names[i]);
         put(&line, " ");
         put_number(&line, value, 16, ADDRESS_DIGITS);

@@ -10,9 +10,16 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Other libcs don't know __GLIBC_PREREQ; musl's strerror takes no lock, and translates by a table. */
+#ifdef __GLIBC_PREREQ
+#define HAS_ERROR_TEXTS __GLIBC_PREREQ(2, 32)
+#else
+#define HAS_ERROR_TEXTS 0
+#endif
+
 static const char *text_of_errno(int error)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#if HAS_ERROR_TEXTS
     const char *text = strerrordesc_np(error);
 #else
     const char *text = strerror(error);

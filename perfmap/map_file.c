@@ -280,7 +280,7 @@ static uint64_t anchor_at(int fd, uint64_t end, bool *known)
 {
     unsigned char bytes[ANCHOR_BYTES];
     uint64_t size = end < sizeof bytes ? end : sizeof bytes;
-    ssize_t got = pread(fd, bytes, size, (off_t)(end - size));
+    ssize_t got = pread(fd, bytes, (size_t)size, (off_t)(end - size));
     uint32_t digest = 2166136261; /* FNV-1a */
     *known = got >= 0;
     if (got < (ssize_t)size || end >> (64 - DIGEST_BITS))

@@ -13,6 +13,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Of the requests' type libcs have opinions: glibc's is unsigned, musl's is POSIX's. */
+#ifdef __GLIBC__
+typedef unsigned long ioctl_request;
+#else
+typedef int ioctl_request;
+#endif
+
 uint64_t jd_file_size_limit(void)
 {
     struct rlimit limit;
@@ -112,10 +119,10 @@ void jd_disk_write_in_place(int fd)
 {
 #ifdef FS_NOCOW_FL
     int flags;
-    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0)
+    if (ioctl(fd, (ioctl_request)FS_IOC_GETFLAGS, &flags) != 0)
         return;
     flags |= FS_NOCOW_FL;
-    (void)!ioctl(fd, FS_IOC_SETFLAGS, &flags);
+    (void)!ioctl(fd, (ioctl_request)FS_IOC_SETFLAGS, &flags);
 #else
     (void)fd;
 #endif
@@ -128,8 +135,8 @@ bool jd_disk_keeps_room(int fd)
     struct btrfs_ioctl_fs_info_args info = {0};
     char path[] = "/sys/fs/btrfs/00000000-0000-0000-0000-000000000000/qgroups";
     struct statfs status;
-    if (fstatfs(fd, &status) != 0 || status.f_type != BTRFS_SUPER_MAGIC ||
-        ioctl(fd, BTRFS_IOC_FS_INFO, &info) != 0)
+    if (fstatfs(fd, &status) != 0 || (uint32_t)status.f_type != BTRFS_SUPER_MAGIC ||
+        ioctl(fd, (ioctl_request)BTRFS_IOC_FS_INFO, &info) != 0)
         return true;
     size_t at = sizeof "/sys/fs/btrfs/" - 1;
     for (size_t i = 0; i < sizeof info.fsid; i++, at += 2) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -413,7 +414,9 @@ static void put_close(struct dump_writer *writer)
         flush(writer, false);
     if (!jd_stage_holds(stage, JR_CODE_CLOSE_BYTES))
         return; /* the end of the file shows as much */
-    make_close(writer, stage->data + stage->end);
+    uint8_t close[JR_CODE_CLOSE_BYTES];
+    make_close(writer, close);
+    memcpy(stage->data + stage->end, close, sizeof close);
     jd_stage_append(stage, JR_CODE_CLOSE_BYTES, JIT_CODE_CLOSE, JR_CODE_CLOSE_BYTES);
 }
 

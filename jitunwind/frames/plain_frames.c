@@ -34,7 +34,7 @@ static struct frame_rule first_rule(void)
 {
     struct frame_rule rule = {MACHINE_CFA_OFFSET, MACHINE_SP, RULE_OFFSET, {0}};
     for (unsigned i = 0; i < MACHINE_SAVED; i++)
-        rule.slots[i] = MACHINE_CFA_OFFSET && machine_saved[i] == MACHINE_RETURN ? -1 : SLOT_SAME;
+        rule.slots[i] = MACHINE_CFA_OFFSET != 0 && machine_saved[i] == MACHINE_RETURN ? -1 : SLOT_SAME;
     return rule;
 }
 
