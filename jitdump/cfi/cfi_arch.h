@@ -47,6 +47,7 @@ struct cfi_arch {
 
 extern const struct cfi_arch jd_cfi_x86_64;
 extern const struct cfi_arch jd_cfi_aarch64;
+extern const struct cfi_arch jd_cfi_riscv64;
 
 /* NULL for a machine that isn't in the enum. */
 static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
@@ -56,6 +57,8 @@ static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
         return &jd_cfi_x86_64;
     case JITDUMP_AARCH64:
         return &jd_cfi_aarch64;
+    case JITDUMP_RISCV64:
+        return &jd_cfi_riscv64;
     }
     return NULL;
 }

@@ -75,7 +75,7 @@ static uint8_t *slot(const struct jit *jit, size_t number)
 /* A function that counts down from ROUNDS.  Returns its size. */
 static size_t emit_loop(uint8_t *to, uint16_t rounds)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
     uint8_t code[] = {0xb9, 0,    0, 0, 0, /* mov ecx, ROUNDS */
                       0xff, 0xc9,          /* dec ecx */
                       0x75, 0xfc,          /* jnz to the dec */
@@ -86,6 +86,13 @@ static size_t emit_loop(uint8_t *to, uint16_t rounds)
                              0x71000400,                         /* subs w0, w0, 1 */
                              0x54ffffe1,                         /* b.ne to the subs */
                              0xd65f03c0};                        /* ret */
+#elif defined(__riscv)
+    const uint32_t high = (rounds + 0x800u) & 0xfffff000;
+    const uint32_t code[] = {high | 0x537,                              /* lui a0 */
+                             (uint32_t)(rounds - high) << 20 | 0x50513, /* addi a0 */
+                             0xfff50513,                                /* addi a0, a0, -1 */
+                             0xfe051ee3,                                /* bnez a0, to that */
+                             0x8067};                                   /* ret */
 #else
 #error "no loop for this machine yet"
 #endif
@@ -123,8 +130,8 @@ static void load_with_lines(const struct jit *jit, size_t number)
     check(jit, jitdump_add_code(jit->dump, &code, NULL));
 }
 
-/* A function that holds the body of middle() from byte 5 on, and in that the one of inner() from byte 7 on, up to
- * the return, which is its own again. */
+/* A function that holds the body of middle() from byte 5 on, and in that the one of inner() from
+ * byte 7 on, up to the return, which is its own again. */
 static void load_with_inlines(const struct jit *jit, size_t number)
 {
     struct jitdump_code code = new_code(jit, number, "with_inlines");
@@ -173,7 +180,8 @@ static void put_i32(uint8_t *table, size_t offset, int32_t value)
     memcpy(table + offset, &value, sizeof value);
 }
 
-/* Fill TABLE with .eh_frame and .eh_frame_hdr as perf lays them out: behind the code, rounded up to 8 bytes. */
+/* Fill TABLE with .eh_frame and .eh_frame_hdr as perf lays them out: behind the code, rounded up to
+ * 8 bytes. */
 static void fill_unwinding(uint8_t *table, int32_t code_size)
 {
     int32_t text_bytes = (code_size + 7) / 8 * 8;
