@@ -113,6 +113,32 @@
  *     ret
  *   A JITDUMP_FRAME_STACK function that calls others lists JITDUMP_X30 among its saved registers or
  *   its slots.
+ *
+ * riscv64 (4 bytes each)       A is the size of the save area: 8 for each saved register, plus 16
+ *                              for ra and s0 of a JITDUMP_FRAME_POINTER, rounded up to 16
+ *   prologue
+ *     lpad                                    with JITDUMP_FRAME_LANDING_PAD
+ *     addi sp, sp, -A                         unless A is 0
+ *     sd ra, A-8(sp)                          JITDUMP_FRAME_POINTER
+ *     sd s0, A-16(sp)                         JITDUMP_FRAME_POINTER
+ *     sd saved[0], ... (or fsd)               each 8 below the one before; the first at A-8, or at
+ *                                             A-24 with a frame pointer
+ *     addi s0, sp, A                          JITDUMP_FRAME_POINTER
+ *     addi sp, sp, -S                         unless S is 0
+ *     lui t, hi; addi t, t, lo; add sp, sp, t S > 2032: this instead
+ *     sd slots[0], k(sp) ... (or fsd)         each slot in order, one instruction each; k(s0) with
+ *                                             JITDUMP_FRAME_POINTER.  -2048 <= k <= 2047
+ *   epilogue
+ *     ld slots[0], k(sp) ... (or fld)         as the stores
+ *     addi sp, sp, S                          unless S is 0; S > 2032: three, as above
+ *                                             with JITDUMP_FRAME_DYNAMIC instead: addi sp, s0, -A
+ *     ld saved[N-1], ... (or fld)
+ *     ld s0, A-16(sp)                         JITDUMP_FRAME_POINTER
+ *     ld ra, A-8(sp)                          JITDUMP_FRAME_POINTER
+ *     addi sp, sp, A                          unless A is 0
+ *     ret
+ *   None of these is compressed; the code between them may be.  A JITDUMP_FRAME_STACK function that
+ *   calls others lists JITDUMP_RISCV_RA among its saved registers or its slots.
  */
 #ifndef JITDUMP_CFI_H
 #define JITDUMP_CFI_H
@@ -124,13 +150,15 @@ extern "C" {
 #endif
 
 /* Machines, by their ELF e_machine. */
-enum jitdump_arch { JITDUMP_X86_64 = 62, JITDUMP_AARCH64 = 183 };
+enum jitdump_arch { JITDUMP_X86_64 = 62, JITDUMP_AARCH64 = 183, JITDUMP_RISCV64 = 243 };
 
 /* The machine that this is compiled for, if it is one of them. */
 #if defined(__x86_64__)
 #define JITDUMP_HOST_ARCH JITDUMP_X86_64
 #elif defined(__aarch64__)
 #define JITDUMP_HOST_ARCH JITDUMP_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define JITDUMP_HOST_ARCH JITDUMP_RISCV64
 #endif
 
 /* DWARF numbers of the x86-64 registers: not those of the instruction encoding. */
@@ -199,19 +227,46 @@ enum jitdump_aarch64_register {
     JITDUMP_D15
 };
 
+/* DWARF numbers of the riscv64 registers: x0 to x31, then f0 to f31.  Since 0.2.0. */
+enum jitdump_riscv64_register {
+    JITDUMP_RISCV_RA = 1, /* the return address */
+    JITDUMP_RISCV_SP = 2,
+    JITDUMP_RISCV_T0 = 5,
+    JITDUMP_RISCV_T1,
+    JITDUMP_RISCV_T2,
+    JITDUMP_RISCV_S0, /* the frame pointer */
+    JITDUMP_RISCV_S1,
+    JITDUMP_RISCV_A0, /* a1 is 11, and so on up to a7 */
+    JITDUMP_RISCV_S2 = 18,
+    JITDUMP_RISCV_S3,
+    JITDUMP_RISCV_S4,
+    JITDUMP_RISCV_S5,
+    JITDUMP_RISCV_S6,
+    JITDUMP_RISCV_S7,
+    JITDUMP_RISCV_S8,
+    JITDUMP_RISCV_S9,
+    JITDUMP_RISCV_S10,
+    JITDUMP_RISCV_S11,
+    JITDUMP_RISCV_F0 = 32, /* f1 is 33, and so on */
+    JITDUMP_RISCV_FS0 = 40,
+    JITDUMP_RISCV_FS1,
+    JITDUMP_RISCV_FS2 = 50, /* fs3 is 51, and so on */
+    JITDUMP_RISCV_FS11 = 59
+};
+
 /* A builder of unwind tables for one function.  Opaque. */
 struct jitdump_cfi;
 
 enum jitdump_frame_kind {
     JITDUMP_FRAME_LEAF = 0, /* no frame: the stack pointer stays as the caller left it */
-    JITDUMP_FRAME_POINTER,  /* rbp or x29 points to the frame */
+    JITDUMP_FRAME_POINTER,  /* rbp, x29 or s0 points to the frame */
     JITDUMP_FRAME_STACK     /* no frame pointer: the frame has a fixed size */
 };
 
 /* The block begins inside the frame, which other code has set up: a cold part that hot code jumps
  * to.  It has no prologue; `prologue` is ignored. */
 #define JITDUMP_FRAME_ENTERED 0x1u
-/* The prologue begins with endbr64 or bti c. */
+/* The prologue begins with endbr64, bti c or lpad. */
 #define JITDUMP_FRAME_LANDING_PAD 0x2u
 /* Epilogues restore the stack pointer from the frame pointer, because the distance between them
  * varies (alloca, pushed arguments).  JITDUMP_FRAME_POINTER only. */
@@ -321,8 +376,18 @@ JITDUMP_API void jitdump_cfi_begin(struct jitdump_cfi *cfi, uint64_t at);
  * Returns as jitdump_cfi_finish; also -EINVAL if no function was begun, or AT is before it.  After
  * a failure *UNWIND is all zero, and jitdump_cfi_error has the text until the next
  * jitdump_cfi_begin.  Since 0.2.0. */
+JITDUMP_API int jitdump_cfi_end_sized(struct jitdump_cfi *cfi, uint64_t at,
+                                      struct jitdump_unwind *unwind, size_t unwind_bytes);
+#ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at,
                                 struct jitdump_unwind *unwind);
+#else
+static inline int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at,
+                                  struct jitdump_unwind *unwind)
+{
+    return jitdump_cfi_end_sized(cfi, at, unwind, sizeof *unwind);
+}
+#endif
 
 /* The first error of CFI, as a sentence with the code offset; "" if there was none.  Never NULL.
  * Valid until the next call with CFI.  Since 0.1.0. */
@@ -331,10 +396,10 @@ JITDUMP_API const char *jitdump_cfi_error(const struct jitdump_cfi *cfi);
 /* Begin the description of a block of the function: SIZE bytes from code offset START.
  *
  * Each block starts as if just called, and the directives that follow belong to it.  Blocks begin
- * at an instruction (on aarch64 a multiple of 4), come in any order and must not overlap; code
- * outside all of them has no unwind information.  Empty ones are left out.  Without a call to this
- * the whole code is one block.  It is an error to call it after directives given without a block.
- * Since 0.1.0. */
+ * at an instruction (on aarch64 a multiple of 4, on riscv64 of 2), come in any order and must not
+ * overlap; code outside all of them has no unwind information.  Empty ones are left out.  Without a
+ * call to this the whole code is one block.  It is an error to call it after directives given
+ * without a block. Since 0.1.0. */
 JITDUMP_API void jitdump_cfi_block(struct jitdump_cfi *cfi, uint64_t start, uint64_t size);
 
 /* The functions behind the inline calls below, which pass the size of the struct that they were
@@ -347,13 +412,15 @@ JITDUMP_API int jitdump_cfi_prologue_bytes_sized(enum jitdump_arch arch,
 JITDUMP_API int jitdump_cfi_epilogue_bytes_sized(enum jitdump_arch arch,
                                                  const struct jitdump_frame *frame,
                                                  size_t frame_bytes);
+JITDUMP_API int jitdump_cfi_finish_sized(struct jitdump_cfi *cfi, uint64_t code_size,
+                                         struct jitdump_unwind *unwind, size_t unwind_bytes);
 
 /* Describe the current block by FRAME, which is read before this returns.
  *
  * Produces the same bytes as directives written by hand.  More directives may follow, for code
- * after the last epilogue.  Called as a function of the library (dlopen, FFI), this and the next
- * two know version 0.1's struct, up to epilogue_count; for more there are the calls above.  Since
- * 0.1.0. */
+ * after the last epilogue.  Called as a function of the library (dlopen, FFI), this, the next two,
+ * jitdump_cfi_end and jitdump_cfi_finish know version 0.1's structs, up to epilogue_count and
+ * mapped_size; for more there are the calls above.  Since 0.1.0. */
 #ifdef JITDUMP_NO_INLINE
 JITDUMP_API void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame);
 #else
@@ -391,13 +458,14 @@ static inline int jitdump_cfi_epilogue_bytes(enum jitdump_arch arch,
 /* ---- Directives ----
  *
  * Each does what GNU as's .cfi_ directive of that name does, from the instruction at code offset AT
- * on.  Offsets must not decrease within a block, must lie in it, and on aarch64 be multiples of 4.
+ * on.  Offsets must not decrease within a block, must lie in it, and on aarch64 be multiples of 4,
+ * on riscv64 of 2.
  * (At the very end of a block a directive covers nothing and is left out.)  Unless stated
  * otherwise, OFFSET is in bytes, within 31 bits, and REG any DWARF number.
  *
  * At the start of a block the CFA is rsp + 8 with the return address at CFA - 8 (x86-64), or sp + 0
- * with the return address in x30 (aarch64), and all other registers have the caller's values.
- * Since 0.1.0. */
+ * with the return address in x30 (aarch64) or ra (riscv64), and all other registers have the
+ * caller's values. Since 0.1.0. */
 
 /* The CFA is REG + OFFSET; REG + the previous offset; the previous register + OFFSET; or DELTA
  * more. */
@@ -462,8 +530,16 @@ JITDUMP_API int jitdump_cfi_import(struct jitdump_cfi *cfi, const void *eh_frame
  * Returns 0; -EINVAL if the description is wrong (jitdump_cfi_error says where), if blocks overlap
  * or reach past CODE_SIZE, or if there is no code to describe; -EFBIG if code and tables together
  * reach 2 GiB; -ENOMEM.  After a failure *UNWIND is all zero.  Since 0.1.0. */
+#ifdef JITDUMP_NO_INLINE
 JITDUMP_API int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size,
                                    struct jitdump_unwind *unwind);
+#else
+static inline int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size,
+                                     struct jitdump_unwind *unwind)
+{
+    return jitdump_cfi_finish_sized(cfi, code_size, unwind, sizeof *unwind);
+}
+#endif
 
 /* Compare what CFI describes with what the function's own instructions do with the stack, CODE_SIZE
  * of them at BYTES: pushes and pops, changes of the stack and the frame pointer, stores of saved

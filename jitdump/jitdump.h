@@ -128,7 +128,8 @@ struct jitdump_options {
 #define JITDUMP_RELATIVE 0x1u
 
 /* One row of a function's line table: the instructions from ADDR up to the next row.  Where calls
- * were inlined, file and line are those of the innermost callee's source. */
+ * were inlined, file and line are those of the innermost callee's source.  This struct will not
+ * grow, since it is an array element. */
 struct jitdump_line {
     uint64_t addr;    /* absolute address of the first instruction of the row; with
                        * JITDUMP_RELATIVE its offset */
@@ -152,7 +153,8 @@ struct jitdump_inline {
 };
 
 /* Unwind tables as bytes, in the order that perf reads them: .eh_frame first, .eh_frame_hdr last.
- * An unwinding_size of 0 means there are none. */
+ * An unwinding_size of 0 means there are none.  The struct may grow: jitdump_cfi_finish is told its
+ * size, and jitdump_code has it. */
 struct jitdump_unwind {
     const void *data;           /* unwinding_size bytes */
     uint64_t unwinding_size;    /* .eh_frame and .eh_frame_hdr together, in bytes */

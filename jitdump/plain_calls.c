@@ -45,12 +45,24 @@ const char *jitdump_version(void)
 
 /* ---- Of a struct as version 0.1 has it ---- */
 
-/* Up to epilogue_count. */
+/* Up to epilogue_count, and up to mapped_size. */
 #define FRAME_0_1_BYTES (offsetof(struct jitdump_frame, epilogue_count) + sizeof(size_t))
 
 void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     jitdump_cfi_frame_sized(cfi, frame, FRAME_0_1_BYTES);
+}
+
+#define UNWIND_0_1_BYTES (offsetof(struct jitdump_unwind, mapped_size) + sizeof(uint64_t))
+
+int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdump_unwind *unwind)
+{
+    return jitdump_cfi_finish_sized(cfi, code_size, unwind, UNWIND_0_1_BYTES);
+}
+
+int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind)
+{
+    return jitdump_cfi_end_sized(cfi, at, unwind, UNWIND_0_1_BYTES);
 }
 
 int jitdump_cfi_prologue_bytes(enum jitdump_arch arch, const struct jitdump_frame *frame)

@@ -75,6 +75,16 @@ extern "C" {
 #define JITUNWIND_API
 #endif
 
+#ifdef __cplusplus
+#define JITUNWIND_NULL nullptr
+#else
+#define JITUNWIND_NULL 0
+#endif
+
+/* JITUNWIND_VERSION of the library that runs, where this header may be another's.  The text lives
+ * as long as the process.  Since 0.2.0. */
+JITUNWIND_API const char *jitunwind_version(void);
+
 /* ---- The registry ---- */
 
 /* One arena: a contiguous range of addresses that code is put into.  Opaque. */
@@ -114,7 +124,7 @@ struct jitunwind_code {
 
 #define JITUNWIND_CODE_INIT                                                                        \
     {                                                                                              \
-        sizeof(struct jitunwind_code), 0, 0, 0, 0, 0, 0                                            \
+        sizeof(struct jitunwind_code), 0, 0, JITUNWIND_NULL, 0, 0, JITUNWIND_NULL                  \
     }
 
 /* Open the arena [options->start, options->start + options->bytes).
@@ -181,6 +191,7 @@ enum jitunwind_end {
                               damaged or unknown */
 };
 
+/* This struct will not grow, since it is an array element: what comes takes from `reserved`. */
 struct jitunwind_frame {
     uint64_t ip;   /* the next instruction: behind the call, but for what was interrupted */
     uint64_t sp;   /* when control comes back to it */

@@ -289,3 +289,8 @@ int jitunwind_remove(struct jitunwind *arena, uint64_t addr)
     ju_change_end(&arena->lock);
     return error;
 }
+
+const char *jitunwind_version(void)
+{
+    return JITUNWIND_VERSION;
+}

@@ -31,7 +31,11 @@ extern "C" {
 
 #define PERFMAP_VERSION "0.2.0"
 
-#if defined(__GNUC__)
+/* A program or library that compiles these sources into itself defines PERFMAP_STATIC for them and
+ * then exports none of their symbols.  libperfmap.a is built that way. */
+#if defined(__GNUC__) && defined(PERFMAP_STATIC)
+#define PERFMAP_API __attribute__((visibility("hidden")))
+#elif defined(__GNUC__)
 #define PERFMAP_API __attribute__((visibility("default")))
 #else
 #define PERFMAP_API
@@ -164,7 +168,8 @@ static inline int perfmap_add(struct perfmap *map, uint64_t addr, uint64_t size_
 /* The entries of one map file.  Opaque. */
 struct perfmap_table;
 
-/* One entry after later lines have been applied: no two entries overlap. */
+/* One entry after later lines have been applied: no two entries overlap.  This struct will not
+ * grow, since it is an array element. */
 struct perfmap_entry {
     uint64_t addr;
     uint64_t size_bytes; /* what later lines left of it; 0 if the line had size 0 */

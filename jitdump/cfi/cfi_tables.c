@@ -3,6 +3,7 @@
  * The size of the code, and with it the addresses at which perf sees the tables, is known only when
  * they are written. */
 #include "jitdump/cfi/cfi_builder.h"
+#include "jitdump/guest/sized_struct.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -192,9 +193,9 @@ static void write_tables(struct jitdump_cfi *cfi, struct byte_sink *sink, uint64
     unwind->mapped_size = sink->size;
 }
 
-int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdump_unwind *unwind)
+/* *UNWIND is all zero before. */
+static int finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdump_unwind *unwind)
 {
-    *unwind = (struct jitdump_unwind){0};
     if (!cfi)
         return -ENOMEM;
     size_t bytes = measure_tables(cfi, code_size);
@@ -281,8 +282,37 @@ static int end_function(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unw
     return 0;
 }
 
-int jitdump_cfi_end(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind)
+/* ---- The calls of cfi.h ---- */
+
+#define UNWIND_LEAST_BYTES (offsetof(struct jitdump_unwind, mapped_size) + sizeof(uint64_t))
+
+/* Clear the caller's struct; -EINVAL for what can't be one. */
+static int clear(struct jitdump_unwind *unwind, size_t unwind_bytes)
 {
-    *unwind = (struct jitdump_unwind){0};
-    return cfi ? end_function(cfi, at, unwind) : -ENOMEM;
+    static const struct jitdump_unwind none;
+    return sized_struct_write(unwind, unwind_bytes, &none, sizeof none, UNWIND_LEAST_BYTES);
+}
+
+int jitdump_cfi_finish_sized(struct jitdump_cfi *cfi, uint64_t code_size,
+                             struct jitdump_unwind *unwind, size_t unwind_bytes)
+{
+    struct jitdump_unwind tables = {0};
+    int error = clear(unwind, unwind_bytes);
+    if (!error)
+        error = finish(cfi, code_size, &tables);
+    if (!error)
+        sized_struct_write(unwind, unwind_bytes, &tables, sizeof tables, UNWIND_LEAST_BYTES);
+    return error;
+}
+
+int jitdump_cfi_end_sized(struct jitdump_cfi *cfi, uint64_t at, struct jitdump_unwind *unwind,
+                          size_t unwind_bytes)
+{
+    struct jitdump_unwind tables = {0};
+    int error = clear(unwind, unwind_bytes);
+    if (!error)
+        error = cfi ? end_function(cfi, at, &tables) : -ENOMEM;
+    if (!error)
+        sized_struct_write(unwind, unwind_bytes, &tables, sizeof tables, UNWIND_LEAST_BYTES);
+    return error;
 }

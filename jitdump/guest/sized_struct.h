@@ -28,4 +28,16 @@ static inline int sized_struct_read(void *known, size_t known_bytes, const void 
     return 0;
 }
 
+/* The other way: fill the GIVEN_BYTES bytes of a caller's struct from KNOWN, as much as it has room
+ * for.  Members that this version does not know become 0.  -EINVAL as above: nothing is written. */
+static inline int sized_struct_write(void *given, size_t given_bytes, const void *known,
+                                     size_t known_bytes, size_t least_bytes)
+{
+    if (given_bytes < least_bytes || given_bytes > SIZED_STRUCT_MAX_BYTES)
+        return -EINVAL;
+    memset(given, 0, given_bytes);
+    memcpy(given, known, given_bytes < known_bytes ? given_bytes : known_bytes);
+    return 0;
+}
+
 #endif

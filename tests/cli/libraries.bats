@@ -160,11 +160,13 @@ check_exports() {
     done
 }
 
-@test "a plugin that takes libjitdump.a in exports none of its names" {
-    cc -shared -fPIC -o plugin.so hello_jitdump.c -I"$root/usr/include" "$root/usr/lib/libjitdump.a" -pthread
-    nm -D --defined-only plugin.so | awk '{ print $3 }' >names
-    grep -qx main names
-    run ! grep jitdump names
+@test "a plugin that takes a static library in exports none of its names" {
+    for library in jitdump perfmap; do
+        cc -shared -fPIC -o plugin.so hello_$library.c -I"$root/usr/include" "$root/usr/lib/lib$library.a" -pthread
+        nm -D --defined-only plugin.so | awk '{ print $3 }' >names
+        grep -qx main names
+        run ! grep $library names
+    done
 }
 
 @test "make install puts everything in place, and nothing else" {
@@ -173,6 +175,8 @@ check_exports() {
 ./usr/bin/perfjit
 ./usr/include/jitdump.h
 ./usr/include/jitdump/cfi.h
+./usr/include/jitdump/cfi.hpp
+./usr/include/jitdump/jitdump.hpp
 ./usr/include/jitunwind.h
 ./usr/include/perfmap.h
 ./usr/lib/libjitdump.a
@@ -347,7 +351,7 @@ functions_of() {
     perfjit dump --json "$1" | jq -c 'select(.name) | [.name, .code_addr, .code_size, .index]'
 }
 
-@test "a program that was compiled with earlier headers runs with these libraries, and says the same" {
+@test "programs that were compiled with earlier headers run with these libraries, and say the same" {
     cat >frames.c <<'END'
 #include <jitdump/cfi.h>
 #include <stdio.h>
@@ -357,9 +361,10 @@ int main(void)
 {
     static const uint64_t ends[] = {20};
     struct { struct jitdump_frame frame; unsigned char behind[64]; } given;
-    struct jitdump_unwind unwind;
+    struct { struct jitdump_unwind unwind; unsigned char behind[64]; } got;
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     memset(&given, 0, sizeof given);
+    memset(&got, 0xff, sizeof got);
     memset(given.behind, 0xff, sizeof given.behind); /* no member of 0.1's struct */
     given.frame.kind = JITDUMP_FRAME_POINTER;
     given.frame.saved[0] = JITDUMP_RBX;
@@ -368,7 +373,10 @@ int main(void)
     given.frame.epilogues = ends;
     given.frame.epilogue_count = 1;
     jitdump_cfi_frame(cfi, &given.frame);
-    int result = jitdump_cfi_finish(cfi, 32, &unwind);
+    int result = jitdump_cfi_finish(cfi, 32, &got.unwind);
+    const struct jitdump_unwind unwind = got.unwind;
+    for (unsigned i = 0; i < sizeof got.behind; i++)
+        result |= got.behind[i] != 0xff;
     printf("%d %s %d %d ", result, jitdump_cfi_error(cfi), jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &given.frame),
            jitdump_cfi_epilogue_bytes(JITDUMP_X86_64, &given.frame));
     for (uint64_t i = 0; i < unwind.unwinding_size; i++)
@@ -393,6 +401,8 @@ END
         same $version/said 0.1/said
         same $version/functions 0.1/functions
     done
+    cc -Wall -Wextra -Werror -I"$top/tests/abi/0.2" -o unwinder hello_jitunwind.c -L"$root/usr/lib" -ljitunwind
+    ./unwinder
 }
 
 @test "FFI: every call is a function that can be looked up by name" {
@@ -416,6 +426,9 @@ assert library.jitdump_add_code(None, None, None) == 0
 assert library.jitdump_add_code(dump, None, None) == -22
 print(library.jitdump_version().decode(), at)
 library.jitdump_close(dump)
+unwinder = ctypes.CDLL("libjitunwind.so.0")
+unwinder.jitunwind_version.restype = ctypes.c_char_p
+assert unwinder.jitunwind_version() == library.jitdump_version()
 maps, one = ctypes.CDLL("libperfmap.so.0"), ctypes.c_void_p()
 maps.perfmap_version.restype = ctypes.c_char_p
 assert maps.perfmap_open(ctypes.byref(one), None) == 0 and not one
@@ -451,6 +464,7 @@ END
 @test "C++ programs have no warning of the headers and their macros, and frames in one line" {
     cat >frame.cc <<'END'
 #include <jitdump/cfi.h>
+#include <jitunwind.h>
 #include <perfmap.h>
 
 int main()
@@ -460,6 +474,8 @@ int main()
     const jitdump_options options = JITDUMP_OPTIONS_INIT;
     const jitdump_code code = JITDUMP_CODE_INIT;
     const perfmap_options map_options = PERFMAP_OPTIONS_INIT;
+    const jitunwind_options arena_options = JITUNWIND_OPTIONS_INIT;
+    const jitunwind_code arena_code = JITUNWIND_CODE_INIT;
     jitdump_unwind unwind;
     jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
     jitdump_cfi_frame(cfi, &frame);
@@ -467,7 +483,7 @@ int main()
     jitdump_cfi_free(cfi);
     return result != 0 || frame.saved_count != 2 || frame.saved[1] != JITDUMP_R12 ||
            jitdump_cfi_prologue_bytes(JITDUMP_X86_64, &frame) != 11 ||
-           options.size + code.size + map_options.size == 0;
+           options.size + code.size + map_options.size + arena_options.size + arena_code.size == 0;
 }
 END
     for compiler in g++ clang++; do
@@ -482,7 +498,7 @@ END
 }
 
 @test "each header needs no other before it" {
-    for header in jitdump jitdump/cfi perfmap; do
+    for header in jitdump jitdump/cfi perfmap jitunwind; do
         printf '#include <%s.h>\nint unused;\n' $header >alone.c
         cc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" alone.c
         g++ -x c++ -std=c++11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" alone.c

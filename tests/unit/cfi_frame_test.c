@@ -200,6 +200,11 @@ static void test_sizes(void **state)
     arm.stack_bytes = 8;
     assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_AARCH64, &arm), -EINVAL);
     assert_int_equal(jitdump_cfi_epilogue_bytes((enum jitdump_arch)3, &leaf), -EINVAL);
+    const struct jitdump_frame riscv = {.kind = JITDUMP_FRAME_POINTER,
+                                        JITDUMP_SAVED(JITDUMP_RISCV_S1, JITDUMP_RISCV_FS11),
+                                        .stack_bytes = 2048};
+    assert_int_equal(jitdump_cfi_prologue_bytes(JITDUMP_RISCV64, &riscv), 4 * (1 + 2 + 2 + 1 + 3));
+    assert_int_equal(jitdump_cfi_epilogue_bytes(JITDUMP_RISCV64, &riscv), 4 * (3 + 2 + 2 + 1));
 }
 
 static void test_frames_that_can_not_be(void **state)
@@ -229,6 +234,68 @@ static void test_frames_that_can_not_be(void **state)
     assert_refused(arm, (struct jitdump_frame){.kind = stack, .stack_bytes = 24}, "of 16");
     assert_refused(arm, (struct jitdump_frame){.kind = stack, .stack_bytes = 1 << 24}, "24 bits");
     assert_refused(arm, (struct jitdump_frame){.flags = JITDUMP_FRAME_IMM32}, "x86-64");
+}
+
+static void test_riscv64_frames_that_can_not_be(void **state)
+{
+    const enum jitdump_arch arch = JITDUMP_RISCV64;
+    static const uint8_t never[] = {0, JITDUMP_RISCV_SP, 3, 4, 64};
+    (void)state;
+    for (size_t i = 0; i < sizeof never; i++)
+        assert_refused(arch,
+                       (struct jitdump_frame){.kind = JITDUMP_FRAME_STACK, JITDUMP_SAVED(never[i])},
+                       "saved");
+    assert_refused(
+        arch,
+        (struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RISCV_RA)},
+        "saved");
+    assert_refused(
+        arch,
+        (struct jitdump_frame){.kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RISCV_S0)},
+        "saved");
+    assert_refused(arch, (struct jitdump_frame){.kind = JITDUMP_FRAME_STACK, .stack_bytes = 24},
+                   "of 16");
+    assert_refused(arch,
+                   (struct jitdump_frame){.kind = JITDUMP_FRAME_STACK, .stack_bytes = 0x7ffffff0},
+                   "31 bits");
+    assert_refused(arch, (struct jitdump_frame){.flags = JITDUMP_FRAME_IMM32}, "x86-64");
+}
+
+/* What runs them is tests/producers/riscv64_frames.c; this is for blocks that begin inside. */
+static void test_a_riscv64_frame_that_was_entered(void **state)
+{
+    const struct jitdump_frame pointer = {.kind = JITDUMP_FRAME_POINTER,
+                                          .flags = JITDUMP_FRAME_ENTERED,
+                                          JITDUMP_SAVED(JITDUMP_RISCV_S1),
+                                          .stack_bytes = 32};
+    const struct jitdump_frame stack = {.kind = JITDUMP_FRAME_STACK,
+                                        .flags = JITDUMP_FRAME_ENTERED,
+                                        JITDUMP_SAVED(JITDUMP_RISCV_RA, JITDUMP_RISCV_FS0),
+                                        .stack_bytes = 32};
+    struct jitdump_cfi *short_form = jitdump_cfi_new(JITDUMP_RISCV64);
+    struct jitdump_cfi *by_hand = jitdump_cfi_new(JITDUMP_RISCV64);
+    (void)state;
+    jitdump_cfi_block(short_form, 0, 8);
+    jitdump_cfi_frame(short_form, &pointer);
+    jitdump_cfi_block(short_form, 8, 6);
+    jitdump_cfi_frame(short_form, &stack);
+    jitdump_cfi_block(by_hand, 0, 8);
+    jitdump_cfi_def_cfa(by_hand, 0, JITDUMP_RISCV_S0, 0);
+    jitdump_cfi_offset(by_hand, 0, JITDUMP_RISCV_RA, -8);
+    jitdump_cfi_offset(by_hand, 0, JITDUMP_RISCV_S0, -16);
+    jitdump_cfi_offset(by_hand, 0, JITDUMP_RISCV_S1, -24);
+    jitdump_cfi_block(by_hand, 8, 6);
+    jitdump_cfi_def_cfa_offset(by_hand, 8, 48);
+    jitdump_cfi_offset(by_hand, 8, JITDUMP_RISCV_RA, -8);
+    jitdump_cfi_offset(by_hand, 8, JITDUMP_RISCV_FS0, -16);
+    struct jitdump_unwind one = finish(short_form, 14), other = finish(by_hand, 14);
+    assert_int_equal(one.unwinding_size, other.unwinding_size);
+    assert_memory_equal(one.data, other.data, one.unwinding_size);
+    jitdump_cfi_reset(by_hand);
+    jitdump_cfi_def_cfa_offset(by_hand, 3, 16);
+    assert_non_null(strstr(jitdump_cfi_error(by_hand), "not at an instruction"));
+    jitdump_cfi_free(short_form);
+    jitdump_cfi_free(by_hand);
 }
 
 static void test_epilogues_in_wrong_places(void **state)
@@ -313,6 +380,32 @@ static void test_frames_of_other_versions(void **state)
     jitdump_cfi_free(cfi);
 }
 
+/* Of a program with an older or a newer header: what it has room for is filled, and no more. */
+static void test_tables_for_other_versions(void **state)
+{
+    struct {
+        struct jitdump_unwind unwind;
+        unsigned char later[8];
+    } given;
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+    (void)state;
+    memset(&given, 0xff, sizeof given);
+    assert_int_equal(jitdump_cfi_finish_sized(cfi, 16, &given.unwind, sizeof given.unwind), 0);
+    assert_int_equal(given.unwind.mapped_size, given.unwind.unwinding_size);
+    assert_int_equal(given.later[0], 0xff);
+    assert_int_equal(jitdump_cfi_finish_sized(cfi, 16, &given.unwind, sizeof given), 0);
+    assert_true(given.unwind.unwinding_size > 0);
+    assert_int_equal(given.later[0] | given.later[7], 0);
+    memset(&given, 0xff, sizeof given);
+    assert_int_equal(jitdump_cfi_finish_sized(cfi, 16, &given.unwind, sizeof given.unwind - 8),
+                     -EINVAL);
+    assert_int_equal(jitdump_cfi_finish_sized(cfi, 16, &given.unwind, 4097), -EINVAL);
+    assert_int_equal(given.unwind.unwinding_size, UINT64_MAX);
+    assert_int_equal(jitdump_cfi_finish_sized(NULL, 16, &given.unwind, sizeof given), -ENOMEM);
+    assert_int_equal(given.unwind.unwinding_size, 0);
+    jitdump_cfi_free(cfi);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +420,9 @@ int main(void)
         cmocka_unit_test(test_prologues_past_the_end),
         cmocka_unit_test(test_epilogues_that_are_not_there),
         cmocka_unit_test(test_frames_of_other_versions),
+        cmocka_unit_test(test_tables_for_other_versions),
+        cmocka_unit_test(test_riscv64_frames_that_can_not_be),
+        cmocka_unit_test(test_a_riscv64_frame_that_was_entered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
