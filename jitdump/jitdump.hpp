@@ -1,0 +1,524 @@
+/* libjitdump for C++17 and later: the calls of jitdump.h and jitdump/cfi.h with owners, string
+ * views and, from C++20 on, spans.  It is this header alone: link libjitdump as C does.
+ *
+ *     perfjit::dump dump;
+ *     if (dump.open() != 0)                            // off unless PERFJIT=dump is set
+ *         warnx("%s", dump.error());                   // off from now on
+ *     ...
+ *     if (dump) {
+ *         perfjit::function function("fib", entry, entry_bytes);
+ *         function.line(entry, "fib.src", 3).line(entry + 8, "fib.src", 4, 12);
+ *         function.frame(perfjit::frame::pointer().saved(JITDUMP_RBX).stack_bytes(32).epilogues(0x4a));
+ *         function.add(dump);                          // once, before the code first runs
+ *     }
+ *
+ * What a call does, which errors it returns, and what is true of threads, forks, signals and
+ * stopped threads stands at the call of that name in jitdump.h and cfi.h; here stands what C++
+ * adds.
+ *
+ * Errors: 0 or a negative errno, as in C.  Nothing throws, so that it can be used where exceptions
+ * are off; memory comes from malloc, and where there is none a call returns -ENOMEM.  Constructors
+ * can't fail.
+ *
+ * Ownership: dump, function and cfi own what they hold; they can be moved, not copied.  What was
+ * moved from is off, or empty.  Strings and arrays that are passed are copied before the call
+ * returns, unless it says otherwise; a string ends where its view does, or at a NUL in it.
+ *
+ * Threads: any number at once on one dump, but for open, close, moves and the destructor.  A
+ * function, cfi or frame belongs to one thread at a time.
+ *
+ * The names here are inline: this header adds no symbol to an ABI.  Since 0.2.0. */
+#ifndef JITDUMP_HPP
+#define JITDUMP_HPP
+
+#include "cfi.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#if defined(__has_include)
+#if __has_include(<version>)
+#include <version>
+#endif
+#endif
+#if defined(__cpp_lib_span)
+#include <span>
+#endif
+
+namespace perfjit
+{
+
+namespace detail
+{
+
+/* Elements that stay where malloc put them or are copied as bytes; memory that was taken is kept.
+ */
+template <class T> class list
+{
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    list() noexcept = default;
+    list(const list &) = delete;
+    list &operator=(const list &) = delete;
+    list(list &&other) noexcept
+    {
+        swap(other);
+    }
+    list &operator=(list &&other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+    ~list()
+    {
+        std::free(data_);
+    }
+
+    bool add(const T &element) noexcept
+    {
+        if (count_ == room_ && !grow())
+            return false;
+        data_[count_++] = element;
+        return true;
+    }
+    void clear() noexcept
+    {
+        count_ = 0;
+    }
+    const T *data() const noexcept
+    {
+        return data_;
+    }
+    std::size_t size() const noexcept
+    {
+        return count_;
+    }
+    const T &last() const noexcept
+    {
+        return data_[count_ - 1];
+    }
+
+  private:
+    void swap(list &other) noexcept
+    {
+        std::swap(data_, other.data_);
+        std::swap(count_, other.count_);
+        std::swap(room_, other.room_);
+    }
+    bool grow() noexcept
+    {
+        const std::size_t room = room_ ? 2 * room_ : 16;
+        void *data = room <= SIZE_MAX / 2 / sizeof(T)
+                         ? std::realloc(static_cast<void *>(data_), room * sizeof(T))
+                         : nullptr;
+        if (!data)
+            return false;
+        data_ = static_cast<T *>(data);
+        room_ = room;
+        return true;
+    }
+
+    T *data_ = nullptr;
+    std::size_t count_ = 0, room_ = 0;
+};
+
+/* Copies of strings, with the NUL that C wants, at addresses that stay. */
+class text_pool
+{
+    struct chunk {
+        chunk *next;
+        std::size_t room;
+    };
+
+  public:
+    text_pool() noexcept = default;
+    text_pool(const text_pool &) = delete;
+    text_pool &operator=(const text_pool &) = delete;
+    text_pool(text_pool &&other) noexcept
+        : first_(std::exchange(other.first_, nullptr)), used_(std::exchange(other.used_, 0))
+    {
+    }
+    text_pool &operator=(text_pool &&other) noexcept
+    {
+        std::swap(first_, other.first_);
+        std::swap(used_, other.used_);
+        return *this;
+    }
+    ~text_pool()
+    {
+        drop(nullptr);
+    }
+
+    /* NULL if memory runs out. */
+    const char *copy(std::string_view text) noexcept
+    {
+        if ((!first_ || text.size() >= first_->room - used_) && !add_chunk(text.size()))
+            return nullptr;
+        char *to = reinterpret_cast<char *>(first_ + 1) + used_;
+        if (!text.empty())
+            std::memcpy(to, text.data(), text.size());
+        to[text.size()] = '\0';
+        used_ += text.size() + 1;
+        return to;
+    }
+
+    /* One chunk stays, for the next strings. */
+    void clear() noexcept
+    {
+        if (first_) {
+            drop(first_);
+            first_->next = nullptr;
+        }
+        used_ = 0;
+    }
+
+  private:
+    bool add_chunk(std::size_t text_bytes) noexcept
+    {
+        const std::size_t least = first_ ? first_->room : 512;
+        if (text_bytes > SIZE_MAX / 4)
+            return false;
+        const std::size_t room = text_bytes < least ? 2 * least : 2 * text_bytes;
+        void *memory = std::malloc(sizeof(chunk) + room);
+        if (!memory)
+            return false;
+        first_ = ::new (memory) chunk{first_, room};
+        used_ = 0;
+        return true;
+    }
+    void drop(chunk *but) noexcept
+    {
+        for (chunk *next, *at = first_; at; at = next) {
+            next = at->next;
+            if (at != but)
+                std::free(static_cast<void *>(at));
+        }
+    }
+
+    chunk *first_ = nullptr; /* the newest, of which used_ bytes are taken */
+    std::size_t used_ = 0;
+};
+
+inline std::uint64_t address(const void *code) noexcept
+{
+    return reinterpret_cast<std::uintptr_t>(code);
+}
+
+inline std::uint64_t address(std::uint64_t code) noexcept
+{
+    return code;
+}
+
+} // namespace detail
+
+/* An open dump, or none: `if (dump)` asks whether functions are recorded, before names are built.
+ * The destructor closes it. */
+class dump
+{
+  public:
+    dump() noexcept = default;
+    dump(const dump &) = delete;
+    dump &operator=(const dump &) = delete;
+    dump(dump &&other) noexcept
+        : handle_(std::exchange(other.handle_, nullptr)), failed_(std::exchange(other.failed_, 0))
+    {
+    }
+    dump &operator=(dump &&other) noexcept
+    {
+        if (this != &other) {
+            close();
+            handle_ = std::exchange(other.handle_, nullptr);
+            failed_ = std::exchange(other.failed_, 0);
+        }
+        return *this;
+    }
+    ~dump()
+    {
+        close();
+    }
+
+    /* jitdump_open.  One that is open is closed first.  Where it fails, `error` says why, and
+     * calls return the same errno, as `!dump` shows. */
+    int open(const jitdump_options &options) noexcept
+    {
+        close();
+        failed_ = jitdump_open(&handle_, &options);
+        return failed_;
+    }
+    int open(std::uint32_t flags = 0, std::uint64_t max_bytes = 0) noexcept
+    {
+        jitdump_options options = JITDUMP_OPTIONS_INIT;
+        options.flags = flags;
+        options.max_bytes = max_bytes;
+        return open(options);
+    }
+
+    /* jitdump_close.  It is off then. */
+    int close() noexcept
+    {
+        failed_ = 0;
+        return jitdump_close(std::exchange(handle_, nullptr));
+    }
+
+    explicit operator bool() const noexcept
+    {
+        return handle_ != nullptr && failed_ == 0;
+    }
+
+    /* Never NULL, and as long as the dump is open. */
+    const char *error() const noexcept
+    {
+        return jitdump_error(handle_);
+    }
+    const char *path() const noexcept
+    {
+        return jitdump_path(handle_);
+    }
+    std::uint64_t lost() const noexcept
+    {
+        return jitdump_lost(handle_);
+    }
+    std::uint64_t unreadable() const noexcept
+    {
+        return jitdump_unreadable(handle_);
+    }
+
+    /* jitdump_add_code, for who fills in the struct itself. */
+    int add(const jitdump_code &code, std::uint64_t *code_index = nullptr) const noexcept
+    {
+        return jitdump_add_code(handle_, &code, code_index);
+    }
+
+    /* A function of which nothing but its name is told.  A name that needs memory and finds none is
+     * cut to 255 bytes. */
+    int add(std::string_view name, const void *code, std::uint64_t code_size,
+            std::uint64_t *code_index = nullptr) const noexcept
+    {
+        char text[256];
+        void *memory =
+            name.size() < sizeof text || !handle_ ? nullptr : std::malloc(name.size() + 1);
+        char *copy = memory ? static_cast<char *>(memory) : text;
+        const std::size_t most = memory ? name.size() : sizeof text - 1;
+        copy[name.copy(copy, most)] = '\0';
+        const int result = jitdump_add(handle_, copy, code, code_size, code_index);
+        std::free(memory);
+        return result;
+    }
+#if defined(__cpp_lib_span)
+    int add(std::string_view name, std::span<const std::byte> code,
+            std::uint64_t *code_index = nullptr) const noexcept
+    {
+        return add(name, code.data(), code.size(), code_index);
+    }
+#endif
+
+    /* jitdump_move_code and jitdump_unload_code.  Addresses are pointers or uint64_t. */
+    template <class Old, class New>
+    int move(std::uint64_t code_index, Old old_code, New new_code,
+             std::uint64_t code_size) const noexcept
+    {
+        return jitdump_move_code(handle_, code_index, detail::address(old_code),
+                                 detail::address(new_code), code_size);
+    }
+    template <class Code>
+    int unload(std::uint64_t code_index, Code code, std::uint64_t code_size) const noexcept
+    {
+        return jitdump_unload_code(handle_, code_index, detail::address(code), code_size);
+    }
+
+    /* For calls of jitdump.h; the dump keeps it. */
+    ::jitdump *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    ::jitdump *handle_ = nullptr;
+    int failed_ = 0; /* what opening it said */
+};
+
+/* Everything about one function, put together piece by piece.  `reset` begins another one in the
+ * same memory.
+ *
+ * Where memory runs out, or a frame is wrong, the function is recorded all the same, by its name:
+ * `add` leaves out its lines with the inlined calls, or its tables, and returns the error. */
+class function
+{
+  public:
+    function() noexcept = default;
+    function(function &&other) noexcept
+    {
+        *this = std::move(other);
+    }
+    function &operator=(function &&other) noexcept
+    {
+        if (this == &other)
+            return *this;
+        forget();
+        std::swap(code_, other.code_);
+        std::swap(texts_, other.texts_);
+        std::swap(lines_, other.lines_);
+        std::swap(line_inlines_, other.line_inlines_);
+        std::swap(inlines_, other.inlines_);
+        std::swap(unwind_, other.unwind_);
+        std::swap(has_unwind_, other.has_unwind_);
+        std::swap(error_, other.error_);
+        std::swap(short_name_, other.short_name_);
+        return *this;
+    }
+    function(std::string_view name, const void *code, std::uint64_t code_size) noexcept
+    {
+        reset(name, code, code_size);
+    }
+#if defined(__cpp_lib_span)
+    function(std::string_view name, std::span<const std::byte> code) noexcept
+        : function(name, code.data(), code.size())
+    {
+    }
+#endif
+
+    /* CODE_SIZE bytes at CODE, where they run, and where they can be read when `add` is called. */
+    function &reset(std::string_view name, const void *code, std::uint64_t code_size) noexcept
+    {
+        forget();
+        code_.name = texts_.copy(name);
+        if (!code_.name) /* `add` passes what there is room for */
+            short_name_[name.copy(short_name_, sizeof short_name_ - 1)] = '\0';
+        code_.code_addr = detail::address(code);
+        code_.code_size = code_size;
+        code_.bytes = code;
+        return *this;
+    }
+
+    /* Where the code runs, if that is not where its bytes are read. */
+    template <class Code> function &runs_at(Code code) noexcept
+    {
+        code_.code_addr = detail::address(code);
+        return *this;
+    }
+
+    /* A row of the line table: ADDR, a pointer or uint64_t, is where its first instruction runs.
+     * INLINED is what `inlined` returned for the call that it belongs to. */
+    template <class Code>
+    function &line(Code addr, std::string_view file, std::uint32_t line, std::uint32_t column = 0,
+                   std::uint32_t inlined = JITDUMP_NOT_INLINED) noexcept
+    {
+        const jitdump_line row = {detail::address(addr), copy_file(file), line, column};
+        if (!row.file || !lines_.add(row) || !line_inlines_.add(inlined))
+            error_ = -ENOMEM;
+        return *this;
+    }
+
+    /* A call that the compiler inlined, its parents before it.  Returns the index for its rows and
+     * children. */
+    std::uint32_t inlined(std::string_view name, std::string_view call_file,
+                          std::uint32_t call_line, std::uint32_t call_column = 0,
+                          std::string_view decl_file = {}, std::uint32_t decl_line = 0,
+                          std::uint32_t parent = JITDUMP_NOT_INLINED) noexcept
+    {
+        const jitdump_inline call = {texts_.copy(name),
+                                     texts_.copy(call_file),
+                                     texts_.copy(decl_file),
+                                     call_line,
+                                     call_column,
+                                     decl_line,
+                                     parent};
+        if (!call.name || !call.call_file || !call.decl_file || !inlines_.add(call))
+            error_ = -ENOMEM;
+        return static_cast<std::uint32_t>(inlines_.size() - 1);
+    }
+
+#if defined(JITDUMP_HOST_ARCH)
+    /* Describe the code's frame, for this machine: in one line, or by directives. */
+    function &frame(const perfjit::frame &frame) noexcept
+    {
+        unwind().frame(frame);
+        return *this;
+    }
+    cfi &unwind() noexcept
+    {
+        has_unwind_ = true;
+        if (!unwind_.get())
+            unwind_ = cfi(JITDUMP_HOST_ARCH);
+        return unwind_;
+    }
+#endif
+
+    /* Record it, as jitdump_add_code does.  If nothing can be recorded, that is all it costs. */
+    int add(const dump &to, std::uint64_t *code_index = nullptr) noexcept
+    {
+        jitdump_code code = code_;
+        jitdump_unwind tables;
+        int wrong = to ? error_ : 0;
+        if (!code.name)
+            code.name = short_name_;
+        if (!error_)
+            put_lines(code);
+        if (to && has_unwind_) {
+            const int error = unwind_.finish(code.code_size, tables);
+            if (error == 0)
+                code.unwind = &tables;
+            else if (!wrong)
+                wrong = error;
+        }
+        const int result = to.add(code, code_index);
+        return result ? result : wrong;
+    }
+
+    /* What is wrong with its frame, or "". */
+    const char *unwind_error() const noexcept
+    {
+        return has_unwind_ ? jitdump_cfi_error(unwind_.get()) : "";
+    }
+
+  private:
+    /* All but the memory. */
+    void forget() noexcept
+    {
+        texts_.clear();
+        lines_.clear();
+        line_inlines_.clear();
+        inlines_.clear();
+        unwind_.reset();
+        has_unwind_ = false;
+        error_ = 0;
+        code_ = JITDUMP_CODE_INIT;
+        short_name_[0] = '\0';
+    }
+    /* Most rows are of one file. */
+    const char *copy_file(std::string_view file) noexcept
+    {
+        if (lines_.size() && file == lines_.last().file)
+            return lines_.last().file;
+        return texts_.copy(file);
+    }
+    void put_lines(jitdump_code &code) const noexcept
+    {
+        code.lines = lines_.data();
+        code.line_count = lines_.size();
+        code.inlines = inlines_.data();
+        code.inline_count = inlines_.size();
+        code.line_inlines = line_inlines_.data();
+    }
+
+    jitdump_code code_ = JITDUMP_CODE_INIT;
+    detail::text_pool texts_;
+    detail::list<jitdump_line> lines_;
+    detail::list<std::uint32_t> line_inlines_;
+    detail::list<jitdump_inline> inlines_;
+    cfi unwind_{nullptr};
+    bool has_unwind_ = false;
+    int error_ = 0;
+    char short_name_[64] = "";
+};
+
+} // namespace perfjit
+
+#endif

@@ -1,0 +1,112 @@
+# libjitdump for programs in C++: its headers, and what jitdump.hpp makes of them.  perf says whether functions have their names.
+load helper
+
+top=$here/../..
+warnings=(-Wall -Wextra -Wpedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wconversion -Wsign-conversion -Wshadow -Werror)
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# compile COMPILER STANDARD ARGUMENT...: with all warnings, and with neither exceptions nor run-time types, which nothing here needs.
+compile() {
+    local compiler=$1 standard=$2 more=()
+    [ "$compiler" = clang++ ] || more=(-Wuseless-cast)
+    "$compiler" -std="$standard" "${warnings[@]}" "${more[@]}" -fno-exceptions -fno-rtti -I"$BUILD/dist" "${@:3}"
+}
+
+functions=$top/tests/producers/cxx_functions.cc
+
+# says_its_functions STANDARD: what the program logged is what it says.
+says_its_functions() {
+    local more=
+    [ "$1" = c++17 ] || more=$'by_span\nbare_by_span\n'
+    perfjit dump --json jitdump-*/jit-*.dump >json
+    (printf '%s\n' framed pushed moved gone bare cut; printf 'n%.0s' {1..5000}; echo; printf '%s' "$more") >names
+    jq -r 'select(.type == "CODE_LOAD").name' json | same /dev/stdin names
+    jq -r '.inlines // [] | .[] | .name, .call_file, .call_line, .decl_file' json >inlines
+    printf '%s\n' inner framed.src 12 inner.src | same inlines /dev/stdin
+    jq -r '.entries // [] | .[] | "\(.name):\(.line)"' json >lines
+    printf '%s\n' framed.src:10 inner.src:31 framed.src:13 pushed.src:20 | same lines /dev/stdin
+    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = "$([ "$1" = c++17 ] && echo 3 || echo 4)" ]
+    [ "$(jq -s '[.[] | select(.type == "CODE_MOVE" or .type == "CODE_UNLOAD")] | length' json)" = 2 ]
+}
+
+@test "jitdump.hpp in C++17 and C++20, by g++ and clang++: no warning, and what it logs is what the program says" {
+    for standard in c++17 c++20; do
+        for compiler in g++ clang++; do
+            compile $compiler $standard -o functions "$functions" "$BUILD/libjitdump.a" -pthread
+            ./functions >said # off: nothing is left
+            run ! compgen -G 'jit*-*'
+            PERFJIT=dump ./functions >said
+            says_its_functions $standard
+            rm -r jitdump-*
+        done
+    done
+}
+
+# Each function's loop has nearly all of its samples.
+@test "what is recorded has its names, lines and callers, from C++17 and C++20" {
+    require_perf
+    compile g++ c++17 -O1 -o g++.functions "$functions" "$BUILD/libjitdump.a" -pthread
+    compile clang++ c++20 -O1 -o clang++.functions "$functions" "$BUILD/libjitdump.a" -pthread
+    for compiler in g++ clang++; do
+        PERFJIT=dump record $compiler.data --call-graph dwarf ./$compiler.functions 0.5 >said
+        perfjit inject -q -i $compiler.data
+        perf script -i $compiler.jit.data -F ip,sym --no-inline >chains
+        for name in inner pushed moved bare; do
+            # A chain's first line is what ran; main called it, by way of run().  Bare has a name and nothing else.
+            awk -v RS= -v name=$name '$2 == name { all++; whole += name == "bare" || / main\n/ }
+                $2 == "inner" && $5 != "framed" { whole = -1e9 }
+                END { print name, all + 0, whole; exit !(all >= 20 && all == whole) }' chains || complain "$(head -40 chains)"
+        done
+        run ! grep -E '^(gone|\[unknown\])$' <(awk -v RS= '{ print $2 }' chains)
+        perf script -i $compiler.jit.data -F ip,sym,srcline --no-inline | grep -A1 -w inner >lines
+        grep -q 'inner.src:31' lines
+    done
+}
+
+@test "the README's C++ example and its initialisers compile as C++20 and run" {
+    {
+        printf '#include <err.h>\n#include <cstdint>\n'
+        sed -n '/^### C++$/,/^### /p' "$top/jitdump/README.md" | sed -n '/^```cpp$/,/^```$/{//d;p}' >example
+        grep '^#include' example
+        printf 'static const unsigned char entry[64] = {};\nint main()\n{\n    const unsigned entry_bytes = sizeof entry;\n'
+        grep -v '^#include' example
+        printf '}\n'
+    } >example.cc
+    {
+        printf '#include <jitdump/cfi.h>\nint main()\n{\n    const uint64_t entry = 0x1000;\n    jitdump_code code = JITDUMP_CODE_INIT;\n'
+        sed -n '/^### Inlined calls$/,/^### /p' "$top/jitdump/README.md" | sed -n '/^```c$/,/^```$/{//d;p}'
+        printf '    return code.line_count != 3 || inlines[0].call_column != 27;\n}\n'
+    } >inlined.cc
+    for compiler in g++ clang++; do
+        compile $compiler c++17 -o example example.cc "$BUILD/libjitdump.a" -pthread
+        compile $compiler c++20 -o example example.cc "$BUILD/libjitdump.a" -pthread
+        PERFJIT=dump ./example
+        [ "$(perfjit dump --json jitdump-*/jit-*.dump | jq -r 'select(.name).name')" = fib ]
+        rm -r jitdump-*
+        compile $compiler c++20 -Wno-missing-field-initializers -o inlined inlined.cc "$BUILD/libjitdump.a" -pthread
+        ./inlined
+    done
+}
+
+# Whoever includes one in a header of his own passes its warnings on.
+@test "each header alone, by all warnings, in C++11 to C++20" {
+    for compiler in g++ clang++; do
+        for header in jitdump.h jitdump/cfi.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/jitdump.hpp; do
+            printf '#include <%s>\nint unused();\nint unused() { return 0; }\n' $header >alone.cc
+            for standard in c++11 c++17 c++20; do
+                [[ $header == *.hpp && $standard == c++11 ]] || compile $compiler $standard -fsyntax-only alone.cc
+            done
+        done
+    done
+}
+
+# Not even weak symbols with names that a program of its own might have.
+@test "jitdump.hpp adds no symbol but those in its namespace" {
+    compile g++ c++17 -O0 -c -o functions.o "$functions"
+    nm -C --defined-only functions.o | grep -v ' [trbdn] ' | sed 's/^[0-9a-f]* //' >symbols
+    [ "$(wc -l <symbols)" -gt 20 ]
+    run ! grep -vE '^[A-Za-z] (.* )?(perfjit|std|void|bool|int|unsigned long|__gnu_cxx|decltype|main|operator new|typeinfo|DW\.)' symbols
+}
