@@ -22,12 +22,16 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
          javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb lldb-14:lldb-14 valgrind:valgrind \
          /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
-         /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
+         /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
+         musl-gcc:musl-tools riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
+         $(if $(filter x86_64,$(shell uname -m)),/usr/lib32/libc.a:libc6-dev-i386 \
+         /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a:lib32gcc-12-dev)
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
             -Wmissing-prototypes
-CPPFLAGS := -I. -D_GNU_SOURCE
+# _FILE_OFFSET_BITS: files over 2 GiB where long has 32 bits.
+CPPFLAGS := -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 # With sanitizers -O2 takes gcc half as long again as -O1, and what they see is the same.
 CFLAGS   ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
 ALL_CFLAGS := -std=c11 -fvisibility=hidden -fPIC -pthread $(WARNINGS) $(CFLAGS)
@@ -51,7 +55,7 @@ INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 TINYJIT_CXX  := examples/tinyjit/exception.cc
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
-PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
+PRODUCER_SRC := $(filter-out tests/producers/aarch64_% tests/producers/riscv64_% tests/producers/fail_nth.c,$(wildcard tests/producers/*.c))
 
 # What is fuzzed (`make fuzz`), and the same functions with a main that replays inputs, for `make check`.
 FUZZ_NAMES   := bench call_profile eh_frame injection inline_info jit_dump lines perf_data perf_map stacks
@@ -63,7 +67,13 @@ JOBS         ?= $(shell nproc)
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
 AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record)
 
+RISCV64_CC  := $(shell command -v riscv64-linux-gnu-gcc)
+RISCV64_SRC := $(patsubst %,tests/producers/%.c,riscv64_frames both_libraries every_record)
+
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(patsubst %.c,$(BUILD)/%.o,$(1)))
+
+# The libraries for who keeps a copy of them: a C file and a header each.
+DIST       := $(patsubst %,$(BUILD)/dist/%.c,jitdump perfmap jitunwind)
 
 # What a command makes, in place of the command: $(call brief,CC,injector/main.c) stands before it.
 # V=1 shows the command itself.  What the command says is seen in either case.
@@ -83,21 +93,27 @@ FUZZERS    := $(patsubst %,$(BUILD)/fuzzers/%,$(FUZZ_NAMES))
 
 AARCH64    := $(patsubst tests/producers/%.c,$(BUILD)/aarch64/%,$(AARCH64_SRC))
 
+RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
+
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all libraries dist check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED) $(BUILD)/perfjit $(BUILD)/tinyjit $(BUILD)/minimal
+all: libraries $(BUILD)/perfjit $(BUILD)/tinyjit $(BUILD)/minimal
+
+# What a runtime links, with libc alone: also for another libc (jitdump/README.md).
+libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
-         $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC))
+         $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC)) \
+         $(patsubst %.c,$(BUILD)/riscv64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(RISCV64_SRC))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -117,6 +133,7 @@ $(BUILD)/lib%.a:
 
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
+$(BUILD)/perfmap/%.o: CPPFLAGS += -DPERFMAP_STATIC
 $(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
 $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
@@ -210,6 +227,14 @@ $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC))
 	$(call brief,LD,$@)$(AARCH64_CC) -static -pthread -o $@ $^
 
+$(BUILD)/riscv64/%.o: %.c
+	@mkdir -p $(@D)
+	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
+
+$(BUILD)/riscv64/%: $(BUILD)/riscv64/tests/producers/%.o \
+                    $(patsubst %.c,$(BUILD)/riscv64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))
+	$(call brief,LD,$@)$(RISCV64_CC) -static -pthread -o $@ $^
+
 # Preloaded into others: never sanitized itself.
 FAIL_NTH   := $(BUILD)/fail_nth.so
 $(FAIL_NTH): tests/producers/fail_nth.c
@@ -221,7 +246,8 @@ SHIPPED_UNITS := $(shell sed -n 's,^shipped unit/,,p' tests/levels)
 ifdef SANITIZE
 check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
 else
-check-tests: all $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64))
+check-tests: all dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64)) \
+             $(if $(RISCV64_CC),$(RISCV64))
 endif
 tests: check-tests $(UNIT_TESTS)
 fuzzers: $(FUZZERS)
@@ -229,6 +255,12 @@ fuzzers: $(FUZZERS)
 # What docs/ shows of the commands, made by them.
 docs-pictures: $(BUILD)/perfjit
 	docs/pictures/make.sh $(BUILD)
+
+dist: $(DIST)
+
+$(BUILD)/dist/%.c: dist/amalgamate.py LICENSE $(wildcard jitdump/*.[ch] jitdump/*.hpp jitdump/*/*.[ch] perfmap/*.[ch] \
+                                                         jitunwind/*.[ch] jitunwind/*/*.[ch])
+	$(call brief,PY,$@)python3 dist/amalgamate.py $* $(@D)
 
 # Install what NEEDS lists and is missing; nothing to do, and no network, when all is there.
 setup:
@@ -332,7 +364,8 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 jitdump/jitdump.h perfmap/perfmap.h jitunwind/jitunwind.h $(DESTDIR)$(PREFIX)/include/
-	install -D -m 644 jitdump/cfi.h $(DESTDIR)$(PREFIX)/include/jitdump/cfi.h
+	install -d $(DESTDIR)$(PREFIX)/include/jitdump
+	install -m 644 jitdump/cfi.h jitdump/cfi.hpp jitdump/jitdump.hpp $(DESTDIR)$(PREFIX)/include/jitdump/
 	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	for lib in jitdump perfmap jitunwind; do \
@@ -346,7 +379,7 @@ rooms:
 	@tests/rooms.sh
 
 format:
-	clang-format -i $(wildcard jitdump/*.[ch] perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
+	clang-format -i $(wildcard jitdump/*.[ch] jitdump/*.hpp perfmap/*.[ch] jitunwind/*.[ch] jitunwind/*/*.[ch] injector/*.[ch] injector/*/*.[ch] \
 	    examples/*.c examples/*/*.[ch] tests/*/*.[ch])
 
 # Programs that can be copied anywhere.

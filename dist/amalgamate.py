@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Make one C file and one header of a library, for projects that keep a copy of it.
+
+    dist/amalgamate.py LIBRARY DIRECTORY        LIBRARY: jitdump, perfmap or jitunwind
+
+writes LIBRARY.c and LIBRARY.h into DIRECTORY; for jitdump there are also jitdump/cfi.h, whose
+contents LIBRARY.h has, and the headers for C++, by the names that they have where the library is
+installed.  Which files belong to it follows from the sources:
+all .c files in the library's folder and those below it, and of another folder's each one whose
+header they include.  First come the headers, each once and after those that it includes, then the
+.c files.
+
+What files of their own keep apart must not meet in one:
+- a name that a .c file has for itself, and another file as well, gets the file's name in front;
+- a macro of a .c file ends with it;
+- what the library's files share (jd_...) is static, so that the object defines LIBRARY_... alone.
+"""
+import os
+import re
+import shutil
+import sys
+
+TOKEN = re.compile(
+    r"""(?P<comment>/\*.*?\*/|//[^\n]*)
+      | (?P<directive>(?<![^\n])[ \t]*\#(?:\\\n|/\*.*?\*/|[^\n])*)
+      | (?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
+      | (?P<name>[A-Za-z_]\w*)
+      | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
+      | (?P<mark>->|\.\.\.|[^\s\w])
+      | (?P<space>\s+)""",
+    re.VERBOSE | re.DOTALL)
+KEYWORDS = set("""auto break case char const continue default do double else enum extern float for
+    goto if inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while _Alignas _Alignof _Atomic _Bool _Generic _Noreturn
+    _Static_assert _Thread_local __attribute__ __thread __typeof__ __extension__ __asm__""".split())
+CALLED = {"__attribute__", "_Static_assert", "_Alignas", "_Alignof", "sizeof", "__typeof__", "__asm__"}
+INTERNAL = re.compile(r"(jd|ju|pm)_")
+
+
+class Token:
+    def __init__(self, kind, text):
+        self.kind, self.text = kind, text
+
+    def __repr__(self):
+        return self.text
+
+
+def tokens_of(text):
+    return [Token(match.lastgroup, match.group()) for match in TOKEN.finditer(text)]
+
+
+def is_code(token):
+    return token.kind not in ("comment", "directive", "space")
+
+
+def items_of(tokens):
+    """The declarations and definitions of a file: lists of indices of tokens."""
+    item, depth, parens = [], 0, 0
+    for i, token in enumerate(tokens):
+        if not is_code(token):
+            continue
+        item.append(i)
+        depth += (token.text == "{") - (token.text == "}")
+        parens += (token.text == "(") - (token.text == ")")
+        if depth or parens:
+            continue
+        is_function = token.text == "}" and is_function_body(tokens, item)
+        if token.text == ";" or is_function:
+            yield item
+            item = []
+    if item:
+        raise SystemExit(f"amalgamate: a file ends in the middle of: {tokens[item[0]].text}")
+
+
+def is_function_body(tokens, item):
+    """Whether the first brace of ITEM comes behind a parameter list (or extern "C")."""
+    texts = [tokens[i].text for i in item]
+    before = texts[texts.index("{") - 1]
+    return before == ")" or before.startswith('"')
+
+
+class Declared:
+    """The names that an item declares at file scope."""
+
+    def __init__(self, tokens, item):
+        self.tokens = [tokens[i] for i in item]
+        self.tags, self.names = set(), set()
+        self.external = not any(t.text in ("static", "typedef") for t in self.outside())
+        self.object = None
+        self.read_types()
+        self.read_object()
+
+    def outside(self):
+        depth = 0
+        for token in self.tokens:
+            depth -= token.text in (")", "}", "]")
+            if depth == 0:
+                yield token
+            depth += token.text in ("(", "{", "[")
+
+    def read_types(self):
+        for i, token in enumerate(self.tokens[:-2]):
+            name, brace = self.tokens[i + 1], self.tokens[i + 2]
+            if token.text in ("struct", "union", "enum") and name.kind == "name" and brace.text == "{":
+                self.tags.add(name.text)
+            if token.text == "enum" and "{" in (name.text, brace.text):
+                self.read_constants(i)
+
+    def read_constants(self, i):
+        while self.tokens[i].text != "{":
+            i += 1
+        depth, previous = 0, None
+        for token in self.tokens[i:]:
+            depth += (token.text in ("{", "(")) - (token.text in ("}", ")"))
+            if depth == 0:
+                return
+            if depth == 1 and token.kind == "name" and previous in ("{", ","):
+                self.names.add(token.text)
+            previous = token.text
+
+    def read_object(self):
+        """The function or the variables."""
+        tokens = list(self.outside())
+        for i, token in enumerate(tokens[:-1]):
+            previous = tokens[i - 1].text if i else ""
+            follows = tokens[i + 1].text
+            if token.kind != "name" or token.text in KEYWORDS or previous in ("struct", "union", "enum"):
+                continue
+            if follows == "(" and token.text not in CALLED:
+                self.object = token.text
+                break
+            if follows in ("=", ";", "[", ","):
+                self.object = token.text
+                self.names.add(token.text)
+                if follows == "=":
+                    break
+        for i, token in enumerate(self.tokens[:-3]):
+            if [t.text for t in self.tokens[i:i + 2]] == ["(", "*"] and self.tokens[i + 3].text == ")" \
+                    and self.object is None:
+                self.object = self.tokens[i + 2].text
+        if self.object:
+            self.names.add(self.object)
+
+
+class Source:
+    def __init__(self, path):
+        self.path = path
+        with open(path, encoding="utf-8") as file:
+            self.tokens = tokens_of(file.read())
+        self.includes, self.systems, self.macros = [], [], []
+        self.read_directives()
+        self.items = [(item, Declared(self.tokens, item)) for item in items_of(self.tokens)]
+        self.names = set().union(*(d.names for _, d in self.items), self.macros)
+        self.tags = set().union(*(d.tags for _, d in self.items))
+
+    def read_directives(self):
+        """Take out includes and the header's guard; remember macros, but those that are asked for
+        first."""
+        guard, asked, level = None, None, 0
+        for i, token in enumerate(self.tokens):
+            if token.kind != "directive":
+                continue
+            line = token.text.strip()
+            word = re.match(r"#\s*(\w+)", line).group(1)
+            rest = line[line.index(word) + len(word):].strip()
+            first = rest.split("(")[0].split()[0] if rest else ""
+            if word == "ifndef" and self.path.endswith(".h") and guard is None and level == 0:
+                guard, token.text = first, ""
+            elif word == "define" and first == guard:
+                token.text = ""
+            elif word in ("if", "ifdef", "ifndef"):
+                level += 1
+            elif word == "endif":
+                if level == 0:
+                    token.text = ""
+                level -= 1
+            elif word == "include" and rest.startswith('"'):
+                self.includes.append(rest.strip('"'))
+                token.text = ""
+            elif word == "include" and level == 0:
+                self.systems.append(rest)
+                token.text = ""
+            elif word == "define" and asked != first:
+                self.macros.append(first)
+            asked = first if word == "ifndef" else None
+
+    def make_local(self, prefix):
+        for item, declared in self.items:
+            first = self.tokens[item[0]]
+            if self.path.endswith(".h") and first.text == "static":  # a function, if it is used
+                first.text = f"{prefix}_LOCAL"
+            if declared.object and declared.external and INTERNAL.match(declared.object):
+                first.text = f"{prefix}_LOCAL" + ("" if first.text == "extern" else f" {first.text}")
+
+    def own(self, name):
+        file = os.path.basename(self.path).rsplit(".", 1)[0]
+        return f"{file.upper() if name.isupper() else file}_{name}"
+
+    def rename(self, taken_names, taken_tags):
+        code = [t for t in self.tokens if is_code(t)]
+        scopes = []
+        for i, token in enumerate(code):
+            previous = code[i - 1].text if i else ""
+            if token.text == "{":
+                before = {t.text for t in code[max(0, i - 2):i]}
+                scopes.append(bool(before & {"struct", "union"}))
+            elif token.text == "}":
+                scopes.pop()
+            if token.kind != "name" or previous in (".", "->"):
+                continue
+            if previous in ("struct", "union", "enum"):
+                if token.text in taken_tags:
+                    token.text = self.own(token.text)
+            elif token.text in taken_names and not self.is_member(code, i, scopes):
+                token.text = self.own(token.text)
+        for token in self.tokens:
+            if token.kind == "directive" and token.text:
+                token.text = re.sub(r"(?<![\w.>])[A-Za-z_]\w*",
+                                    lambda m: self.own(m.group()) if m.group() in taken_names
+                                    and m.group() not in self.macros else m.group(), token.text)
+
+    @staticmethod
+    def is_member(code, i, scopes):
+        """Whether it is the name of a struct's member, where the struct is defined."""
+        if not scopes or not scopes[-1]:
+            return False
+        is_pointer = [t.text for t in code[i - 2:i]] == ["(", "*"] and code[i + 1].text == ")"
+        return is_pointer or code[i + 1].text in (";", ",", "[", ":")
+
+    def text(self):
+        text = "".join(t.text for t in self.tokens)
+        # Checked where the library is built; ISO C has no %m.
+        text = re.sub(r"__attribute__\(\(format\(printf, \d, \d\)\)\)\s*", "", text)
+        return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+class Library:
+    def __init__(self, name):
+        self.name = name
+        self.public = [f"{name}/{name}.h"] + ["jitdump/cfi.h"] * (name == "jitdump")
+        self.sources, self.headers = [], []
+        for folder, _, files in sorted(os.walk(name)):
+            for file in sorted(files):
+                if file.endswith(".c"):
+                    self.add(f"{folder}/{file}")
+        self.systems = []
+        for source in self.headers + self.sources:
+            self.systems += [s for s in source.systems if s not in self.systems]
+
+    def add(self, path):
+        if any(path == known.path for known in self.sources + self.headers):
+            return
+        source = Source(path)
+        (self.headers if path.endswith(".h") else self.sources).append(source)
+        for include in source.includes:
+            if include in self.public:
+                continue
+            self.add(include)
+            if path.endswith(".h"):  # it comes after what it includes
+                self.headers.remove(source)
+                self.headers.append(source)
+            other = include[:-2] + ".c"
+            if os.path.exists(other):
+                self.add(other)
+
+    def separate(self):
+        shared_names = set().union(*(h.names for h in self.headers))
+        shared_tags = set().union(*(h.tags for h in self.headers))
+        for source in self.sources:
+            others = [o for o in self.sources if o is not source]
+            names = source.names & (shared_names | set().union(*(o.names for o in others)))
+            tags = source.tags & (shared_tags | set().union(*(o.tags for o in others)))
+            source.clashes = {n for n in names if n not in source.macros
+                              and not INTERNAL.match(n) and not n.startswith(self.name + "_")}, tags
+        for source in self.sources:
+            source.rename(*source.clashes)
+        for source in self.headers + self.sources:
+            source.make_local(self.name.upper())
+
+    def write_c(self, directory, license_text, version):
+        prefix = self.name.upper()
+        with open(f"{directory}/{self.name}.c", "w", encoding="utf-8") as out:
+            out.write(f"/* lib{self.name} {version} in one file, made by dist/amalgamate.py of perfjit's sources.\n *\n"
+                      f" * Compile it with the program, as C11; {self.name}.h beside it is the contract.  With\n"
+                      f" * {prefix}_STATIC defined it exports nothing.\n *\n")
+            out.write("".join(f" * {line}".rstrip() + "\n" for line in license_text.splitlines()))
+            out.write(" */\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
+                      "#ifndef _FILE_OFFSET_BITS\n#define _FILE_OFFSET_BITS 64\n#endif\n")
+            out.write(f"#define {prefix}_NO_INLINE\n#include \"{self.name}.h\"\n\n")
+            out.write("".join(f"#include {name}\n" for name in sorted(self.systems)))
+            out.write("\n/* What the files share. */\n"
+                      f"#if defined(__GNUC__)\n#define {prefix}_LOCAL __attribute__((unused)) static\n"
+                      f"#else\n#define {prefix}_LOCAL static\n#endif\n")
+            for source in self.headers + self.sources:
+                out.write(f"\n/* ---- {source.path} ---- */\n\n{source.text()}")
+                if source.path.endswith(".c"):
+                    macros = [m for m in dict.fromkeys(source.macros) if m != f"{prefix}_NO_INLINE"]
+                    out.write("".join(f"#undef {macro}\n" for macro in macros))
+
+    def write_h(self, directory):
+        with open(f"{directory}/{self.name}.h", "w", encoding="utf-8") as out:
+            for path in self.public:
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                out.write(text if path == self.public[0] else
+                          "\n" + re.sub(r'#include "jitdump\.h"\n\n', "", text))
+
+    def write_beside(self, directory):
+        os.makedirs(f"{directory}/{self.name}", exist_ok=True)
+        with open(f"{directory}/jitdump/cfi.h", "w", encoding="utf-8") as out:
+            out.write('/* All of it is in jitdump.h. */\n#include "../jitdump.h"\n')
+        for header in "cfi.hpp", "jitdump.hpp":
+            shutil.copyfile(f"jitdump/{header}", f"{directory}/jitdump/{header}")
+
+
+def main():
+    if len(sys.argv) != 3 or not os.path.exists(f"{sys.argv[1]}/{sys.argv[1]}.h"):
+        raise SystemExit("usage: dist/amalgamate.py LIBRARY DIRECTORY, in the folder of perfjit's sources")
+    name, directory = sys.argv[1:]
+    os.makedirs(directory, exist_ok=True)
+    library = Library(name)
+    with open(library.public[0], encoding="utf-8") as file:
+        version = re.search(r'_VERSION "([^"]*)"', file.read()).group(1)
+    with open("LICENSE", encoding="utf-8") as file:
+        license_text = file.read()
+    library.separate()
+    library.write_c(directory, license_text, version)
+    library.write_h(directory)
+    if name == "jitdump":
+        library.write_beside(directory)
+
+
+main()
