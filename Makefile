@@ -30,8 +30,9 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
             -Wmissing-prototypes
-# _FILE_OFFSET_BITS: files over 2 GiB where long has 32 bits.
-CPPFLAGS := -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+# Files over 2 GiB, where a long has 32 bits.  Elsewhere it would only call other names of the same functions.
+OFFSETS  := $(if $(filter 4,$(shell echo __SIZEOF_LONG__ | $(CC) -E -P -x c - 2>/dev/null)),-D_FILE_OFFSET_BITS=64)
+CPPFLAGS := -I. -D_GNU_SOURCE $(OFFSETS)
 # With sanitizers -O2 takes gcc half as long again as -O1, and what they see is the same.
 CFLAGS   ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
 ALL_CFLAGS := -std=c11 -fvisibility=hidden -fPIC -pthread $(WARNINGS) $(CFLAGS)

@@ -285,7 +285,7 @@ class Library:
                       f" * {prefix}_STATIC defined it exports nothing.\n *\n")
             out.write("".join(f" * {line}".rstrip() + "\n" for line in license_text.splitlines()))
             out.write(" */\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
-                      "#ifndef _FILE_OFFSET_BITS\n#define _FILE_OFFSET_BITS 64\n#endif\n")
+                      "#if !defined(__LP64__) && !defined(_FILE_OFFSET_BITS)\n#define _FILE_OFFSET_BITS 64\n#endif\n")
             out.write(f"#define {prefix}_NO_INLINE\n#include \"{self.name}.h\"\n\n")
             out.write("".join(f"#include {name}\n" for name in sorted(self.systems)))
             out.write("\n/* What the files share. */\n"
