@@ -334,7 +334,7 @@ template <class... Registers> constexpr uint32_t count(Registers...)
 
 /* The DWARF number of a register by its number in the instructions of ARCH: on x86-64 encoding 1 is
  * rcx, whose DWARF number is 2; on aarch64 31 is sp.  ENCODING | JITDUMP_VECTOR: of a vector
- * register (xmm, v).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0. */
+ * register (xmm, v; on riscv64 f).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0. */
 #define JITDUMP_VECTOR 0x100u
 JITDUMP_API int jitdump_dwarf_register(enum jitdump_arch arch, unsigned encoding);
 
@@ -559,7 +559,11 @@ static inline int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size
  *     not checked from +0x40 on
  *
  * or that the frame in which the function is entered was taken as described, if that is not a
- * call's; "" if all was compared.  The text is valid until the next call with CFI.
+ * call's; "" if all was compared.  The text is valid until the next call with CFI.  Of riscv64's
+ * code nothing is compared.
+ *
+ * After jitdump_cfi_end, until the next _begin: the function that was ended, CODE_SIZE being its
+ * size and BYTES its first byte, not the buffer's.
  *
  * Takes memory, some 10 bytes for each byte of code, and microseconds: for tests and debug builds.
  * With the word "check" in PERFJIT libjitdump does the same for each function that is added

@@ -17,23 +17,27 @@ static void say(struct jitdump_cfi *cfi, const struct frame_check *check)
                  check->beyond, *trusted ? "; " : "", trusted);
 }
 
+/* NULL: its instructions are not known. */
 static const struct code_machine *machine_of(const struct jitdump_cfi *cfi)
 {
-    return cfi->arch == &jd_cfi_x86_64 ? &jd_machine_x86_64 : &jd_machine_aarch64;
+    return cfi->arch == &jd_cfi_x86_64    ? &jd_machine_x86_64
+           : cfi->arch == &jd_cfi_aarch64 ? &jd_machine_aarch64
+                                          : NULL;
 }
 
 int jitdump_cfi_check(struct jitdump_cfi *cfi, const void *bytes, uint64_t code_size)
 {
     struct jitdump_unwind unwind;
-    struct frame_check check;
+    struct frame_check check = {.beyond = 0};
     if (!cfi)
         return -ENOMEM;
     cfi->checked[0] = '\0';
     if (code_size && !bytes)
         return -EINVAL;
+    const struct code_machine *machine = machine_of(cfi);
     int error = jitdump_cfi_finish(cfi, code_size, &unwind);
-    if (!error)
-        error = jd_tables_check(&check, machine_of(cfi), unwind.data, unwind.unwinding_size,
+    if (!error && machine)
+        error = jd_tables_check(&check, machine, unwind.data, unwind.unwinding_size,
                                 unwind.eh_frame_hdr_size, bytes, 0, code_size);
     if (error)
         return error;

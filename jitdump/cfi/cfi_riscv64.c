@@ -9,6 +9,7 @@ enum {
     LAST_F = JITDUMP_RISCV_F0 + 31,
     SHORT_MAX = 2032,                     /* of an addi, up and down, in multiples of 16 */
     STACK_BYTES_MAX = 0x7ffffff0 - 0x800, /* what lui and addi can say */
+    STORE_REACH = 2048,                   /* of an sd, down; up one less */
 };
 
 /* def_cfa sp, 0; the return address is in its register, like all others. */
@@ -19,7 +20,14 @@ static bool has_pointer(const struct jitdump_frame *frame)
     return frame->kind == JITDUMP_FRAME_POINTER;
 }
 
-static bool can_be_saved(const struct jitdump_frame *frame, uint8_t reg)
+static int dwarf_register(unsigned encoding, bool vector)
+{
+    if (encoding > 31)
+        return -1;
+    return (int)encoding + (vector ? JITDUMP_RISCV_F0 : 0);
+}
+
+static bool can_be_saved(const struct jitdump_frame *frame, uint32_t reg)
 {
     bool is_pointers = reg == JITDUMP_RISCV_RA || reg == JITDUMP_RISCV_S0;
     return reg <= LAST_F && (reg >= JITDUMP_RISCV_T0 || reg == JITDUMP_RISCV_RA) &&
@@ -33,6 +41,8 @@ static const char *check(const struct jitdump_frame *frame)
             return "a saved register that can't be one";
     if (frame->flags & JITDUMP_FRAME_IMM32)
         return "JITDUMP_FRAME_IMM32 is for x86-64";
+    if (frame->flags & JITDUMP_FRAME_RED_ZONE)
+        return "JITDUMP_FRAME_RED_ZONE is for x86-64";
     if (frame->stack_bytes % STACK_ALIGN)
         return "stack_bytes is not a multiple of 16";
     return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 31 bits" : NULL;
@@ -49,6 +59,40 @@ static void saved_at(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
 {
     int64_t place = has_pointer(frame) ? (int64_t)i + 2 : i;
     jitdump_cfi_offset(cfi, at, frame->saved[i], -WORD * (place + 1));
+}
+
+/* The stack_bytes lie below the save area, whose end the frame pointer points to.  Of them a store
+ * can reach so many. */
+static struct cfi_room slot_room(const struct jitdump_frame *frame)
+{
+    int64_t start = 0, end = frame->stack_bytes;
+    if (has_pointer(frame)) {
+        end = -area_bytes(frame);
+        start = end - frame->stack_bytes;
+    }
+    return (struct cfi_room){start < -STORE_REACH ? -STORE_REACH : start,
+                             end > STORE_REACH ? STORE_REACH : end};
+}
+
+static void slot_at(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at,
+                    const struct jitdump_slot *slot)
+{
+    int64_t below_cfa = has_pointer(frame) ? 0 : area_bytes(frame) + frame->stack_bytes;
+    jitdump_cfi_offset(cfi, at, slot->reg, slot->offset - below_cfa);
+}
+
+static uint64_t store_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    for (size_t i = 0; i < frame->slot_count; i++)
+        slot_at(cfi, frame, at += INSTRUCTION, &frame->slots[i]);
+    return at;
+}
+
+static uint64_t load_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
+{
+    for (size_t i = 0; i < frame->slot_count; i++)
+        jitdump_cfi_restore(cfi, at += INSTRUCTION, frame->slots[i].reg);
+    return at;
 }
 
 /* Of an add to sp of stack_bytes. */
@@ -89,7 +133,7 @@ static uint64_t prologue(struct jitdump_cfi *cfi, const struct jitdump_frame *fr
     at += add_bytes(frame);
     if (!has_pointer(frame) && frame->stack_bytes)
         jitdump_cfi_def_cfa_offset(cfi, at, area_bytes(frame) + frame->stack_bytes);
-    return at;
+    return store_slots(cfi, frame, at);
 }
 
 static uint64_t load_pointer(struct jitdump_cfi *cfi, const struct jitdump_frame *frame,
@@ -105,6 +149,7 @@ static uint64_t load_pointer(struct jitdump_cfi *cfi, const struct jitdump_frame
 
 static uint64_t epilogue(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
 {
+    at = load_slots(cfi, frame, at);
     at += frame->flags & JITDUMP_FRAME_DYNAMIC ? INSTRUCTION : add_bytes(frame);
     if (!has_pointer(frame) && frame->stack_bytes)
         jitdump_cfi_def_cfa_offset(cfi, at, area_bytes(frame));
@@ -132,6 +177,8 @@ static void entered(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, 
     }
     for (uint32_t i = 0; i < frame->saved_count; i++)
         saved_at(cfi, frame, at, i);
+    for (size_t i = 0; i < frame->slot_count; i++)
+        slot_at(cfi, frame, at, &frame->slots[i]);
 }
 
 const struct cfi_arch jd_cfi_riscv64 = {
@@ -143,6 +190,9 @@ const struct cfi_arch jd_cfi_riscv64 = {
     .cfa_offset = 0,
     .leave_bytes = COMPRESSED,
     .check = check,
+    .dwarf_register = dwarf_register,
+    .slot_room = slot_room,
+    .may_be_in_slot = can_be_saved,
     .prologue = prologue,
     .epilogue = epilogue,
     .entered = entered,
