@@ -89,16 +89,16 @@ static void addi(struct code *code, uint32_t to, uint32_t from, int32_t by)
     emit(code, (uint32_t)by << 20 | from << 15 | to << 7 | 0x13);
 }
 
-/* sd and fsd, ld and fld: REG by its DWARF number, at sp + OFFSET. */
-static void store(struct code *code, uint32_t reg, int32_t offset)
+/* sd and fsd, ld and fld: REG by its DWARF number, at BASE + OFFSET. */
+static void store(struct code *code, uint32_t reg, uint32_t base, int32_t offset)
 {
     uint32_t at = (uint32_t)offset & 0xfff, opcode = reg < 32 ? 0x23 : 0x27;
-    emit(code, at >> 5 << 25 | (reg & 31) << 20 | SP << 15 | 3 << 12 | (at & 31) << 7 | opcode);
+    emit(code, at >> 5 << 25 | (reg & 31) << 20 | base << 15 | 3 << 12 | (at & 31) << 7 | opcode);
 }
 
-static void load(struct code *code, uint32_t reg, int32_t offset)
+static void load(struct code *code, uint32_t reg, uint32_t base, int32_t offset)
 {
-    emit(code, (uint32_t)offset << 20 | SP << 15 | 3 << 12 | (reg & 31) << 7 |
+    emit(code, (uint32_t)offset << 20 | base << 15 | 3 << 12 | (reg & 31) << 7 |
                    (reg < 32 ? 0x03u : 0x07u));
 }
 
@@ -154,28 +154,32 @@ static void emit_prologue(struct code *code, const struct jitdump_frame *frame)
     if (area(frame))
         addi(code, SP, SP, -area(frame));
     if (has_pointer(frame)) {
-        store(code, RA, area(frame) - 8);
-        store(code, S0, area(frame) - 16);
+        store(code, RA, SP, area(frame) - 8);
+        store(code, S0, SP, area(frame) - 16);
     }
     for (uint32_t i = 0; i < frame->saved_count; i++)
-        store(code, frame->saved[i], place(frame, i));
+        store(code, frame->saved[i], SP, place(frame, i));
     if (has_pointer(frame))
         addi(code, S0, SP, area(frame));
     if (frame->stack_bytes)
         add_to_sp(code, -(int32_t)frame->stack_bytes);
+    for (size_t i = 0; i < frame->slot_count; i++)
+        store(code, frame->slots[i].reg, has_pointer(frame) ? S0 : SP, frame->slots[i].offset);
 }
 
 static void emit_epilogue(struct code *code, const struct jitdump_frame *frame)
 {
+    for (size_t i = 0; i < frame->slot_count; i++)
+        load(code, frame->slots[i].reg, has_pointer(frame) ? S0 : SP, frame->slots[i].offset);
     if (frame->flags & JITDUMP_FRAME_DYNAMIC)
         addi(code, SP, S0, -area(frame));
     else if (frame->stack_bytes)
         add_to_sp(code, (int32_t)frame->stack_bytes);
     for (uint32_t i = frame->saved_count; i-- > 0;)
-        load(code, frame->saved[i], place(frame, i));
+        load(code, frame->saved[i], SP, place(frame, i));
     if (has_pointer(frame)) {
-        load(code, S0, area(frame) - 16);
-        load(code, RA, area(frame) - 8);
+        load(code, S0, SP, area(frame) - 16);
+        load(code, RA, SP, area(frame) - 8);
     }
     if (area(frame))
         addi(code, SP, SP, area(frame));
@@ -183,6 +187,9 @@ static void emit_epilogue(struct code *code, const struct jitdump_frame *frame)
 
 static bool saves(const struct jitdump_frame *frame, uint8_t reg)
 {
+    for (size_t i = 0; i < frame->slot_count; i++)
+        if (frame->slots[i].reg == reg)
+            return true;
     return memchr(frame->saved, reg, frame->saved_count) || (has_pointer(frame) && reg == RA);
 }
 
@@ -200,6 +207,9 @@ static void emit_body(struct code *code, const struct jitdump_frame *frame)
     for (uint32_t i = 0; i < frame->saved_count; i++)
         if (frame->saved[i] != RA)
             overwrite(code, frame->saved[i], (int32_t)(100 + i));
+    for (size_t i = 0; i < frame->slot_count; i++)
+        if (frame->slots[i].reg != RA)
+            overwrite(code, frame->slots[i].reg, (int32_t)(200 + i));
     if (frame->flags & JITDUMP_FRAME_DYNAMIC)
         addi(code, SP, SP, -DYNAMIC_BYTES);
     if (saves(frame, RA))
@@ -213,6 +223,7 @@ struct jit {
     uint32_t *arena;
     size_t used; /* words of it */
     unsigned functions;
+    struct jitdump_slot slots[PRESERVED + 1]; /* of the frame that is being made */
     uint32_t random;
     bool wrong;
 };
@@ -244,11 +255,28 @@ static volatile uint32_t *stopped_at; /* the ebreak */
 static uint32_t instead_of;           /* what it stands for */
 static uint64_t stopped_offset;
 static unsigned stopped_function;
+static const struct jitdump_frame *stopped_frame;
 static bool was_there;
 
 static uint64_t value_of(const mcontext_t *registers, unsigned reg)
 {
     return reg < 32 ? registers->__gregs[reg] : registers->__fpregs.__d.__f[reg - 32];
+}
+
+static void print_word(uint64_t at)
+{
+    printf(" %" PRIu64 "=%" PRIu64, at, *(const uint64_t *)(uintptr_t)at);
+}
+
+/* The frame's slots as far as they are on the stack, in which they may lie deeper than SLOTS. */
+static void print_slots(uint64_t sp, uint64_t s0)
+{
+    uint64_t base = has_pointer(stopped_frame) ? s0 : sp;
+    for (size_t i = 0; i < stopped_frame->slot_count; i++) {
+        uint64_t at = base + (uint64_t)(int64_t)stopped_frame->slots[i].offset;
+        if (at >= sp && at < truth_sp)
+            print_word(at);
+    }
 }
 
 static void on_stop(int number, siginfo_t *info, void *context)
@@ -269,7 +297,8 @@ static void on_stop(int number, siginfo_t *info, void *context)
     printf(" |");
     for (uint64_t at = now->__gregs[SP]; at < truth_sp; at += 8)
         if (at >= truth_sp - 8 * SLOTS)
-            printf(" %" PRIu64 "=%" PRIu64, at, *(const uint64_t *)(uintptr_t)at);
+            print_word(at);
+    print_slots(now->__gregs[SP], now->__gregs[S0]);
     printf("\n");
     *stopped_at = instead_of;
     __builtin___clear_cache((char *)(uintptr_t)stopped_at, (char *)(uintptr_t)(stopped_at + 1));
@@ -323,6 +352,7 @@ static void make(struct jit *jit, struct jitdump_frame frame)
     frame.epilogue_count = 2;
     log_function(jit, &code, &frame);
     memcpy(jit->arena + jit->used, code.words, here(&code));
+    stopped_frame = &frame;
     run(jit->arena + jit->used, code.count, jit->functions++);
     jit->used += code.count + 4;
 }
@@ -331,6 +361,21 @@ static uint32_t below(struct jit *jit, uint32_t limit)
 {
     jit->random = jit->random * 1664525 + 1013904223;
     return (jit->random >> 8) % limit;
+}
+
+/* Some of the COUNT registers at LEFT in slots, those that a store reaches, from either end. */
+static void add_slots(struct jit *jit, struct jitdump_frame *frame, const uint8_t *left,
+                      uint32_t count)
+{
+    int32_t size = (int32_t)frame->stack_bytes,
+            bottom = has_pointer(frame) ? -area(frame) - size : 0;
+    bool from_top = has_pointer(frame) || below(jit, 2);
+    frame->slots = jit->slots;
+    for (uint32_t i = 0; i < count && 8 * (int32_t)(i + 1) <= size && below(jit, 4); i++) {
+        int32_t offset = from_top ? bottom + size - 8 * (int32_t)(i + 1) : 8 * (int32_t)i;
+        if (offset >= -2048 && offset <= 2040)
+            jit->slots[frame->slot_count++] = (struct jitdump_slot){left[i], offset};
+    }
 }
 
 static struct jitdump_frame random_frame(struct jit *jit)
@@ -355,6 +400,7 @@ static struct jitdump_frame random_frame(struct jit *jit)
     if (skip && below(jit, 3) == 0)
         frame.flags |= JITDUMP_FRAME_DYNAMIC;
     frame.stack_bytes = sizes[below(jit, 9)] & ~15u;
+    add_slots(jit, &frame, all + frame.saved_count, count - frame.saved_count);
     frame.prologue = 4 * (uint64_t)below(jit, 3);
     return frame;
 }
@@ -367,7 +413,10 @@ static const struct jitdump_frame frames[] = {
     {.kind = JITDUMP_FRAME_POINTER,
      JITDUMP_SAVED(JITDUMP_RISCV_S1, JITDUMP_RISCV_FS0),
      .stack_bytes = 2032},
-    {.kind = JITDUMP_FRAME_POINTER, JITDUMP_SAVED(JITDUMP_RISCV_S2), .stack_bytes = 2048},
+    {.kind = JITDUMP_FRAME_POINTER,
+     JITDUMP_SAVED(JITDUMP_RISCV_S2),
+     .stack_bytes = 2048,
+     JITDUMP_SLOTS({JITDUMP_RISCV_S3, -2048}, {JITDUMP_RISCV_FS2, -40})},
     {.kind = JITDUMP_FRAME_POINTER,
      .flags = JITDUMP_FRAME_DYNAMIC,
      JITDUMP_SAVED(JITDUMP_RISCV_S11)},
@@ -375,6 +424,7 @@ static const struct jitdump_frame frames[] = {
      .flags = JITDUMP_FRAME_LANDING_PAD,
      JITDUMP_SAVED(JITDUMP_RISCV_RA, JITDUMP_RISCV_S0, JITDUMP_RISCV_FS11),
      .stack_bytes = 4096,
+     JITDUMP_SLOTS({JITDUMP_RISCV_S1, 0}, {JITDUMP_RISCV_FS0, 2040}),
      .prologue = 8},
 };
 

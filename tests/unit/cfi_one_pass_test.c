@@ -254,6 +254,25 @@ static void test_slots_that_can_not_be(void **state)
           .stack_bytes = 24,
           JITDUMP_SLOTS({JITDUMP_RBX, -24})},
          "outside of stack_bytes"},
+        {JITDUMP_RISCV64, /* no store reaches it */
+         {.kind = JITDUMP_FRAME_STACK,
+          .stack_bytes = 4096,
+          JITDUMP_SLOTS({JITDUMP_RISCV_S1, 2048})},
+         "outside of stack_bytes"},
+        {JITDUMP_RISCV64,
+         {.kind = JITDUMP_FRAME_POINTER,
+          .stack_bytes = 4096,
+          JITDUMP_SLOTS({JITDUMP_RISCV_S1, -2056})},
+         "outside of stack_bytes"},
+        {JITDUMP_RISCV64,
+         {.kind = JITDUMP_FRAME_POINTER, .stack_bytes = 16, JITDUMP_SLOTS({JITDUMP_RISCV_S1, -8})},
+         "outside of stack_bytes"},
+        {JITDUMP_RISCV64,
+         {.kind = JITDUMP_FRAME_POINTER, .stack_bytes = 16, JITDUMP_SLOTS({JITDUMP_RISCV_RA, -24})},
+         "can't be in one"},
+        {JITDUMP_RISCV64,
+         {.kind = JITDUMP_FRAME_POINTER, .flags = JITDUMP_FRAME_RED_ZONE, .stack_bytes = 16},
+         "is for x86-64"},
         {JITDUMP_AARCH64,
          {.kind = JITDUMP_FRAME_STACK, .stack_bytes = 32, JITDUMP_SLOTS({JITDUMP_SP, 8})},
          "can't be in one"},
@@ -298,6 +317,12 @@ static void test_numbers_of_registers(void **state)
         assert_int_equal(jitdump_dwarf_register(JITDUMP_AARCH64, i | JITDUMP_VECTOR),
                          JITDUMP_D0 + (int)i);
     }
+    for (unsigned i = 0; i < 32; i++) {
+        assert_int_equal(jitdump_dwarf_register(JITDUMP_RISCV64, i), i);
+        assert_int_equal(jitdump_dwarf_register(JITDUMP_RISCV64, i | JITDUMP_VECTOR),
+                         JITDUMP_RISCV_F0 + (int)i);
+    }
+    assert_int_equal(jitdump_dwarf_register(JITDUMP_RISCV64, 32), -EINVAL);
     assert_int_equal(jitdump_dwarf_register(JITDUMP_AARCH64, 32), -EINVAL);
     assert_int_equal(jitdump_dwarf_register(JITDUMP_AARCH64, 0x1000), -EINVAL);
     assert_int_equal(jitdump_dwarf_register((enum jitdump_arch)1, 0), -EINVAL);
