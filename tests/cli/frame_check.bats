@@ -65,12 +65,13 @@ faults() {
     cd "$BATS_TEST_TMPDIR"
     mkdir dumps
     PERFJIT=dump,check JITDUMPDIR=$PWD/dumps run --separate-stderr "$BUILD/producers/wrong_frames"
-    [ "$output" = "2 faults, -74: yes" ]
+    [ "$output" = "3 faults, -74: yes" ]
     [[ "$stderr" == *"jit-"*".dump: the frame of second does not fit its code: at +0x1 (mov %rsp,%rbp): the CFA is rsp+16 here, the frame says rsp+24; "* ]]
     faults dumps/jitdump-*/jit-*.dump >found || [ $? -eq 3 ]
     diff - found <<'END'
 second 1 at +0x1 (mov %rsp,%rbp): the CFA is rsp+16 here, the frame says rsp+24
 third 10 at +0xa (ret): the CFA is rsp+8 here, the frame says rbp+16
+fourth 2 at +0x2 (ret): the CFA is rsp+8 here, the frame says rsp+16
 END
     run perfjit check dumps/jitdump-*/jit-*.dump
     [ "$status" -eq 3 ]

@@ -341,6 +341,135 @@ static void test_signed_addresses(void **state)
     }
 }
 
+/* ---- Registers in slots, functions of one buffer ---- */
+
+static const uint8_t slots_at_sp[] = {
+    0x48, 0x81, 0xec, 0x98, 0,    0, 0,    /*  0 sub rsp, 0x98 */
+    0x48, 0x89, 0x1c, 0x24,                /*  7 mov [rsp], rbx */
+    0x4c, 0x89, 0x64, 0x24, 0x08,          /* 11 mov [rsp+8], r12 */
+    0x48, 0x89, 0xac, 0x24, 0x90, 0, 0, 0, /* 16 mov [rsp+0x90], rbp */
+    0x31, 0xdb,                            /* 24 xor ebx, ebx */
+    0x45, 0x31, 0xe4,                      /* 26 xor r12d, r12d */
+    0x31, 0xed,                            /* 29 xor ebp, ebp */
+    0x48, 0x8b, 0x1c, 0x24,                /* 31 mov rbx, [rsp] */
+    0x4c, 0x8b, 0x64, 0x24, 0x08,          /* 35 mov r12, [rsp+8] */
+    0x48, 0x8b, 0xac, 0x24, 0x90, 0, 0, 0, /* 40 mov rbp, [rsp+0x90] */
+    0x48, 0x81, 0xc4, 0x98, 0,    0, 0,    /* 48 add rsp, 0x98 */
+    0xc3,                                  /* 55 ret */
+};
+
+static const uint8_t red_zone[] = {
+    0x48, 0x89, 0x6c, 0x24, 0xf8, /*  0 mov [rsp-8], rbp */
+    0x48, 0x8d, 0x6c, 0x24, 0xf8, /*  5 lea rbp, [rsp-8] */
+    0x48, 0x83, 0xec, 0x28,       /* 10 sub rsp, 0x28 */
+    0x48, 0x89, 0x5d, 0xe0,       /* 14 mov [rbp-0x20], rbx */
+    0x4c, 0x89, 0x6d, 0xe8,       /* 18 mov [rbp-0x18], r13 */
+    0x31, 0xdb,                   /* 22 xor ebx, ebx */
+    0x45, 0x31, 0xed,             /* 24 xor r13d, r13d */
+    0x48, 0x8b, 0x5d, 0xe0,       /* 27 mov rbx, [rbp-0x20] */
+    0x4c, 0x8b, 0x6d, 0xe8,       /* 31 mov r13, [rbp-0x18] */
+    0x48, 0x8d, 0x65, 0x08,       /* 35 lea rsp, [rbp+8] */
+    0x48, 0x8b, 0x6c, 0x24, 0xf8, /* 39 mov rbp, [rsp-8] */
+    0xc3,                         /* 44 ret */
+};
+
+static const uint32_t arm_slots[] = {
+    0xd100c3ff, /*  0 sub sp, sp, #48 */
+    0xf90017fe, /*  4 str x30, [sp, #40] */
+    0xf9000bf3, /*  8 str x19, [sp, #16] */
+    0xfd000fe8, /* 12 str d8, [sp, #24] */
+    0xd2800013, /* 16 mov x19, #0 */
+    0xf94017fe, /* 20 ldr x30, [sp, #40] */
+    0xf9400bf3, /* 24 ldr x19, [sp, #16] */
+    0xfd400fe8, /* 28 ldr d8, [sp, #24] */
+    0x9100c3ff, /* 32 add sp, sp, #48 */
+    0xd65f03c0, /* 36 ret */
+};
+
+enum { BUFFER_OFFSET = 4096 };
+
+/* What is said of CODE, SIZE bytes at BUFFER_OFFSET of a buffer, whose epilogue is at END, when it
+ * was described in one pass: its tables that were given out stay. */
+static void assert_one_pass(enum jitdump_arch arch, struct jitdump_frame frame, uint64_t end,
+                            const void *code, size_t size, int result, const char *text)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(arch);
+    const uint64_t epilogue = BUFFER_OFFSET + end;
+    struct jitdump_unwind unwind;
+    uint8_t tables[512];
+    frame.epilogues = &epilogue;
+    frame.epilogue_count = 1;
+    for (int round = 0; round < 2; round++) {
+        jitdump_cfi_begin(cfi, BUFFER_OFFSET);
+        jitdump_cfi_frame(cfi, &frame);
+        assert_int_equal(jitdump_cfi_end(cfi, BUFFER_OFFSET + size, &unwind), 0);
+        assert_true(unwind.unwinding_size <= sizeof tables);
+        memcpy(tables, unwind.data, unwind.unwinding_size);
+        assert_int_equal(jitdump_cfi_check(cfi, code, size), result);
+        assert_string_equal(jitdump_cfi_checked(cfi), text);
+        assert_memory_equal(tables, unwind.data, unwind.unwinding_size);
+    }
+    jitdump_cfi_free(cfi);
+}
+
+static void test_slots(void **state)
+{
+    const struct jitdump_frame at_sp = {
+        .kind = JITDUMP_FRAME_STACK,
+        .stack_bytes = 0x98,
+        JITDUMP_SLOTS({JITDUMP_RBX, 0}, {JITDUMP_R12, 8}, {JITDUMP_RBP, 0x90})};
+    const struct jitdump_frame at_rbp = {.kind = JITDUMP_FRAME_POINTER,
+                                         .flags = JITDUMP_FRAME_RED_ZONE,
+                                         .stack_bytes = 0x28,
+                                         JITDUMP_SLOTS({JITDUMP_RBX, -0x20}, {JITDUMP_R13, -0x18})};
+    const struct jitdump_frame on_arm = {
+        .kind = JITDUMP_FRAME_STACK,
+        .stack_bytes = 48,
+        JITDUMP_SLOTS({JITDUMP_X30, 40}, {JITDUMP_X19, 16}, {JITDUMP_D8, 24})};
+    (void)state;
+    assert_one_pass(JITDUMP_X86_64, at_sp, 31, slots_at_sp, sizeof slots_at_sp, 0, "");
+    assert_one_pass(JITDUMP_X86_64, at_rbp, 27, red_zone, sizeof red_zone, 0, "");
+    assert_one_pass(JITDUMP_AARCH64, on_arm, 20, arm_slots, sizeof arm_slots, 0, "");
+}
+
+static void test_wrong_slots(void **state)
+{
+    struct jitdump_frame frame = {
+        .kind = JITDUMP_FRAME_STACK,
+        .stack_bytes = 0x98,
+        JITDUMP_SLOTS({JITDUMP_RBX, 0}, {JITDUMP_R12, 16}, {JITDUMP_RBP, 0x90})};
+    struct jitdump_frame other = {.kind = JITDUMP_FRAME_POINTER,
+                                  .flags = JITDUMP_FRAME_RED_ZONE,
+                                  .stack_bytes = 0x28,
+                                  JITDUMP_SLOTS({JITDUMP_R13, -0x20}, {JITDUMP_RBX, -0x18})};
+    const struct jitdump_frame on_arm = {
+        .kind = JITDUMP_FRAME_STACK,
+        .stack_bytes = 48,
+        JITDUMP_SLOTS({JITDUMP_X30, 32}, {JITDUMP_X19, 16}, {JITDUMP_D8, 24})};
+    (void)state;
+    assert_one_pass(
+        JITDUMP_X86_64, frame, 31, slots_at_sp, sizeof slots_at_sp, -EBADMSG,
+        "at +0x10 (mov %rbp,0x90(%rsp)): the caller's r12 is at c-152 here, the frame says c-144");
+    frame.stack_bytes = 0xa0;
+    assert_one_pass(
+        JITDUMP_X86_64, frame, 31, slots_at_sp, sizeof slots_at_sp, -EBADMSG,
+        "at +0x7 (mov %rbx,0x0(%rsp)): the CFA is rsp+160 here, the frame says rsp+168");
+    assert_one_pass(
+        JITDUMP_X86_64, other, 27, red_zone, sizeof red_zone, -EBADMSG,
+        "at +0x12 (mov %r13,-0x18(%rbp)): r13 is not saved here, the frame says at c-48");
+    assert_one_pass(JITDUMP_AARCH64, on_arm, 20, arm_slots, sizeof arm_slots, -EBADMSG,
+                    "at +0x8 (f9000bf3): the caller's x30 is at c-8 here, the frame says c-16");
+}
+
+/* Of other machines' code nothing is known, and nothing is wrong. */
+static void test_other_machines(void **state)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_RISCV64);
+    (void)state;
+    jitdump_cfi_def_cfa_offset(cfi, 4, 16);
+    assert_says(cfi, (const uint8_t *)arm_slots, sizeof arm_slots, 0, "not checked from +0x0 on");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +485,9 @@ int main(void)
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_aarch64),
         cmocka_unit_test(test_signed_addresses),
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_wrong_slots),
+        cmocka_unit_test(test_other_machines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
