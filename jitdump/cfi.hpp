@@ -100,6 +100,23 @@ class frame
         frame_.prologue = offset;
         return *this;
     }
+    /* Registers in slots of the frame, which are copied: slots({{JITDUMP_RBX, 8}, {JITDUMP_R12,
+     * 16}}). */
+    template <std::size_t count> frame &slots(const jitdump_slot (&slots)[count]) noexcept
+    {
+        frame_.slot_count = 0;
+        for (const jitdump_slot &slot : slots)
+            add_slot(slot.reg, slot.offset);
+        return *this;
+    }
+    /* One more.  More than JITDUMP_FRAME_SLOTS_MAX make it a frame that is refused. */
+    frame &add_slot(unsigned reg, std::int32_t offset) noexcept
+    {
+        if (frame_.slot_count < JITDUMP_FRAME_SLOTS_MAX)
+            slots_[frame_.slot_count] = {detail::as<std::uint32_t>(reg), offset};
+        frame_.slot_count++;
+        return *this;
+    }
     /* Code offsets, ascending; the frame keeps them. */
     template <class... Offsets, class = std::enable_if_t<(std::is_integral_v<Offsets> && ...)>>
     frame &epilogues(Offsets... offsets) noexcept
@@ -130,6 +147,8 @@ class frame
         jitdump_frame whole = frame_;
         if (!whole.epilogues && whole.epilogue_count)
             whole.epilogues = held_;
+        if (whole.slot_count)
+            whole.slots = slots_;
         return whole;
     }
 
@@ -148,6 +167,7 @@ class frame
   private:
     jitdump_frame frame_ = {};
     std::uint64_t held_[epilogues_held] = {};
+    jitdump_slot slots_[JITDUMP_FRAME_SLOTS_MAX] = {};
 };
 
 /* A builder of unwind tables.  Errors stick, and one that found no memory takes everything: only
@@ -179,6 +199,12 @@ class cfi
     cfi &reset() noexcept
     {
         jitdump_cfi_reset(cfi_);
+        return *this;
+    }
+    /* jitdump_cfi_begin: code offsets count from the buffer's first byte from now on. */
+    cfi &begin(std::uint64_t at) noexcept
+    {
+        jitdump_cfi_begin(cfi_, at);
         return *this;
     }
     cfi &block(std::uint64_t start, std::uint64_t bytes) noexcept
@@ -275,9 +301,25 @@ class cfi
     {
         return jitdump_cfi_finish(cfi_, code_size, &unwind);
     }
+    /* jitdump_cfi_end: they belong to it until `reset`. */
+    int end(std::uint64_t at, jitdump_unwind &unwind) noexcept
+    {
+        return jitdump_cfi_end(cfi_, at, &unwind);
+    }
     const char *error() const noexcept
     {
         return jitdump_cfi_error(cfi_);
+    }
+
+    /* jitdump_cfi_check: whether what was described is what the CODE_SIZE BYTES do, and what is
+     * said of it. */
+    int check(const void *bytes, std::uint64_t code_size) noexcept
+    {
+        return jitdump_cfi_check(cfi_, bytes, code_size);
+    }
+    const char *checked() const noexcept
+    {
+        return jitdump_cfi_checked(cfi_);
     }
 
     /* For calls of cfi.h; the builder keeps it. */

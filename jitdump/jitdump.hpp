@@ -289,6 +289,10 @@ class dump
     {
         return jitdump_unreadable(handle_);
     }
+    std::uint64_t faults() const noexcept
+    {
+        return jitdump_faults(handle_);
+    }
 
     /* jitdump_add_code, for who fills in the struct itself. */
     int add(const jitdump_code &code, std::uint64_t *code_index = nullptr) const noexcept
@@ -327,6 +331,18 @@ class dump
         return jitdump_move_code(handle_, code_index, detail::address(old_code),
                                  detail::address(new_code), code_size);
     }
+    int move_pieces(std::uint64_t code_index, const jitdump_piece_move *moves,
+                    std::size_t count) const noexcept
+    {
+        return jitdump_move_pieces(handle_, code_index, moves, count);
+    }
+#if defined(__cpp_lib_span)
+    int move_pieces(std::uint64_t code_index,
+                    std::span<const jitdump_piece_move> moves) const noexcept
+    {
+        return move_pieces(code_index, moves.data(), moves.size());
+    }
+#endif
     template <class Code>
     int unload(std::uint64_t code_index, Code code, std::uint64_t code_size) const noexcept
     {
@@ -369,6 +385,7 @@ class function
         std::swap(inlines_, other.inlines_);
         std::swap(unwind_, other.unwind_);
         std::swap(has_unwind_, other.has_unwind_);
+        std::swap(pieces_, other.pieces_);
         std::swap(error_, other.error_);
         std::swap(short_name_, other.short_name_);
         return *this;
@@ -401,6 +418,24 @@ class function
     template <class Code> function &runs_at(Code code) noexcept
     {
         code_.code_addr = detail::address(code);
+        return *this;
+    }
+
+    /* JITDUMP_RELATIVE: rows have offsets for addresses, from the function's first byte or from
+     * that of a buffer in which it begins at BUFFER_OFFSET. */
+    function &relative(std::uint64_t buffer_offset = 0) noexcept
+    {
+        code_.flags |= JITDUMP_RELATIVE;
+        code_.buffer_offset = buffer_offset;
+        return *this;
+    }
+
+    /* Another piece of this function: code, lines and frame of COLD, without its name.  It must
+     * stay until `add`. */
+    function &piece(function &cold) noexcept
+    {
+        if (!pieces_.add(&cold))
+            error_ = -ENOMEM;
         return *this;
     }
 
@@ -454,20 +489,17 @@ class function
     /* Record it, as jitdump_add_code does.  If nothing can be recorded, that is all it costs. */
     int add(const dump &to, std::uint64_t *code_index = nullptr) noexcept
     {
-        jitdump_code code = code_;
-        jitdump_unwind tables;
-        int wrong = to ? error_ : 0;
-        if (!code.name)
-            code.name = short_name_;
-        if (!error_)
-            put_lines(code);
-        if (to && has_unwind_) {
-            const int error = unwind_.finish(code.code_size, tables);
-            if (error == 0)
-                code.unwind = &tables;
-            else if (!wrong)
-                wrong = error;
+        int wrong = 0;
+        detail::list<jitdump_code> parts;
+        jitdump_code code = describe(to, wrong);
+        for (std::size_t i = 0; i < pieces_.size() && to; i++) {
+            jitdump_code part = pieces_.data()[i]->describe(to, wrong);
+            part.name = nullptr;
+            if (!parts.add(part))
+                wrong = -ENOMEM;
         }
+        code.pieces = parts.data();
+        code.piece_count = parts.size();
         const int result = to.add(code, code_index);
         return result ? result : wrong;
     }
@@ -486,6 +518,7 @@ class function
         lines_.clear();
         line_inlines_.clear();
         inlines_.clear();
+        pieces_.clear();
         unwind_.reset();
         has_unwind_ = false;
         error_ = 0;
@@ -498,6 +531,29 @@ class function
         if (lines_.size() && file == lines_.last().file)
             return lines_.last().file;
         return texts_.copy(file);
+    }
+    /* As the C library wants it, with what is sound; what is not is kept in WRONG, if it is the
+     * first.  Of a dump that is off nothing is made. */
+    jitdump_code describe(const dump &to, int &wrong) noexcept
+    {
+        jitdump_code code = code_;
+        if (!code.name)
+            code.name = short_name_;
+        if (!to)
+            return code;
+        int error = error_;
+        if (!error)
+            put_lines(code);
+        if (has_unwind_) {
+            const int result = unwind_.finish(code.code_size, tables_);
+            if (result == 0)
+                code.unwind = &tables_;
+            else if (!error)
+                error = result;
+        }
+        if (!wrong)
+            wrong = error;
+        return code;
     }
     void put_lines(jitdump_code &code) const noexcept
     {
@@ -514,6 +570,8 @@ class function
     detail::list<std::uint32_t> line_inlines_;
     detail::list<jitdump_inline> inlines_;
     cfi unwind_{nullptr};
+    detail::list<function *> pieces_;
+    jitdump_unwind tables_ = {}; /* what `add` passes */
     bool has_unwind_ = false;
     int error_ = 0;
     char short_name_[64] = "";

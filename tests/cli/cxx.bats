@@ -22,14 +22,14 @@ says_its_functions() {
     local more=
     [ "$1" = c++17 ] || more=$'by_span\nbare_by_span\n'
     perfjit dump --json jitdump-*/jit-*.dump >json
-    (printf '%s\n' framed pushed moved gone bare cut; printf 'n%.0s' {1..5000}; echo; printf '%s' "$more") >names
+    (printf '%s\n' framed pushed moved gone bare in_pieces in_pieces cut; printf 'n%.0s' {1..5000}; echo; printf '%s' "$more") >names
     jq -r 'select(.type == "CODE_LOAD").name' json | same /dev/stdin names
     jq -r '.inlines // [] | .[] | .name, .call_file, .call_line, .decl_file' json >inlines
     printf '%s\n' inner framed.src 12 inner.src | same inlines /dev/stdin
     jq -r '.entries // [] | .[] | "\(.name):\(.line)"' json >lines
-    printf '%s\n' framed.src:10 inner.src:31 framed.src:13 pushed.src:20 | same lines /dev/stdin
-    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = "$([ "$1" = c++17 ] && echo 3 || echo 4)" ]
-    [ "$(jq -s '[.[] | select(.type == "CODE_MOVE" or .type == "CODE_UNLOAD")] | length' json)" = 2 ]
+    printf '%s\n' framed.src:10 inner.src:31 framed.src:13 pushed.src:20 hot.src:40 cold.src:41 | same lines /dev/stdin
+    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = "$([ "$1" = c++17 ] && echo 5 || echo 6)" ]
+    [ "$(jq -s '[.[] | select(.type == "CODE_MOVE" or .type == "CODE_UNLOAD")] | length' json)" = 5 ]
 }
 
 @test "jitdump.hpp in C++17 and C++20, by g++ and clang++: no warning, and what it logs is what the program says" {

@@ -130,6 +130,41 @@ void add_moved(const perfjit::dump &dump, unsigned char *from, unsigned char *to
     say(name_of(4), gone + pushed_loop);
 }
 
+/* A compiler in one pass: a function in two pieces of one buffer, rows by offset, a register in a
+ * slot; both pieces are moved, by different distances. */
+void add_pieces(const perfjit::dump &dump, unsigned char *hot, unsigned char *cold)
+{
+    constexpr std::uint64_t hot_offset = 64;
+    std::uint64_t index = 0;
+    const perfjit::frame slots =
+        perfjit::frame::stack().stack_bytes(16).slots({{JITDUMP_RBX, 8}}).prologue(hot_offset);
+    CHECK(slots.prologue_bytes(JITDUMP_X86_64) == 9);
+    CHECK(perfjit::frame::stack().stack_bytes(16).add_slot(JITDUMP_RBX, 12).prologue_bytes(JITDUMP_X86_64) ==
+          -EINVAL);
+    perfjit::function second("not its name", pushed, sizeof pushed);
+    second.runs_at(cold).relative().line(pushed_loop, "cold.src", 41).unwind().def_cfa_offset(1, 16);
+    perfjit::function first("in_pieces", framed, sizeof framed);
+    first.runs_at(hot).relative(hot_offset).line(hot_offset + framed_loop, "hot.src", 40).piece(second);
+    first.unwind().begin(hot_offset).frame(slots);
+    CHECK(first.add(dump, &index) == 0);
+    const jitdump_piece_move moves[] = {{perfjit::detail::address(hot), perfjit::detail::address(hot) + 64, sizeof framed},
+                                        {perfjit::detail::address(cold), perfjit::detail::address(cold) + 96, sizeof pushed}};
+    CHECK(dump.move_pieces(index, moves, 2) == 0);
+    CHECK(dump.unload(index, hot + 64, sizeof framed) == 0);
+}
+
+/* The builder of tables alone: functions of one buffer, and whether they fit their code. */
+void check_one_pass()
+{
+    perfjit::cfi cfi(JITDUMP_X86_64);
+    jitdump_unwind first, second;
+    cfi.begin(100).frame(perfjit::frame::stack().saved(JITDUMP_RBX).epilogues(100 + pushed_pop));
+    CHECK(cfi.end(100 + sizeof pushed, first) == 0 && cfi.check(pushed, sizeof pushed) == 0 && !*cfi.checked());
+    cfi.begin(200).frame(perfjit::frame::stack().epilogues(200 + pushed_pop));
+    CHECK(cfi.end(200 + sizeof pushed, second) == 0 && first.data != second.data);
+    CHECK(cfi.check(pushed, sizeof pushed) == -EBADMSG && std::strstr(cfi.checked(), "the CFA is rsp+16 here"));
+}
+
 /* What is wrong is said, and what can be recorded is. */
 void add_wrong(const perfjit::dump &dump, unsigned char *at)
 {
@@ -201,6 +236,9 @@ int main(int argc, char **argv)
     add_framed(dump, function, first);
     add_pushed(dump, function, second);
     add_moved(dump, moved - slot_bytes, moved, gone);
+    add_pieces(dump, arena() + 16 * slot_bytes, arena() + 20 * slot_bytes);
+    check_one_pass();
+    CHECK(dump.faults() == 0);
     add_wrong(dump, arena() + 8 * slot_bytes);
 #if defined(__cpp_lib_span)
     add_by_spans(dump);
