@@ -126,6 +126,11 @@ awk '{ key = $2 " | " $3; if (!(key in seen)) { order[++n] = key; seen[key] } ce
     END { for (i = 1; i <= n; i++) { k = order[i]
         printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", k, cell[k, "jitdump"], cell[k, "unmapped"], cell[k, "stdio"], cell[k, "flush"], cell[k, "writes"], cell[k, "floor"], cell[k, "off"] } }' "$work/writer"
 . "$here/unwind_table.sh"
+if [ -s "$work/frame_check" ]; then
+    printf '\n## Comparing a frame with its code\n\n'
+    awk '{ printf "A function of 34 instructions takes %s ns to describe (`jitdump_cfi_frame`, `jitdump_cfi_finish`), and %s ns to compare with its code (`jitdump_cfi_check`): %s times that.\n", $2, $5, $8 }' \
+        "$work/frame_check"
+fi
 cat <<END
 
 ## What was promised, and what holds

@@ -91,7 +91,8 @@ says_its_functions() {
     done
 }
 
-# Whoever includes one in a header of his own passes its warnings on.
+# Whoever includes one in a header of his own passes its warnings on.  Those of libraries.bats, and what is compiled above, see most.
+# bats test_tags=all
 @test "each header alone, by all warnings, in C++11 to C++20" {
     for compiler in g++ clang++; do
         for header in jitdump.h jitdump/cfi.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/jitdump.hpp; do
