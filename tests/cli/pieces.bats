@@ -82,7 +82,7 @@ print(sum($2 <= int(line, 16) < $2 + $3 for line in sys.stdin if line.strip()))"
     for x in slots pointer; do
         rows $x.jit.data >"$BATS_TEST_TMPDIR/rows"
         printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
-        perfjit report $x.jit.data | awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "(jit)") print $i }' | sort >"$BATS_TEST_TMPDIR/rows"
+        perfjit report $x.jit.data | awk '$5 == "jit" { print $6 }' | sort >"$BATS_TEST_TMPDIR/rows"
         printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
         grep -q ': 3 functions in 1 images' $x.err
     done

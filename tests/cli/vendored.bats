@@ -59,17 +59,17 @@ one_dump() {
     rm -r "$1"
 }
 
-# same_dumps COMPILER [OPTION...]: programs with jitdump.c write the same as those with libjitdump.a.
+# same_dumps COMPILER [OPTION...]: programs with what `clean` has compiled write the same as those with libjitdump.a.
 same_dumps() {
-    "$@" -std=gnu11 -O1 -I"$top" -I"$dist" -o every_record "$top/tests/producers/every_record.c" "$dist/jitdump.c" -pthread
+    "$@" -std=gnu11 -O1 -I"$top" -I"$dist" -o every_record "$top/tests/producers/every_record.c" jitdump.o -pthread
     one_dump here "$BUILD/producers/every_record" 0
     one_dump there ./every_record 0
     for where in here there; do timeless $where.dump >$where.timeless; done
     same there.timeless here.timeless
     [ "$(wc -l <there.timeless)" -gt 12 ]
     perfjit check there.dump >checked || [ $? = 3 ]
-    "$@" -std=gnu11 -D_GNU_SOURCE -O1 -I"$top" -I"$dist" -o both_libraries "$top/tests/producers/both_libraries.c" "$dist/jitdump.c" \
-        "$dist/perfmap.c" -pthread
+    "$@" -std=gnu11 -D_GNU_SOURCE -O1 -I"$top" -I"$dist" -o both_libraries "$top/tests/producers/both_libraries.c" jitdump.o perfmap.o \
+        -pthread
     mkdir here there
     timeout 60 "$BUILD/producers/both_libraries" here >here.says
     timeout 60 ./both_libraries there >there.says
