@@ -35,7 +35,7 @@ struct checker {
     const struct code_machine *machine;
     struct frame_rows rows;
     const uint8_t *code;
-    uint64_t size;
+    size_t size;
     uint8_t *marks;
     uint32_t *targets; /* in the order in which they were found */
     size_t target_count, target_capacity;
@@ -51,8 +51,9 @@ struct checker {
 /* The first instruction from AT on that is not there to fill up. */
 static uint64_t behind_filling(const struct checker *checker, uint64_t at)
 {
-    while (at < checker->size && checker->machine->is_filling(checker->code, checker->size, at))
-        at += checker->machine->step(checker->code, checker->size, at, NULL).size;
+    while (at < checker->size &&
+           checker->machine->is_filling(checker->code, checker->size, (size_t)at))
+        at += checker->machine->step(checker->code, checker->size, (size_t)at, NULL).size;
     return at;
 }
 
@@ -88,7 +89,8 @@ static bool goes_on(enum code_flow flow)
 static void discover_from(struct checker *checker, uint64_t at)
 {
     while (at < checker->size && !(checker->marks[at] & MARK_SEEN)) {
-        struct code_step step = checker->machine->step(checker->code, checker->size, at, NULL);
+        struct code_step step =
+            checker->machine->step(checker->code, checker->size, (size_t)at, NULL);
         checker->marks[at] |= MARK_SEEN;
         if ((step.flow == FLOW_JUMP || step.flow == FLOW_BRANCH) && is_inside(checker, step.target))
             add_target(checker, (uint64_t)step.target);
@@ -148,7 +150,8 @@ static void keep_fault(struct checker *checker, uint64_t at, const char *reason)
     char instruction[48];
     if (out->wrong && out->fault_at <= at)
         return;
-    checker->machine->print(checker->code, checker->size, at, instruction, sizeof instruction);
+    checker->machine->print(checker->code, checker->size, (size_t)at, instruction,
+                            sizeof instruction);
     snprintf(out->fault, sizeof out->fault, "at +0x%" PRIx64 " (%s): %s", at, instruction, reason);
     out->wrong = true;
     out->fault_at = at;
@@ -186,7 +189,7 @@ static bool returns_from(const struct checker *checker, uint64_t at, struct code
     const struct code_machine *machine = checker->machine;
     for (unsigned i = 0; i < PROBE_STEPS && at < checker->size; i++) {
         struct code_value top = state.registers[machine->stack_pointer];
-        struct code_step step = machine->step(checker->code, checker->size, at, &state);
+        struct code_step step = machine->step(checker->code, checker->size, (size_t)at, &state);
         bool home =
             top.kind == VALUE_FRAME && top.offset == machine->entry_offset && !state.doubtful;
         if (step.flow == FLOW_RETURN)
@@ -341,7 +344,8 @@ static bool leaves(const struct checker *checker, const struct code_step *step,
 /* Follow the instruction at *AT.  Returns whether the next one is to be. */
 static bool follow_one(struct checker *checker, uint64_t *at, struct code_state *state)
 {
-    struct code_step step = checker->machine->step(checker->code, checker->size, *at, state);
+    struct code_step step =
+        checker->machine->step(checker->code, checker->size, (size_t)*at, state);
     uint64_t next = *at + step.size;
     struct code_state there;
     if (step.flow == FLOW_UNKNOWN || step.flow == FLOW_SOMEWHERE)
@@ -462,7 +466,7 @@ int jd_frame_check(struct frame_check *check, const struct code_machine *machine
 {
     struct checker checker = {.machine = machine,
                               .code = code,
-                              .size = size,
+                              .size = (size_t)size,
                               .steps = size * STEPS_PER_BYTE,
                               .out = check};
     *check = (struct frame_check){.beyond = UINT64_MAX};
@@ -472,7 +476,7 @@ int jd_frame_check(struct frame_check *check, const struct code_machine *machine
         return 0;
     for (unsigned reg = 0; reg < CODE_REGISTERS; reg++)
         checker.lost_at[reg] = UINT64_MAX;
-    checker.marks = calloc(1, size);
+    checker.marks = calloc(1, (size_t)size);
     checker.no_memory =
         !checker.marks || jd_frame_rows_make(&checker.rows, machine, fdes, count, size);
     if (!checker.no_memory)
