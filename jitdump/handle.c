@@ -1,35 +1,25 @@
 /* The functions of jitdump.h: arguments, environment, the handle, and which process's file to use.
  */
+#include "jitdump/handle.h"
 #include "jitdump/code_argument.h"
-#include "jitdump/code_check.h"
 #include "jitdump/code_pieces.h"
-#include "jitdump/dump/dump_file.h"
 #include "jitdump/dump_record.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
 #include "jitdump/guest/sized_struct.h"
 #include "jitdump/guest/thread_data.h"
-#include "jitdump/jitdump.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct jitdump {
-    _Atomic(struct dump_file *) file; /* the newest process's; NULL: jitdump_open failed */
-    int open_error;                   /* why */
-    struct dump_kind kind;
-    _Atomic uint64_t lost;
-    _Atomic uint64_t unreadable;
-    struct code_check check;
-    struct first_error error;
-    char *dir; /* absolute, so that a child finds it wherever its current directory is */
-};
+#define JD_FLAGS (JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED | JITDUMP_ATTACHABLE)
 
 /* ---- Options ---- */
 
@@ -41,7 +31,7 @@ static int read_options(struct jitdump_options *options, const struct jitdump_op
     int error = sized_struct_read(options, sizeof *options, given, given->size, sizeof given->size);
     if (error)
         *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
-    else if (options->flags & ~(JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED))
+    else if (options->flags & ~JD_FLAGS)
         error = -EINVAL;
     else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
         error = -EINVAL;
@@ -114,10 +104,20 @@ static struct jitdump *dump_new(void)
     atomic_init(&dump->lost, 0);
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
+    dump->word = &jd_never_asked;
     return dump;
 }
 
-static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
+/* Whether somebody may ask for a dump later.  A set-user-ID program has rights that who asks may
+ * not have. */
+static bool can_be_asked(const struct jitdump_options *options)
+{
+    return (options->flags & JITDUMP_ATTACHABLE && !getauxval(AT_SECURE)) ||
+           environment_has("attach");
+}
+
+/* What kind of dump it is, whenever it is opened. */
+static int choose_kind(struct jitdump *dump, const struct jitdump_options *options)
 {
     dump->kind.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
     dump->kind.counter = options->flags & JITDUMP_TSC;
@@ -129,6 +129,11 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
         return jd_error_keep(&dump->error, -EOPNOTSUPP,
                              "JITDUMP_TSC: this machine has no such counter; leave it out, and "
                              "record with perf record -k mono");
+    return 0;
+}
+
+static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
+{
     dump->dir = absolute_dir(options->dir);
     if (!dump->dir)
         return jd_error_keep(&dump->error, -errno,
@@ -145,11 +150,33 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     return error;
 }
 
+/* Nothing is opened until somebody asks for it. */
+static int keep_dir(struct jitdump *dump, const struct jitdump_options *options)
+{
+    const char *dir = options->dir ? options->dir : secure_getenv("JITDUMPDIR");
+    if (!dir || !*dir)
+        return 0;
+    dump->dir = absolute_dir(dir);
+    return dump->dir ? 0 : jd_error_keep(&dump->error, -errno, "%s: can't be found: %m", dir);
+}
+
+static int start(struct jitdump *dump, const struct jitdump_options *options, bool now)
+{
+    bool later = can_be_asked(options);
+    int error = choose_kind(dump, options);
+    if (!error)
+        error = now ? open_first_file(dump, options) : keep_dir(dump, options);
+    if (!error && later)
+        jd_handle_make_attachable(dump);
+    return error;
+}
+
 static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
 {
     struct jitdump_options options;
     int error = read_options(&options, given);
-    if (!error && !(options.flags & JITDUMP_ALWAYS) && !environment_has("dump"))
+    bool now = options.flags & JITDUMP_ALWAYS || environment_has("dump");
+    if (!error && !now && !can_be_asked(&options))
         return 0;
     *dump = dump_new();
     if (!*dump)
@@ -160,7 +187,7 @@ static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
                              ? "max_bytes is less than 512 KiB, or an unknown flag is set"
                              : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
     else
-        error = open_first_file(*dump, &options);
+        error = start(*dump, &options, now);
     (*dump)->open_error = error;
     return error;
 }
@@ -174,12 +201,9 @@ int jitdump_open(struct jitdump **dump, const struct jitdump_options *given)
     return error;
 }
 
-int jitdump_close(struct jitdump *dump)
+int jd_handle_close_files(struct dump_file *file)
 {
-    if (!dump)
-        return 0;
-    int error = jd_error_code(&dump->error), callers_errno = errno;
-    struct dump_file *file = atomic_load(&dump->file);
+    int error = 0;
     while (file) {
         struct dump_file *parent = file->parent;
         int close_error = jd_file_close(file);
@@ -187,6 +211,19 @@ int jitdump_close(struct jitdump *dump)
         jd_file_free(file);
         file = parent;
     }
+    return error;
+}
+
+int jitdump_close(struct jitdump *dump)
+{
+    if (!dump)
+        return 0;
+    jitdump_error(dump); /* keeps that of the newest dump */
+    int error = jd_error_code(&dump->error), callers_errno = errno;
+    int close_error = jd_handle_close_files(atomic_load(&dump->file));
+    error = error ? error : close_error;
+    close_error = jd_handle_close_attachable(dump);
+    error = error ? error : close_error;
     free(dump->dir);
     free(dump);
     errno = callers_errno;
@@ -195,9 +232,24 @@ int jitdump_close(struct jitdump *dump)
 
 /* ---- Errors, path and counts ---- */
 
+/* A dump that was asked for has a text of its own, which ends with it. */
+static void keep_error_of_file(struct jitdump *dump)
+{
+    jd_handle_enter(dump);
+    const struct dump_file *file = atomic_load(&dump->file);
+    const struct first_error *error = file ? file->writer.error : NULL;
+    if (error && error != &dump->error && jd_error_code(error))
+        jd_error_keep(&dump->error, jd_error_code(error), "%s", jd_error_text(error));
+    jd_handle_leave(dump);
+}
+
 const char *jitdump_error(const struct jitdump *dump)
 {
-    return dump ? jd_error_text(&dump->error) : "";
+    if (!dump)
+        return "";
+    if (!jd_error_code(&dump->error) && !jd_handle_is_off(dump))
+        keep_error_of_file((struct jitdump *)(uintptr_t)dump);
+    return jd_error_text(&dump->error);
 }
 
 const char *jitdump_path(const struct jitdump *dump)
@@ -229,7 +281,7 @@ uint64_t jitdump_faults(const struct jitdump *dump)
  * once: the first one's file is used.  INHERITED is kept, since others may still be reading it. */
 static struct dump_file *adopt_file(struct jitdump *dump, struct dump_file *inherited)
 {
-    struct dump_file *fresh = jd_file_new(dump->dir, inherited, &dump->error);
+    struct dump_file *fresh = jd_file_new(inherited->place.dir, inherited, inherited->writer.error);
     if (!fresh)
         return NULL;
     struct dump_file *file = inherited;
@@ -244,9 +296,13 @@ static struct dump_file *adopt_file(struct jitdump *dump, struct dump_file *inhe
 /* This process's file, open. */
 static int own_file(struct jitdump *dump, struct dump_file **file)
 {
-    *file = atomic_load_explicit(&dump->file, memory_order_acquire);
+    *file = atomic_load(&dump->file); /* after it was counted: jd_handle_enter */
+    if (!*file)
+        return -ESHUTDOWN;
     if (jd_fork_mark_is_inherited(&(*file)->fork_mark))
         *file = adopt_file(dump, *file);
+    if (!*file && jd_handle_is_off(dump))
+        return -ESHUTDOWN;
     if (!*file)
         return jd_error_keep(&dump->error, -ENOMEM, "no memory to open a dump in a forked child");
     return jd_file_open(*file, &dump->kind);
@@ -267,16 +323,19 @@ static int begin(struct jitdump *dump, uint64_t now, uint64_t bytes, uint32_t fu
     return error == -EAGAIN ? jd_writer_is_stopped(&file->writer) : error;
 }
 
-/* Begin a record of BYTES about an existing function, in the file, or in LATE if a stopped thread
+/* Begin a record of BYTES about function CODE_INDEX, in the file, or in LATE if a stopped thread
  * is in the way. */
-static int begin_small(struct jitdump *dump, uint64_t bytes, uint8_t late[LATE_RECORD_BYTES],
-                       struct dump_room *room, struct record_author *author)
+static int begin_small(struct jitdump *dump, uint64_t code_index, uint64_t bytes,
+                       uint8_t late[LATE_RECORD_BYTES], struct dump_room *room,
+                       struct record_author *author)
 {
     struct dump_file *file;
     uint64_t now = jd_clock_now(dump->kind.counter);
     int error = own_file(dump, &file);
     if (error)
         return error;
+    if (code_index < file->first_code_index)
+        return -ESHUTDOWN; /* an earlier dump had it */
     *author = jd_author((uint32_t)file->pid);
     error = jd_writer_begin(&file->writer, now, bytes, 0, JD_LITTLE_PATIENCE_NS, room);
     if (error == -EAGAIN)
@@ -424,7 +483,7 @@ static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_cod
     struct record_author author;
     struct dump_room room;
     uint8_t late[LATE_RECORD_BYTES];
-    int error = begin_small(dump, JR_CODE_MOVE_BYTES, late, &room, &author);
+    int error = begin_small(dump, code_index, JR_CODE_MOVE_BYTES, late, &room, &author);
     if (error)
         return error;
     jd_put_move(&room, author, code_index, old_code_addr, new_code_addr, code_size);
@@ -437,16 +496,27 @@ static int unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code_
     struct record_author author;
     struct dump_room room;
     uint8_t late[LATE_RECORD_BYTES];
-    int error = begin_small(dump, JR_CODE_UNLOAD_BYTES, late, &room, &author);
+    int error = begin_small(dump, code_index, JR_CODE_UNLOAD_BYTES, late, &room, &author);
     if (error)
         return error;
     jd_put_unload(&room, author, code_index, code_addr, code_size);
     return jd_writer_end(&room);
 }
 
-/* Count what could not be recorded. */
+/* The result of a call on a dump that is not open. */
+static int of_closed(struct jitdump *dump)
+{
+    if (dump->open_error)
+        atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
+    return dump->open_error;
+}
+
+/* Count what could not be recorded.  Where the dump was closed meanwhile, nobody wants it. */
 static int counted(struct jitdump *dump, int error)
 {
+    jd_handle_leave(dump);
+    if (error == -ESHUTDOWN)
+        return 0;
     if (error)
         atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
     return error;
@@ -454,16 +524,24 @@ static int counted(struct jitdump *dump, int error)
 
 /* ---- What runtimes call; errno is preserved ---- */
 
+static int add_code_or_count(struct jitdump *dump, const struct jitdump_code *code, uint64_t *index)
+{
+    int callers_errno = errno;
+    jd_handle_enter(dump);
+    int error = add_code(dump, code, index);
+    errno = callers_errno;
+    return counted(dump, error);
+}
+
 int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
     uint64_t index = JITDUMP_NO_CODE;
-    int error = dump ? dump->open_error : 0, callers_errno = errno;
-    if (dump && !error)
-        error = add_code(dump, code, &index);
+    int error = 0;
+    if (dump)
+        error = jd_handle_is_off(dump) ? of_closed(dump) : add_code_or_count(dump, code, &index);
     if (code_index)
         *code_index = index;
-    errno = callers_errno;
-    return error ? counted(dump, error) : 0;
+    return error;
 }
 
 int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,
@@ -471,11 +549,22 @@ int jitdump_move_code_on(struct jitdump *dump, uint64_t code_index, uint64_t old
 {
     if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
-    int error = dump->open_error, callers_errno = errno;
-    if (!error)
-        error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
+    if (jd_handle_is_off(dump))
+        return of_closed(dump);
+    int callers_errno = errno;
+    jd_handle_enter(dump);
+    int error = move_code(dump, code_index, old_code_addr, new_code_addr, code_size);
     errno = callers_errno;
     return counted(dump, error);
+}
+
+static int no_moves(struct jitdump *dump)
+{
+    if (jd_handle_is_off(dump))
+        return of_closed(dump);
+    jd_handle_enter(dump);
+    return counted(dump, jd_error_keep(&dump->error, -EINVAL,
+                                       "jitdump_move_pieces: count is set, and moves is NULL"));
 }
 
 int jitdump_move_pieces_on(struct jitdump *dump, uint64_t code_index,
@@ -484,9 +573,8 @@ int jitdump_move_pieces_on(struct jitdump *dump, uint64_t code_index,
     int first_error = 0;
     if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
-    if (count && !moves && !dump->open_error)
-        return counted(dump, jd_error_keep(&dump->error, -EINVAL,
-                                           "jitdump_move_pieces: count is set, and moves is NULL"));
+    if (count && !moves)
+        return no_moves(dump);
     for (size_t i = 0; i < count; i++) {
         const struct jitdump_piece_move *move = &moves[i];
         if (move->old_code_addr == move->new_code_addr || !move->code_size)
@@ -503,9 +591,11 @@ int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index, uint64_t c
 {
     if (!dump || code_index == JITDUMP_NO_CODE)
         return 0;
-    int error = dump->open_error, callers_errno = errno;
-    if (!error)
-        error = unload_code(dump, code_index, code_addr, code_size);
+    if (jd_handle_is_off(dump))
+        return of_closed(dump);
+    int callers_errno = errno;
+    jd_handle_enter(dump);
+    int error = unload_code(dump, code_index, code_addr, code_size);
     errno = callers_errno;
     return counted(dump, error);
 }

@@ -22,7 +22,8 @@
  *     perfjit inject && perf report -i perf.jit.data
  *
  * When disabled: if PERFJIT does not ask for a dump, jitdump_open sets the handle to NULL, and an
- * add, move or unload is one inline NULL check that returns 0 (jitdump_add: one call).
+ * add, move or unload is one inline NULL check that returns 0 (jitdump_add: one call).  A process
+ * can be made one that is asked for its dump while it runs (jitdump_poll, at the end).
  *
  * Errors: functions return 0 or a negative errno; jitdump_error() describes the cause.  errno
  * itself is preserved.  The library never prints, exits, raises a signal or calls back.
@@ -108,11 +109,15 @@ struct jitdump;
  * systems that may go away (network file systems), where a store to a mapped page would raise
  * SIGBUS.  The word "unmapped" in PERFJIT does the same.  For the cost see jitdump/README.md. */
 #define JITDUMP_UNMAPPED 0x4u
+/* Open no dump until somebody asks for it (perfjit attach), unless PERFJIT or JITDUMP_ALWAYS asks
+ * already: see jitdump_poll.  The word "attach" in PERFJIT does the same.  Ignored in a set-user-ID
+ * program.  Since 0.2.0. */
+#define JITDUMP_ATTACHABLE 0x8u
 
 struct jitdump_options {
     size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
     const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
-    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED */
+    uint32_t flags;     /* JITDUMP_ALWAYS | ... */
     uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
     uint64_t max_bytes; /* limit on the size of its files; 0: none; else at least 512 KiB */
 };
@@ -219,8 +224,11 @@ struct jitdump_piece_move {
  * and its header's time is before this process started.  Other JITs' files (DIR/jit-<pid>.dump) are
  * in a different place.  perf and perfjit find each dump by its mapping.
  *
- * Sets *DUMP to NULL and returns 0 if PERFJIT does not contain the word "dump" (words are separated
- * by commas) and JITDUMP_ALWAYS is not given.
+ * Sets *DUMP to NULL and returns 0 if PERFJIT contains neither of the words "dump" and "attach"
+ * (words are separated by commas), and neither JITDUMP_ALWAYS nor JITDUMP_ATTACHABLE is given. With
+ * only "attach" or JITDUMP_ATTACHABLE no dump is opened yet, and *DUMP can be asked for one
+ * (jitdump_poll); that goes to options->dir or $JITDUMPDIR if there is one, else to /tmp, unless
+ * who asks names a directory.
  *
  * Returns 0 or a negative errno.  After a failure *DUMP is a handle that only holds the text for
  * jitdump_error(): adding, moving and unloading return the same errno, and jitdump_close() frees
@@ -247,8 +255,8 @@ JITDUMP_API int jitdump_close(struct jitdump *dump);
  * "" if there was none.  Never NULL.  The text lives as long as DUMP.  Since 0.1.0. */
 JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
 
-/* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, but
- * changes when a forked child opens its own.  Since 0.1.0. */
+/* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, or
+ * until a jitdump_poll closes the dump; changes when a forked child opens its own.  Since 0.1.0. */
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
 /* The number of functions, moves and unloads that could not be recorded since jitdump_open, for
@@ -413,6 +421,79 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
     return dump ? jitdump_unload_code_on(dump, code_index, code_addr, code_size) : 0;
 }
 #endif
+
+/* ---- On and off in a running process ----
+ *
+ *     struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+ *     options.flags = JITDUMP_ATTACHABLE;              // or PERFJIT=attach in the environment
+ *     jitdump_open(&dump, &options);                   // opens no dump yet
+ *     ...
+ *     static void emit_all(struct jitdump *dump, void *user)
+ *     {
+ *         struct runtime *runtime = user;
+ *         for (struct function *f = runtime->functions; f; f = f->next)
+ *             log_function(dump, f);                   // jitdump_add_code, as ever
+ *     }
+ *     ...
+ *     jitdump_poll(dump, emit_all, runtime);           // at a safe point, often
+ *
+ * perfjit attach PID, or perfjit record -p PID, asks for a dump, perfjit detach PID for its end.
+ * The next jitdump_poll of any thread acts on it.  Who may read /proc/PID/fd can ask: root and the
+ * process's own user.  What they name is a directory, in which the dump is created as jitdump_open
+ * describes it.
+ *
+ * Such a process has one page of memory more, and one descriptor (above 2, close-on-exec).  A
+ * sandbox that refuses memfd_create costs the descriptor only: then who may trace the process, by
+ * ptrace, can ask.  No file, no thread, no signal. */
+
+/* Called by jitdump_poll: add all code that is alive, by jitdump_add_code on DUMP.  It must return;
+ * it may call every function but jitdump_open and jitdump_close, and a jitdump_poll in it does
+ * nothing. */
+typedef void jitdump_emit(struct jitdump *dump, void *user);
+
+/* The function behind the inline NULL check below; not to be called directly. */
+JITDUMP_API int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user);
+
+/* If somebody has asked for it, open a dump and call EMIT_ALL (unless it is NULL) with USER from
+ * inside this call, or close the dump.  Usually nobody has: then this loads one word of DUMP's page
+ * (jitdump_poll_word) and returns 0.
+ *
+ * After a detach DUMP is as if disabled: adding, moving and unloading is a check that returns 0 and
+ * JITDUMP_NO_CODE.  After the next attach there is a new file.  Code indices are not used again: a
+ * move or unload with one of an earlier dump is ignored.
+ *
+ * Threads: may be called by all at once; one acts, the others return 0 at once.  Meanwhile they may
+ * add code, which is in the dump if they began to after it was opened.  So that none is lost
+ * between them and EMIT_ALL, a thread makes a function known to EMIT_ALL first (under the lock that
+ * EMIT_ALL takes, too) and calls jitdump_add_code then.  A function may be recorded twice so: that
+ * is harmless, the later record takes the place of the earlier one, and of the two code indices the
+ * larger one is to be kept.  In the same way what EMIT_ALL adds must still be alive: it holds off,
+ * by that lock, a thread that is about to unload it.
+ *
+ * Fork: a child can be asked by itself, once it has polled; no request of its parent's reaches it.
+ * A child of a process that logs goes on with a dump of its own.  Not in a child that shares its
+ * parent's memory.  Exec: there is nothing to ask any more.
+ *
+ * Returns 0, or the negative errno of opening or closing the dump; who asked is told the cause.
+ * Memory is taken by malloc, only where somebody asks.  Since 0.2.0. */
+#ifdef JITDUMP_NO_INLINE
+JITDUMP_API int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user);
+#else
+static inline int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+{
+    return dump ? jitdump_poll_on(dump, emit_all, user) : 0;
+}
+#endif
+
+/* The word that jitdump_poll looks at: 0 as long as it has nothing to do.  Compiled code may test
+ * it by itself, and call jitdump_poll where it is not 0.  Never NULL; the address stays the same
+ * until jitdump_close, in forked children too; with DUMP NULL, or one that can't be asked, it is
+ * that of a 0.  To be read only.  Since 0.2.0. */
+JITDUMP_API const volatile uint32_t *jitdump_poll_word(const struct jitdump *dump);
+
+/* 1 if what is added now is recorded, 0 if there is no dump: then its name, lines and tables need
+ * not be made.  Another thread may change that at any time.  Since 0.2.0. */
+JITDUMP_API int jitdump_is_on(const struct jitdump *dump);
 
 #ifdef __cplusplus
 }

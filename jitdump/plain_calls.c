@@ -27,6 +27,11 @@ int jitdump_unload_code(struct jitdump *dump, uint64_t code_index, uint64_t code
     return jitdump_unload_code_on(dump, code_index, code_addr, code_size);
 }
 
+int jitdump_poll(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+{
+    return jitdump_poll_on(dump, emit_all, user);
+}
+
 int jitdump_add(struct jitdump *dump, const char *name, const void *code, uint64_t code_size,
                 uint64_t *code_index)
 {

@@ -28,24 +28,14 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
     jd_place_paths(&file->place, &file->paths);
     jd_fork_mark_set(&file->fork_mark);
     jd_writer_init(&file->writer, file->path, error);
-    if (parent)
+    if (parent) {
+        file->first_code_index = parent->first_code_index;
         file->writer.next_code_index = parent->writer.next_code_index;
+    }
     return file;
 }
 
 /* ---- Opening ---- */
-
-/* Move FD above the standard streams' numbers: a program that has closed one of these may reopen
- * the number, or print to it, at any time.  Closes FD.  Returns -1 with errno on failure. */
-static int above_standard_streams(int fd)
-{
-    if (fd > STDERR_FILENO || fd < 0)
-        return fd;
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
-    close(fd);
-    errno = error == EINVAL ? EMFILE : error; /* the limit is three descriptors */
-    return above;
-}
 
 /* Create PATH and set its MODE.  Returns 1 if a dump that must be kept has appeared there
  * meanwhile. */
@@ -59,7 +49,7 @@ static int create(const char *path, mode_t mode, struct held_fd *held, struct fi
     if (fd < 0)
         return jd_error_keep(error, -errno, "%s: cannot create: %m%s", path,
                              jd_place_remedy(errno));
-    fd = above_standard_streams(fd);
+    fd = jd_fd_above_standard_streams(fd);
     if (fd < 0) {
         int result = jd_error_keep(error, -errno, "%s: no descriptor above 2 for it: %m%s", path,
                                    jd_place_remedy(errno));
@@ -293,21 +283,42 @@ void jd_file_disown(struct dump_file *file)
     jd_writer_disown(&file->writer);
 }
 
+/* The writer is closed. */
+static int release(struct dump_file *file)
+{
+    unmap_marker(&file->marker);
+    unmap_marker(&file->stage_marker);
+    jd_fd_unlock(&file->writer.stage_fd);
+    jd_fd_close(&file->writer.stage_fd);
+    jd_fd_unlock(&file->writer.body.fd);
+    return jd_fd_close(&file->writer.body.fd);
+}
+
 int jd_file_close(struct dump_file *file)
 {
     if (jd_fork_mark_is_inherited(&file->fork_mark)) {
         jd_file_disown(file);
         return 0;
     }
-    if (!atomic_load_explicit(&file->open, memory_order_relaxed))
+    if (!atomic_load_explicit(&file->open, memory_order_relaxed) || file->ended)
         return 0;
-    int error = jd_writer_close(&file->writer);
-    unmap_marker(&file->marker);
-    unmap_marker(&file->stage_marker);
-    jd_fd_unlock(&file->writer.stage_fd);
-    jd_fd_close(&file->writer.stage_fd);
-    jd_fd_unlock(&file->writer.body.fd);
-    int close_error = jd_fd_close(&file->writer.body.fd);
+    int error = jd_writer_close(&file->writer), close_error = release(file);
+    return error ? error : close_error;
+}
+
+int jd_file_end(struct dump_file *file)
+{
+    if (jd_fork_mark_is_inherited(&file->fork_mark)) {
+        jd_file_disown(file);
+        return 0;
+    }
+    if (!atomic_load_explicit(&file->open, memory_order_acquire) || file->ended)
+        return 0;
+    int error = jd_writer_end_all(&file->writer);
+    if (error == -EAGAIN)
+        return error;
+    file->ended = true;
+    int close_error = release(file);
     return error ? error : close_error;
 }
 
@@ -315,5 +326,6 @@ void jd_file_free(struct dump_file *file)
 {
     jd_writer_destroy(&file->writer);
     jd_fork_mark_free(&file->fork_mark);
+    free(file->keeper);
     free(file);
 }

@@ -24,6 +24,10 @@ struct dump_file {
     struct fork_mark fork_mark;
     pid_t pid;
     atomic_bool open;
+    uint64_t first_code_index;      /* those below are of dumps that have ended */
+    bool ended;                     /* by jd_file_end */
+    struct dump_file *next_retired; /* of a list of those that have ended */
+    void *keeper; /* memory that place.dir and writer.error are in, freed with the file; or NULL */
     struct failure open_failure; /* of the last attempt to open it; under the body's lock */
     struct dump_marker marker, stage_marker;
     struct dump_writer writer;
@@ -64,6 +68,11 @@ void jd_file_disown(struct dump_file *file);
 /* Write the closing record and close an open file; disown an inherited one.  Returns 0 or a
  * negative errno. */
 int jd_file_close(struct dump_file *file);
+
+/* The same while other threads may be in calls on it, or come later: their records fail with
+ * -ESHUTDOWN.  FILE must not be freed before they have left.  Returns -EAGAIN, with nothing
+ * closed, if a thread is stopped in such a call: then jd_file_close does it later. */
+int jd_file_end(struct dump_file *file);
 
 void jd_file_free(struct dump_file *file);
 

@@ -17,6 +17,8 @@ static int refuse_large(struct dump_writer *writer, uint64_t bytes, uint64_t pat
     bool failed =
         jd_failure_is_fresh(&writer->large_failure) && bytes >= writer->large_failure_bytes;
     int error = failed ? writer->large_failure.error : 0;
+    if (writer->ended)
+        error = -ESHUTDOWN;
     jd_unlock(&writer->lock);
     if (!error && bytes > SCRATCH_BYTES && !jd_disk_may_hold(writer->body.fd.number, bytes) &&
         jd_fd_is_ours(&writer->body.fd))
@@ -49,7 +51,8 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
 {
     int error = refuse_large(writer, bytes, patience_ns);
     if (error)
-        return error == -EAGAIN ? error : jd_writer_cannot_grow(writer, error);
+        return error == -EAGAIN || error == -ESHUTDOWN ? error
+                                                       : jd_writer_cannot_grow(writer, error);
     uint8_t *large = take_memory(writer, bytes);
     if (!large)
         return jd_error_keep(writer->error, -ENOMEM,
@@ -100,7 +103,7 @@ static int prepare_large(struct dump_room *room)
     int error = jd_writer_lock(writer);
     if (error)
         return error;
-    error = jd_writer_flush(writer);
+    error = writer->ended ? -ESHUTDOWN : jd_writer_flush(writer);
     if (!error) {
         stamp_large(room);
         jd_writer_count(room);
@@ -160,7 +163,7 @@ int jd_writer_end_large(struct dump_room *room, bool whole)
     if (error == -EAGAIN && !room->new_functions && put_aside(room) == 0)
         error = 0;
     give_memory_back(room->writer, room->large, room->sink.capacity);
-    if (whole && error)
+    if (whole && error && error != -ESHUTDOWN)
         return error == -EAGAIN ? jd_writer_is_stopped(room->writer)
                                 : jd_writer_cannot_grow(room->writer, error);
     return error;

@@ -27,11 +27,6 @@ void jd_writer_init(struct dump_writer *writer, const char *path, struct first_e
     writer->group_max_bytes = STAGE_GROUP_MAX_BYTES;
 }
 
-void jd_writer_destroy(struct dump_writer *writer)
-{
-    jd_late_free(&writer->late);
-}
-
 /* ---- Failures ---- */
 
 static const char *remedy(const struct dump_writer *writer, int error)
@@ -217,7 +212,7 @@ static int drain_locked(struct dump_writer *writer)
     int error = jd_writer_lock(writer);
     if (error)
         return error;
-    if (can_grow(writer))
+    if (can_grow(writer) && !writer->ended)
         grow_stage(writer); /* if that fails, main is emptied more often */
     bool wanted = writer->stage.spilling;
     if (wanted && jd_failure_is_fresh(&writer->drain_failure)) {
@@ -290,6 +285,10 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience
     while (!jd_stage_holds(&writer->stage, bytes)) {
         const struct dump_stage *stage = &writer->stage;
         int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
+        if (writer->ended) {
+            jd_unlock(&writer->lock);
+            return -ESHUTDOWN;
+        }
         if (can_grow(writer)) {
             error = 0;
         } else if (!stage->spilling && bytes + JR_PREFIX_BYTES > stage->main_bytes - STAGE_START) {
@@ -479,6 +478,14 @@ static int put_last_late(struct dump_writer *writer)
     return error;
 }
 
+/* Both locks are held. */
+static int close_with_late(struct dump_writer *writer)
+{
+    int late_error = jd_body_check(&writer->body) == 0 ? put_last_late(writer) : 0;
+    int error = close_locked(writer);
+    return error ? error : late_error;
+}
+
 int jd_writer_close(struct dump_writer *writer)
 {
     int cancel_state;
@@ -486,13 +493,41 @@ int jd_writer_close(struct dump_writer *writer)
     /* No call is in progress: a lock that is held now was left by a longjmp. */
     jd_lock_seize(&writer->body_lock, jd_author(writer->pid).tid);
     jd_lock_seize(&writer->lock, jd_author(writer->pid).tid);
-    int late_error = jd_body_check(&writer->body) == 0 ? put_last_late(writer) : 0;
-    int error = close_locked(writer);
+    int error = close_with_late(writer);
     jd_writer_abandon(writer);
     jd_unlock(&writer->lock);
     jd_unlock(&writer->body_lock);
     pthread_setcancelstate(cancel_state, &cancel_state);
-    return error ? error : late_error;
+    return error;
+}
+
+/* A large function may be put together in the scratch, without a lock. */
+static int end_locked(struct dump_writer *writer)
+{
+    int error = close_with_late(writer);
+    jd_stage_unmap(&writer->stage);
+    writer->stage = (struct dump_stage){.end = STAGE_START, .stop = STAGE_START};
+    writer->ended = true;
+    return error;
+}
+
+int jd_writer_end_all(struct dump_writer *writer)
+{
+    int cancel_state;
+    uint32_t thread = jd_author(writer->pid).tid;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    int error = jd_lock(&writer->body_lock, thread, JD_PATIENCE_NS);
+    if (!error) {
+        error = jd_lock(&writer->lock, thread, JD_PATIENCE_NS);
+        if (!error) {
+            error = end_locked(writer);
+            error = error == -EAGAIN ? -EIO : error;
+            jd_unlock(&writer->lock);
+        }
+        jd_unlock(&writer->body_lock);
+    }
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
 }
 
 void jd_writer_abandon(struct dump_writer *writer)
@@ -505,4 +540,10 @@ void jd_writer_disown(struct dump_writer *writer)
 {
     writer->stage.data = NULL; /* they are not mapped in a child */
     writer->scratch = NULL;
+}
+
+void jd_writer_destroy(struct dump_writer *writer)
+{
+    jd_late_free(&writer->late);
+    unmap_scratch(writer);
 }

@@ -62,6 +62,7 @@ struct dump_writer {
     uint64_t max_bytes;           /* limit on both files together; 0: none */
     uint32_t group_max_bytes;     /* largest that goes into the stage; 0 if unmapped */
     bool counter;                 /* stamp records with the CPU's counter */
+    bool ended;                   /* by jd_writer_end_all; under the lock */
     uint32_t pid;
     struct late_records late;
     const char *path;
@@ -237,6 +238,11 @@ int jd_writer_flush(struct dump_writer *writer);
  * is empty then.  No group can be begun any more.  What can't be added stays in the stage.  The
  * descriptors stay open.  Returns 0 or a negative errno. */
 int jd_writer_close(struct dump_writer *writer);
+
+/* The same while others may be in calls: it waits for the locks as an add does, and returns -EAGAIN
+ * if it cannot have them, with nothing changed.  Groups that are begun later fail with
+ * -ESHUTDOWN. */
+int jd_writer_end_all(struct dump_writer *writer);
 
 /* Unmap the stage, whatever becomes of the file. */
 void jd_writer_abandon(struct dump_writer *writer);

@@ -7,6 +7,7 @@
 #define JITDUMP_HELD_FD_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,6 +19,18 @@ struct held_fd {
     dev_t device;
     ino_t inode;
 };
+
+/* Move FD above the standard streams' numbers: a program that has closed one of these may reopen
+ * the number, or print to it, at any time.  Closes FD.  Returns -1 with errno on failure. */
+static inline int jd_fd_above_standard_streams(int fd)
+{
+    if (fd > STDERR_FILENO || fd < 0)
+        return fd;
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    syscall(SYS_close, fd);
+    errno = error == EINVAL ? EMFILE : error; /* the limit is three descriptors */
+    return above;
+}
 
 /* Returns false, with errno, if fstat fails on FD. */
 static inline bool jd_fd_hold(struct held_fd *held, int fd)

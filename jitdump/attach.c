@@ -1,0 +1,255 @@
+/* Dumps that begin and end while the process runs, as others ask for them.
+ *
+ *     perfjit attach PID ──▶ page: dir, ON ──▶ jitdump_poll ──▶ file opened ──▶ emit_all ──▶ page:
+ *     path, number, times
+ *     perfjit detach PID ──▶ page: OFF     ──▶ jitdump_poll ──▶ file closed ──▶ page: done
+ *
+ * One thread acts; others that poll meanwhile go on, and what they add goes to the file as soon as
+ * it is there.  Code indices are never used again, so that an unload of code that an earlier dump
+ * had is known by its index.
+ */
+#include "jitdump/format/dump_clock.h"
+#include "jitdump/handle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a dump goes that nobody names a directory for: the current one of a server is nobody's
+ * choice. */
+#define DEFAULT_DIR "/tmp"
+
+/* How many functions a thread that was stopped in a call can still give an index. */
+enum { INDICES_APART = 1024 };
+
+const _Atomic uint32_t jd_never_asked = ATTACH_QUIET;
+
+const volatile uint32_t *jitdump_poll_word(const struct jitdump *dump)
+{
+    return (const volatile uint32_t *)(uintptr_t)(dump ? dump->word : &jd_never_asked);
+}
+
+int jitdump_is_on(const struct jitdump *dump)
+{
+    return dump && !jd_handle_is_off(dump);
+}
+
+/* ---- The dump ---- */
+
+/* What a file that was asked for refers to. */
+struct file_keeper {
+    struct first_error error;
+    char dir[];
+};
+
+static struct dump_file *new_file(struct jitdump *dump, const char *dir,
+                                  struct dump_file *inherited)
+{
+    struct file_keeper *keeper = malloc(sizeof *keeper + strlen(dir) + 1);
+    if (!keeper)
+        return NULL;
+    jd_error_init(&keeper->error);
+    strcpy(keeper->dir, dir);
+    struct dump_file *file = jd_file_new(keeper->dir, inherited, &keeper->error);
+    if (!file) {
+        free(keeper);
+        return NULL;
+    }
+    file->keeper = keeper;
+    if (file->writer.next_code_index < dump->next_code_index)
+        file->writer.next_code_index = dump->next_code_index;
+    return file;
+}
+
+/* INHERITED: the parent's file, in a child that has logged nothing yet, or NULL. */
+static int open_file(struct jitdump *dump, const char *dir, struct dump_file *inherited, char *text)
+{
+    struct dump_file *file = new_file(dump, dir, inherited);
+    if (!file) {
+        snprintf(text, ATTACH_TEXT_BYTES, "there is no memory to open a dump");
+        return -ENOMEM;
+    }
+    int error = jd_file_open(file, &dump->kind);
+    if (error) {
+        snprintf(text, ATTACH_TEXT_BYTES, "%s", jd_error_text(file->writer.error));
+        jd_file_free(file);
+        return error;
+    }
+    file->first_code_index = file->writer.next_code_index;
+    if (!atomic_compare_exchange_strong(&dump->file, &inherited, file)) {
+        jd_file_close(file); /* another thread of the child has opened one meanwhile */
+        jd_file_free(file);
+        return 0;
+    }
+    if (inherited)
+        jd_file_disown(inherited);
+    return 0;
+}
+
+/* Free what has ended, if nobody can be in a call on it. */
+static void free_retired(struct jitdump *dump)
+{
+    if (atomic_load(&dump->users) != 0)
+        return;
+    struct dump_file *file = dump->retired;
+    dump->retired = NULL;
+    while (file) {
+        struct dump_file *next = file->next_retired;
+        jd_handle_close_files(file);
+        file = next;
+    }
+}
+
+/* The text of FILE's first error outlives it. */
+static void keep_error(struct jitdump *dump, const struct dump_file *file)
+{
+    const struct first_error *error = file->writer.error;
+    if (error != &dump->error && jd_error_code(error))
+        jd_error_keep(&dump->error, jd_error_code(error), "%s", jd_error_text(error));
+}
+
+static int close_file(struct jitdump *dump, char *text)
+{
+    struct dump_file *file = atomic_exchange(&dump->file, NULL);
+    if (!file)
+        return 0;
+    int error = jd_file_end(file);
+    keep_error(dump, file);
+    if (error)
+        snprintf(text, ATTACH_TEXT_BYTES, "%s", jd_error_text(file->writer.error));
+    dump->next_code_index =
+        file->writer.next_code_index + (error == -EAGAIN ? (uint64_t)INDICES_APART : 0);
+    file->next_retired = dump->retired;
+    dump->retired = file;
+    free_retired(dump);
+    return error;
+}
+
+/* ---- Requests ---- */
+
+static bool is_own(const struct dump_file *file)
+{
+    return file && !jd_fork_mark_is_inherited(&file->fork_mark) && atomic_load(&file->open);
+}
+
+static void publish(struct attach_page *page, const struct jitdump *dump, enum attach_state state)
+{
+    const struct dump_file *file = atomic_load(&dump->file);
+    if (state != ATTACH_IS_OFF && file)
+        snprintf(page->path, sizeof page->path, "%s", file->path);
+    page->lost = atomic_load(&dump->lost);
+    atomic_thread_fence(memory_order_release);
+    *(volatile uint32_t *)&page->state = state;
+}
+
+/* How many functions have an index so far: others may be adding some. */
+static uint64_t indices_of(const struct jitdump *dump)
+{
+    const struct dump_file *file = atomic_load(&dump->file);
+    return file ? *(const volatile uint64_t *)&file->writer.next_code_index : 0;
+}
+
+static void tell_all(struct jitdump *dump, struct attach_page *page, jitdump_emit *emit_all,
+                     void *user)
+{
+    uint64_t start_ns = jd_clock_now(false), first = indices_of(dump);
+    if (emit_all)
+        emit_all(dump, user);
+    page->functions = indices_of(dump) - first;
+    page->telling_ns = jd_clock_now(false) - start_ns;
+}
+
+static int attach(struct jitdump *dump, struct attach_page *page, const char *wanted_dir,
+                  jitdump_emit *emit_all, void *user)
+{
+    const char *dir = *wanted_dir ? wanted_dir : dump->dir ? dump->dir : DEFAULT_DIR;
+    struct dump_file *inherited = atomic_load(&dump->file);
+    if (is_own(inherited))
+        return 0; /* it is on already: what is alive has been told */
+    if (*dir != '/') {
+        snprintf(page->text, sizeof page->text, "the directory for the dump is not absolute");
+        return -EINVAL;
+    }
+    uint64_t start_ns = jd_clock_now(false);
+    int error = open_file(dump, dir, inherited, page->text);
+    page->opening_ns = jd_clock_now(false) - start_ns;
+    page->functions = page->telling_ns = 0;
+    if (error)
+        return error;
+    page->openings++;
+    publish(page, dump, ATTACH_IS_TELLING);
+    tell_all(dump, page, emit_all, user);
+    publish(page, dump, ATTACH_IS_ON);
+    return 0;
+}
+
+static int act(struct jitdump *dump, struct attach_switch *control,
+               const struct attach_request *request, jitdump_emit *emit_all, void *user)
+{
+    struct attach_page *page = control->page;
+    int error = 0;
+    page->text[0] = '\0';
+    if (request->wanted == ATTACH_ON) {
+        error = attach(dump, page, request->dir, emit_all, user);
+    } else if (request->wanted == ATTACH_OFF) {
+        error = close_file(dump, page->text);
+        publish(page, dump, ATTACH_IS_OFF);
+    } else {
+        error = -EINVAL;
+        snprintf(page->text, sizeof page->text, "this version knows no such request");
+    }
+    page->error = error;
+    jd_switch_answer(control);
+    return error;
+}
+
+static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+{
+    struct attach_request request;
+    struct attach_switch *control = jd_switch_own(&dump->control);
+    int error = 0;
+    if (!control || !jd_switch_enter(control))
+        return 0;
+    if (jd_switch_take(control, &request))
+        error = act(dump, control, &request, emit_all, user);
+    jd_switch_leave(control);
+    return error;
+}
+
+int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user)
+{
+    if (!dump || atomic_load_explicit(dump->word, memory_order_relaxed) == ATTACH_QUIET)
+        return 0;
+    int callers_errno = errno, error = poll_page(dump, emit_all, user);
+    errno = callers_errno;
+    return error;
+}
+
+/* ---- The beginning and the end ---- */
+
+void jd_handle_make_attachable(struct jitdump *dump)
+{
+    struct attach_switch *control = jd_switch_new();
+    if (!control)
+        return;
+    atomic_store(&dump->control, control);
+    dump->word = &control->page->word;
+    if (!jd_handle_is_off(dump)) {
+        control->page->openings = 1;
+        publish(control->page, dump, ATTACH_IS_ON);
+    }
+}
+
+int jd_handle_close_attachable(struct jitdump *dump)
+{
+    int error = 0;
+    while (dump->retired) {
+        struct dump_file *file = dump->retired;
+        dump->retired = file->next_retired;
+        int close_error = jd_handle_close_files(file);
+        error = error ? error : close_error;
+    }
+    jd_switch_free(atomic_load(&dump->control));
+    return error;
+}

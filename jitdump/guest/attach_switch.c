@@ -1,0 +1,214 @@
+/* See attach_switch.h. */
+#include "jitdump/guest/attach_switch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u /* Linux 6.3; older kernels say EINVAL */
+#endif
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+static size_t mapped_bytes(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (ATTACH_PAGE_BYTES + page - 1) / page * page;
+}
+
+/* ---- The memory ---- */
+
+/* Making a file longer than RLIMIT_FSIZE allows raises SIGXFSZ, also where it is memory. */
+static bool may_be_so_long(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           limit.rlim_cur >= bytes;
+}
+
+static int new_memfd(void)
+{
+#ifdef SYS_memfd_create
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    long fd = syscall(SYS_memfd_create, ATTACH_PAGE_NAME, flags | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL)
+        fd = syscall(SYS_memfd_create, ATTACH_PAGE_NAME, flags);
+    return jd_fd_above_standard_streams((int)fd);
+#else
+    return -1;
+#endif
+}
+
+/* A sealed file of BYTES; -1: there can be none. */
+static int page_file(size_t bytes)
+{
+    int fd = may_be_so_long(bytes) ? new_memfd() : -1;
+    if (fd < 0)
+        return -1;
+    fchmod(fd, S_IRUSR | S_IWUSR); /* whoever may look into /proc/PID/fd and is not its owner */
+    if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+        return fd;
+    syscall(SYS_close, fd);
+    return -1;
+}
+
+static struct attach_page *map_page(int fd, size_t bytes)
+{
+    int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+static void unmap_page(struct attach_page *page)
+{
+    munmap(page, mapped_bytes());
+}
+
+static void fill_page(struct attach_page *page, pid_t pid)
+{
+    page->version = ATTACH_PAGE_VERSION;
+    page->pid = (uint32_t)pid;
+    atomic_thread_fence(memory_order_release);
+    memcpy(page->magic, ATTACH_PAGE_MAGIC, ATTACH_MAGIC_BYTES);
+}
+
+/* ---- Its owner ---- */
+
+static void close_file(struct attach_switch *control)
+{
+    jd_fd_close(&control->fd);
+}
+
+/* A switch with a page anywhere. */
+static struct attach_switch *new_switch(struct attach_switch *parent)
+{
+    struct attach_switch *control = calloc(1, sizeof *control);
+    if (!control)
+        return NULL;
+    int fd = page_file(mapped_bytes());
+    control->parent = parent;
+    control->pid = getpid();
+    control->fd.number = -1;
+    control->page = map_page(fd, mapped_bytes());
+    if (fd >= 0 && (!control->page || !jd_fd_hold(&control->fd, fd)))
+        syscall(SYS_close, fd);
+    if (!control->page) {
+        free(control);
+        return NULL;
+    }
+    fill_page(control->page, control->pid);
+    jd_fork_mark_set(&control->fork_mark);
+    return control;
+}
+
+struct attach_switch *jd_switch_new(void)
+{
+    struct attach_switch *control = new_switch(NULL);
+    if (control)
+        atomic_store(&control->ready, true);
+    return control;
+}
+
+static void discard(struct attach_switch *control)
+{
+    unmap_page(control->page);
+    close_file(control);
+    jd_fork_mark_free(&control->fork_mark);
+    free(control);
+}
+
+/* The child's page takes the place of the parent's at once: others may be reading the word. */
+static void take_place(struct attach_switch *control)
+{
+    struct attach_switch *parent = control->parent;
+    void *page = mremap(control->page, mapped_bytes(), mapped_bytes(),
+                        MREMAP_MAYMOVE | MREMAP_FIXED, parent->page);
+    if (page == MAP_FAILED)
+        return;
+    control->page = parent->page;
+    jd_fd_close_inherited(&parent->fd, parent->pid);
+    atomic_store(&control->ready, true);
+}
+
+struct attach_switch *jd_switch_own(_Atomic(struct attach_switch *) *place)
+{
+    struct attach_switch *inherited = atomic_load(place);
+    if (!jd_fork_mark_is_inherited(&inherited->fork_mark))
+        return atomic_load(&inherited->ready) ? inherited : NULL;
+    struct attach_switch *fresh = new_switch(inherited), *expected = inherited;
+    if (!fresh)
+        return NULL;
+    if (!atomic_compare_exchange_strong(place, &expected, fresh)) {
+        discard(fresh);
+        return atomic_load(&expected->ready) ? expected : NULL;
+    }
+    take_place(fresh);
+    return atomic_load(&fresh->ready) ? fresh : NULL;
+}
+
+void jd_switch_free(struct attach_switch *control)
+{
+    struct attach_page *page = NULL;
+    while (control) {
+        struct attach_switch *parent = control->parent;
+        if (page && control->page != page) /* it never took its parent's place */
+            unmap_page(page);
+        page = control->page;
+        if (jd_fork_mark_is_inherited(&control->fork_mark))
+            jd_fd_close_inherited(&control->fd, control->pid);
+        else
+            close_file(control);
+        jd_fork_mark_free(&control->fork_mark);
+        free(control);
+        control = parent;
+    }
+    if (page)
+        unmap_page(page);
+}
+
+/* ---- Requests ---- */
+
+bool jd_switch_enter(struct attach_switch *control)
+{
+    return !atomic_exchange_explicit(&control->busy, true, memory_order_acquire);
+}
+
+void jd_switch_leave(struct attach_switch *control)
+{
+    atomic_store_explicit(&control->busy, false, memory_order_release);
+}
+
+bool jd_switch_take(struct attach_switch *control, struct attach_request *request)
+{
+    struct attach_page *page = control->page;
+    uint32_t word = ATTACH_ASK;
+    if (!atomic_compare_exchange_strong(&page->word, &word, ATTACH_QUIET)) {
+        if (word != ATTACH_QUIET && word != ATTACH_SPLIT) /* nobody writes that: don't ask again */
+            atomic_store(&page->word, ATTACH_QUIET);
+        return false;
+    }
+    request->number = atomic_load(&page->request);
+    request->wanted = *(volatile uint32_t *)&page->wanted;
+    memcpy(request->dir, page->dir, sizeof request->dir);
+    request->dir[sizeof request->dir - 1] = '\0';
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load(&page->request) != request->number) {
+        atomic_store(&page->word, ATTACH_ASK);
+        return false;
+    }
+    if (request->number == control->answered || request->wanted == ATTACH_NOTHING)
+        return false;
+    control->answered = request->number;
+    return true;
+}
+
+void jd_switch_answer(struct attach_switch *control)
+{
+    atomic_store_explicit(&control->page->answer, control->answered, memory_order_release);
+}

@@ -1,0 +1,56 @@
+/* The page (format/attach_page.h) by which others ask this process for its dump: where it comes
+ * from, what becomes of it in a forked child, and requests and answers on it.
+ *
+ * Others may write anything to the page at any time; nobody can take it away: the file behind it is
+ * sealed against being cut, so no access to it faults.  (A hole in it reads as zeros.)
+ */
+#ifndef JITDUMP_ATTACH_SWITCH_H
+#define JITDUMP_ATTACH_SWITCH_H
+
+#include "jitdump/format/attach_page.h"
+#include "jitdump/guest/fork_mark.h"
+#include "jitdump/guest/held_fd.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct attach_switch {
+    struct fork_mark fork_mark;
+    struct attach_switch *parent; /* of the process that this one was forked from, or NULL */
+    struct attach_page *page;
+    struct held_fd fd; /* the number is -1: anonymous memory */
+    pid_t pid;
+    uint32_t answered; /* the newest request that was taken */
+    atomic_bool ready; /* the page is this process's */
+    atomic_bool busy;  /* a thread acts on a request */
+};
+
+/* A request, copied from the page. */
+struct attach_request {
+    uint32_t number;
+    uint32_t wanted;
+    char dir[ATTACH_PATH_BYTES]; /* with a NUL */
+};
+
+/* Returns NULL, with errno, if there is no memory for a page. */
+struct attach_switch *jd_switch_new(void);
+
+/* This process's: *PLACE, or in a forked child one of its own, which is put there, with a page at
+ * the same address.  Returns NULL if there is no memory for it.  Threads: any number at once. */
+struct attach_switch *jd_switch_own(_Atomic(struct attach_switch *) *place);
+
+/* Take the right to act; false if another thread has it.  jd_switch_leave gives it back. */
+bool jd_switch_enter(struct attach_switch *control);
+void jd_switch_leave(struct attach_switch *control);
+
+/* Take the newest request.  Returns false if there is none that was not taken before, or it is
+ * being written: then the word calls again. */
+bool jd_switch_take(struct attach_switch *control, struct attach_request *request);
+
+/* What was taken is done. */
+void jd_switch_answer(struct attach_switch *control);
+
+/* Free it and its parents, the page last of all. */
+void jd_switch_free(struct attach_switch *control);
+
+#endif
