@@ -4,6 +4,7 @@
 #include "injector/answers/export.h"
 #include "injector/answers/flamegraph.h"
 #include "injector/answers/report.h"
+#include "injector/attach/attach.h"
 #include "injector/bench/bench.h"
 #include "injector/commands/bt.h"
 #include "injector/commands/check.h"
@@ -34,6 +35,9 @@ struct command {
 static struct command commands[] = {
     {"record", "perfjit record", record_command,
      "run a command, its JIT code logged, and record it with perf"},
+    {"attach", "perfjit attach", attach_command,
+     "have a running process log its JIT code, all that is alive first"},
+    {"detach", "perfjit detach", detach_command, "have it close that dump again"},
     {"bench", "perfjit bench", bench_command,
      "run two commands in turns, and keep a small profile of each run for perfjit diff"},
     {"report", "perfjit report", report_command, "say where the time of a recording went"},

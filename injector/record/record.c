@@ -201,6 +201,53 @@ static int find_command(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* ---- A process that runs already ---- */
+
+static const struct attachment_request attach_request = {.wanted = ATTACH_ON,
+                                                         .seconds = ATTACHMENT_SECONDS};
+
+/* Have it log its code, before perf begins: then each sample has a name.  One that can't be asked
+ * may log by itself, or have a perf map. */
+static int attach(struct record_run *run, struct findings *findings)
+{
+    struct attachment_request request = attach_request;
+    struct findings trouble = {0};
+    request.pid = run->options->pid;
+    if (attachment_ask(&run->attachment, &request, &trouble))
+        report_note(findings, "%s", trouble.failure);
+    else if (!run->options->quiet || attachment_good(&run->attachment) < run->attachment.count)
+        attachment_tell(&run->attachment, &request);
+    findings_free(&trouble);
+    return run->attachment.interrupted
+               ? report_failure(findings, "interrupted before perf record had begun")
+               : 0;
+}
+
+/* What asked for the end of the run asks for no more than that. */
+static void forget_signals(const sigset_t *signals)
+{
+    const struct timespec at_once = {0, 0};
+    while (sigtimedwait(signals, NULL, &at_once) > 0)
+        continue;
+}
+
+/* What was on before stays on. */
+static void detach(const struct record_run *run)
+{
+    struct attachment_request request = attach_request;
+    struct attachment attachment;
+    struct findings trouble = {0};
+    if (!attachment_changed(&run->attachment))
+        return;
+    request.pid = run->options->pid;
+    request.wanted = ATTACH_OFF;
+    if (attachment_ask(&attachment, &request, &trouble) == 0 &&
+        (!run->options->quiet || attachment_good(&attachment) < attachment.count))
+        attachment_tell(&attachment, &request);
+    attachment_free(&attachment);
+    findings_free(&trouble);
+}
+
 static int run_recorder(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
@@ -224,14 +271,34 @@ static int run_recorder(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* A signal that comes between attaching and recording ends the recording, not this program. */
+static int attach_and_record(struct record_run *run, struct findings *findings)
+{
+    sigset_t ending, old;
+    if (!run->options->pid)
+        return run_recorder(run, findings);
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, &old);
+    int result = attach(run, findings) || run_recorder(run, findings) ? -1 : 0;
+    forget_signals(&ending);
+    detach(run);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return result;
+}
+
 int record_run_go(struct record_run *run, const struct record_options *options,
                   struct findings *findings)
 {
-    *run =
-        (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
+    *run = (struct record_run){.options = options,
+                               .recording = {.fd = -1},
+                               .start = left_over_now(),
+                               .attachment = {.root = -1}};
     return find_command(run, findings) || choose_event(run, findings) ||
                    run_folder_make(&run->folder, findings) || set_command(run, findings) ||
-                   make_raw(run, findings) || run_recorder(run, findings)
+                   make_raw(run, findings) || attach_and_record(run, findings)
                ? -1
                : 0;
 }
@@ -241,12 +308,14 @@ void record_run_release(struct record_run *run, bool keeps)
     if (!keeps) {
         if (run->recorded && run->options->words)
             left_over_remove(&run->recording, run->start);
+        attachment_remove_dumps(&run->attachment);
         if (run->raw)
             unlink(run->raw);
     }
     run_folder_remove(&run->folder, keeps);
     runtime_environment_free(&run->environment);
     program_free(&run->program);
+    attachment_free(&run->attachment);
     growing_recording_free(&run->recording);
     free(run->end.perf_said);
     free(run->raw);
@@ -375,7 +444,8 @@ static int status_of(const struct record_run *run, int inject_status)
 int record_command(int argc, char **argv)
 {
     struct record_options options;
-    struct record_run run = {.options = &options, .recording = {.fd = -1}};
+    struct record_run run = {
+        .options = &options, .recording = {.fd = -1}, .attachment = {.root = -1}};
     struct record_output output = {0};
     struct findings findings = {0};
     record_options_read(&options, argc, argv);

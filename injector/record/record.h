@@ -5,6 +5,7 @@
 #ifndef PERFJIT_RECORD_H
 #define PERFJIT_RECORD_H
 
+#include "injector/attach/attachment.h"
 #include "injector/host/event_choice.h"
 #include "injector/record/program.h"
 #include "injector/record/record_options.h"
@@ -21,7 +22,8 @@ struct record_run {
     struct program program;
     struct run_folder folder;
     struct runtime_environment environment;
-    char *raw; /* NAME.recording, once it was made */
+    char *raw;                    /* NAME.recording, once it was made */
+    struct attachment attachment; /* of a process that runs already */
     struct growing_recording recording;
     struct recorder_end end;
     struct timespec start;

@@ -1,0 +1,65 @@
+/* The page by which a process is asked for its dump (jitdump/format/attach_page.h), from outside:
+ * where it is in the process, and what is read from it and written to it.
+ *
+ * It is reached in one of three ways, the first that works:
+ *
+ *     /proc/PID/fd/N                its file, if the process has it open: root and the same user
+ *     /proc/PID/map_files/RANGE     its file all the same: root
+ *     /proc/PID/mem                 memory without a file: root, and who may trace the process
+ *
+ * It is read and written by pread and pwrite, never mapped: a process that lies could cut what it
+ * calls its page.  A file is taken only if it is memory that its seals keep from being cut: anybody
+ * can give a file of somebody else's that name, in a mount namespace of his own.
+ */
+#ifndef PERFJIT_SWITCH_PAGE_H
+#define PERFJIT_SWITCH_PAGE_H
+
+#include "jitdump/format/attach_page.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct switch_page {
+    pid_t process;
+    uint64_t start, end; /* in the process */
+    uint64_t inode;
+    bool has_file;
+    int fd;         /* -1: it is not open */
+    uint64_t base;  /* where the page is in what fd reads */
+    uint32_t owner; /* the pid that the page says, in that process's namespace */
+};
+
+/* What the process says, copied, with a NUL at the end of each text. */
+struct switch_answer {
+    uint32_t request; /* that it answers */
+    uint32_t state;
+    int32_t error;
+    uint64_t functions, opening_ns, telling_ns, lost;
+    char path[ATTACH_PATH_BYTES];
+    char text[ATTACH_TEXT_BYTES];
+};
+
+/* Open PAGE, of which process, range, inode and has_file are set.  Returns 0, or -1 with errno;
+ * EPROTO: it is no such page, or of another version. */
+int switch_page_open(struct switch_page *page);
+
+void switch_page_close(struct switch_page *page);
+
+/* Keep others that ask by the same file away until it is closed.  False: another one is at it. */
+bool switch_page_lock(const struct switch_page *page);
+
+/* Ask for WANTED, with DIR or NULL.  Returns 0, or -1 with errno; *REQUEST is its number. */
+int switch_page_ask(const struct switch_page *page, enum attach_wanted wanted, const char *dir,
+                    uint32_t *request);
+
+/* Ask for nothing any more. */
+void switch_page_withdraw(const struct switch_page *page);
+
+/* Call on processes that share the page with their parent to have one of their own; and no more. */
+int switch_page_split(const struct switch_page *page, bool on);
+
+/* Returns 0, or -1 with errno: the process has ended. */
+int switch_page_read(const struct switch_page *page, struct switch_answer *answer);
+
+#endif
