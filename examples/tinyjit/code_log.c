@@ -219,7 +219,7 @@ static void free_inlines(struct jitdump_inline *inlines, size_t count)
 static void dump_load(struct code_log *log, struct code *code)
 {
     code->code_index = JITDUMP_NO_CODE;
-    if (!log->dump)
+    if (!jitdump_is_on(log->dump))
         return;
     struct jitdump_line *lines = jitdump_lines(log, code);
     uint32_t *line_inlines = jitdump_line_inlines(code);
@@ -266,15 +266,20 @@ static void unwinder_move(struct code_log *log, const struct code *code, const u
     unwinder_add(log, code, &unwind);
 }
 
-size_t code_log_describe(struct code_log *log, const struct code *code)
+static void make_tables(struct code_log *log, const struct code *code)
 {
-    if (!log->cfi)
-        return 0;
-    int error = code_unwind_tables(log->cfi, code, &log->unwind);
+    int error = log->cfi ? code_unwind_tables(log->cfi, code, &log->unwind) : 0;
     if (error)
         fprintf(stderr, "tinyjit: no unwind tables: %s: %s\n", jitdump_cfi_error(log->cfi),
                 strerror(-error));
-    if (!log->dump)
+}
+
+size_t code_log_describe(struct code_log *log, const struct code *code)
+{
+    if (!jitdump_is_on(log->dump) && !log->unwinder)
+        return 0;
+    make_tables(log, code);
+    if (!jitdump_is_on(log->dump))
         return 0;
     size_t padding = code_arena_block_bytes(code->size) - code->size;
     size_t tables = code_arena_block_bytes(log->unwind.unwinding_size);
@@ -294,6 +299,17 @@ void code_log_load(struct code_log *log, struct code *code)
         write_code(log->code_file, code);
     if (log->inline_log)
         inline_log_write(log->inline_log, code, log->script);
+}
+
+bool code_log_can_be_asked(const struct code_log *log)
+{
+    return jitdump_poll_word(log->dump) != jitdump_poll_word(NULL);
+}
+
+void code_log_tell(struct code_log *log, struct code *code)
+{
+    make_tables(log, code);
+    dump_load(log, code);
 }
 
 void code_log_move(struct code_log *log, const struct code *code, const uint8_t *old_addr)

@@ -54,6 +54,12 @@ size_t code_log_describe(struct code_log *log, const struct code *code);
 /* CODE, described last, is complete at its address, and has not run yet. */
 void code_log_load(struct code_log *log, struct code *code);
 
+/* Whether somebody may ask for the dump while the program runs. */
+bool code_log_can_be_asked(const struct code_log *log);
+
+/* Somebody asked: CODE has been there for some time, and its unwind tables are made now. */
+void code_log_tell(struct code_log *log, struct code *code);
+
 /* CODE was copied from OLD_ADDR to code->addr, and has not run there yet. */
 void code_log_move(struct code_log *log, const struct code *code, const uint8_t *old_addr);
 

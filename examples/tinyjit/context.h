@@ -18,7 +18,7 @@ struct runtime;
 
 /* Functions in C that compiled code calls; the builtins come first, numbered as in enum builtin.  And the compile
  * stub, to which the function stubs jump. */
-enum helper { HELPER_COMPILE = BUILTINS, HELPER_HOT, HELPER_FAIL, HELPER_COMPILE_STUB, HELPERS };
+enum helper { HELPER_COMPILE = BUILTINS, HELPER_HOT, HELPER_FAIL, HELPER_POLL, HELPER_COMPILE_STUB, HELPERS };
 
 enum { SLOT_SHIFT = 5 };
 
@@ -35,6 +35,7 @@ _Static_assert(sizeof(struct function_slot) == 1 << SLOT_SHIFT, "code shifts by 
 struct jit_context {
     struct runtime *runtime;
     uint64_t stack_limit; /* below this a function must not start */
+    uint64_t poll_word;   /* address of the word that says whether libjitdump is to be called */
     uint64_t helpers[HELPERS];
     struct function_slot slots[];
 };

@@ -205,7 +205,8 @@ struct x86_memory emitter_local(const struct emitter *e, uint32_t local)
 
 /* ---- Calls ---- */
 
-/* Make rsp a multiple of 16, as the ABI wants it at a call.  Returns what to give back to move_stack. */
+/* Make rsp a multiple of 16, as the ABI wants it at a call.  Returns what to give back to
+ * move_stack. */
 static int32_t align_stack(struct emitter *e)
 {
     int32_t bytes = (int32_t)(e->cfa_distance % 16);
@@ -295,6 +296,20 @@ void emitter_stack_check(struct emitter *e, struct position at)
     x86_alu_memory(&e->x86, X86_CMP, X86_RSP,
                    x86_at(X86_R15, (int32_t)offsetof(struct jit_context, stack_limit)));
     x86_jcc(&e->x86, X86_BELOW, emitter_failure(e, FAIL_STACK, at));
+}
+
+/* ---- Safe points ---- */
+
+void emitter_poll(struct emitter *e)
+{
+    if (!e->polling)
+        return;
+    x86_label quiet = x86_label_new(&e->x86);
+    x86_load(&e->x86, X86_RAX, x86_at(X86_R15, (int32_t)offsetof(struct jit_context, poll_word)));
+    x86_alu32_memory_constant(&e->x86, X86_CMP, x86_at(X86_RAX, 0), 0);
+    x86_jcc(&e->x86, X86_EQUAL, quiet);
+    emitter_call_helper(e, HELPER_POLL);
+    x86_label_bind(&e->x86, quiet);
 }
 
 /* ---- Pieces of expressions ---- */

@@ -23,6 +23,7 @@ struct emitter {
     struct x86_assembler x86;
     const struct program *program;
     bool counting;         /* tier 1 counts calls and loops, to find out what is hot */
+    bool polling;          /* calls and loops look whether somebody asks for a dump */
     bool inlining;         /* tier 2 replaces calls of small functions by the functions */
     struct position at;    /* where in the script the code comes from, now, */
     uint32_t inlined;      /* and which inlined call it belongs to, or NOT_INLINED */
@@ -97,6 +98,11 @@ x86_label emitter_failure(struct emitter *e, enum failure failure, struct positi
 void emitter_failures(struct emitter *e);
 
 void emitter_stack_check(struct emitter *e, struct position at);
+
+/* ---- Safe points ---- */
+
+/* Where no register but those that calls keep holds anything: call the runtime if it is asked to log its code. */
+void emitter_poll(struct emitter *e);
 
 /* ---- Pieces of expressions ---- */
 

@@ -73,6 +73,7 @@ static struct code *make_code(struct runtime *runtime, enum code_kind kind, uint
     emitter_open(&e, runtime->program, !runtime->options.no_frame_pointer);
     e.counting = !runtime->options.no_tier2;
     e.inlining = !runtime->options.no_inline;
+    e.polling = code_log_can_be_asked(&runtime->log);
     emit(&e, kind, function);
     struct code *code = emitter_finish(&e, kind, function);
     if (code) {
@@ -131,7 +132,33 @@ static void safe_point(struct runtime *runtime, uint64_t sp, uint64_t fp)
     collector_free_retired(runtime);
 }
 
+/* ---- Logged while it runs ---- */
+
+static void emit_all(struct jitdump *dump, void *user)
+{
+    struct runtime *runtime = user;
+    (void)dump; /* which the log has */
+    for (size_t i = 0; i < runtime->codes.count; i++)
+        code_log_tell(&runtime->log, runtime->codes.codes[i]);
+}
+
+/* No code is being made or moved now. */
+static void poll_dump(struct runtime *runtime)
+{
+    int error = jitdump_poll(runtime->log.dump, emit_all, runtime);
+    if (error)
+        fprintf(stderr, "tinyjit: the dump that was asked for: %s\n", strerror(-error));
+}
+
 /* ---- What compiled code calls ---- */
+
+/* A safe point in compiled code that saw that somebody asks. */
+static int64_t help_poll(int64_t ignored, struct jit_context *context, uint64_t sp, uint64_t fp)
+{
+    (void)ignored, (void)sp, (void)fp;
+    poll_dump(context->runtime);
+    return 0;
+}
 
 /* The compile stub: FUNCTION has no code.  Returns where to jump to. */
 static int64_t help_compile(int64_t function, struct jit_context *context, uint64_t sp, uint64_t fp)
@@ -231,11 +258,17 @@ static void open_context(struct runtime *runtime, uintptr_t stack_limit)
     context->helpers[HELPER_COMPILE] = helper_address(help_compile);
     context->helpers[HELPER_HOT] = helper_address(help_hot);
     context->helpers[HELPER_FAIL] = helper_address(help_fail);
+    context->helpers[HELPER_POLL] = helper_address(help_poll);
     for (size_t i = 0; i < program->function_count; i++)
         context->slots[i].parameters = program->functions[i].parameter_count;
     if (program->global_count)
         memcpy((uint8_t *)context + cells, program->globals, program->global_count * 8);
     runtime->context = context;
+}
+
+static void open_polling(struct runtime *runtime)
+{
+    runtime->context->poll_word = (uint64_t)(uintptr_t)jitdump_poll_word(runtime->log.dump);
 }
 
 static int open_stubs(struct runtime *runtime)
@@ -268,6 +301,8 @@ int runtime_open(struct runtime *runtime, const struct program *program,
     else
         error = code_log_open(&runtime->log, program->path, &runtime->arena, &options->paths,
                               options->own_frames, options->exceptions);
+    if (!error)
+        open_polling(runtime);
     if (error || open_stubs(runtime) < 0) {
         runtime_close(runtime);
         return -1;
@@ -277,6 +312,7 @@ int runtime_open(struct runtime *runtime, const struct program *program,
 
 int64_t runtime_run(struct runtime *runtime)
 {
+    poll_dump(runtime);
     stub_entry_function *entry = (stub_entry_function *)(uintptr_t)runtime->entry->addr;
     return entry(runtime->context);
 }

@@ -1,5 +1,5 @@
-/* Tier 1: the code of a stack machine.  An expression leaves its value in rax; whoever needs rax for something
- * else meanwhile pushes it. */
+/* Tier 1: the code of a stack machine.  An expression leaves its value in rax; whoever needs rax
+ * for something else meanwhile pushes it. */
 #include "examples/tinyjit/tiers.h"
 
 #include "examples/tinyjit/memory.h"
@@ -166,7 +166,8 @@ static void compile_expression(struct tier1 *tier, const struct node *node)
 
 /* ---- Counting ---- */
 
-/* Count down the function's counter at COUNTER_OFFSET in its slot, and ask for tier 2 when it ends. */
+/* Count down the function's counter at COUNTER_OFFSET in its slot, and ask for tier 2 when it ends.
+ */
 static void compile_count(struct tier1 *tier, size_t counter_offset, struct position at)
 {
     if (!tier->e->counting)
@@ -235,6 +236,7 @@ static void compile_while(struct tier1 *tier, const struct node *node)
     compile_statement(tier, node->right);
     emitter_line(tier->e, node->at);
     compile_count(tier, offsetof(struct function_slot, loops_left), node->at);
+    emitter_poll(tier->e);
     x86_jmp(tier->x86, top);
     x86_label_bind(tier->x86, end);
 }
@@ -285,6 +287,7 @@ void tier1_compile(struct emitter *e, uint32_t function_number)
     for (uint32_t i = 0; i < function->parameter_count; i++)
         x86_store(&e->x86, emitter_local(e, i), emitter_argument_registers[i]);
     compile_count(&tier, offsetof(struct function_slot, calls_left), function->at);
+    emitter_poll(e);
     uint32_t cfa_distance = e->cfa_distance;
     compile_statement(&tier, function->body);
     emitter_line(e, function->at);

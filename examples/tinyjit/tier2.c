@@ -79,6 +79,7 @@ static void compile_while(struct tier2 *tier, const struct node *node)
     x86_label_bind(tier->x86, top);
     compile_statement(tier, node->right);
     emitter_line(tier->e, node->at);
+    emitter_poll(tier->e);
     tier2_branch(tier, node->left, true, top);
     x86_label_bind(tier->x86, end);
 }
@@ -130,7 +131,8 @@ static const struct node *last_statement(const struct node *block)
     return last;
 }
 
-/* The statements of a function at AT.  Behind them is the place that its returns jump to, with the value in rax. */
+/* The statements of a function at AT.  Behind them is the place that its returns jump to, with the
+ * value in rax. */
 static void compile_body(struct tier2 *tier, const struct node *body, struct position at)
 {
     tier->end = x86_label_new(tier->x86);
@@ -179,6 +181,7 @@ static void compile_function(struct emitter *e, const struct function *function)
     emitter_enter(e, tier.homes.used, tier.homes.used_count, tier.homes.frame_locals);
     emitter_stack_check(e, function->at);
     take_parameters(&tier);
+    emitter_poll(e);
     compile_body(&tier, function->body, function->at);
     emitter_leave(e);
     emitter_failures(e);
