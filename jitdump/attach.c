@@ -206,13 +206,13 @@ static int act(struct jitdump *dump, struct attach_switch *control,
 
 static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user)
 {
-    struct attach_request request;
     struct attach_switch *control = jd_switch_own(&dump->control);
     int error = 0;
     if (!control || !jd_switch_enter(control))
         return 0;
-    if (jd_switch_take(control, &request))
-        error = act(dump, control, &request, emit_all, user);
+    const struct attach_request *request = jd_switch_take(control);
+    if (request)
+        error = act(dump, control, request, emit_all, user);
     jd_switch_leave(control);
     return error;
 }

@@ -184,14 +184,15 @@ void jd_switch_leave(struct attach_switch *control)
     atomic_store_explicit(&control->busy, false, memory_order_release);
 }
 
-bool jd_switch_take(struct attach_switch *control, struct attach_request *request)
+const struct attach_request *jd_switch_take(struct attach_switch *control)
 {
     struct attach_page *page = control->page;
+    struct attach_request *request = &control->request;
     uint32_t word = ATTACH_ASK;
     if (!atomic_compare_exchange_strong(&page->word, &word, ATTACH_QUIET)) {
         if (word != ATTACH_QUIET && word != ATTACH_SPLIT) /* nobody writes that: don't ask again */
             atomic_store(&page->word, ATTACH_QUIET);
-        return false;
+        return NULL;
     }
     request->number = atomic_load(&page->request);
     request->wanted = *(volatile uint32_t *)&page->wanted;
@@ -200,12 +201,12 @@ bool jd_switch_take(struct attach_switch *control, struct attach_request *reques
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load(&page->request) != request->number) {
         atomic_store(&page->word, ATTACH_ASK);
-        return false;
+        return NULL;
     }
     if (request->number == control->answered || request->wanted == ATTACH_NOTHING)
-        return false;
+        return NULL;
     control->answered = request->number;
-    return true;
+    return request;
 }
 
 void jd_switch_answer(struct attach_switch *control)

@@ -14,22 +14,23 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A request, copied from the page. */
+struct attach_request {
+    uint32_t number;
+    uint32_t wanted;
+    char dir[ATTACH_PATH_BYTES]; /* with a NUL */
+};
+
 struct attach_switch {
     struct fork_mark fork_mark;
     struct attach_switch *parent; /* of the process that this one was forked from, or NULL */
     struct attach_page *page;
     struct held_fd fd; /* the number is -1: anonymous memory */
     pid_t pid;
-    uint32_t answered; /* the newest request that was taken */
-    atomic_bool ready; /* the page is this process's */
-    atomic_bool busy;  /* a thread acts on a request */
-};
-
-/* A request, copied from the page. */
-struct attach_request {
-    uint32_t number;
-    uint32_t wanted;
-    char dir[ATTACH_PATH_BYTES]; /* with a NUL */
+    uint32_t answered;             /* the newest request that was taken */
+    atomic_bool ready;             /* the page is this process's */
+    atomic_bool busy;              /* a thread acts on a request, */
+    struct attach_request request; /* this one */
 };
 
 /* Returns NULL, with errno, if there is no memory for a page. */
@@ -43,9 +44,9 @@ struct attach_switch *jd_switch_own(_Atomic(struct attach_switch *) *place);
 bool jd_switch_enter(struct attach_switch *control);
 void jd_switch_leave(struct attach_switch *control);
 
-/* Take the newest request.  Returns false if there is none that was not taken before, or it is
- * being written: then the word calls again. */
-bool jd_switch_take(struct attach_switch *control, struct attach_request *request);
+/* Take the newest request; it is good until jd_switch_leave.  Returns NULL if there is none that
+ * was not taken before, or it is being written: then the word calls again. */
+const struct attach_request *jd_switch_take(struct attach_switch *control);
 
 /* What was taken is done. */
 void jd_switch_answer(struct attach_switch *control);
