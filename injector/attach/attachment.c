@@ -212,7 +212,12 @@ static int no_switch(const struct attachment *attachment, const struct switch_li
 
 static void open_root(struct attachment *attachment)
 {
-    char path[64];
+    char path[64], its[64] = "", own[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)attachment->pid);
+    attachment->elsewhere =
+        attachment->live.other_root ||
+        (readlink(path, its, sizeof its - 1) > 0 &&
+         readlink("/proc/self/ns/mnt", own, sizeof own - 1) > 0 && strcmp(its, own) != 0);
     snprintf(path, sizeof path, "/proc/%d/root", (int)attachment->pid);
     attachment->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }

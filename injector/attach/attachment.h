@@ -46,6 +46,7 @@ struct attachment_result {
 struct attachment {
     pid_t pid;
     struct live_process live;
+    bool elsewhere;                    /* its files are not where they are here */
     int root;                          /* the process's root directory; -1: not known */
     struct attachment_result *results; /* owned */
     size_t count;

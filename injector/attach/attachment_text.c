@@ -14,7 +14,7 @@ static double ms(uint64_t ns)
 /* Where the dump is for who is not in the process's container. */
 static void tell_place(const struct attachment *attachment)
 {
-    if (attachment->live.other_root)
+    if (attachment->elsewhere)
         printable_line(stderr,
                        "perfjit: %d: is in a container: here its files are below /proc/%d/root",
                        (int)attachment->pid, (int)attachment->pid);

@@ -1,0 +1,373 @@
+#!/usr/bin/env bats
+# perfjit attach, detach and record -p: a running process is asked to log its JIT code, and to stop.
+load helper
+
+asked=$BUILD/producers/asked
+tinyjit=$here/../../examples/tinyjit
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return
+    mkdir -p dumps tmp
+    export JITDUMPDIR=$PWD/dumps HOME=$PWD/tmp TMPDIR=$PWD/tmp
+}
+
+teardown() {
+    cd "$BATS_TEST_TMPDIR" || return
+    { jobs -p && cat ./*.out; } 2>/dev/null | xargs -r kill -9 2>/dev/null
+    wait
+}
+
+# start NAME COMMAND...: in the background, until it has printed its pid; $pid is the last one's.
+start() {
+    local name=$1
+    shift
+    "$@" >"$name.out" 2>"$name.err" 3>&- &
+    await test -s "$name.out"
+    pid=$(tail -1 "$name.out")
+}
+
+# serve SCRIPT [OPTION...]: tinyjit that can be asked, as $pid, once it runs.
+serve() {
+    PERFJIT=attach "$BUILD/tinyjit" --seconds 1000 "${@:2}" "$1" >/dev/null 2>tinyjit.err 3>&- &
+    pid=$!
+    await_use $pid 100
+}
+
+dumps() {
+    find "$JITDUMPDIR" -name 'jit-*.dump' ! -path '*/stage/*' | sort
+}
+
+functions_in() {
+    perfjit dump "$1" | grep -c CODE_LOAD
+}
+
+# judge DATA TRUTH LEAST: every sample in tinyjit's code has the name that it had.
+judge() {
+    local score samples right
+    score=$(samples "$1" | "$BUILD/producers/truth_check" "$2")
+    echo "# $score" >&3
+    read -r _ samples _ right _ <<<"$score"
+    [ "$samples" -ge "$3" ] || complain "only $samples samples"
+    [ "$right" -eq "$samples" ] || complain "$score"
+}
+
+# ---- The whole way ----
+
+# bats test_tags=test
+@test "record -p: attached, recorded, detached, injected; every sample in JIT code has its name; nothing is left" {
+    require_perf
+    local script
+    for script in demo churn; do
+        serve "$tinyjit/$script.tj" --truth $script.truth
+        run --separate-stderr perfjit record -g none -F 5000 -p $pid --duration 1 -o $script
+        exits 0
+        says "$pid: logs its JIT code to $JITDUMPDIR/jitdump-$pid/jit-$pid.dump" "functions that were alive" "$pid: has closed"
+        [ -z "$(dumps)" ] || complain "left: $(dumps)"
+        [ -z "$(ls "$JITDUMPDIR")" ]
+        ! grep -q 'jit-.*\.dump' /proc/$pid/maps || complain "still mapped"
+        kill $pid
+        judge $script.perf.data $script.truth 300
+    done
+}
+
+@test "attach, then perf record -p; or perf first, then attach: its samples from then on are named" {
+    require_perf
+    serve "$tinyjit/churn.tj" --truth truth
+    perfjit attach -q $pid
+    perf record -q -k mono -e cpu-clock -F 5000 -o after.data -p $pid -- sleep 0.7
+    perfjit detach -q $pid
+    perf record -q -k mono -e cpu-clock -F 5000 -o before.data -p $pid -- sh -c '>begun; until [ -e enough ]; do sleep 0.1; done' &
+    perf=$!
+    await test -e begun # the command that perf runs begins when perf records
+    await_use $pid 400
+    perfjit attach -q $pid
+    attached=$(python3 -c 'import time; print("%.9f" % time.clock_gettime(time.CLOCK_MONOTONIC))')
+    await_use $pid 400
+    : >enough
+    wait $perf
+    perfjit detach -q $pid
+    kill $pid
+    perfjit inject -q -i after.data -o after.jit.data
+    judge after.jit.data truth 300
+    perfjit inject -q -i before.data -o before.jit.data
+    samples before.jit.data >all.samples
+    awk -v from="$attached" '{ time = $1; sub(":", "", time) } time + 0 >= from + 0' all.samples >late.samples
+    read -r _ count _ right _ < <("$BUILD/producers/truth_check" truth <late.samples)
+    [ "$count" -ge 100 ] && [ "$count" = "$right" ] || complain "$right of $count"
+    read -r _ count _ right _ < <("$BUILD/producers/truth_check" truth <all.samples 2>/dev/null)
+    [ "$right" -lt "$count" ] || complain "samples from before were named as well: the test shows nothing"
+}
+
+# bats test_tags=all
+@test "on and off ten times under load, 20 000 functions alive: every sample named" {
+    require_perf
+    awk -v n=20000 'BEGIN {
+        for (i = 0; i < n; i++) printf "fn f%d(x) { var i = 0; while i < 40 { x = x * 3 + %d; i = i + 1; } return x; }\n", i, i
+        for (g = 0; g < n / 100; g++) { printf "fn g%d(s) {", g
+            for (i = g * 100; i < g * 100 + 100; i++) printf " s = s + f%d(s);", i
+            print " return s; }" }
+        printf "fn main() { var s = 0;"
+        for (g = 0; g < n / 100; g++) printf " s = s + g%d(s);", g
+        print " return s; }" }' >server.tj
+    local round
+    serve server.tj --no-inline --truth truth
+    await_use $pid 4000
+    for round in 1 2 3 4 5 6 7 8 9 10; do
+        run --separate-stderr perfjit record -g none -p $pid --duration 3 -o run
+        exits 0
+        echo "# $(grep -o '[0-9]* functions that were alive.*' <<<"$stderr")" >&3
+        judge run.perf.data truth 200
+        rm -r run.perf.data*
+    done
+}
+
+# ---- What is said ----
+
+@test "attach and detach: what they say, once and twice" {
+    start one "$asked"
+    run --separate-stderr perfjit attach $pid
+    exits 0
+    says "$pid: logs its JIT code to $JITDUMPDIR/jitdump-$pid/jit-$pid.dump, from now on: 100 functions that were alive"
+    run --separate-stderr perfjit attach $pid
+    exits 0
+    says "$pid: is attached already: it logs to $JITDUMPDIR/jitdump-$pid/jit-$pid.dump"
+    run --separate-stderr perfjit detach $pid
+    exits 0
+    says "$pid: has closed $JITDUMPDIR/jitdump-$pid/jit-$pid.dump"
+    [ "$(functions_in "$(dumps)")" = 100 ]
+    perfjit check "$(dumps)" | grep 'sound: nothing would be lost'
+    run --separate-stderr perfjit detach $pid
+    exits 0
+    says "$pid: is not attached"
+    run --separate-stderr perfjit attach -q $pid # again: a file of its own
+    exits 0
+    [ -z "$stderr" ]
+    [ "$(dumps | wc -l)" = 2 ]
+    run --separate-stderr perfjit detach -q $pid
+    [ -z "$stderr" ]
+    mkdir elsewhere
+    run --separate-stderr perfjit attach --dir "$PWD/elsewhere" $pid
+    exits 0
+    [ -e elsewhere/jitdump-$pid/jit-$pid.dump ]
+}
+
+@test "two JITs in one process: both are asked" {
+    start two "$asked" two
+    run --separate-stderr perfjit attach $pid
+    exits 0
+    [ "$(dumps | wc -l)" = 2 ]
+    run --separate-stderr perfjit detach $pid
+    exits 0
+    [ "$(grep -c 'has closed' <<<"$stderr")" = 2 ]
+    [ "$(dumps | while read -r dump; do perfjit dump "$dump"; done | grep -cE 'CODE_LOAD.*(asked|other)_[0-9]+')" = 200 ]
+}
+
+@test "a parent and its child, which share a page at first: each is asked by itself" {
+    start both "$asked" fork
+    await sh -c '[ "$(wc -l <both.out)" = 2 ]'
+    local pids round
+    mapfile -t pids <both.out
+    for round in 1 2; do # the one that came second first, and then the other
+        run --separate-stderr perfjit attach "${pids[2 - round]}"
+        exits 0
+        [ "$(dumps | wc -l)" = $round ]
+        [ "$(dumps | grep -c "jit-${pids[2 - round]}.dump")" = 1 ]
+    done
+    for round in 0 1; do
+        run --separate-stderr perfjit detach "${pids[round]}"
+        exits 0
+        says "has closed"
+    done
+}
+
+# ---- Who can't be asked ----
+
+@test "no process, no libjitdump, no switch, PERFJIT=dump only" {
+    run --separate-stderr perfjit attach 4194000
+    exits 1
+    says "4194000: there is no such process"
+    sleep 1000 3>&- &
+    run --separate-stderr perfjit attach $!
+    exits 1
+    says "$!: can't be asked: it has no libjitdump, or was not started with PERFJIT=attach"
+    "$BUILD/tinyjit" --seconds 1000 "$tinyjit/demo.tj" >/dev/null 3>&- &
+    run --separate-stderr perfjit detach $!
+    exits 1
+    says "$!: can't be asked"
+    PERFJIT=dump "$BUILD/tinyjit" --seconds 1000 "$tinyjit/demo.tj" >/dev/null 3>&- &
+    await test -n "$(dumps)$(await_use $! 50)"
+    run --separate-stderr perfjit attach $!
+    exits 1
+    says "$!: logs its JIT code already, to $JITDUMPDIR/jitdump-$!/jit-$!.dump, and can't be asked"
+}
+
+@test "wrong usage" {
+    local words
+    for words in '' '1 2' 'x' '-1' '--dir relative 1' '--timeout x 1'; do
+        # shellcheck disable=SC2086
+        run --separate-stderr perfjit attach $words
+        exits 2
+    done
+    run --separate-stderr perfjit detach --dir /tmp 1
+    exits 2
+}
+
+@test "not polled in time: withdrawn; a dump that is to be closed is closed later" {
+    start mute "$asked" mute
+    run --separate-stderr perfjit attach --timeout 0.3 $pid
+    exits 1
+    says "$pid: its runtime has not polled for 0.3 s" "is withdrawn"
+    start one "$asked"
+    kill -STOP $pid
+    run --separate-stderr perfjit attach --timeout 0.3 $pid
+    exits 1
+    kill -CONT $pid
+    await_use $pid 100
+    [ -z "$(dumps)" ]
+    perfjit attach -q $pid
+    kill -STOP $pid
+    run --separate-stderr perfjit detach --timeout 0.3 $pid
+    exits 1
+    says "has not polled for 0.3 s" "it closes its dump as soon as it does"
+    kill -CONT $pid
+    await sh -c "! grep -q jit-$pid.dump /proc/$pid/maps"
+    perfjit check "$(dumps)" | grep 'sound: nothing would be lost'
+}
+
+@test "a process that ends while it is asked" {
+    start mute "$asked" mute
+    (sleep 0.3 && kill -9 $pid) &
+    run --separate-stderr perfjit attach $pid
+    exits 1
+    says "$pid: has ended meanwhile"
+}
+
+@test "a directory that is not there, one that is noexec" {
+    start one "$asked"
+    run --separate-stderr perfjit attach --dir "$PWD/missing" $pid
+    exits 1
+    says "$pid: can't open a dump: $PWD/missing/jitdump-$pid" "No such file or directory" "--dir names another directory"
+    perfjit attach -q $pid
+}
+
+# ---- Whose it is ----
+
+# Where an ordinary user finds the programs.
+public() {
+    [ "$(id -u)" = 0 ] || skip "only root can be somebody else"
+    mkdir -p bin && cp "$BUILD/perfjit" "$asked" bin/
+    chmod 755 . .. "$BATS_RUN_TMPDIR" bin bin/*
+    chmod 1777 dumps
+}
+
+as_user() {
+    setpriv --reuid 12345 --regid 12345 --clear-groups "$@"
+}
+
+@test "the same user and root can ask, another user can't" {
+    public
+    start one as_user "$PWD/bin/asked"
+    run --separate-stderr setpriv --reuid 12346 --regid 12346 --clear-groups bin/perfjit attach $pid
+    exits 1
+    says "$pid: is of user 12345" "only that user and root can ask it"
+    run --separate-stderr as_user bin/perfjit attach $pid
+    exits 0
+    run --separate-stderr bin/perfjit detach $pid # root
+    exits 0
+    start two "$asked"
+    run --separate-stderr as_user bin/perfjit attach $pid
+    exits 1
+    says "$pid: is of user 0 (root)"
+    [ "$(dumps | wc -l)" = 1 ]
+}
+
+@test "a set-user-ID program can't be asked, whatever it says itself" {
+    public
+    chmod 4755 bin/asked
+    start one as_user "$PWD/bin/asked"
+    run --separate-stderr perfjit attach $pid
+    exits 1
+    says "$pid: can't be asked"
+    ! grep perfjit-attach /proc/$pid/maps || complain "it has a page"
+}
+
+@test "a file of somebody else's with the page's name is not written to" {
+    public
+    # What is mapped is called as the page is, but a file: nothing but a memfd with seals is taken for one.
+    echo precious >"$PWD/precious"
+    unshare --mount sh -c ': >"/memfd:perfjit-attach (deleted)" && mount --bind precious "/memfd:perfjit-attach (deleted)" &&
+        rm -f "/memfd:x"; exec python3 -c "
+import mmap, os, sys, time
+fd = os.open(\"/memfd:perfjit-attach (deleted)\", os.O_RDONLY)
+page = mmap.mmap(fd, 9, mmap.MAP_SHARED, mmap.PROT_READ)
+print(os.getpid(), flush=True)
+time.sleep(1000)"' >liar.out 3>&- &
+    await test -s liar.out
+    run --separate-stderr perfjit attach --timeout 1 "$(cat liar.out)"
+    exits 1
+    rm -f "/memfd:perfjit-attach (deleted)"
+    [ "$(cat precious)" = precious ]
+}
+
+# ---- Containers ----
+
+@test "another pid and mount namespace: attached from outside, and recorded; nothing is left there" {
+    require_perf
+    require_root
+    unset JITDUMPDIR # /tmp, which is the container's own
+    unshare --pid --fork --mount sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc && PERFJIT=attach exec "$@"' sh \
+        "$BUILD/tinyjit" --seconds 1000 --truth /dev/fd/9 "$tinyjit/churn.tj" >/dev/null 2>container.err 9>truth 3>&- &
+    await sh -c "pgrep -P $! >/dev/null"
+    local inner
+    inner=$(pgrep -P $!)
+    await grep -q tinyjit "/proc/$inner/comm"
+    await_use "$inner" 100
+    run --separate-stderr perfjit attach "$inner"
+    exits 0
+    says "logs its JIT code to /tmp/jitdump-1/jit-1.dump" "is in a container: here its files are below /proc/$inner/root"
+    [ -e "/proc/$inner/root/tmp/jitdump-1/jit-1.dump" ]
+    perfjit detach -q "$inner"
+    run --separate-stderr perfjit record -g none -F 5000 -p "$inner" --duration 1 -o run
+    exits 0
+    [ "$(ls "/proc/$inner/root/tmp")" = jitdump-1 ] # from before
+    kill "$inner"
+    # Its times are the machine's, its pid is its own.
+    judge run.perf.data truth 300
+}
+
+# ---- record -p ----
+
+@test "Ctrl-C, and a process that ends: record -p detaches, and injects what there is" {
+    require_perf
+    serve "$tinyjit/demo.tj" --truth truth
+    env --default-signal=INT "$BUILD/perfjit" record -g none -p $pid -o run 2>err &
+    recorder=$!
+    await grep -q 'logs its JIT code' err
+    await sh -c "pgrep -P $recorder perf >/dev/null"
+    await_use $pid 700
+    kill -INT $recorder
+    wait $recorder
+    grep "$pid: has closed" err
+    ! grep -q jit-$pid.dump /proc/$pid/maps || complain "still mapped"
+    judge run.perf.data truth 100
+    [ -z "$(dumps)" ]
+    (await_use $pid 1000 && kill $pid) &
+    run --separate-stderr perfjit record -g none -p $pid -o run
+    [ "$status" = 0 ] || [ "$status" = 3 ] || complain "status $status: $stderr"
+    judge run.perf.data truth 100
+}
+
+@test "record -p of one that was attached before leaves it attached; --keep leaves its dump" {
+    require_perf
+    serve "$tinyjit/demo.tj"
+    perfjit attach -q $pid
+    run --separate-stderr perfjit record -p $pid --duration 0.3 -o run
+    exits 0
+    says "is attached already"
+    grep -q jit-$pid.dump /proc/$pid/maps
+    [ "$(dumps | wc -l)" = 1 ]
+    perfjit detach -q $pid
+    run --separate-stderr perfjit record --keep -p $pid --duration 0.3 -o run
+    exits 0
+    [ "$(dumps | wc -l)" = 2 ]
+}
