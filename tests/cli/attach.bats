@@ -33,6 +33,18 @@ serve() {
     await_use $pid 100
 }
 
+# record_use MS [OPTION...]: perfjit record -p $pid until the process has used that much of the processors; then Ctrl-C.
+record_use() {
+    local ms=$1 recorder
+    shift
+    env --default-signal=INT "$BUILD/perfjit" record -g none -F 5000 -p "$pid" "$@" >/dev/null 2>record.err 3>&- &
+    recorder=$!
+    await sh -c "pgrep -P $recorder perf >/dev/null || ! kill -0 $recorder 2>/dev/null"
+    await_use "$pid" "$ms"
+    kill -INT $recorder
+    wait $recorder
+}
+
 dumps() {
     find "$JITDUMPDIR" -name 'jit-*.dump' ! -path '*/stage/*' | sort
 }
@@ -59,8 +71,9 @@ judge() {
     local script
     for script in demo churn; do
         serve "$tinyjit/$script.tj" --truth $script.truth
-        run --separate-stderr perfjit record -g none -F 5000 -p $pid --duration 1 -o $script
+        run --separate-stderr record_use 1000 -o $script
         exits 0
+        stderr=$(cat record.err)
         says "$pid: logs its JIT code to $JITDUMPDIR/jitdump-$pid/jit-$pid.dump" "functions that were alive" "$pid: has closed"
         [ -z "$(dumps)" ] || complain "left: $(dumps)"
         [ -z "$(ls "$JITDUMPDIR")" ]
@@ -113,9 +126,9 @@ judge() {
     serve server.tj --no-inline --truth truth
     await_use $pid 4000
     for round in 1 2 3 4 5 6 7 8 9 10; do
-        run --separate-stderr perfjit record -g none -p $pid --duration 3 -o run
+        run --separate-stderr record_use 3000 -o run
         exits 0
-        echo "# $(grep -o '[0-9]* functions that were alive.*' <<<"$stderr")" >&3
+        echo "# $(grep -o '[0-9]* functions that were alive.*' record.err)" >&3
         judge run.perf.data truth 200
         rm -r run.perf.data*
     done
@@ -327,7 +340,8 @@ time.sleep(1000)"' >liar.out 3>&- &
     says "logs its JIT code to /tmp/jitdump-1/jit-1.dump" "is in a container: here its files are below /proc/$inner/root"
     [ -e "/proc/$inner/root/tmp/jitdump-1/jit-1.dump" ]
     perfjit detach -q "$inner"
-    run --separate-stderr perfjit record -g none -F 5000 -p "$inner" --duration 1 -o run
+    pid=$inner
+    run --separate-stderr record_use 1000 -o run
     exits 0
     [ "$(ls "/proc/$inner/root/tmp")" = jitdump-1 ] # from before
     kill "$inner"
@@ -340,21 +354,15 @@ time.sleep(1000)"' >liar.out 3>&- &
 @test "Ctrl-C, and a process that ends: record -p detaches, and injects what there is" {
     require_perf
     serve "$tinyjit/demo.tj" --truth truth
-    env --default-signal=INT "$BUILD/perfjit" record -g none -p $pid -o run 2>err &
-    recorder=$!
-    await grep -q 'logs its JIT code' err
-    await sh -c "pgrep -P $recorder perf >/dev/null"
-    await_use $pid 700
-    kill -INT $recorder
-    wait $recorder
-    grep "$pid: has closed" err
+    record_use 700 -o run
+    grep "$pid: has closed" record.err
     ! grep -q jit-$pid.dump /proc/$pid/maps || complain "still mapped"
     judge run.perf.data truth 100
     [ -z "$(dumps)" ]
-    (await_use $pid 1000 && kill $pid) &
-    run --separate-stderr perfjit record -g none -p $pid -o run
+    (await sh -c "pgrep -f '[r]ecord -g none -o last'" && await_use $pid 1000 && kill $pid) >/dev/null 3>&- &
+    run --separate-stderr perfjit record -g none -o last -F 5000 -p $pid
     [ "$status" = 0 ] || [ "$status" = 3 ] || complain "status $status: $stderr"
-    judge run.perf.data truth 100
+    judge last.perf.data truth 100
 }
 
 @test "record -p of one that was attached before leaves it attached; --keep leaves its dump" {
