@@ -287,7 +287,6 @@ void tier1_compile(struct emitter *e, uint32_t function_number)
     for (uint32_t i = 0; i < function->parameter_count; i++)
         x86_store(&e->x86, emitter_local(e, i), emitter_argument_registers[i]);
     compile_count(&tier, offsetof(struct function_slot, calls_left), function->at);
-    emitter_poll(e);
     uint32_t cfa_distance = e->cfa_distance;
     compile_statement(&tier, function->body);
     emitter_line(e, function->at);

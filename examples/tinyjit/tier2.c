@@ -68,7 +68,22 @@ static void compile_if(struct tier2 *tier, const struct node *node)
     x86_label_bind(tier->x86, end);
 }
 
-/* The condition stands at both ends, so that a round takes one jump. */
+static bool has_call_or_loop(const struct node *node)
+{
+    if (!node)
+        return false;
+    if (node->kind == NODE_WHILE || node->kind == NODE_CALL || node->kind == NODE_CALL_VALUE ||
+        node->kind == NODE_BUILTIN)
+        return true;
+    for (const struct node *item = node->items; item; item = item->next)
+        if (has_call_or_loop(item))
+            return true;
+    return has_call_or_loop(node->left) || has_call_or_loop(node->right) ||
+           has_call_or_loop(node->other);
+}
+
+/* The condition stands at both ends, so that a round takes one jump.  Innermost loops, whose rounds are a few
+ * instructions, don't poll: what is around them does. */
 static void compile_while(struct tier2 *tier, const struct node *node)
 {
     x86_label top = x86_label_new(tier->x86), end = x86_label_new(tier->x86);
@@ -79,7 +94,8 @@ static void compile_while(struct tier2 *tier, const struct node *node)
     x86_label_bind(tier->x86, top);
     compile_statement(tier, node->right);
     emitter_line(tier->e, node->at);
-    emitter_poll(tier->e);
+    if (has_call_or_loop(node->left) || has_call_or_loop(node->right))
+        emitter_poll(tier->e);
     tier2_branch(tier, node->left, true, top);
     x86_label_bind(tier->x86, end);
 }
@@ -181,7 +197,6 @@ static void compile_function(struct emitter *e, const struct function *function)
     emitter_enter(e, tier.homes.used, tier.homes.used_count, tier.homes.frame_locals);
     emitter_stack_check(e, function->at);
     take_parameters(&tier);
-    emitter_poll(e);
     compile_body(&tier, function->body, function->at);
     emitter_leave(e);
     emitter_failures(e);

@@ -87,11 +87,17 @@ judge() {
     require_perf
     serve "$tinyjit/churn.tj" --truth truth
     perfjit attach -q $pid
-    perf record -q -k mono -e cpu-clock -F 5000 -o after.data -p $pid -- sleep 0.7
+    perf record -q -k mono -e cpu-clock -F 5000 -o after.data -p $pid -- sh -c '>begun; until [ -e enough ]; do sleep 0.1; done' &
+    perf=$!
+    await test -e begun # the command that perf runs begins when perf records
+    await_use $pid 700
+    : >enough
+    wait $perf
+    rm begun enough
     perfjit detach -q $pid
     perf record -q -k mono -e cpu-clock -F 5000 -o before.data -p $pid -- sh -c '>begun; until [ -e enough ]; do sleep 0.1; done' &
     perf=$!
-    await test -e begun # the command that perf runs begins when perf records
+    await test -e begun
     await_use $pid 400
     perfjit attach -q $pid
     attached=$(python3 -c 'import time; print("%.9f" % time.clock_gettime(time.CLOCK_MONOTONIC))')
@@ -345,7 +351,7 @@ time.sleep(1000)"' >liar.out 3>&- &
     exits 0
     [ "$(ls "/proc/$inner/root/tmp")" = jitdump-1 ] # from before
     kill "$inner"
-    # Its times are the machine's, its pid is its own.
+    await test ! -e "/proc/$inner" # else perf looks for files in its mount namespace
     judge run.perf.data truth 300
 }
 
