@@ -143,11 +143,17 @@ static void publish(struct attach_page *page, const struct jitdump *dump, enum a
     *(volatile uint32_t *)&page->state = state;
 }
 
-/* How many functions have an index so far: others may be adding some. */
+/* How many functions have an index so far: others may be adding some.  0 if a stopped thread is in
+ * the way. */
 static uint64_t indices_of(const struct jitdump *dump)
 {
-    const struct dump_file *file = atomic_load(&dump->file);
-    return file ? *(const volatile uint64_t *)&file->writer.next_code_index : 0;
+    struct dump_file *file = atomic_load(&dump->file);
+    uint64_t indices = 0;
+    if (!file || jd_writer_lock(&file->writer))
+        return 0;
+    indices = file->writer.next_code_index;
+    jd_unlock(&file->writer.lock);
+    return indices;
 }
 
 static void tell_all(struct jitdump *dump, struct attach_page *page, jitdump_emit *emit_all,
@@ -156,7 +162,8 @@ static void tell_all(struct jitdump *dump, struct attach_page *page, jitdump_emi
     uint64_t start_ns = jd_clock_now(false), first = indices_of(dump);
     if (emit_all)
         emit_all(dump, user);
-    page->functions = indices_of(dump) - first;
+    uint64_t last = indices_of(dump);
+    page->functions = last > first ? last - first : 0;
     page->telling_ns = jd_clock_now(false) - start_ns;
 }
 
