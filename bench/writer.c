@@ -9,6 +9,7 @@
  * threefold, and stays the same in it.  The ways:
  *
  *     jitdump   jitdump_add_code
+ *     ring      the same within 16 MiB, JITDUMP_RING
  *     unmapped  the same with JITDUMP_UNMAPPED: each record is written at once
  *     stdio     fwrite into a buffer of 2 MiB under a lock: loses up to 2 MiB when the process is
  * killed flush     fwrite of one record, and fflush after each: loses nothing writes    three write
@@ -35,6 +36,8 @@ enum {
     MAX_CODE_BYTES = 4096,
     STDIO_BUFFER_BYTES = 2 << 20,
     FLOOR_BYTES = 64 << 10,
+    RING_BYTES = 16 << 20,
+    LIVE_FUNCTIONS = 500, /* then they are replaced */
     LOAD_BYTES = 56,      /* the fixed part of a CODE_LOAD */
     DATA_BYTES = 36 << 20 /* of records in one measurement: 100 000 with 256 bytes of code */
 };
@@ -98,6 +101,17 @@ static void open_unmapped(struct sink *sink)
     open_with(sink, JITDUMP_UNMAPPED);
 }
 
+static void open_ring(struct sink *sink)
+{
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    options.dir = sink->dir;
+    options.flags = JITDUMP_ALWAYS | JITDUMP_RING;
+    options.max_bytes = RING_BYTES;
+    if (jitdump_open(&sink->dump, &options))
+        fail(jitdump_error(sink->dump));
+    snprintf(sink->path, sizeof sink->path, "%s", jitdump_path(sink->dump));
+}
+
 static void open_nothing(struct sink *sink)
 {
     sink->dump = NULL;
@@ -112,7 +126,7 @@ static void put_jitdump(struct sink *sink, size_t code_bytes, size_t calls)
     code.bytes = code_bytes_of_all;
     for (size_t i = 0; i < calls; i++) {
         struct jitdump *volatile dump = sink->dump; /* looked up, as a runtime does */
-        code.code_addr = 0x10000 + i * code_bytes;
+        code.code_addr = 0x10000 + i % LIVE_FUNCTIONS * code_bytes;
         if (jitdump_add_code(dump, &code, NULL))
             fail("jitdump_add_code");
     }
@@ -222,6 +236,7 @@ static void put_floor(struct sink *sink, size_t code_bytes, size_t calls)
 }
 
 static const struct way ways[] = {{"jitdump", open_jitdump, put_jitdump, close_jitdump},
+                                  {"ring", open_ring, put_jitdump, close_jitdump},
                                   {"unmapped", open_unmapped, put_jitdump, close_jitdump},
                                   {"stdio", open_stdio, put_stdio, close_stdio},
                                   {"flush", open_stdio, put_flushed, close_stdio},

@@ -1,5 +1,4 @@
-/* The functions of jitdump.h: arguments, environment, the handle, and which process's file to use.
- */
+/* The functions of jitdump.h: the handle, and which process's file to use. */
 #include "jitdump/handle.h"
 #include "jitdump/code_argument.h"
 #include "jitdump/code_pieces.h"
@@ -7,93 +6,17 @@
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
-#include "jitdump/guest/sized_struct.h"
 #include "jitdump/guest/thread_data.h"
+#include "jitdump/open_options.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define JD_FLAGS (JITDUMP_ALWAYS | JITDUMP_TSC | JITDUMP_UNMAPPED | JITDUMP_ATTACHABLE)
-
-/* ---- Options ---- */
-
-static int read_options(struct jitdump_options *options, const struct jitdump_options *given)
-{
-    *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
-    if (!given)
-        return 0;
-    int error = sized_struct_read(options, sizeof *options, given, given->size, sizeof given->size);
-    if (error)
-        *options = (struct jitdump_options)JITDUMP_OPTIONS_INIT;
-    else if (options->flags & ~JD_FLAGS)
-        error = -EINVAL;
-    else if (options->max_bytes && options->max_bytes < JD_FILE_LEAST_BYTES)
-        error = -EINVAL;
-    return error;
-}
-
 /* ---- Opening ---- */
-
-/* Whether WORD is one of those in PERFJIT. */
-static bool environment_has(const char *wanted)
-{
-    const char *word = secure_getenv("PERFJIT");
-    while (word) {
-        size_t length = strcspn(word, ",");
-        if (length == strlen(wanted) && memcmp(word, wanted, length) == 0)
-            return true;
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    return false;
-}
-
-static uint32_t this_programs_elf_mach(void)
-{
-#if defined(__x86_64__)
-    return EM_X86_64;
-#elif defined(__i386__)
-    return EM_386;
-#elif defined(__aarch64__)
-    return EM_AARCH64;
-#elif defined(__arm__)
-    return EM_ARM;
-#elif defined(__riscv)
-    return EM_RISCV;
-#elif defined(__powerpc64__)
-    return EM_PPC64;
-#elif defined(__s390x__)
-    return EM_S390;
-#elif defined(__loongarch__)
-    return 258; /* EM_LOONGARCH, which elf.h has since glibc 2.36 */
-#elif defined(__mips__)
-    return EM_MIPS;
-#else
-    return EM_NONE;
-#endif
-}
-
-/* DIR, or where the environment says, from the root; to be freed.  Returns NULL with errno. */
-static char *absolute_dir(const char *dir)
-{
-    char *absolute;
-    if (!dir || !*dir)
-        dir = secure_getenv("JITDUMPDIR");
-    if (dir && *dir == '/')
-        return strdup(dir);
-    char *current = getcwd(NULL, 0);
-    if (!current || !dir || !*dir)
-        return current;
-    if (asprintf(&absolute, "%s/%s", current, dir) < 0)
-        absolute = NULL;
-    free(current);
-    return absolute;
-}
 
 static struct jitdump *dump_new(void)
 {
@@ -108,33 +31,9 @@ static struct jitdump *dump_new(void)
     return dump;
 }
 
-/* Whether somebody may ask for a dump later.  A set-user-ID program has rights that who asks may
- * not have. */
-static bool can_be_asked(const struct jitdump_options *options)
-{
-    return (options->flags & JITDUMP_ATTACHABLE && !getauxval(AT_SECURE)) ||
-           environment_has("attach");
-}
-
-/* What kind of dump it is, whenever it is opened. */
-static int choose_kind(struct jitdump *dump, const struct jitdump_options *options)
-{
-    dump->kind.elf_mach = options->elf_mach ? options->elf_mach : this_programs_elf_mach();
-    dump->kind.counter = options->flags & JITDUMP_TSC;
-    dump->kind.unmapped = options->flags & JITDUMP_UNMAPPED || environment_has("unmapped");
-    dump->kind.max_bytes = options->max_bytes;
-    dump->check.on = environment_has("check");
-    dump->check.elf_mach = dump->kind.elf_mach;
-    if (dump->kind.counter && !jd_clock_has_counter())
-        return jd_error_keep(&dump->error, -EOPNOTSUPP,
-                             "JITDUMP_TSC: this machine has no such counter; leave it out, and "
-                             "record with perf record -k mono");
-    return 0;
-}
-
 static int open_first_file(struct jitdump *dump, const struct jitdump_options *options)
 {
-    dump->dir = absolute_dir(options->dir);
+    dump->dir = jd_options_dir(options->dir);
     if (!dump->dir)
         return jd_error_keep(&dump->error, -errno,
                              "the current directory can't be found: %m; set JITDUMPDIR to the "
@@ -156,14 +55,16 @@ static int keep_dir(struct jitdump *dump, const struct jitdump_options *options)
     const char *dir = options->dir ? options->dir : secure_getenv("JITDUMPDIR");
     if (!dir || !*dir)
         return 0;
-    dump->dir = absolute_dir(dir);
+    dump->dir = jd_options_dir(dir);
     return dump->dir ? 0 : jd_error_keep(&dump->error, -errno, "%s: can't be found: %m", dir);
 }
 
 static int start(struct jitdump *dump, const struct jitdump_options *options, bool now)
 {
-    bool later = can_be_asked(options);
-    int error = choose_kind(dump, options);
+    bool later = jd_options_can_be_asked(options);
+    int error = jd_options_kind(&dump->kind, options, &dump->error);
+    dump->check.on = jd_options_want_check();
+    dump->check.elf_mach = dump->kind.elf_mach;
     if (!error)
         error = now ? open_first_file(dump, options) : keep_dir(dump, options);
     if (!error && later)
@@ -174,17 +75,18 @@ static int start(struct jitdump *dump, const struct jitdump_options *options, bo
 static int open_dump(struct jitdump **dump, const struct jitdump_options *given)
 {
     struct jitdump_options options;
-    int error = read_options(&options, given);
-    bool now = options.flags & JITDUMP_ALWAYS || environment_has("dump");
-    if (!error && !now && !can_be_asked(&options))
+    int error = jd_options_read(&options, given);
+    bool now = jd_options_want_dump(&options);
+    if (!error && !now && !jd_options_can_be_asked(&options))
         return 0;
     *dump = dump_new();
     if (!*dump)
         return -ENOMEM;
     if (error)
         jd_struct_refuse(&(*dump)->error, error, "jitdump_options",
-                         options.max_bytes
-                             ? "max_bytes is less than 512 KiB, or an unknown flag is set"
+                         options.max_bytes || options.flags & JITDUMP_RING
+                             ? "max_bytes is less than 512 KiB (JITDUMP_RING: 4 MiB), or an "
+                               "unknown flag is set"
                              : "size is not set (JITDUMP_OPTIONS_INIT), or an unknown flag is");
     else
         error = start(*dump, &options, now);

@@ -113,11 +113,18 @@ struct jitdump;
  * already: see jitdump_poll.  The word "attach" in PERFJIT does the same.  Ignored in a set-user-ID
  * program.  Since 0.2.0. */
 #define JITDUMP_ATTACHABLE 0x8u
+/* Never grow beyond max_bytes, and never stop: old records make room for new ones.  The dump then
+ * has the functions that are alive, and of what was logged the newest, with all functions that were
+ * there at the time.  max_bytes must be 4 MiB or more; of more than 4 GiB that much is used.  The
+ * word "ring=SIZE" in PERFJIT (64M, 1G; bytes without a letter) does the same, whatever the program
+ * says of max_bytes.  Each dump has a ring of its own: a child's, and that of each jitdump_poll
+ * that opens one.  For what it keeps and costs see jitdump/README.md.  Since 0.2.0. */
+#define JITDUMP_RING 0x10u
 
 struct jitdump_options {
     size_t size;        /* sizeof(struct jitdump_options): lets the struct grow */
     const char *dir;    /* where to put the dump; NULL: $JITDUMPDIR, else the current directory */
-    uint32_t flags;     /* JITDUMP_ALWAYS | ... */
+    uint32_t flags;     /* JITDUMP_ALWAYS | JITDUMP_TSC | ...: see above */
     uint32_t elf_mach;  /* ELF e_machine of the code; 0: this program's */
     uint64_t max_bytes; /* limit on the size of its files; 0: none; else at least 512 KiB */
 };
@@ -238,7 +245,7 @@ struct jitdump_piece_move {
  * with a single link is in the way, or this process has 999 dumps already.  -EINVAL: options->size
  * is not set (or above 4096), a flag is unknown, or max_bytes is too small.  -E2BIG: an option is
  * set that this version does not know.  -EINVAL and -E2BIG are reported even if PERFJIT does not
- * ask for a dump.
+ * ask for a dump.  -EINVAL as well: the size after "ring=" in PERFJIT is none, or too small.
  *
  * Threads: not on the same DUMP at once.  Since 0.1.0. */
 JITDUMP_API int jitdump_open(struct jitdump **dump, const struct jitdump_options *options);
@@ -342,7 +349,8 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  *   one has another size member, a name or pieces;
  * - -E2BIG: a member is set that this version does not know;
  * - -EFBIG: the group is nearly 4 GiB or larger, or the file would exceed the file size limit (no
- *   signal is raised) or max_bytes;
+ *   signal is raised) or max_bytes; with JITDUMP_RING: the code that is alive leaves no room in
+ *   max_bytes;
  * - -ENOMEM: no memory to sort inlined calls or pieces, or to assemble a large function;
  * - -EAGAIN: a stopped thread is in the way;
  * - -EBADF: the program closed the file's descriptor;

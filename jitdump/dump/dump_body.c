@@ -116,8 +116,7 @@ static int make_longer(const struct dump_body *body, uint64_t end)
     return errno == EPERM || errno == ENOSYS ? write_bytes(body, &zero, 1, end - 1) : -errno;
 }
 
-/* Have the file, and the FILLER, reach to FILLER_END. */
-static int reach(struct dump_body *body, uint64_t filler_end)
+int jd_body_reach(struct dump_body *body, uint64_t filler_end)
 {
     int error = make_longer(body, filler_end);
     if (!error)
@@ -138,9 +137,9 @@ static int reach_ahead(struct dump_body *body, uint64_t least)
         return -EFBIG;
     if (ahead > limit)
         ahead = limit;
-    int error = ahead - body->end <= UINT32_MAX ? reach(body, ahead) : -EFBIG;
+    int error = ahead - body->end <= UINT32_MAX ? jd_body_reach(body, ahead) : -EFBIG;
     /* Where a hole takes blocks (FAT) there may be none for all of it. */
-    return error && ahead > least ? reach(body, least) : error;
+    return error && ahead > least ? jd_body_reach(body, least) : error;
 }
 
 int jd_body_start(struct dump_body *body, const struct held_fd *fd, uint64_t max_bytes,
@@ -163,7 +162,7 @@ static void put_filler(struct byte_sink *sink, uint64_t bytes)
     sink_u64(sink, 0);
 }
 
-static bool is_across_pages(uint64_t offset)
+bool jd_body_is_across_pages(uint64_t offset)
 {
     return offset % LEAST_PAGE_BYTES > LEAST_PAGE_BYTES - ID_AND_SIZE_BYTES;
 }
@@ -180,7 +179,7 @@ int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool l
         error = reach_ahead(body, most);
     if (error)
         return error;
-    if (is_across_pages(end) && !last) {
+    if (jd_body_is_across_pages(end) && !last) {
         put_filler(&sink, JR_PREFIX_BYTES);
         end += JR_PREFIX_BYTES;
     }

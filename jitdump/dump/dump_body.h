@@ -28,7 +28,7 @@ struct dump_body {
     struct held_fd fd;
     uint64_t end;        /* of the groups */
     uint64_t filler_end; /* and of the file */
-    uint64_t max_bytes;  /* limit on the file; 0: none */
+    uint64_t max_bytes;  /* limit on the file as it grows by itself; 0: none */
     bool reserves;       /* blocks for large writes (jd_disk_reserves_cheaply) */
     bool has_header;
     uint8_t header[JITHEADER_BYTES]; /* the file begins with it as long as it is ours */
@@ -53,6 +53,12 @@ int jd_body_write(const struct dump_body *body, const void *bytes, size_t count,
 /* Add COUNT bytes of whole groups, right after jd_body_check; LAST: nothing will follow them.
  * Returns 0 or a negative errno; then none of them is visible. */
 int jd_body_add(struct dump_body *body, const void *groups, size_t count, bool last);
+
+/* Have the file, and the FILLER, reach to FILLER_END.  Returns 0 or a negative errno. */
+int jd_body_reach(struct dump_body *body, uint64_t filler_end);
+
+/* Whether the first eight bytes of a record at OFFSET would straddle two pages. */
+bool jd_body_is_across_pages(uint64_t offset);
 
 /* Give back the blocks that a failed jd_body_add took. */
 void jd_body_give_back(const struct dump_body *body);

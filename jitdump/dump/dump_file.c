@@ -213,6 +213,7 @@ static int start(struct dump_file *file, struct dump_fds *fds, const struct dump
     put_header(file, kind, header);
     file->writer.counter = kind->counter;
     file->writer.max_bytes = kind->max_bytes;
+    file->writer.is_ring = kind->ring;
     int error = jd_writer_start(&file->writer, &fds->body, &fds->stage, header);
     if (!error && file->writer.unmapped) {
         remove_file(file->paths.stage, &fds->stage);

@@ -42,6 +42,7 @@ struct dump_kind {
     bool counter;       /* records are stamped with the CPU's counter */
     bool unmapped;      /* no stage, but a write for each record */
     uint64_t max_bytes; /* of both files; 0: any */
+    bool ring;          /* old records make room for new ones */
 };
 
 /* This process's file in DIR, which must outlive it, or beside other dumps there (dump_place.h),

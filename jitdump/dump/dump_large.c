@@ -121,7 +121,7 @@ static int write_large(const struct dump_room *room)
     jd_store_id_and_size(room->large, room->first_id, room->first_total_size);
     int error = jd_body_check(&writer->body);
     if (!error)
-        error = jd_body_add(&writer->body, room->large, (size_t)bytes, false);
+        error = jd_ring_add(&writer->ring, &writer->body, room->large, (size_t)bytes, false);
     if (error)
         jd_body_give_back(&writer->body);
     if (jd_writer_lock(writer) == 0) {

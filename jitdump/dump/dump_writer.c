@@ -37,6 +37,9 @@ static const char *remedy(const struct dump_writer *writer, int error)
     case EDQUOT:
         return "; free some of the quota, or set JITDUMPDIR to a directory on another file system";
     case EFBIG:
+        if (writer->is_ring && writer->ring.refused_bytes)
+            return "; the code that is alive leaves no room in the ring: raise its size "
+                   "(max_bytes, or ring= in PERFJIT)";
         return writer->max_bytes && writer->max_bytes <= jd_file_size_limit()
                    ? "; the program allows it no more (max_bytes)"
                    : "; raise the file size limit (ulimit -f)";
@@ -149,8 +152,12 @@ int jd_writer_start(struct dump_writer *writer, const struct held_fd *fd,
     uint64_t max_bytes = writer->max_bytes;
     if (max_bytes)
         max_bytes -= largest_stage(writer);
+    if (writer->is_ring)
+        max_bytes = jd_ring_begin(&writer->ring, max_bytes, writer->next_code_index);
     writer->stage_fd = *stage_fd;
     int error = jd_body_start(&writer->body, fd, max_bytes, header);
+    if (!error)
+        error = jd_ring_mark(&writer->ring, &writer->body);
     if (!error)
         error = start_stage(writer, header);
     return error ? jd_writer_cannot_grow(writer, error) : 0;
@@ -171,8 +178,8 @@ static int empty_main(struct dump_writer *writer, bool last)
     int error = jd_body_check(&writer->body);
     if (error || jd_stage_main_is_empty(stage))
         return error;
-    error =
-        jd_body_add(&writer->body, stage->data + STAGE_START, stage->full_end - STAGE_START, last);
+    error = jd_ring_add(&writer->ring, &writer->body, stage->data + STAGE_START,
+                        stage->full_end - STAGE_START, last);
     if (!error)
         jd_stage_empty_main(stage);
     return error;
@@ -422,9 +429,12 @@ static void put_close(struct dump_writer *writer)
 /* Move all of the stage to the body, with CLOSE. */
 static int close_body(struct dump_writer *writer)
 {
-    writer->body.max_bytes = writer->max_bytes; /* the stage's share as well */
+    if (!writer->is_ring)
+        writer->body.max_bytes = writer->max_bytes; /* the stage's share as well */
     put_close(writer);
     int error = flush(writer, true);
+    if (!error)
+        error = jd_ring_settle(&writer->ring, &writer->body);
     if (!error)
         error = jd_body_cut(&writer->body);
     if (!error)

@@ -17,6 +17,8 @@
  * What can't be added to the body stays in the stage, whole and readable.  When the stage is full,
  * groups fail with the body's error, and the body is retried after some time (failure.h).
  *
+ * A body that is a ring (dump_ring.h) is rewritten by the thread that adds to it.
+ *
  * Without a mapped stage (JITDUMP_UNMAPPED, or where the file system has no such mappings) it is
  * memory, and what a call put there is in the body when it returns.
  */
@@ -24,6 +26,7 @@
 #define JITDUMP_DUMP_WRITER_H
 
 #include "jitdump/dump/dump_body.h"
+#include "jitdump/dump/dump_ring.h"
 #include "jitdump/dump/dump_stage.h"
 #include "jitdump/dump/late_records.h"
 #include "jitdump/format/byte_sink.h"
@@ -56,10 +59,12 @@ struct dump_writer {
     atomic_bool scratch_is_taken; /* by a thread, which may be stopped, or have left by longjmp */
     struct brief_lock body_lock;  /* taken before the lock; guards the body and both files */
     struct dump_body body;
+    struct dump_ring ring; /* of the body; guarded as that */
     struct held_fd stage_fd;
     struct failure large_failure; /* of the last large group */
     uint64_t large_failure_bytes; /* its size */
     uint64_t max_bytes;           /* limit on both files together; 0: none */
+    bool is_ring;                 /* within it old records make room for new ones */
     uint32_t group_max_bytes;     /* largest that goes into the stage; 0 if unmapped */
     bool counter;                 /* stamp records with the CPU's counter */
     bool ended;                   /* by jd_writer_end_all; under the lock */

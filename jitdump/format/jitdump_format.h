@@ -97,6 +97,14 @@
  * The pieces of a function are one group, ascending by number; one without code has no records.  A
  * CODE_UNLOAD of piece 0 is of the whole function, one of another piece of that alone.
  *
+ * 0x504a0005 CODE_HISTORY, 40 bytes: the first record of a dump that was rewritten to stay within a
+ * bound (JITDUMP_RING).  Of what was logged before timestamp, only the functions that were alive
+ * then are in the dump, in the records that follow, with earlier timestamps
+ *      8 u64 timestamp         from here on everything that was logged is in the dump
+ *     16 u64 generation        how often it has been rewritten; 0: not yet, and the rest is 0
+ *     24 u64 dropped           functions that were logged before and are no longer in the dump
+ *     32 u64 kept              functions from before that are in it
+ *
  * Order in a group: [CODE_PIECE] [CODE_UNWINDING_INFO] [CODE_INLINE_INFO] [CODE_DEBUG_INFO]
  * CODE_LOAD, once or for each piece.
  *
@@ -126,6 +134,7 @@ enum {
     JIT_FILLER = 0x504a0002,
     JIT_CODE_INLINE_INFO = 0x504a0003,
     JIT_CODE_PIECE = 0x504a0004,
+    JIT_CODE_HISTORY = 0x504a0005,
 };
 
 /* No inline, no string. */
@@ -152,6 +161,7 @@ enum {
     JR_CODE_PIECE_NUMBER = 32,
     JR_INLINE_BYTES = 28,
     JR_INLINE_SPAN_BYTES = 8,
+    JR_CODE_HISTORY_BYTES = 40,
 };
 
 #endif

@@ -1,0 +1,33 @@
+/* struct jitdump_options as programs pass it, of any version, and what PERFJIT and JITDUMPDIR say.
+ */
+#ifndef JITDUMP_OPEN_OPTIONS_H
+#define JITDUMP_OPEN_OPTIONS_H
+
+#include "jitdump/dump/dump_file.h"
+#include "jitdump/guest/first_error.h"
+#include "jitdump/jitdump.h"
+
+#include <stdbool.h>
+
+/* Read and check GIVEN, or NULL.  Returns 0 or a negative errno; OPTIONS can be used in either
+ * case. */
+int jd_options_read(struct jitdump_options *options, const struct jitdump_options *given);
+
+/* Whether a dump is wanted from the start. */
+bool jd_options_want_dump(const struct jitdump_options *options);
+
+/* Whether somebody may ask for a dump later.  A set-user-ID program has rights that who asks may
+ * not have. */
+bool jd_options_can_be_asked(const struct jitdump_options *options);
+
+/* What kind of dump it is, whenever it is opened.  Returns 0 or a negative errno, kept in ERROR. */
+int jd_options_kind(struct dump_kind *kind, const struct jitdump_options *options,
+                    struct first_error *error);
+
+/* Whether the unwind tables of functions are to be checked. */
+bool jd_options_want_check(void);
+
+/* DIR, or where the environment says, from the root; to be freed.  Returns NULL with errno. */
+char *jd_options_dir(const char *dir);
+
+#endif

@@ -1,0 +1,31 @@
+/* A part of a dump's file in memory, from which records are read front to back.  It is read into
+ * memory, not mapped: others may cut the file at any time, and a page that is gone is a signal. */
+#ifndef JITDUMP_RECORD_WINDOW_H
+#define JITDUMP_RECORD_WINDOW_H
+
+#include "jitdump/guest/held_fd.h"
+#include "jitdump/ring/mapped_array.h"
+
+#include <stdint.h>
+
+enum { WINDOW_BYTES = 1 << 20 };
+
+struct record_window {
+    const struct held_fd *fd;
+    uint64_t end; /* of what can be read */
+    uint64_t offset;
+    size_t bytes;
+    struct mapped_array memory;
+    int error; /* a negative errno */
+};
+
+/* Returns 0 or -ENOMEM. */
+int jd_window_begin(struct record_window *window, const struct held_fd *fd, uint64_t end);
+
+/* The BYTES, at most WINDOW_BYTES, at OFFSET; valid until the next call.  NULL, with the error, if
+ * they can't be read or the file ends before. */
+const uint8_t *jd_window_at(struct record_window *window, uint64_t offset, size_t bytes);
+
+void jd_window_end(struct record_window *window);
+
+#endif
