@@ -177,9 +177,12 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
 }
 
 /* Why SAMPLE, in the memory of a JIT, has no name. */
-static enum sample_cause cause_of(const struct census_sample *sample, bool later, bool earlier,
+static enum sample_cause cause_of(const struct census_sample *sample,
+                                  const struct code_history *history, bool later, bool earlier,
                                   enum sample_cause of_life)
 {
+    if (history && history->dropped && sample->time_ns < history->begin_ns)
+        return CAUSE_DROPPED;
     if (sample->facts.last == ADDRESS_GONE)
         return CAUSE_FREED;
     if (sample->facts.last == ADDRESS_FUNCTION)
@@ -204,7 +207,8 @@ static int explain_unknown(struct collector *collector, const struct census_samp
                      : 0;
     for (size_t i = 0; !result && i < count; i++)
         result = count_unknown(collector, &samples[i],
-                               cause_of(&samples[i], later[i], earlier[i], of_life));
+                               cause_of(&samples[i], process ? &process->log.history : NULL,
+                                        later[i], earlier[i], of_life));
     free(later);
     free(earlier);
     return result;

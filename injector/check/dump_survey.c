@@ -54,8 +54,7 @@ static enum record_kind kind_of(const struct jit_record *record)
 /* A filler may be without a time, and a header has that of its own clock. */
 static bool has_time(const struct jit_record *record)
 {
-    return !record->broken && record->id != JIT_FILLER && record->id != JIT_HEADER &&
-           jit_record_name(record->id);
+    return !record->broken && jit_record_has_time(record->id) && jit_record_name(record->id);
 }
 
 static void take_time(struct dump_survey *survey, const struct jit_record *record, uint64_t *before)

@@ -83,6 +83,8 @@ void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 {
     for (size_t i = 0; i < log->event_count; i++)
         log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+    if (log->history.begin_ns)
+        log->history.begin_ns = jit_clock_to_perf(clock, log->history.begin_ns);
 }
 
 const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,

@@ -77,7 +77,15 @@ struct code_fde {
     size_t instructions_bytes;
 };
 
+/* Of what was logged before this time, only the functions that were alive then are in the log: the
+ * dump was rewritten to stay within a bound. */
+struct code_history {
+    uint64_t begin_ns; /* 0: it is whole */
+    uint64_t dropped;  /* functions that were logged and are not in it */
+};
+
 struct code_log {
+    struct code_history history;
     struct jit_function *functions;
     size_t function_count, function_capacity;
     struct code_event *events;

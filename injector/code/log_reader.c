@@ -182,6 +182,28 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
 
+/* Of several dumps the latest begin counts. */
+static void take_history(struct log_reader *reader, const struct jit_record *record)
+{
+    struct code_history *history = &reader->log->history;
+    if (record->number > 1) { /* it stands in front, or behind a FILLER there */
+        report_finding(reader->findings, FINDING_RECORD_BROKEN,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": HISTORY after other records",
+                       reader->dump->path, record->number, record->offset);
+        return;
+    }
+    if (record->history.generation == 0)
+        return;
+    uint64_t begin_ns = jit_clock_to_perf(reader->clock, record->timestamp);
+    history->begin_ns = begin_ns > history->begin_ns ? begin_ns : history->begin_ns;
+    history->dropped += record->history.dropped;
+    report_finding(reader->findings, FINDING_HISTORY_CUT,
+                   "%s: %" PRIu64 " functions that were logged before %" PRIu64 ".%09" PRIu64
+                   " s and gone by then are not in it",
+                   reader->dump->path, record->history.dropped, begin_ns / 1000000000,
+                   begin_ns % 1000000000);
+}
+
 static int add_blob(struct log_reader *reader, const struct jit_record *record)
 {
     struct unwind_blobs *blobs = &reader->blobs;
@@ -247,7 +269,7 @@ static int take_header(struct log_reader *reader, const struct jit_record *recor
 /* What RECORD's place among the others, and its reader, noticed. */
 static void look_at_quirks(struct log_reader *reader, const struct jit_record *record)
 {
-    bool timeless = record->id == JIT_FILLER;
+    bool timeless = !jit_record_has_time(record->id);
     for (int quirk = 0; record->quirks && quirk < QUIRKS; quirk++)
         if (record->quirks & quirk_bit((enum quirk)quirk) &&
             quirk_text((enum quirk)quirk)->finding == NOT_A_FINDING)
@@ -273,6 +295,9 @@ static int add_sound_record(struct log_reader *reader, const struct jit_record *
         return add_move(reader, record);
     case JIT_CODE_UNLOAD:
         return add_unload(reader, record);
+    case JIT_CODE_HISTORY:
+        take_history(reader, record);
+        return 0;
     case JIT_CODE_UNWINDING_INFO:
         return add_blob(reader, record);
     case JIT_CODE_PIECE:

@@ -266,6 +266,13 @@ static void put_piece(const struct field_writer *writer, const struct jit_piece 
     put_number(writer, "nr_piece", piece->nr_piece);
 }
 
+static void put_history(const struct field_writer *writer, const struct jit_history *history)
+{
+    put_number(writer, "generation", history->generation);
+    put_number(writer, "dropped", history->dropped);
+    put_number(writer, "kept", history->kept);
+}
+
 static void put_header_fields(const struct field_writer *writer, const struct jit_header *header)
 {
     put_number(writer, "version", header->version);
@@ -303,6 +310,9 @@ static const char *put_fields(const struct field_writer *writer, const struct ji
         return NULL;
     case JIT_CODE_PIECE:
         put_piece(writer, &record->piece);
+        return NULL;
+    case JIT_CODE_HISTORY:
+        put_history(writer, &record->history);
         return NULL;
     case JIT_HEADER:
         put_header_fields(writer, &record->header);

@@ -85,6 +85,22 @@ static size_t size_of(int fd)
     return fstat(fd, &status) ? 0 : (size_t)status.st_size;
 }
 
+/* Whether it is a ring (jitdump/dump/dump_ring.h), which begins with a HISTORY or with a FILLER in
+ * front of one: its writer goes back to what stands before the last record. */
+static bool is_ring(const uint8_t *data, size_t size)
+{
+    size_t offset = JITHEADER_BYTES;
+    for (int i = 0; i < 2 && offset + PREFIX_BYTES <= size; i++) {
+        struct prefix prefix = prefix_at(data, offset);
+        if (prefix.id == JIT_CODE_HISTORY)
+            return true;
+        if (prefix.id != JIT_FILLER || prefix.total_size >= size - offset)
+            return false;
+        offset += prefix.total_size;
+    }
+    return false;
+}
+
 /* The records before LIMIT, but for FILLERs, as a number that others would not have: ids, sizes,
  * times and places. */
 static uint64_t digest(const uint8_t *data, size_t limit)
@@ -112,7 +128,7 @@ static void empty_rest(uint8_t *copy, size_t last, size_t size)
 /* Copy the whole, and before and after it the records' places.  What is there before and after was
  * there in between: a writer never shows the same record at the same place twice.  Without the
  * look before, the front of a copy could be newer than what stands behind it. */
-static bool copy_small(uint8_t *copy, uint8_t *look, int fd, size_t size)
+static bool copy_whole(uint8_t *copy, uint8_t *look, int fd, size_t size)
 {
     read_pages(look, fd, 0, size);
     size_t last = find_last(look, size);
@@ -131,12 +147,12 @@ static bool copy_small(uint8_t *copy, uint8_t *look, int fd, size_t size)
     return digest(look, limit) == before;
 }
 
-static bool freeze_small(uint8_t *data, int fd, size_t size)
+static bool freeze_whole(uint8_t *data, int fd, size_t size)
 {
     uint8_t *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *look = malloc(size);
     bool enough = copy != MAP_FAILED && look; /* else it is read as it is */
-    bool sound = !enough || copy_small(copy, look, fd, size);
+    bool sound = !enough || copy_whole(copy, look, fd, size);
     free(look);
     if (enough && sound)
         sound = mprotect(copy, size, PROT_READ) == 0 &&
@@ -172,7 +188,8 @@ static bool freeze_large(uint8_t *data, int fd, size_t size)
 
 static bool freeze(uint8_t *data, int fd, size_t size)
 {
-    return size <= SMALL_BYTES ? freeze_small(data, fd, size) : freeze_large(data, fd, size);
+    return size <= SMALL_BYTES || is_ring(data, size) ? freeze_whole(data, fd, size)
+                                                      : freeze_large(data, fd, size);
 }
 
 const uint8_t *dump_mapping_make(int fd, struct stat *status)

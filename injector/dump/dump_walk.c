@@ -29,7 +29,9 @@ static void remember(struct jit_dump_walk *walk, const struct jit_record *record
     walk->reader.number++;
     if (record->id == JIT_HEADER)
         walk->reader.big_endian = record->header.big_endian;
-    if (record->broken || record->id == JIT_HEADER || record->id == JIT_FILLER)
+    if (!record->broken && record->id == JIT_CODE_HISTORY)
+        walk->reader.history = record->timestamp;
+    if (record->broken || !jit_record_has_time(record->id))
         return;
     walk->reader.time = record->timestamp;
     if (record->id == JIT_CODE_LOAD)

@@ -156,6 +156,14 @@ static const char *read_unload(struct byte_cursor *cursor, struct jit_unload *un
     return NULL;
 }
 
+static const char *read_history(struct byte_cursor *cursor, struct jit_history *history)
+{
+    history->generation = cursor_u64(cursor);
+    history->dropped = cursor_u64(cursor);
+    history->kept = cursor_u64(cursor);
+    return cursor->failed || cursor_left(cursor) ? "HISTORY is not as long as it must be" : NULL;
+}
+
 static const char *read_debug_info(struct byte_cursor *cursor, struct jit_debug_info *info)
 {
     info->code_addr = cursor_u64(cursor);
@@ -207,6 +215,8 @@ const char *jit_record_read_fields(struct byte_cursor *cursor, struct jit_record
         return read_move(cursor, &record->move);
     case JIT_CODE_UNLOAD:
         return read_unload(cursor, &record->unload);
+    case JIT_CODE_HISTORY:
+        return read_history(cursor, &record->history);
     case JIT_CODE_DEBUG_INFO:
         return read_debug_info(cursor, &record->debug_info);
     case JIT_CODE_INLINE_INFO:
@@ -239,6 +249,11 @@ bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
     return !cursor.failed;
 }
 
+bool jit_record_has_time(uint32_t id)
+{
+    return id != JIT_FILLER && id != JIT_HEADER && id != JIT_CODE_HISTORY;
+}
+
 const char *jit_record_name(uint32_t id)
 {
     switch (id) {
@@ -262,6 +277,8 @@ const char *jit_record_name(uint32_t id)
         return "CODE_INLINE_INFO";
     case JIT_CODE_PIECE:
         return "CODE_PIECE";
+    case JIT_CODE_HISTORY:
+        return "CODE_HISTORY";
     default:
         return NULL;
     }

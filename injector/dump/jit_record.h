@@ -39,6 +39,12 @@ struct jit_unload {
     uint64_t code_addr, code_size, code_index;
 };
 
+/* The dump was rewritten: of what was logged before the record's time only kept functions are in
+ * it. */
+struct jit_history {
+    uint64_t generation, dropped, kept;
+};
+
 struct jit_debug_info {
     uint64_t code_addr, nr_entry;
     const uint8_t *entries; /* up to the record's end */
@@ -78,6 +84,7 @@ struct jit_record {
         struct jit_load load;
         struct jit_move move;
         struct jit_unload unload;
+        struct jit_history history;
         struct jit_debug_info debug_info;
         struct jit_inline_info inline_info;
         struct jit_unwinding_info unwinding_info;
@@ -99,6 +106,10 @@ const char *jit_record_check(const struct jit_record *record);
 /* Entry after entry of a DEBUG_INFO: *AT starts at 0.  Returns false when an entry does not fit. */
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);
+
+/* Whether a record of that id tells what the process did at its time: not so FILLERs, headers, and
+ * HISTORY, whose time is of what follows. */
+bool jit_record_has_time(uint32_t id);
 
 /* The specification's name of a record id, or NULL. */
 const char *jit_record_name(uint32_t id);

@@ -11,9 +11,10 @@ struct record_reader {
     size_t used_bytes; /* without the zeros at its end */
     bool big_endian;
     /* Known from the records so far; used to tell records from noise. */
-    uint64_t number; /* of the next record */
-    uint64_t time;   /* of the last sound record; 0: there was none yet */
-    uint32_t pid;    /* of the last LOAD, or of the header */
+    uint64_t number;  /* of the next record */
+    uint64_t history; /* the time of a HISTORY record; 0: there was none */
+    uint64_t time;    /* of the last sound record; 0: there was none yet */
+    uint32_t pid;     /* of the last LOAD, or of the header */
 };
 
 /* The header at CURSOR, whose byte order is known from its magic. */

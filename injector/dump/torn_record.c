@@ -14,8 +14,13 @@ enum {
 static bool is_near(const struct record_reader *reader, const struct jit_record *record)
 {
     uint64_t a = reader->time, b = record->timestamp;
-    return a == 0 || record->id == JIT_FILLER || record->id == JIT_HEADER ||
-           (a < b ? b - a : a - b) < NEAR_NS;
+    if (a == 0 || !jit_record_has_time(record->id))
+        return true;
+    if (reader->history && b <= reader->history)
+        return true; /* a function that has been alive for any time */
+    if (reader->history && a < reader->history)
+        a = reader->history;
+    return (a < b ? b - a : a - b) < NEAR_NS;
 }
 
 /* A LOAD that is read from a wrong offset has a gap of any size after its name. */

@@ -38,8 +38,7 @@ static const struct finding_text texts[FINDING_KINDS] = {
                            "skipped; its load may have been lost", true},
     [FINDING_UNWIND_BROKEN] =
         {"broken unwind table",
-         "its functions have their names, but stacks go through them by frame pointers only",
-         true},
+         "its functions have their names, but stacks go through them by frame pointers only", true},
     [FINDING_UNWIND_UNMATCHED] =
         {"unwind table for code that was never loaded",
          "skipped; its functions, if any, can be unwound by frame pointers only", true},
@@ -58,6 +57,11 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
+    [FINDING_HISTORY_CUT] =
+        {"dump that keeps only its newest history",
+         "it was written within a bound (JITDUMP_RING): samples before that time may be of code "
+         "that it has dropped, and stay [unknown]; give it more bytes, or record sooner",
+         false},
     [FINDING_DUMP_TORN] =
         {"torn part of a dump",
          "functions logged in it have no names unless listed below, and the one before it may show "

@@ -33,6 +33,9 @@ static const struct cause_text texts[CAUSES] = {
                              "if the dump is the process's own, name it with --jitdump FILE"},
     [CAUSE_MAP_REFUSED] = {"map-refused", "its perf map was not used",
                            "if the map is the process's own, name it with --perf-map FILE"},
+    [CAUSE_DROPPED] = {"dropped", "logged, but dropped: older than what its dump has kept",
+                       "the dump is bounded (JITDUMP_RING): give it more bytes (PERFJIT=dump,"
+                       "ring=256M), or run perfjit inject sooner after the recording"},
     [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
                            "the runtime should log a function before it first runs; if there are "
                            "many, the dump's clock may be wrong: record with perf record -k mono"},

@@ -74,6 +74,8 @@ static uint64_t exclusive_since(const struct player *player, const struct jit_fu
     uint64_t end = function->addr + function->size;
     uint64_t slack = player->process->load_slack_ns;
     uint64_t since = time_ns > slack ? time_ns - slack : 0;
+    if (since < player->process->log.history.begin_ns)
+        since = player->process->log.history.begin_ns;
     if (address_map_meets(&player->owners, function->addr, end) ||
         address_map_meets(&player->vacated, function->addr, end))
         return time_ns;
@@ -245,6 +247,8 @@ static int move(struct player *player, const struct code_move *code_move)
     const struct jit_function *function = &player->timeline->log->functions[code_move->function];
     uint32_t owner = owner_at(player, code_move->old_addr);
     if (!owns_index(player, owner, function->dump, function->code_index)) {
+        if (player->process->log.history.dropped)
+            return 0; /* it may have been overwritten, and dropped */
         report_finding(
             player->findings, FINDING_CODE_LOST,
             "%s: move of code_index %" PRIu64 " from 0x%" PRIx64 ", where no such function is",
@@ -277,6 +281,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     }
     uint32_t owner = owner_at(player, code_unload->addr);
     if (is_recorded && owner == NO_FUNCTION && code_unload->size &&
+        !player->process->log.history.dropped &&
         !address_map_meets(&player->shown, code_unload->addr, code_unload->addr + 1))
         report_finding(
             player->findings, FINDING_CODE_LOST,
