@@ -1,0 +1,206 @@
+/* A dump of bounded size: who asks for it, what does not fit, and functions in pieces. */
+#include "tests/unit/child.h"
+#include "tests/unit/jitdump_test.h"
+
+enum { RING_BYTES = 4 << 20, NAME_BYTES = 24 };
+
+#define ARENA UINT64_C(0x7f0000000000)
+
+static struct jitdump *open_ring(void)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    options.flags |= JITDUMP_RING;
+    options.max_bytes = RING_BYTES;
+    CHECK(jitdump_open(&dump, &options) == 0);
+    return dump;
+}
+
+static void check_bound(void)
+{
+    struct stat body, stage = {0};
+    char stage_path[160];
+    stage_path_of(stage_path, path);
+    CHECK(stat(path, &body) == 0);
+    (void)!stat(stage_path, &stage);
+    CHECK(body.st_size + stage.st_size <= RING_BYTES);
+    CHECK((body.st_blocks + stage.st_blocks) * 512 <= RING_BYTES + 16384); /* and its own blocks */
+}
+
+/* ---- Functions in pieces ---- */
+
+enum { PIECED = 40000, HOT_PLACES = 1500, COLD_PLACES = 1000, PIECE_BYTES = 256 };
+
+struct pieced {
+    uint64_t index;
+    bool unloaded;
+    uint8_t seen; /* a bit for each piece that is in the dump */
+};
+
+static uint64_t hot_addr(uint32_t i)
+{
+    return ARENA + (uint64_t)(i * 7 % HOT_PLACES) * PIECE_BYTES;
+}
+
+static uint64_t cold_addr(uint32_t i)
+{
+    return ARENA + (1 << 30) + (uint64_t)(i * 11 % COLD_PLACES) * PIECE_BYTES;
+}
+
+static void add_pieced(struct jitdump *dump, struct pieced *function, uint32_t number)
+{
+    static uint8_t bytes[PIECE_BYTES];
+    char name[NAME_BYTES];
+    struct jitdump_code code = JITDUMP_CODE_INIT, cold = JITDUMP_CODE_INIT;
+    snprintf(name, sizeof name, "p%u", number);
+    code.name = name;
+    code.code_size = cold.code_size = PIECE_BYTES;
+    code.bytes = cold.bytes = bytes;
+    code.code_addr = hot_addr(number);
+    cold.code_addr = cold_addr(number);
+    code.pieces = &cold;
+    code.piece_count = 1;
+    CHECK(jitdump_add_code(dump, &code, &function->index) == 0);
+}
+
+/* Of the functions in the dump both pieces are; and all are in it that are alive. */
+static void check_pieced(struct pieced *functions)
+{
+    static uint32_t hot[HOT_PLACES], cold[COLD_PLACES];
+    struct dump_bytes dump = read_dump(path);
+    struct record record;
+    uint64_t generation = 0;
+    size_t offset = JITHEADER_BYTES;
+    while (next_record(&dump, &offset, &record)) {
+        uint32_t number;
+        if (record.id == JIT_CODE_HISTORY)
+            generation = cursor_u64(&record.body);
+        if (record.id != JIT_CODE_LOAD)
+            continue;
+        cursor_skip(&record.body, 8 + 8 + 8 + 8);
+        uint64_t index = cursor_u64(&record.body);
+        CHECK(sscanf(cursor_cstr(&record.body), "p%u", &number) == 1);
+        CHECK(index - functions[number].index < 2);
+        functions[number].seen |= (uint8_t)(1 << (index - functions[number].index));
+    }
+    free(dump.data);
+    CHECK(generation >= 3);
+    for (uint32_t i = 0; i < PIECED; i++) {
+        hot[i * 7 % HOT_PLACES] = i;
+        cold[i * 11 % COLD_PLACES] = i;
+    }
+    for (uint32_t i = 0; i < PIECED; i++) {
+        bool owns = hot[i * 7 % HOT_PLACES] == i || cold[i * 11 % COLD_PLACES] == i;
+        CHECK(functions[i].seen == 0 || functions[i].seen == 3);
+        CHECK(functions[i].seen == 3 || !owns || functions[i].unloaded);
+    }
+}
+
+static void test_functions_in_pieces(void **state)
+{
+    static struct pieced functions[PIECED];
+    struct jitdump *dump = open_ring();
+    (void)state;
+    for (uint32_t i = 0; i < PIECED; i++) {
+        add_pieced(dump, &functions[i], i);
+        if (i % 3 == 0 && i > 10) {
+            struct pieced *old = &functions[i - 10];
+            CHECK(jitdump_unload_code(dump, old->index, hot_addr(i - 10), PIECE_BYTES) == 0);
+            old->unloaded = true;
+        }
+    }
+    assert_int_equal(jitdump_close(dump), 0);
+    check_pieced(functions);
+    remove_dump(path);
+}
+
+/* ---- What does not fit ---- */
+
+static void test_what_is_alive_leaves_no_room(void **state)
+{
+    struct jitdump *dump = open_ring();
+    static uint8_t bytes[1000];
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    int error = 0;
+    uint32_t added = 0;
+    (void)state;
+    code.name = "f";
+    code.code_size = sizeof bytes;
+    code.bytes = bytes;
+    for (; !error && added < 10000; added++) {
+        code.code_addr = ARENA + added * sizeof bytes;
+        error = jitdump_add_code(dump, &code, NULL);
+    }
+    assert_int_equal(error, -EFBIG);
+    assert_int_equal(jitdump_lost(dump), 1);
+    assert_non_null(strstr(jitdump_error(dump), "alive"));
+    assert_in_range(added, RING_BYTES / 3 / sizeof bytes, RING_BYTES / 2 / sizeof bytes);
+    check_bound();
+    assert_int_equal(jitdump_close(dump), -EFBIG);
+    remove_dump(path);
+}
+
+/* ---- The environment ---- */
+
+static int open_by(const char *perfjit, struct jitdump **dump)
+{
+    struct jitdump_options options = options_in_dir();
+    options.flags = 0;
+    setenv("PERFJIT", perfjit, 1);
+    int error = jitdump_open(dump, &options);
+    unsetenv("PERFJIT");
+    return error;
+}
+
+static void test_environment(void **state)
+{
+    static const char *const wrong[] = {"dump,ring=",
+                                        "dump,ring=x",
+                                        "ring=64Q,dump",
+                                        "dump,ring=1M",
+                                        "dump,ring=-1",
+                                        "dump,ring=64MB",
+                                        "dump,ring=99999999999999999999",
+                                        "dump,ring=99999999999G"};
+    static const char *const right[] = {"dump,ring=4M", "ring=4194304,dump", "dump,ring=1G,map"};
+    struct jitdump *dump;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(open_by(wrong[i], &dump), -EINVAL);
+        assert_non_null(strstr(jitdump_error(dump), "ring="));
+        jitdump_close(dump);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        assert_int_equal(open_by(right[i], &dump), 0);
+        assert_int_equal(count_records(path, JIT_CODE_HISTORY), 1);
+        assert_int_equal(jitdump_close(dump), 0);
+        remove_dump(path);
+    }
+    assert_int_equal(open_by("ring=1", &dump), 0);
+    assert_null(dump);
+}
+
+static void test_options(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    struct jitdump *dump;
+    (void)state;
+    options.flags |= JITDUMP_RING;
+    for (options.max_bytes = 0; options.max_bytes < RING_BYTES;
+         options.max_bytes += RING_BYTES - 1) {
+        assert_int_equal(jitdump_open(&dump, &options), -EINVAL);
+        assert_non_null(strstr(jitdump_error(dump), "JITDUMP_RING"));
+        jitdump_close(dump);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_options, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_environment, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_what_is_alive_leaves_no_room, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_functions_in_pieces, make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
