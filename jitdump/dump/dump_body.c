@@ -1,6 +1,6 @@
 /* See dump_body.h. */
 #include "jitdump/dump/dump_body.h"
-#include "jitdump/dump/disk_room.h"
+#include "jitdump/disk/disk_room.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
 

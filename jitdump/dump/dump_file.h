@@ -3,7 +3,7 @@
 #ifndef JITDUMP_DUMP_FILE_H
 #define JITDUMP_DUMP_FILE_H
 
-#include "jitdump/dump/dump_place.h"
+#include "jitdump/disk/dump_place.h"
 #include "jitdump/dump/dump_writer.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/guest/fork_mark.h"

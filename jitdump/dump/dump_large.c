@@ -4,7 +4,7 @@
  * It is assembled before any lock is taken, and gets its time and code index afterwards.  Others
  * continue in the stage while it is written.  Its functions are declared in dump_writer.h.
  */
-#include "jitdump/dump/disk_room.h"
+#include "jitdump/disk/disk_room.h"
 #include "jitdump/dump/dump_writer.h"
 
 #include <sys/mman.h>

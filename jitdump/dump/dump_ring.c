@@ -1,6 +1,6 @@
 /* See dump_ring.h. */
 #include "jitdump/dump/dump_ring.h"
-#include "jitdump/dump/disk_room.h"
+#include "jitdump/disk/disk_room.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/ring/live_code.h"
 #include "jitdump/ring/moved_group.h"

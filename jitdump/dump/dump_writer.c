@@ -1,6 +1,6 @@
 /* See dump_writer.h. */
 #include "jitdump/dump/dump_writer.h"
-#include "jitdump/dump/disk_room.h"
+#include "jitdump/disk/disk_room.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 

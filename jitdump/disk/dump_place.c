@@ -1,5 +1,5 @@
 /* See dump_place.h. */
-#include "jitdump/dump/dump_place.h"
+#include "jitdump/disk/dump_place.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/process_start.h"

@@ -1,5 +1,5 @@
 /* See disk_room.h. */
-#include "jitdump/dump/disk_room.h"
+#include "jitdump/disk/disk_room.h"
 
 #include <errno.h>
 #include <fcntl.h>
