@@ -13,7 +13,7 @@ setup() {
 
 teardown() {
     cd "$BATS_TEST_TMPDIR" || return
-    { jobs -p && cat ./*.out; } 2>/dev/null | xargs -r kill -9 2>/dev/null
+    { jobs -p && cat ./*.out; } 2>/dev/null | grep -x '[0-9]*' | xargs -r -n 1 kill -9 2>/dev/null
     wait
 }
 
@@ -33,14 +33,27 @@ serve() {
     await_use $pid 100
 }
 
-# record_use MS [OPTION...]: perfjit record -p $pid until the process has used that much of the processors; then Ctrl-C.
-record_use() {
-    local ms=$1 recorder
+# start_recorder MS [OPTION...]: perfjit record -p $pid as $recorder, until the process, while perf looks at it, has used that much
+# of the processors.
+start_recorder() {
+    local ms=$1
     shift
     env --default-signal=INT "$BUILD/perfjit" record -g none -F 5000 -p "$pid" "$@" >/dev/null 2>record.err 3>&- &
     recorder=$!
-    await sh -c "pgrep -P $recorder perf >/dev/null || ! kill -0 $recorder 2>/dev/null"
+    await samples_or_ended $recorder
     await_use "$pid" "$ms"
+}
+
+# samples_or_ended RECORDER: whether its perf has opened an event, or it has ended.
+samples_or_ended() {
+    local perf
+    kill -0 "$1" 2>/dev/null || return 0
+    perf=$(pgrep -P "$1" perf) && ls -l "/proc/$perf/fd" 2>/dev/null | grep -q perf_event
+}
+
+# record_use MS [OPTION...]: the same; then Ctrl-C.
+record_use() {
+    start_recorder "$@"
     kill -INT $recorder
     wait $recorder
 }
@@ -255,10 +268,12 @@ judge() {
 
 @test "a process that ends while it is asked" {
     start mute "$asked" mute
-    (sleep 0.3 && kill -9 $pid) &
-    run --separate-stderr perfjit attach $pid
-    exits 1
-    says "$pid: has ended meanwhile"
+    "$BUILD/perfjit" attach --timeout 1000 $pid 2>attach.err 3>&- &
+    asker=$!
+    await sh -c "ls -l /proc/$asker/fd 2>/dev/null | grep -q perfjit-attach" # it has the page, and waits
+    kill -9 $pid
+    wait $asker && complain "status 0"
+    grep -q "$pid: has ended meanwhile" attach.err || complain "$(cat attach.err)"
 }
 
 @test "a directory that is not there, one that is noexec" {
@@ -365,9 +380,10 @@ time.sleep(1000)"' >liar.out 3>&- &
     ! grep -q jit-$pid.dump /proc/$pid/maps || complain "still mapped"
     judge run.perf.data truth 100
     [ -z "$(dumps)" ]
-    (await sh -c "pgrep -f '[r]ecord -g none -o last'" && await_use $pid 1000 && kill $pid) >/dev/null 3>&- &
-    run --separate-stderr perfjit record -g none -o last -F 5000 -p $pid
-    [ "$status" = 0 ] || [ "$status" = 3 ] || complain "status $status: $stderr"
+    start_recorder 1000 -o last
+    kill $pid
+    wait $recorder || status=$?
+    [ "${status:-0}" = 0 ] || [ "$status" = 3 ] || complain "status $status: $(cat record.err)"
     judge last.perf.data truth 100
 }
 

@@ -147,6 +147,56 @@ static void test_a_dump_from_the_start_can_be_closed(void **state)
     check_inventory(second, LIVE, 1);
 }
 
+/* How often the dump FILE_PATH has dropped its oldest records. */
+static uint64_t generation_of(const char *file_path, uint64_t *dropped)
+{
+    struct dump_bytes bytes = read_dump(file_path);
+    struct record record;
+    size_t offset = JITHEADER_BYTES;
+    CHECK(next_record(&bytes, &offset, &record));
+    while (record.id == JIT_FILLER)
+        CHECK(next_record(&bytes, &offset, &record));
+    CHECK(record.id == JIT_CODE_HISTORY);
+    uint64_t generation = cursor_u64(&record.body);
+    *dropped = cursor_u64(&record.body);
+    free(bytes.data);
+    return generation;
+}
+
+static void test_each_dump_has_a_ring_of_its_own(void **state)
+{
+    struct jitdump_options options = JITDUMP_OPTIONS_INIT;
+    struct jitdump *dump;
+    struct told told = {0};
+    char second[128];
+    uint64_t code_index = 0, dropped;
+    (void)state;
+    options.flags = JITDUMP_ATTACHABLE | JITDUMP_RING;
+    options.max_bytes = 4 << 20;
+    assert_int_equal(jitdump_open(&dump, &options), 0);
+    ask(ATTACH_ON, dir);
+    assert_int_equal(jitdump_poll(dump, tell_live, &told), 0);
+    for (unsigned i = 0; i < 30000; i++) {
+        assert_int_equal(add_function(dump, 1, i, &code_index), 0);
+        assert_int_equal(jitdump_unload_code(dump, code_index, addr_of(1, i), code_bytes_of(1, i)),
+                         0);
+    }
+    ask(ATTACH_OFF, NULL);
+    assert_int_equal(jitdump_poll(dump, tell_live, &told), 0);
+    assert_true(generation_of(path, &dropped) > 2);
+    assert_true(dropped > 10000);
+    ask(ATTACH_ON, dir);
+    assert_int_equal(jitdump_poll(dump, tell_live, &told), 0);
+    assert_true(told.indices[0] > code_index);
+    assert_int_equal(jitdump_unload_code(dump, code_index, 1, 2), 0); /* of the first: ignored */
+    assert_int_equal(jitdump_lost(dump), 0);
+    assert_int_equal(jitdump_close(dump), 0);
+    numbered_path(second, 2);
+    assert_int_equal(generation_of(second, &dropped), 0);
+    assert_int_equal(dropped, 0);
+    check_inventory(second, LIVE, 1); /* CLOSE; a HISTORY of the first generation has no time */
+}
+
 static void test_a_directory_that_does_not_do(void **state)
 {
     struct jitdump *dump = open_attachable();
@@ -377,6 +427,7 @@ int main(void)
         TEST(test_on_off_and_on_again),
         TEST(test_asked_twice),
         TEST(test_a_dump_from_the_start_can_be_closed),
+        TEST(test_each_dump_has_a_ring_of_its_own),
         TEST(test_a_directory_that_does_not_do),
         TEST(test_hostile_values),
         TEST(test_random_values),
