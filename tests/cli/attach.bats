@@ -13,7 +13,8 @@ setup() {
 
 teardown() {
     cd "$BATS_TEST_TMPDIR" || return
-    { jobs -p && cat ./*.out; } 2>/dev/null | grep -x '[0-9]*' | xargs -r -n 1 kill -9 2>/dev/null
+    jobs -p >job.pids # in a pipeline it would know of none
+    cat job.pids ./*.out 2>/dev/null | grep -x '[0-9]*' | xargs -r -n 1 kill -9 2>/dev/null
     wait
 }
 
@@ -349,7 +350,7 @@ time.sleep(1000)"' >liar.out 3>&- &
     require_perf
     require_root
     unset JITDUMPDIR # /tmp, which is the container's own
-    unshare --pid --fork --mount sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc && PERFJIT=attach exec "$@"' sh \
+    unshare --pid --fork --kill-child --mount sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc && PERFJIT=attach exec "$@"' sh \
         "$BUILD/tinyjit" --seconds 1000 --truth /dev/fd/9 "$tinyjit/churn.tj" >/dev/null 2>container.err 9>truth 3>&- &
     await sh -c "pgrep -P $! >/dev/null"
     local inner
@@ -365,7 +366,9 @@ time.sleep(1000)"' >liar.out 3>&- &
     run --separate-stderr record_use 1000 -o run
     exits 0
     [ "$(ls "/proc/$inner/root/tmp")" = jitdump-1 ] # from before
-    kill "$inner"
+    kill -STOP "$inner" # so that no line of its log is cut
+    await grep -q '^State:.T' "/proc/$inner/status"
+    kill -9 "$inner" # pid 1 of its namespace, which no other signal ends
     await test ! -e "/proc/$inner" # else perf looks for files in its mount namespace
     judge run.perf.data truth 300
 }
