@@ -9,7 +9,7 @@
  * had is known by its index.
  */
 #include "jitdump/format/dump_clock.h"
-#include "jitdump/handle.h"
+#include "jitdump/handle/handle.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* See open_options.h. */
-#include "jitdump/open_options.h"
+#include "jitdump/handle/open_options.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/guest/sized_struct.h"
 

@@ -1,5 +1,5 @@
 /* The functions of jitdump.h: the handle, and which process's file to use. */
-#include "jitdump/handle.h"
+#include "jitdump/handle/handle.h"
 #include "jitdump/code_argument.h"
 #include "jitdump/code_pieces.h"
 #include "jitdump/dump_record.h"
@@ -7,7 +7,7 @@
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/code_probe.h"
 #include "jitdump/guest/thread_data.h"
-#include "jitdump/open_options.h"
+#include "jitdump/handle/open_options.h"
 
 #include <errno.h>
 #include <stdio.h>
