@@ -2,13 +2,14 @@
 #include "injector/unwind/code_shape.h"
 
 #include "jitdump/format/byte_cursor.h"
+#include "jitdump/machine/x86_64_decoder.h"
 
 #include <elf.h>
 #include <string.h>
 
 /* ---- x86-64 ---- */
 
-enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2, REP = 0xf3 };
+enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2 };
 
 /* mov rbp,rsp, in both encodings. */
 enum { SET_BYTES = 3 };
@@ -51,14 +52,55 @@ static bool find_prologue(const uint8_t *code, size_t size, struct prologue *pro
     return false;
 }
 
-/* At a return, or right behind what takes the frame down. */
+static bool is_return_x86_64(const struct x86_instruction *instruction)
+{
+    return instruction->encoding == X86_LEGACY && instruction->map == 0 &&
+           (instruction->opcode == RET || instruction->opcode == RET_N);
+}
+
+/* Whether it goes on behind it, with the stack pointer and rbp as they were: a move, arithmetic, an
+ * access to memory. */
+static bool is_plain_x86_64(const struct x86_instruction *instruction)
+{
+    enum {
+        RSP = 4,
+        RBP = 5,
+        MOVES_FIRST = 0x88,
+        LEA = 0x8d,
+        GROUP_FIRST = 0x80,
+        GROUP_LAST = 0x83
+    };
+    if (instruction->encoding != X86_LEGACY)
+        return true;
+    uint8_t opcode = instruction->opcode, low = opcode & 7;
+    if (!instruction->has_modrm || (instruction->map == 1 && (opcode & 0xf0) == 0x80))
+        return instruction->map == 0 && opcode >= 0xb8 && opcode <= 0xbf &&
+               instruction->opcode_register != RSP && instruction->opcode_register != RBP;
+    if (instruction->map)
+        return true;
+    bool known = (opcode < 0x40 && low < 4) || (opcode >= GROUP_FIRST && opcode <= GROUP_LAST) ||
+                 (opcode >= MOVES_FIRST && opcode <= LEA) || opcode == 0xc6 || opcode == 0xc7 ||
+                 opcode == 0x84 || opcode == 0x85 || opcode == 0x63;
+    return known && instruction->reg != RSP && instruction->reg != RBP &&
+           !(instruction->mode == 3 && (instruction->rm == RSP || instruction->rm == RBP));
+}
+
+/* At a return, or with nothing but moves in front of one: the frame has been taken down.  Compilers
+ * put these between pop rbp and ret. */
 static bool is_leaving_x86_64(const uint8_t *code, size_t size, size_t offset)
 {
-    uint8_t next = offset < size ? code[offset] : 0;
-    if (next == RET || next == RET_N ||
-        (next == REP && offset + 1 < size && code[offset + 1] == RET))
+    enum { MOST_BETWEEN = 8 };
+    struct x86_instruction instruction;
+    if (offset && (code[offset - 1] == POP_RBP || code[offset - 1] == LEAVE))
         return true;
-    return offset && (code[offset - 1] == POP_RBP || code[offset - 1] == LEAVE);
+    for (int i = 0; i < MOST_BETWEEN; i++, offset += instruction.length)
+        if (!jd_x86_decode(code + offset, size - offset, &instruction))
+            return false;
+        else if (is_return_x86_64(&instruction))
+            return true;
+        else if (!is_plain_x86_64(&instruction))
+            return false;
+    return false;
 }
 
 static enum code_place place_x86_64(const uint8_t *code, size_t size, size_t offset, bool calls)

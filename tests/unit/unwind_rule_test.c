@@ -286,6 +286,24 @@ static void test_prologues(void **state)
     assert_int_equal(code_place_of(unwind_machine_of(EM_X86_64), NULL, 0, 0, false), PLACE_UNKNOWN);
 }
 
+/* gcc -O2 puts what is left to do between pop rbp and ret. */
+static void test_moves_between_the_frames_end_and_the_return(void **state)
+{
+    /* push rbp; movslq; mov rbp,rsp; call; pop rbp; add rax,1; mov [rip+n],rax; ret */
+    static const char code[] = "55 4863ff 4889e5 e8a4ffffff 5d 4883c001 48890518290100 c3";
+    (void)state;
+    assert_int_equal(place_of(code, 7, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of(code, 12, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of(code, 13, false), PLACE_BEFORE);
+    assert_int_equal(place_of(code, 17, false), PLACE_BEFORE);
+    assert_int_equal(place_of(code, 24, false), PLACE_BEFORE);
+    /* lea rsp,[rbp-8], a call, a jump and another register's pop are not passed over. */
+    assert_int_equal(place_of("55 4889e5 488d65f8 5d c3", 4, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of("55 4889e5 e800000000 c3", 4, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of("55 4889e5 eb00 c3", 4, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of("55 4889e5 5b c3", 4, false), PLACE_IN_FRAME);
+}
+
 static size_t read_hex(const char *hex, uint8_t code[32])
 {
     size_t size = 0;
@@ -402,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_cyclic_frames),
         cmocka_unit_test(test_prologues),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_moves_between_the_frames_end_and_the_return),
         cmocka_unit_test(test_signal_returns),
         cmocka_unit_test(test_branches),
     };
