@@ -276,10 +276,11 @@ int main(int argc, char **argv)
 }
 END
     cc -O1 -g -w -I"$here/../.." -o leave leave.c "$BUILD/libjitunwind.a" -pthread
+    local preload words way try
     for preload in "" /usr/lib/x86_64-linux-gnu/libunwind.so.1; do
         for words in "" gdb; do
             for way in return exit quick_exit _exit; do
-                for ((i = 0; i < 10; i++)); do
+                for try in {1..10}; do # run has an i of its own
                     LD_PRELOAD=$preload PERFJIT=$words run -7 timeout 20 ./leave $way
                 done
             done
