@@ -12,9 +12,10 @@ static struct byte_cursor element(const struct jit_inline_info *info, const uint
     return cursor;
 }
 
+/* Asked again at each look: who writes the dump may have written something else in its place. */
 static const char *string_at(const struct jit_inline_info *info, uint32_t offset)
 {
-    return offset == JIT_INLINE_NONE ? NULL : info->strings + offset;
+    return offset < info->strings_bytes ? info->strings + offset : NULL;
 }
 
 void jit_inline_at(const struct jit_inline_info *info, uint32_t index, struct jit_inline *call)
