@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-enum { PAINT_NOBODY = UINT32_MAX };
+#define PAINT_NOBODY UINT32_MAX
 
 struct paint_bound {
     uint64_t addr;

@@ -182,12 +182,13 @@ reader() {
     HOME=$BATS_TEST_TMPDIR/home command "${READER:-perf}" "$@"
 }
 
-# read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.
+# read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.  A sample of a thread that was ending has the
+# number -1 for it, which perf shows with a sign or without, by what it read before.
 read_with() {
     case $2 in
     *.stream) reader "$1" -i - "${@:3}" <"$2" ;;
     *) reader "$1" -i "$2" "${@:3}" ;;
-    esac
+    esac | sed 's/:4294967295\>/:-1/'
 }
 
 # Of what was recorded in one nanosecond, the first lines in their order.
