@@ -189,6 +189,7 @@ read_with() {
     *.stream) reader "$1" -i - "${@:3}" <"$2" ;;
     *) reader "$1" -i "$2" "${@:3}" ;;
     esac | sed 's/:4294967295\>/:-1/'
+    return "${PIPESTATUS[0]}"
 }
 
 # Of what was recorded in one nanosecond, the first lines in their order.
