@@ -72,7 +72,8 @@ static int open_file(struct jitdump *dump, const char *dir, struct dump_file *in
     }
     int error = jd_file_open(file, &dump->kind);
     if (error) {
-        snprintf(text, ATTACH_TEXT_BYTES, "%s", jd_error_text(file->writer.error));
+        snprintf(text, ATTACH_TEXT_BYTES, "%.*s", ATTACH_TEXT_BYTES - 1,
+                 jd_error_text(file->writer.error));
         jd_file_free(file);
         return error;
     }
@@ -117,7 +118,8 @@ static int close_file(struct jitdump *dump, char *text)
     int error = jd_file_end(file);
     keep_error(dump, file);
     if (error)
-        snprintf(text, ATTACH_TEXT_BYTES, "%s", jd_error_text(file->writer.error));
+        snprintf(text, ATTACH_TEXT_BYTES, "%.*s", ATTACH_TEXT_BYTES - 1,
+                 jd_error_text(file->writer.error));
     dump->next_code_index =
         file->writer.next_code_index + (error == -EAGAIN ? (uint64_t)INDICES_APART : 0);
     file->next_retired = dump->retired;
