@@ -79,6 +79,19 @@ struct stamp_range code_log_stamps(const struct code_log *log)
     return stamps;
 }
 
+const struct jit_function *code_log_first_piece(const struct code_log *log,
+                                                const struct jit_function *function)
+{
+    size_t back = function->piece ? function->piece - 1 : 0;
+    if (back > (size_t)(function - log->functions))
+        return function;
+    const struct jit_function *first = function - back;
+    return first->piece == 1 && first->dump == function->dump &&
+                   first->code_index == jit_function_first_index(function)
+               ? first
+               : function;
+}
+
 void code_log_convert(struct code_log *log, const struct jit_clock *clock)
 {
     for (size_t i = 0; i < log->event_count; i++)

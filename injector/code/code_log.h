@@ -117,6 +117,11 @@ static inline uint64_t jit_function_first_index(const struct jit_function *funct
     return function->piece ? function->code_index - (function->piece - 1) : function->code_index;
 }
 
+/* The first piece of FUNCTION, which is in LOG, as it was logged; FUNCTION itself if it is whole, or
+ * its first piece is not where it should be. */
+const struct jit_function *code_log_first_piece(const struct code_log *log,
+                                                const struct jit_function *function);
+
 /* A log of one dump that was added with a clock of zeros, so that its times are the dump's stamps:
  * what they are, and what they are on the profile's clock once that is known. */
 struct stamp_range code_log_stamps(const struct code_log *log);

@@ -206,22 +206,36 @@ static void set_place(struct address_names *names, uint64_t offset, struct frame
                                        .known = offset <= UINT32_MAX};
 }
 
-static int add_function(struct address_names *names, const struct jit_function *function,
-                        uint64_t pc)
+/* Where the pieces of a function begin: where its first one does. */
+static int find_start(struct address_names *names, const struct jit_function *function,
+                      struct frame_source *start)
+{
+    if (!function->lines)
+        return 0;
+    if (code_lines_decode(function->lines, function->size, &names->lines))
+        return -1;
+    *start = source_at(&names->lines, 0);
+    return 0;
+}
+
+static int add_function(struct address_names *names, const struct code_log *log,
+                        const struct jit_function *function, uint64_t pc)
 {
     struct frame_places places = {.at = {.line = 0}};
+    const struct jit_function *first = code_log_first_piece(log, function);
+    if (first != function && find_start(names, first, &places.start))
+        return -1;
     line_table_empty(&names->lines);
     if (function->lines) {
         if (code_lines_decode(function->lines, function->size, &names->lines))
             return -1;
         places.at = source_at(&names->lines, pc - function->addr);
+        if (first == function)
+            places.start = source_at(&names->lines, 0);
     }
     set_place(names, pc - function->addr, places.at);
-    if (function->lines) {
-        if (add_inlined(names, pc - function->addr, &places.at))
-            return -1;
-        places.start = source_at(&names->lines, 0);
-    }
+    if (function->lines && add_inlined(names, pc - function->addr, &places.at))
+        return -1;
     return add_jit(names, (struct line_text){function->name, function->name_bytes}, false, places,
                    "jit");
 }
@@ -295,7 +309,9 @@ static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
     size_t process;
     if (what == SPACE_NOTHING || !(what & SPACE_FUNCTION))
         return add_mapped(names, what, pc);
-    return add_function(names, space_function(names->source, what & ~SPACE_FUNCTION, &process), pc);
+    const struct jit_function *function =
+        space_function(names->source, what & ~SPACE_FUNCTION, &process);
+    return add_function(names, names->source->timelines[process].log, function, pc);
 }
 
 static int name_kernel(struct address_names *names, uint64_t pc)

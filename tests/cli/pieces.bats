@@ -78,12 +78,14 @@ print(sum($2 <= int(line, 16) < $2 + $3 for line in sys.stdin if line.strip()))"
 }
 
 @test "a function in pieces is one row of perf report, and one function" {
-    local x
+    local x data
     for x in slots pointer; do
         rows $x.jit.data >"$BATS_TEST_TMPDIR/rows"
         printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
-        perfjit report $x.jit.data | awk '$5 == "jit" { print $6 }' | sort >"$BATS_TEST_TMPDIR/rows"
-        printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
+        for data in $x.jit.data $x.data; do
+            perfjit report $data | awk '$5 == "jit" { print $6 }' | sort >"$BATS_TEST_TMPDIR/rows"
+            printf '%s\n' inner middle outer | same "$BATS_TEST_TMPDIR/rows" /dev/stdin
+        done
         grep -q ': 3 functions in 1 images' $x.err
     done
 }
