@@ -7,7 +7,7 @@
 # files; chains: that with -g; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
 # options.  In front of it stand the other outputs of perf that must be the same to the letter (also), and in `wide` that others' processes
 # are recorded too, of which nothing is known: there only the program's own are compared, and perfjit may end with 3.  `long` has the
-# program run for longer.
+# program run for longer; `lossy` is for a recording that lacks records.
 #
 #     BUILD=$PWD/build FIGURES=1 bats -f 'lost' tests/cli/forms.bats          # FIGURES: how many samples were judged
 #     BUILD=$PWD/build READER=/usr/bin/other-perf bats tests/cli/forms.bats   # another perf reads
@@ -31,10 +31,10 @@ setup() {
 
 @test "forms: switched on and off"             { form all   control; }
 @test "forms: --switch-output"                 { form files pieces; }
-@test "forms: --overwrite"                     { form files overwriting; }              # a stream of it perf itself can't read
-@test "forms: snapshots"                       { form files snapshots; }
+@test "forms: --overwrite"                     { lossy; form files overwriting; }       # a stream of it perf itself can't read
+@test "forms: snapshots"                       { lossy; form files snapshots; }
 @test "forms: --tail-synthesize, -p"           { form chains leaving --tail-synthesize -p PID; }
-@test "forms: lost events"                     { form all   losing; }
+@test "forms: lost events"                     { lossy; form all losing; }
 @test "forms: -z"                              { form all   run -z; }
 @test "forms: --threads"                       { ties; form files run --threads; }      # a directory
 @test "forms: perf's own clock"                { form all   own_clock; }

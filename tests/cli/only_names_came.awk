@@ -1,13 +1,13 @@
-# awk -v other=AFTER -f only_names_came.awk BEFORE
+# awk -v other=AFTER [-v any_file=yes] -f only_names_came.awk BEFORE
 #
 # Two outputs of perf script, before and after perfjit, must be the same line by line, but that a frame in memory which had no name
 # may have one of the JIT's.  perf calls such memory by several names, among them a process that had it before a fork.  Where there is
 # no file (perf 7), or no mapping of the process at all (perf 6.1), perf unwinds nothing: an empty chain may have frames afterwards, and
 # one that ended there may go on with the JIT's frame, or one in unknown memory, or in the file "loops", which address_churn maps over
 # JIT code and which has no symbols.  The mapping by which a runtime names its dump is not passed on: a chain that follows a stray
-# frame pointer into it shows unknown memory there.
+# frame pointer into it shows unknown memory there.  With any_file the memory may have been any file's before, without a symbol.
 BEGIN {
-    memory = "\\((/tmp/perf-[0-9]+\\.map|\\[JIT\\] tid [0-9]+|//anon|\\[anon:.*|\\[unknown\\]|/?/?memfd:.*|/dev/shm/.*|/.*/jit-[0-9]+\\.dump|.* \\(deleted\\))\\)$"
+    memory = any_file == "yes" ? "\\(.*\\)$" : "\\((/tmp/perf-[0-9]+\\.map|\\[JIT\\] tid [0-9]+|//anon|\\[anon:.*|\\[unknown\\]|/?/?memfd:.*|/dev/shm/.*|/.*/jit-[0-9]+\\.dump|.* \\(deleted\\))\\)$"
     jit = "(/jit-[a-z0-9_]+[^/]*\\.so|\\[unloaded JIT code\\])\\)$"
 }
 
