@@ -65,9 +65,10 @@ signals_are_right() {
     timeout $((60 + $1 / 100)) "$BUILD/producers/self_unwind" signals "$here/../../examples/tinyjit/churn.tj" "$@" >said || complain "$(cat said)"
     echo "# ${*:2}${PERFJIT:+ PERFJIT=$PERFJIT}: $(paste -sd' ' said)" >&3
     grep -q ' 0 wrong$' said
-    [[ $(cat said) =~ ([0-9]+)\ judged\ by\ the\ log,\ ([0-9]+)\ in\ malloc,\ ([0-9]+)\ in\ the\ registry,\ ([0-9]+)\ exceptions ]]
+    [[ $(cat said) =~ ([0-9]+)\ judged\ by\ the\ log,\ ([0-9]+)\ in\ malloc,\ ([0-9]+)\ in\ the\ registry,\ ([0-9]+)\ exceptions,\ ([0-9]+)\ where ]]
     [ "${BASH_REMATCH[1]}" -ge $(($1 / 10)) ] && [ "${BASH_REMATCH[2]}" -ge $(($1 / 20)) ] && [ "${BASH_REMATCH[3]}" -ge $(($1 / 20)) ]
     [[ $* != *exceptions* ]] || [ "${BASH_REMATCH[4]}" -ge $(($1 / 100)) ]
+    [ "${BASH_REMATCH[5]}" -le $((2 + BASH_REMATCH[4] / 1000)) ]
 }
 
 @test "signals, 1000 a second: no chain is wrong, nothing hangs" {

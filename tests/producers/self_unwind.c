@@ -382,7 +382,7 @@ static void at_signal(int number, siginfo_t *info, void *ucontext)
         wrong = judge_by_log(self.runtime, frames, count, ucontext);
         totals.by_log++;
     }
-    if (wrong && is_in_unwinder(frames[0].ip)) {
+    if (wrong && is_leaving_unwinder(frames, count)) {
         totals.in_unwinder++;
         wrong = NULL;
     }

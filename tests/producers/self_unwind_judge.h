@@ -83,9 +83,22 @@ static inline void find_unwinder(void)
     }
 }
 
-static inline bool is_in_unwinder(uint64_t ip)
+static inline bool is_unwinders(uint64_t ip)
 {
     return ip - unwinder.start[0] < unwinder.bytes[0] || ip - unwinder.start[1] < unwinder.bytes[1];
+}
+
+/* In the unwinder itself; or in what it calls last, which writes the registers of the frame that
+ * catches over those that the unwinder's own frame has saved, its return address first: then the
+ * program is its caller, which calls it through libstdc++ alone. */
+static inline bool is_leaving_unwinder(const struct jitunwind_frame *frames, size_t count)
+{
+    extern const char __executable_start[], etext[];
+    if (is_unwinders(frames[0].ip))
+        return true;
+    return count > 2 && is_unwinders(frames[1].ip) &&
+           frames[2].ip - (uint64_t)(uintptr_t)__executable_start <
+               (uint64_t)(etext - __executable_start);
 }
 
 #endif
