@@ -30,6 +30,9 @@ KERNEL_SYMBOLS=$RESULTS/kernel_symbols
 awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 !~ /^0*$/' /proc/kallsyms >"$KERNEL_SYMBOLS"
 [ ! -s "$KERNEL_SYMBOLS" ] || export KERNEL_SYMBOLS
 
+# perf record and perf inject have no option for that.  Who may mount puts the file in place of the kernel's: see run_one.sh.
+! unshare --mount mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms 2>/dev/null || export MOUNT_KERNEL_SYMBOLS=yes
+
 # of_level NAME: whether the unit or fuzz target belongs to this level.
 of_level() {
     local own
