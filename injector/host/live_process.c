@@ -1,8 +1,8 @@
 /* See live_process.h.
  *
- * /proc/PID/stat    "pid (comm) state ppid ...": the 22nd word is the start, in clock ticks since
- *                   boot.  comm may hold blanks and brackets, so words are counted from the last
- *                   ')'.
+ * /proc/PID/stat    "pid (comm) state ppid ...": the 9th word is the kernel's flags, the 22nd the
+ *                   start, in clock ticks since boot.  comm may hold blanks and brackets, so words
+ *                   are counted from the last ')'.
  * /proc/PID/status  "Uid:" real, effective, ...; "NSpid:" the pid in each namespace, its own last
  */
 #include "injector/host/live_process.h"
@@ -17,7 +17,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { STAT_STATE_WORD = 3, STAT_START_WORD = 22 };
+enum { STAT_STATE_WORD = 3, STAT_FLAGS_WORD = 9, STAT_START_WORD = 22, STAT_BYTES = 1024 };
+
+#define PF_EXITING 0x4u /* among the flags: it is on its way out */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -33,15 +35,22 @@ static FILE *open_proc(uint32_t pid, const char *name)
     return fopen(path, "re");
 }
 
-static bool read_start(struct live_process *live, uint32_t pid)
+/* What stands in PID's stat from WORD on, which LINE holds; NULL: there is no such process. */
+static const char *read_stat(char line[STAT_BYTES], uint32_t pid, int word)
 {
-    char line[1024];
     FILE *file = open_proc(pid, "stat");
-    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    const char *at = file && fgets(line, STAT_BYTES, file) ? strrchr(line, ')') : NULL;
     if (file)
         fclose(file);
-    for (int word = STAT_STATE_WORD; at && word <= STAT_START_WORD; word++)
+    for (; at && word >= STAT_STATE_WORD; word--)
         at = strchr(at + 1, ' ');
+    return at ? at + 1 : NULL;
+}
+
+static bool read_start(struct live_process *live, uint32_t pid)
+{
+    char line[STAT_BYTES];
+    const char *at = read_stat(line, pid, STAT_START_WORD);
     if (!at)
         return false;
     uint64_t ticks = strtoull(at, NULL, 10), hz = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -89,4 +98,14 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
         return false;
     live->other_root = has_other_root(pid);
     return true;
+}
+
+bool live_process_goes_on(uint32_t pid)
+{
+    char line[STAT_BYTES];
+    const char *state = read_stat(line, pid, STAT_STATE_WORD);
+    if (!state || *state == 'Z' || *state == 'X')
+        return false;
+    const char *flags = read_stat(line, pid, STAT_FLAGS_WORD);
+    return flags && !(strtoul(flags, NULL, 10) & PF_EXITING);
 }

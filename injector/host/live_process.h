@@ -18,4 +18,8 @@ struct live_process {
  * RECORDED_WALL_NS, the end of the recording: then the pid was reused. */
 bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns);
 
+/* Whether process PID is there and has not ended; nor is about to, though nobody can wait for it
+ * yet: perf knows by then that it leaves. */
+bool live_process_goes_on(uint32_t pid);
+
 #endif

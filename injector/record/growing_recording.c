@@ -6,6 +6,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/dump/dump_name.h"
+#include "injector/host/live_process.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -205,25 +206,11 @@ void growing_recording_read_dumps(struct growing_recording *recording)
     }
 }
 
-/* Whether process PID is there, and is not one that has ended and nobody asks for. */
-static bool is_living(uint32_t pid)
-{
-    char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    const char *behind_name = strrchr(text, ')');
-    return behind_name && behind_name[1] && behind_name[2] != 'Z' && behind_name[2] != 'X';
-}
-
 size_t growing_recording_living(const struct growing_recording *recording, uint32_t *pid)
 {
     size_t count = 0;
     for (uint32_t i = 1; recording->pids && i < GROWING_PIDS; i++)
-        if (growing_recording_has_pid(recording, i) && is_living(i)) {
+        if (growing_recording_has_pid(recording, i) && live_process_goes_on(i)) {
             *pid = i;
             count++;
         }

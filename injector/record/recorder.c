@@ -8,6 +8,7 @@
 
 #include "injector/debugger/command_line.h"
 #include "injector/files/full_write.h"
+#include "injector/host/live_process.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -310,19 +311,21 @@ static void take_command_end(struct recording_run *run, int status, const struct
 }
 
 /* Take the end of perf or the command, if one of them ended.  perf ends by itself behind the
- * command, and is looked at first: it has failed if the command is still there then. */
+ * command, and is looked at first: it has failed if the command goes on then.  One that leaves has
+ * closed perf's events before it can be waited for. */
 static void reap(struct recording_run *run)
 {
     int status = 0, command_status;
     struct rusage usage;
     bool perf_ended = run->perf && waitpid(run->perf, &status, WNOHANG) == run->perf;
+    bool goes_on = perf_ended && run->command && live_process_goes_on((uint32_t)run->command);
     if (run->command && wait4(run->command, &command_status, WNOHANG, &usage) == run->command)
         take_command_end(run, command_status, &usage);
     if (!perf_ended)
         return;
     run->perf = 0;
     run->end->perf_failed =
-        !run->ending_ms && (run->command || !WIFEXITED(status) || WEXITSTATUS(status) != 0);
+        !run->ending_ms && (goes_on || !WIFEXITED(status) || WEXITSTATUS(status) != 0);
 }
 
 /* Wait for a signal, at most a tick; true if it asks for the end. */

@@ -208,9 +208,10 @@ whole() {
         same $name.got chain
         tail -1 $name.bt | grep -E '^#[0-9]+ .*main \('
     done
-    run --separate-stderr perfjit gdb frame.core -- --batch -ex 'quit 7'
+    TMPDIR=$BATS_TEST_TMPDIR run --separate-stderr perfjit gdb frame.core -- --batch -ex 'shell ls -d $TMPDIR/perfjit-gdb-*' -ex 'quit 7'
     exits 7
-    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'perfjit-gdb-*' -newer frame.core)" ]
+    [[ $output == *"$BATS_TEST_TMPDIR/perfjit-gdb-"* ]]
+    [ -z "$(find "$BATS_TEST_TMPDIR" -name 'perfjit-gdb-*')" ]
 }
 
 @test "gdb on node's core: through code without tables to _start" {
@@ -276,12 +277,12 @@ lldb_functions() {
 
 @test "lldb on a core: the same chain, to _start, and on to the shell's status" {
     for name in frame frameless; do
-        perfjit lldb $name.core -- --batch -o bt >$name.lldb 2>&1
+        TMPDIR=$BATS_TEST_TMPDIR perfjit lldb $name.core -- --batch -o bt >$name.lldb 2>&1
         lldb_functions $name.lldb >$name.got
         same $name.got chain
         tail -1 $name.lldb | grep -F '`_start'
     done
-    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'perfjit-gdb-*' -newer frame.core)" ]
+    [ -z "$(find "$BATS_TEST_TMPDIR" -name 'perfjit-gdb-*')" ]
     run --separate-stderr env PATH=/nowhere "$BUILD/perfjit" lldb frame.core
     exits 1
     says 'lldb is not installed' 'perfjit bt'
