@@ -22,11 +22,12 @@ recorded() {
     record perf.data "${options[@]}" "$turns" "${@:2}" truth
 }
 
-# injected [STATUS] [OPTION...]: where the whole machine was recorded, other programs may have left things that are lost.
+# injected [STATUS] [OPTION...]: where the whole machine was recorded, other programs may have left things that are lost, also between
+# the first run and the second.
 injected() {
     run --separate-stderr perfjit inject -i perf.data -o perf.jit.data "${@:2}"
     [ "$status" -eq "${1:-0}" ] || exits 0
-    perfjit inject -q -i - -o - --dso-dir stream.dso "${@:2}" <perf.data >perf.jit.stream || [ $? -eq "$status" ]
+    perfjit inject -q -i - -o - --dso-dir stream.dso "${@:2}" <perf.data >perf.jit.stream || [ $? -eq "${1:-0}" ]
 }
 
 tid_of() {
