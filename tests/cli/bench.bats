@@ -140,6 +140,7 @@ setup() {
     ! perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/loaded.bench" | grep '^warning' || complain "it is the same"
 }
 
+# bats test_tags=all
 @test "ten and ten runs of node take less than 2 MiB, and are compared within a second where there is no node" {
     require_root
     local root=$BATS_TEST_TMPDIR/root library

@@ -44,9 +44,11 @@ run_job() {
     done <<<"$(job_steps "$1")"
 }
 
+# bats test_tags=more
 @test "both jobs build the base, compare in turns, write report and summary, and then fail for what is slower" {
-    local job
-    for job in github-actions gitlab-ci; do
+    local job jobs="github-actions gitlab-ci"
+    [ -z "${BRIEF:-}" ] || jobs=gitlab-ci
+    for job in $jobs; do
         rm -rf ci
         [ "$(job_steps examples/ci/$job.yml | wc -l)" = 2 ] || complain "$job"
         run run_job examples/ci/$job.yml
@@ -63,6 +65,7 @@ run_job() {
     done
 }
 
+# bats test_tags=all
 @test "the same locally in one word: of the commit before, and of the same one, which is no failure" {
     rm -rf build
     run examples/ci/steps.sh all HEAD~1

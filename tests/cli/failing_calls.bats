@@ -114,7 +114,7 @@ sweep_inject() {
         [ -z "$(find . -mindepth 1 -maxdepth 1 -name '*.??????')" ]
         if [ "$status" = 1 ]; then
             cmp out.data ../first.data
-            diff -r out.data.dso ../first.dso >&2 || complain "number $n"
+            same_files out.data.dso ../first.dso || complain "number $n"
         else
             samples out.data | grep -q ' plain$'
             rm -r out.data out.data.dso

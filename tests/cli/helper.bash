@@ -161,6 +161,16 @@ same() {
     complain "$1 is not as $2: the first differences are above (< got, > wanted)"
 }
 
+# packed FOLDER: one number for what is in it.  ELF files for memory far apart are sparse, and tar leaves holes unread.
+packed() {
+    tar -C "$1" --sort=name --mtime=@0 --mode=0 --numeric-owner -cSf - . | sha256sum
+}
+
+# same_files FOLDER FOLDER
+same_files() {
+    [ "$(packed "$1")" = "$(packed "$2")" ] || complain "$1 has other files than $2: $(diff -rq "$1" "$2" | head)"
+}
+
 # After `run --separate-stderr`.
 exits() {
     [ "$status" -eq "$1" ] || complain "status $status instead of $1; it said: $stderr"

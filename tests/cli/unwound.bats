@@ -96,7 +96,7 @@ all_right() { # NAME SCRIPT
     tinyjit_record known known.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline --inline-log known.inlines
     same_as_perf known
     all_right known known.tj
-    tinyjit_record deep deep.tj 0.4 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
+    tinyjit_record deep deep.tj 0.25 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
     same_as_perf deep
     all_right deep deep.tj
     [ "$(awk -F';' '{ if (NF > most) most = NF } END { print most }' deep.unwind.txt)" -gt 700 ]
