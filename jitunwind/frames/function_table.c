@@ -39,7 +39,7 @@ int ju_function_table_open(struct function_table *table, uint64_t start, uint32_
     size_t functions = (size_t)table->function_max * sizeof *table->functions;
     size_t rows = (size_t)table->row_max * sizeof *table->rows;
     size_t rules = RULES_MAX * sizeof *table->rules;
-    size_t slots = RULE_SLOTS * sizeof *table->rule_slots;
+    size_t slots = RULE_SLOTS * sizeof *table->more_rule_slots;
     table->memory_bytes = aligned(granules) + aligned(functions) + aligned(rows) + aligned(rules) +
                           aligned(slots) + PROGRAM_BYTES;
     table->memory = mmap(NULL, table->memory_bytes, PROT_READ | PROT_WRITE,
@@ -51,10 +51,12 @@ int ju_function_table_open(struct function_table *table, uint64_t start, uint32_
     table->functions = take_part(&at, functions);
     table->rows = take_part(&at, rows);
     table->rules = take_part(&at, rules);
-    table->rule_slots = take_part(&at, slots);
+    table->more_rule_slots = take_part(&at, slots);
     table->program = take_part(&at, PROGRAM_BYTES);
     table->function_count = 1; /* number 0 is none, and rule 0 is RULE_UNKNOWN */
     table->rule_count = 1;
+    table->rule_slots = table->first_rule_slots;
+    table->rule_slot_count = FIRST_RULE_SLOTS;
     return 0;
 }
 
@@ -83,22 +85,41 @@ static bool rule_same(const struct frame_rule *left, const struct frame_rule *ri
            memcmp(left->slots, right->slots, sizeof left->slots) == 0;
 }
 
+/* Where RULE's number is or belongs. */
+static uint32_t *rule_slot(const struct function_table *table, const struct frame_rule *rule)
+{
+    for (uint64_t slot = rule_hash(rule);; slot++) {
+        uint32_t *number = &table->rule_slots[slot % table->rule_slot_count];
+        if (!*number || rule_same(&table->rules[*number], rule))
+            return number;
+    }
+}
+
+static void spread_rules(struct function_table *table)
+{
+    if (table->rule_slots == table->first_rule_slots)
+        table->rule_slots = table->more_rule_slots;
+    else
+        memset(table->rule_slots, 0, table->rule_slot_count * sizeof *table->rule_slots);
+    table->rule_slot_count *= 2;
+    for (uint32_t i = 1; i < table->rule_count; i++)
+        *rule_slot(table, &table->rules[i]) = i;
+}
+
 /* The number of RULE; where there is no room for another one, 0. */
 static uint32_t rule_number(struct function_table *table, const struct frame_rule *rule)
 {
     if (rule->kind == RULE_UNKNOWN)
         return 0;
-    for (uint64_t slot = rule_hash(rule);; slot++) {
-        uint32_t *number = &table->rule_slots[slot % RULE_SLOTS];
-        if (*number && rule_same(&table->rules[*number], rule))
-            return *number;
-        if (*number)
-            continue;
-        if (table->rule_count == RULES_MAX)
-            return 0;
-        table->rules[table->rule_count] = *rule;
-        return *number = table->rule_count++;
-    }
+    uint32_t number = *rule_slot(table, rule);
+    if (number || table->rule_count == RULES_MAX)
+        return number;
+    if (table->rule_count >= table->rule_slot_count / 2)
+        spread_rules(table);
+    number = table->rule_count++;
+    table->rules[number] = *rule;
+    *rule_slot(table, rule) = number;
+    return number;
 }
 
 /* ---- Numbers ---- */

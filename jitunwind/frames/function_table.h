@@ -24,6 +24,7 @@ enum {
     BYTES_PER_ROW = 8,
     ROW_CLASSES = 24,
     PROGRAM_BYTES = 8192,
+    FIRST_RULE_SLOTS = 128,
 };
 
 struct table_granule {
@@ -63,14 +64,16 @@ struct function_table {
     struct table_row *rows;
     struct frame_rule *rules;
     uint8_t *program; /* PROGRAM_BYTES: see table_program.h */
-    uint32_t function_count, function_max, row_count, row_max, rule_count;
+    uint32_t function_count, function_max, row_count, row_max, rule_count, rule_slot_count;
     uint32_t live_count;
-    uint32_t *rule_slots;       /* a hash table of their numbers */
-    uint32_t free[ROW_CLASSES]; /* lists of removed functions, by row class */
-    uint32_t removed;           /* a list of those that somebody may still read, */
-    uint32_t waiting;           /* and one of those that nobody reads from */
-    uint32_t waiting_since;     /* this epoch plus EPOCHS_TO_WAIT on */
-    _Atomic uint32_t reuses;    /* of numbers: changed in front of one */
+    uint32_t *rule_slots;                        /* a hash table of their numbers: of its two, */
+    uint32_t *more_rule_slots;                   /* for many, each of which takes a page in it, */
+    uint32_t first_rule_slots[FIRST_RULE_SLOTS]; /* and for few */
+    uint32_t free[ROW_CLASSES];                  /* lists of removed functions, by row class */
+    uint32_t removed;                            /* a list of those that somebody may still read, */
+    uint32_t waiting;                            /* and one of those that nobody reads from */
+    uint32_t waiting_since;                      /* this epoch plus EPOCHS_TO_WAIT on */
+    _Atomic uint32_t reuses;                     /* of numbers: changed in front of one */
 };
 
 /* Make an empty table for the arena.  Returns 0 or -ENOMEM. */
