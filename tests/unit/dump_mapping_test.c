@@ -132,7 +132,7 @@ static unsigned count_whole(const struct jit_dump *dump)
     unsigned count = 0;
     for (uint64_t time = 0; (end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE;) {
         assert_false(record.broken);
-        if (record.id == JIT_FILLER)
+        if (record.id == JIT_FILLER || record.id == JIT_CODE_HISTORY)
             continue;
         assert_int_equal(record.id, JIT_CODE_LOAD);
         assert_true(record.timestamp > time);
@@ -159,11 +159,9 @@ static void read_while_adding(const char *read_path)
 /* Which of the reads of one dump is interrupted: one of so many first ones. */
 enum { INTERRUPTED = 6, ROUNDS = 120 };
 
-static void test_read_while_interrupted(void **state)
+static void interrupt_reads(void)
 {
     char stage_path[160];
-    (void)state;
-    assert_int_equal(try_open(&busy), 0);
     stage_path_of(stage_path, path);
     for (unsigned i = 0; i < ROUNDS; i++) {
         functions_a_read = 1 + i * 7 % 611;
@@ -173,6 +171,32 @@ static void test_read_while_interrupted(void **state)
     struct jitdump *dump = busy;
     busy = NULL;
     assert_int_equal(jitdump_close(dump), 0);
+}
+
+static void test_read_while_interrupted(void **state)
+{
+    (void)state;
+    assert_int_equal(try_open(&busy), 0);
+    interrupt_reads();
+}
+
+/* What was read is written anew meanwhile, in the other half of the file, and then again here. */
+static void test_a_ring_read_while_interrupted(void **state)
+{
+    struct jitdump_options options = options_in_dir();
+    (void)state;
+    options.flags |= JITDUMP_RING;
+    options.max_bytes = 4 << 20;
+    assert_int_equal(jitdump_open(&busy, &options), 0);
+    interrupt_reads();
+    struct dump_bytes dump = read_dump(path);
+    struct record record;
+    uint64_t generation = 0;
+    for (size_t offset = JITHEADER_BYTES; next_record(&dump, &offset, &record);)
+        if (record.id == JIT_CODE_HISTORY)
+            generation = cursor_u64(&record.body);
+    free(dump.data);
+    assert_in_range(generation, 10, 1000);
 }
 
 /* How far the FILLER at the body's end reaches. */
@@ -258,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_read_while_written, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_read_while_interrupted, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_ring_read_while_interrupted, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_the_last_record_is_in_the_last_page, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(test_a_cut_within_the_last_page_changes_nothing, make_dir,
