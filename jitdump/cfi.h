@@ -61,7 +61,8 @@
  *     ...                     each slot in order; REX is 4c for r8 to r15.  8: k > 127, or with
  *                             JITDUMP_FRAME_IMM32
  *     mov [rbp+k], slots[0]     4|7  48 89 45+8r k | 48 89 85+8r k k k k
- *     ...                     instead, with JITDUMP_FRAME_POINTER.  7: k < -128, or with IMM32
+ *     ...                     instead, with JITDUMP_FRAME_POINTER.  7: k < -128, or with IMM32.
+ *                             From slots_at on, if that is set: other code may come before
  *   prologue with JITDUMP_FRAME_RED_ZONE
  *     endbr64                   4                     with JITDUMP_FRAME_LANDING_PAD
  *     mov [rsp-8], rbp          5  48 89 6c 24 f8     instead of push and mov; no saved registers
@@ -79,6 +80,10 @@
  *     lea rsp, [rbp-8*N]        4  48 8d 65 xx        then pops, pop rbp and ret as above
  *   or, if no register is saved by a push,
  *     leave                     1  c9
+ *     ret
+ *   or, with JITDUMP_FRAME_MOV_POP,
+ *     mov rsp, rbp              3  48 89 ec (or 48 8b e5)
+ *     pop rbp                   1  5d
  *     ret
  *   epilogue with JITDUMP_FRAME_RED_ZONE
  *     mov slots[0], [rbp+k] ...
@@ -278,6 +283,10 @@ enum jitdump_frame_kind {
  * pushed (MIR).  Since 0.2.0. */
 #define JITDUMP_FRAME_RED_ZONE 0x10u
 
+/* x86-64, with JITDUMP_FRAME_DYNAMIC: where no register is saved by a push, epilogues have mov rsp,
+ * rbp and pop rbp instead of leave.  Since 0.2.0. */
+#define JITDUMP_FRAME_MOV_POP 0x20u
+
 #define JITDUMP_FRAME_SAVED_MAX 20
 #define JITDUMP_FRAME_SLOTS_MAX 64
 
@@ -304,6 +313,9 @@ struct jitdump_frame {
     /* Members that come later stand here: the calls below tell the library the struct's size. */
     const struct jitdump_slot *slots; /* slot_count of them, or NULL.  Since 0.2.0 */
     size_t slot_count;
+    uint64_t slots_at; /* code offset of the first slot's store, where other code comes before it (a
+                        * function with variable arguments saves those first); 0: it comes right
+                        * behind the rest of the prologue.  Since 0.2.0 */
 };
 
 /* For initialisers: each sets two members from a list.  In a function, a frame with
@@ -430,8 +442,8 @@ static inline void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdu
 }
 #endif
 
-/* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED), and of one of its epilogues
- * without the instruction that leaves the function.  For a JIT to check its own against:
+/* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED; without what comes before
+ * slots_at), and of one of its epilogues without the instruction that leaves the function.  For a JIT to check its own against:
  *
  *     assert(emitted_bytes == jitdump_cfi_prologue_bytes(JITDUMP_HOST_ARCH, &frame));
  *

@@ -117,6 +117,12 @@ class frame
         frame_.slot_count++;
         return *this;
     }
+    /* Where the first slot is stored, if other code comes before it. */
+    frame &slots_at(std::uint64_t offset) noexcept
+    {
+        frame_.slots_at = offset;
+        return *this;
+    }
     /* Code offsets, ascending; the frame keeps them. */
     template <class... Offsets, class = std::enable_if_t<(std::is_integral_v<Offsets> && ...)>>
     frame &epilogues(Offsets... offsets) noexcept

@@ -63,6 +63,14 @@ static inline const struct cfi_arch *cfi_arch_of(enum jitdump_arch arch)
     return NULL;
 }
 
+/* Where the first slot of FRAME is stored, in a prologue that is at AT.  Without a builder, where
+ * bytes are counted, nothing comes before it. */
+static inline uint64_t cfi_slots_at(const struct jitdump_cfi *cfi,
+                                    const struct jitdump_frame *frame, uint64_t at)
+{
+    return cfi && frame->slots_at && frame->slot_count ? frame->slots_at : at;
+}
+
 /* Whether a saved register is listed twice. */
 static inline bool cfi_saved_twice(const struct jitdump_frame *frame)
 {
@@ -112,7 +120,8 @@ static inline const char *cfi_check_frame(const struct cfi_arch *arch,
                                           const struct jitdump_frame *frame)
 {
     const uint32_t known = JITDUMP_FRAME_ENTERED | JITDUMP_FRAME_LANDING_PAD |
-                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32 | JITDUMP_FRAME_RED_ZONE;
+                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32 |
+                           JITDUMP_FRAME_RED_ZONE | JITDUMP_FRAME_MOV_POP;
     if ((unsigned)frame->kind > JITDUMP_FRAME_STACK || frame->flags & ~known)
         return "unknown kind or flag";
     if (frame->saved_count > JITDUMP_FRAME_SAVED_MAX)

@@ -19,15 +19,26 @@ static void begin_frame(struct jitdump_cfi *cfi, const struct jitdump_frame *fra
         cfi->arch->entered(cfi, frame, cfi->origin + start);
 }
 
-/* What is wrong with FRAME's offsets, or NULL.  Lengths are added to them, which must not
- * overflow. */
+/* What is wrong with the offset AT, or NULL.  Lengths are added to it, which must not overflow. */
+static const char *check_place(const struct jitdump_cfi *cfi, uint64_t at)
+{
+    if (!at || at - cfi->origin <= INT32_MAX)
+        return NULL;
+    return at < cfi->origin ? "before the function" : "past 2 GiB";
+}
+
+/* What is wrong with FRAME's offsets, or NULL. */
 static const char *check_places(const struct jitdump_cfi *cfi, const struct jitdump_frame *frame)
 {
     if (frame->kind == JITDUMP_FRAME_LEAF)
         return NULL;
-    if (!(frame->flags & JITDUMP_FRAME_ENTERED) && frame->prologue &&
-        frame->prologue - cfi->origin > INT32_MAX)
-        return frame->prologue < cfi->origin ? "before the function" : "past 2 GiB";
+    if (!(frame->flags & JITDUMP_FRAME_ENTERED)) {
+        const char *wrong = check_place(cfi, frame->prologue);
+        if (!wrong)
+            wrong = check_place(cfi, frame->slots_at);
+        if (wrong)
+            return wrong;
+    }
     return frame->epilogue_count && !frame->epilogues
                ? "epilogue_count is set, and epilogues is NULL"
                : NULL;

@@ -43,6 +43,8 @@ static const char *check(const struct jitdump_frame *frame)
         return "JITDUMP_FRAME_IMM32 is for x86-64";
     if (frame->flags & JITDUMP_FRAME_RED_ZONE)
         return "JITDUMP_FRAME_RED_ZONE is for x86-64";
+    if (frame->flags & JITDUMP_FRAME_MOV_POP)
+        return "JITDUMP_FRAME_MOV_POP is for x86-64";
     if (frame->stack_bytes % STACK_ALIGN)
         return "stack_bytes is not a multiple of 16";
     return frame->stack_bytes > STACK_BYTES_MAX ? "stack_bytes doesn't fit in 31 bits" : NULL;
@@ -83,6 +85,7 @@ static void slot_at(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, 
 
 static uint64_t store_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
 {
+    at = cfi_slots_at(cfi, frame, at);
     for (size_t i = 0; i < frame->slot_count; i++)
         slot_at(cfi, frame, at += INSTRUCTION, &frame->slots[i]);
     return at;

@@ -49,6 +49,8 @@ static int dwarf_register(unsigned encoding, bool vector)
 
 static const char *check(const struct jitdump_frame *frame)
 {
+    if (frame->flags & JITDUMP_FRAME_MOV_POP && !(frame->flags & JITDUMP_FRAME_DYNAMIC))
+        return "JITDUMP_FRAME_MOV_POP without JITDUMP_FRAME_DYNAMIC";
     if (has_red_zone(frame) && check_red_zone(frame))
         return check_red_zone(frame);
     for (uint32_t i = 0; i < frame->saved_count; i++)
@@ -111,6 +113,7 @@ static int64_t slot_offset(const struct jitdump_frame *frame, const struct jitdu
 
 static uint64_t store_slots(struct jitdump_cfi *cfi, const struct jitdump_frame *frame, uint64_t at)
 {
+    at = cfi_slots_at(cfi, frame, at);
     for (size_t i = 0; i < frame->slot_count; i++) {
         at += slot_bytes(frame, &frame->slots[i]);
         jitdump_cfi_offset(cfi, at, frame->slots[i].reg, slot_offset(frame, &frame->slots[i]));
@@ -209,7 +212,9 @@ static uint64_t epilogue(struct jitdump_cfi *cfi, const struct jitdump_frame *fr
     if (has_red_zone(frame))
         return load_pointer(cfi, at);
     if (dynamic && frame->saved_count == 0)
-        return pop_pointer(cfi, at + LEAVE_BYTES);
+        return pop_pointer(cfi, at + (frame->flags & JITDUMP_FRAME_MOV_POP
+                                          ? MOV_RBP_RSP_BYTES + PUSH_RBP_BYTES
+                                          : LEAVE_BYTES));
     at = pop_saved(cfi, frame, at + (dynamic ? LEA_RSP_BYTES : sub_bytes(frame)));
     return has_pointer(frame) ? pop_pointer(cfi, at + PUSH_RBP_BYTES) : at;
 }

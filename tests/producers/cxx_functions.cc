@@ -137,7 +137,7 @@ void add_pieces(const perfjit::dump &dump, unsigned char *hot, unsigned char *co
     constexpr std::uint64_t hot_offset = 64;
     std::uint64_t index = 0;
     const perfjit::frame slots =
-        perfjit::frame::stack().stack_bytes(16).slots({{JITDUMP_RBX, 8}}).prologue(hot_offset);
+        perfjit::frame::stack().stack_bytes(16).slots({{JITDUMP_RBX, 8}}).slots_at(hot_offset + 4).prologue(hot_offset);
     CHECK(slots.prologue_bytes(JITDUMP_X86_64) == 9);
     CHECK(perfjit::frame::stack().stack_bytes(16).add_slot(JITDUMP_RBX, 12).prologue_bytes(JITDUMP_X86_64) ==
           -EINVAL);

@@ -335,6 +335,10 @@ static void test_prologues_past_the_end(void **state)
             frame.prologue = UINT64_MAX - below;
             assert_refused(JITDUMP_X86_64, frame, "past 2 GiB");
             assert_refused(JITDUMP_AARCH64, frame, "past 2 GiB");
+            frame.prologue = 0;
+            frame.slots_at = UINT64_MAX - below;
+            assert_refused(JITDUMP_X86_64, frame, "past 2 GiB");
+            assert_refused(JITDUMP_AARCH64, frame, "past 2 GiB");
         }
 }
 

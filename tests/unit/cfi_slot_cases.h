@@ -219,3 +219,153 @@
                 "28 x29+16 x29=c-16 ra=c-8\n"
                 "36 sp+0\n",
     },
+    {
+        .name = "x86-64: variable arguments are saved before the registers in slots",
+        .arch = JITDUMP_X86_64,
+        .code_size = 54,
+        .whole = true,
+        .pieces = {{0,
+                    54,
+                    {.kind = JITDUMP_FRAME_POINTER,
+                     .flags = JITDUMP_FRAME_RED_ZONE,
+                     .stack_bytes = 0x58,
+                     JITDUMP_EPILOGUES(39),
+                     JITDUMP_SLOTS({JITDUMP_RBX, -0x50}),
+                     .slots_at = 35}}},
+        .source = ".cfi_startproc\n"
+                  "mov [rsp-8], rbp\n"
+                  "lea rbp, [rsp-8]; .cfi_def_cfa 6, 16; .cfi_offset 6, -16\n"
+                  "sub rsp, 0x58\n"
+                  "mov [rsp+0x10], rdi\n"
+                  "mov [rsp+0x18], rsi\n"
+                  "test al, al\n"
+                  "je 1f\n"
+                  ".byte 0xf2, 0x0f, 0x11, 0x44, 0x24, 0x40, 0x90\n"
+                  "1: mov [rbp-0x50], rbx; .cfi_offset 3, -96\n"
+                  ".cfi_remember_state\n"
+                  "mov rbx, [rbp-0x50]; .cfi_restore 3\n"
+                  "lea rsp, [rbp+8]; .cfi_def_cfa 7, 8\n"
+                  "mov rbp, [rsp-8]; .cfi_restore 6\n"
+                  "ret; .cfi_restore_state\n"
+                  "nop\n"
+                  ".cfi_endproc\n",
+        .rows = "0 rsp+8 ra=c-8\n"
+                "10 rbp+16 rbp=c-16 ra=c-8\n"
+                "39 rbp+16 rbx=c-96 rbp=c-16 ra=c-8\n"
+                "43 rbp+16 rbp=c-16 ra=c-8\n"
+                "47 rsp+8 rbp=c-16 ra=c-8\n"
+                "52 rsp+8 ra=c-8\n"
+                "53 rbp+16 rbx=c-96 rbp=c-16 ra=c-8\n",
+    },
+    {
+        .name = "x86-64: slots behind other code, at the stack pointer",
+        .arch = JITDUMP_X86_64,
+        .code_size = 21,
+        .whole = true,
+        .pieces = {{0,
+                    21,
+                    {.kind = JITDUMP_FRAME_STACK,
+                     .stack_bytes = 24,
+                     JITDUMP_EPILOGUES(11),
+                     JITDUMP_SLOTS({JITDUMP_RBX, 8}),
+                     .slots_at = 6}}},
+        .source = ".cfi_startproc\n"
+                  "sub rsp, 24; .cfi_def_cfa_offset 32\n"
+                  "mov eax, edi\n"
+                  "mov [rsp+8], rbx; .cfi_offset 3, -24\n"
+                  ".cfi_remember_state\n"
+                  "mov rbx, [rsp+8]; .cfi_restore 3\n"
+                  "add rsp, 24; .cfi_def_cfa_offset 8\n"
+                  "ret; .cfi_restore_state\n"
+                  ".cfi_endproc\n",
+        .rows = "0 rsp+8 ra=c-8\n"
+                "4 rsp+32 ra=c-8\n"
+                "11 rsp+32 rbx=c-24 ra=c-8\n"
+                "16 rsp+32 ra=c-8\n"
+                "20 rsp+8 ra=c-8\n",
+    },
+    {
+        .name = "x86-64: a dynamic frame that ends with mov and pop",
+        .arch = JITDUMP_X86_64,
+        .code_size = 14,
+        .whole = true,
+        .pieces = {{0,
+                    14,
+                    {.kind = JITDUMP_FRAME_POINTER,
+                     .flags = JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_MOV_POP,
+                     .stack_bytes = 32,
+                     JITDUMP_EPILOGUES(8)}}},
+        .source = ".cfi_startproc\n"
+                  "push rbp; .cfi_def_cfa_offset 16; .cfi_offset 6, -16\n"
+                  "mov rbp, rsp; .cfi_def_cfa_register 6\n"
+                  "sub rsp, 32\n"
+                  ".cfi_remember_state\n"
+                  "mov rsp, rbp\n"
+                  "pop rbp; .cfi_def_cfa 7, 8; .cfi_restore 6\n"
+                  "ret; .cfi_restore_state\n"
+                  "nop\n"
+                  ".cfi_endproc\n",
+        .rows = "0 rsp+8 ra=c-8\n"
+                "1 rsp+16 rbp=c-16 ra=c-8\n"
+                "4 rbp+16 rbp=c-16 ra=c-8\n"
+                "12 rsp+8 ra=c-8\n"
+                "13 rbp+16 rbp=c-16 ra=c-8\n",
+    },
+    {
+        .name = "x86-64: mov and pop where registers were pushed: lea and pops",
+        .arch = JITDUMP_X86_64,
+        .code_size = 16,
+        .whole = true,
+        .pieces = {{0,
+                    16,
+                    {.kind = JITDUMP_FRAME_POINTER,
+                     .flags = JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_MOV_POP,
+                     JITDUMP_SAVED(JITDUMP_RBX),
+                     .stack_bytes = 24,
+                     JITDUMP_EPILOGUES(9)}}},
+        .source = ".cfi_startproc\n"
+                  "push rbp; .cfi_def_cfa_offset 16; .cfi_offset 6, -16\n"
+                  "mov rbp, rsp; .cfi_def_cfa_register 6\n"
+                  "push rbx; .cfi_offset 3, -24\n"
+                  "sub rsp, 24\n"
+                  ".cfi_remember_state\n"
+                  "lea rsp, [rbp-8]\n"
+                  "pop rbx; .cfi_restore 3\n"
+                  "pop rbp; .cfi_def_cfa 7, 8; .cfi_restore 6\n"
+                  "ret; .cfi_restore_state\n"
+                  ".cfi_endproc\n",
+        .rows = "0 rsp+8 ra=c-8\n"
+                "1 rsp+16 rbp=c-16 ra=c-8\n"
+                "4 rbp+16 rbp=c-16 ra=c-8\n"
+                "5 rbp+16 rbx=c-24 rbp=c-16 ra=c-8\n"
+                "14 rbp+16 rbp=c-16 ra=c-8\n"
+                "15 rsp+8 ra=c-8\n",
+    },
+    {
+        .name = "aarch64: slots behind other code",
+        .arch = JITDUMP_AARCH64,
+        .code_size = 28,
+        .whole = true,
+        .pieces = {{0,
+                    28,
+                    {.kind = JITDUMP_FRAME_STACK,
+                     .stack_bytes = 32,
+                     JITDUMP_EPILOGUES(16),
+                     JITDUMP_SLOTS({JITDUMP_X19, 8}),
+                     .slots_at = 12}}},
+        .source = ".cfi_startproc\n"
+                  "sub sp, sp, #32; .cfi_def_cfa_offset 32\n"
+                  "str q0, [sp, #16]\n"
+                  "nop\n"
+                  "str x19, [sp, #8]; .cfi_offset 19, -24\n"
+                  ".cfi_remember_state\n"
+                  "ldr x19, [sp, #8]; .cfi_restore 19\n"
+                  "add sp, sp, #32; .cfi_def_cfa_offset 0\n"
+                  "ret; .cfi_restore_state\n"
+                  ".cfi_endproc\n",
+        .rows = "0 sp+0\n"
+                "4 sp+32\n"
+                "16 sp+32 x19=c-24\n"
+                "20 sp+32\n"
+                "24 sp+0\n",
+    },
