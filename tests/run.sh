@@ -7,7 +7,8 @@
 # by side as JOBS says.
 #
 # A test that can't run on this machine (no perf events, say) is skipped and says why; with CI=true a skip counts
-# as a failure, because there nobody reads it.
+# as a failure, because there nobody reads it.  What is unavailable, other programs' sources that neither this repository nor
+# `make setup` has, is no skip: it is told apart, in a line before the last.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 usage="usage: tests/run.sh BUILD_DIR test|check|all"
@@ -87,8 +88,10 @@ fi
 
 # What left no count has not ended, or not begun.
 missing=$(($(wc -l <"$RESULTS/names") - $(find "$RESULTS" -name '*.count' | wc -l)))
-read -r passed failed skipped <<<"$(cat "$RESULTS"/*.count | awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')"
+read -r passed failed skipped unavailable <<<"$(cat "$RESULTS"/*.count |
+    awk '{ p += $1; f += $2; s += $3; u += $4 } END { print p + 0, f + 0, s + 0, u + 0 }')"
 failed=$((failed + missing))
+[ "$unavailable" -eq 0 ] || echo "$unavailable unavailable: tests of programs whose sources are not here, each with its reason above"
 if [ "${CI:-}" = true ] && [ "$skipped" -gt 0 ]; then
     echo "CI: $skipped skipped tests count as failed"
     failed=$((failed + skipped))

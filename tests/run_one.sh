@@ -34,7 +34,8 @@ replay() {
     fi
 }
 
-# The units' cmocka and bats write TAP, a line a test.  Of a skipped one cmocka 1.1 says "not ok 1 # SKIP", bats "ok 1 ... # skip".
+# The units' cmocka and bats write TAP, a line a test.  Of a skipped one cmocka 1.1 says "not ok 1 # SKIP", bats "ok 1 ... # skip";
+# what is unavailable (cli/helper.bash) is no skipped one.
 lines() {
     grep -aiE "^$1" "$log" | grep -aciE $2 '# *skip'
 }
@@ -43,11 +44,12 @@ TIMEFORMAT='%U %S'
 { time run_test >"$log" 2>&1; } 2>"$log.cpu"
 status=$?
 cpu_ms=$(awk '{ printf "%d", ($1 + $2) * 1000 }' "$log.cpu")
-skipped=$(lines '(not )?ok ' '')
+unavailable=$(grep -aciE '^ok .*# *skip unavailable: ' "$log")
+skipped=$(($(lines '(not )?ok ' '') - unavailable))
 passed=$(lines 'ok ' -v)
 failed=$(lines 'not ok ' -v)
 [ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-echo "$passed $failed $skipped" >"$RESULTS/${name//\//.}.count"
+echo "$passed $failed $skipped $unavailable" >"$RESULTS/${name//\//.}.count"
 
 {
     flock 9

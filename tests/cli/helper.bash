@@ -41,6 +41,12 @@ require_perf() {
     return 1
 }
 
+# unavailable WHY...: end a test of other people's program, whose sources are not here.  CI has none of these, and they are
+# counted apart from what is skipped: tests/run_one.sh.
+unavailable() {
+    skip "unavailable: $*"
+}
+
 # record DATA [OPTION...] COMMAND...
 record() {
     local data=$1
