@@ -24,7 +24,7 @@ NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/
          /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
          /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
          musl-gcc:musl-tools riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
-         $(if $(filter x86_64,$(shell uname -m)),/usr/lib32/libc.a:libc6-dev-i386 \
+         $(if $(filter x86_64,$(shell uname -m)),/usr/include/asmjit/asmjit.h:libasmjit-dev /usr/lib32/libc.a:libc6-dev-i386 \
          /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a:lib32gcc-12-dev)
 
 CC       ?= gcc

@@ -1,4 +1,4 @@
-# LuaJIT with examples/luajit/perfjit.lua: a runtime that knows nothing of perf, logged through FFI.
+# LuaJIT with examples/adapters/luajit/perfjit.lua: a runtime that knows nothing of perf, logged through FFI.
 
 # bats file_tags=test
 load helper
@@ -7,9 +7,9 @@ setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR"
     mkdir dumps
-    PERFJIT=dump JITDUMPDIR=$PWD/dumps LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/luajit/?.lua;;" \
+    PERFJIT=dump JITDUMPDIR=$PWD/dumps LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/adapters/luajit/?.lua;;" \
         record lua.data --call-graph dwarf,4096 -e cpu-clock:u \
-        luajit -l perfjit "$here/../../examples/luajit/load.lua" 1 >lua.out
+        luajit -l perfjit "$here/../../examples/adapters/luajit/load.lua" 1 >lua.out
     perfjit inject -q -i lua.data -o lua.jit.data
     perfjit inject -q -i lua.data -o lua.kept.data --stacks keep
 }
@@ -21,7 +21,7 @@ setup() {
 
 @test "perfjit.lua: the program runs as without it" {
     [ "$(cat lua.out)" = true ]
-    LUA_PATH="$here/../../examples/luajit/?.lua;;" LD_LIBRARY_PATH=$BUILD run luajit -l perfjit -e 'print(1)'
+    LUA_PATH="$here/../../examples/adapters/luajit/?.lua;;" LD_LIBRARY_PATH=$BUILD run luajit -l perfjit -e 'print(1)'
     [ "$status:$output" = 0:1 ]
 }
 
@@ -40,7 +40,7 @@ setup() {
 }
 
 @test "perfjit.lua: a dump that can't be opened is told, and the program goes on" {
-    PERFJIT=dump JITDUMPDIR=/nonexistent LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/luajit/?.lua;;" \
+    PERFJIT=dump JITDUMPDIR=/nonexistent LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/adapters/luajit/?.lua;;" \
         run --separate-stderr luajit -l perfjit -e 'print(1)'
     exits 0
     [ "$output" = 1 ]
@@ -50,8 +50,8 @@ setup() {
 # wrong_frames AWAY INSTEAD: a copy of perfjit.lua with another line, and the load with it, into dumps-wrong.
 wrong_frames() {
     mkdir wrong
-    sed "s/$1/$2/" "$here/../../examples/luajit/perfjit.lua" >wrong/perfjit.lua
-    ! cmp -s wrong/perfjit.lua "$here/../../examples/luajit/perfjit.lua" || return 1
+    sed "s/$1/$2/" "$here/../../examples/adapters/luajit/perfjit.lua" >wrong/perfjit.lua
+    ! cmp -s wrong/perfjit.lua "$here/../../examples/adapters/luajit/perfjit.lua" || return 1
     export PERFJIT=dump JITDUMPDIR=$PWD/wrong LD_LIBRARY_PATH=$BUILD LUA_PATH="$PWD/wrong/?.lua;;"
 }
 
@@ -66,7 +66,7 @@ wrong_frames() {
 @test "perfjit.lua: a CFA that is off by the room that a trace makes for what it spills is told" {
     cd "$BATS_TEST_TMPDIR"
     wrong_frames 'trace.room = parent_room - added' 'trace.room = parent_room'
-    luajit -l perfjit "$here/../../examples/luajit/load.lua" 0.5
+    luajit -l perfjit "$here/../../examples/adapters/luajit/load.lua" 0.5
     unset PERFJIT JITDUMPDIR LD_LIBRARY_PATH LUA_PATH
     run --separate-stderr perfjit check wrong/jitdump-*/jit-*.dump
     exits 3
@@ -77,7 +77,7 @@ wrong_frames() {
 @test "perfjit.lua: a CFA that is off by 16 in all traces is told by their chains" {
     cd "$BATS_TEST_TMPDIR"
     wrong_frames 'FRAME_BYTES = 96' 'FRAME_BYTES = 80'
-    record wrong.data --call-graph dwarf,4096 -e cpu-clock:u luajit -l perfjit "$here/../../examples/luajit/load.lua" 1 >out
+    record wrong.data --call-graph dwarf,4096 -e cpu-clock:u luajit -l perfjit "$here/../../examples/adapters/luajit/load.lua" 1 >out
     unset PERFJIT JITDUMPDIR LD_LIBRARY_PATH LUA_PATH
     run --separate-stderr perfjit check --chains wrong.data
     exits 3

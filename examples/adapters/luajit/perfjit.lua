@@ -27,8 +27,8 @@ struct jitdump_code {
 int jitdump_open(struct jitdump **dump, const void *options);
 int jitdump_close(struct jitdump *dump);
 const char *jitdump_error(const struct jitdump *dump);
-int jitdump_add_code_on(struct jitdump *dump, const struct jitdump_code *code, uint64_t *index);
-int jitdump_unload_code_on(struct jitdump *dump, uint64_t index, uint64_t addr, uint64_t size);
+int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *index);
+int jitdump_unload_code(struct jitdump *dump, uint64_t index, uint64_t addr, uint64_t size);
 struct jitdump_cfi *jitdump_cfi_new(int arch);
 void jitdump_cfi_reset(struct jitdump_cfi *cfi);
 void jitdump_cfi_def_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t offset);
@@ -99,14 +99,14 @@ local function add_trace(number, func, pc, parent)
     code.size, code.name = ffi.sizeof(code), name
     code.code_addr, code.code_size, code.bytes = address, #text, text
     code.unwind = describe_frame(trace, text, traces[parent] and traces[parent].room or 0)
-    lib.jitdump_add_code_on(dump, code, index)
+    lib.jitdump_add_code(dump, code, index)
     trace.index = index[0]
     traces[number] = trace
 end
 
 local function forget_all()
     for _, trace in pairs(traces) do
-        lib.jitdump_unload_code_on(dump, trace.index, trace.address, trace.size)
+        lib.jitdump_unload_code(dump, trace.index, trace.address, trace.size)
     end
     traces = {}
 end
