@@ -52,12 +52,14 @@ static int worse(int status, int other)
 
 /* ---- A dump ---- */
 
-static int check_dump(struct report *report, const char *path)
+/* *STAGE is set to the file with its newest records, to be freed, or to NULL. */
+static int check_dump(struct report *report, const char *path, char **stage)
 {
     struct jit_dump dump;
     struct dump_survey survey;
     char cause[256];
     int status = EXIT_UNREADABLE;
+    *stage = NULL;
     if (jit_dump_open(&dump, path, cause, sizeof cause)) {
         printable_line(stderr, "perfjit: %s: %s", path, cause);
         dump_report_unreadable(report, path, cause);
@@ -66,7 +68,7 @@ static int check_dump(struct report *report, const char *path)
         dump_survey_free(&survey);
     } else {
         dump_report(report, &dump, &survey);
-        newest_records_print(&dump);
+        *stage = newest_records_print(&dump);
         status = dump_survey_lost(&survey) ? EXIT_LOST : EXIT_SOUND;
         dump_survey_free(&survey);
     }
@@ -74,12 +76,28 @@ static int check_dump(struct report *report, const char *path)
     return status;
 }
 
+static bool is_named(const struct check_options *options, const char *path)
+{
+    for (size_t i = 0; i < options->request.dump_count; i++)
+        if (strcmp(options->request.dumps[i], path) == 0)
+            return true;
+    return false;
+}
+
+/* Of a process that goes on, or was killed, the newest records are reported as well: of a short
+ * one they are all that there are. */
 static int check_dumps(struct report *report, const struct check_options *options)
 {
     int status = EXIT_SOUND;
     report_open_array(report, "dumps", NULL);
-    for (size_t i = 0; i < options->request.dump_count; i++)
-        status = worse(status, check_dump(report, options->request.dumps[i]));
+    for (size_t i = 0; i < options->request.dump_count; i++) {
+        char *stage, *newer = NULL;
+        status = worse(status, check_dump(report, options->request.dumps[i], &stage));
+        if (stage && !is_named(options, stage))
+            status = worse(status, check_dump(report, stage, &newer));
+        free(stage);
+        free(newer);
+    }
     report_close_array(report);
     return status;
 }

@@ -479,7 +479,7 @@ int dump_command(int argc, char **argv)
         return EXIT_UNREADABLE;
     }
     uint64_t unsound = print_records(&dump, &options);
-    newest_records_print(&dump);
+    free(newest_records_print(&dump));
     jit_dump_close(&dump);
     if (interruption_check(&findings)) {
         printable_line(stderr, "perfjit: %s: %s", options.path, findings.failure);

@@ -15,11 +15,14 @@ static bool has_records(const char *path)
     return has;
 }
 
-void newest_records_print(const struct jit_dump *dump)
+char *newest_records_print(const struct jit_dump *dump)
 {
     char *stage = jit_dump_is_closed(dump) ? NULL : jit_dump_name_stage(dump->path);
-    if (stage && has_records(stage))
+    if (stage && has_records(stage)) {
         printable_line(stderr, "perfjit: %s: was not closed; its newest records are in %s",
                        dump->path, stage);
+        return stage;
+    }
     free(stage);
+    return NULL;
 }

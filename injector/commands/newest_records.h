@@ -5,7 +5,8 @@
 
 #include "injector/dump/jit_dump.h"
 
-/* Print a line on stderr if there are any that are not in DUMP. */
-void newest_records_print(const struct jit_dump *dump);
+/* Print a line on stderr if there are any that are not in DUMP.  Returns the path of the file that
+ * has them, to be freed, or NULL. */
+char *newest_records_print(const struct jit_dump *dump);
 
 #endif

@@ -123,6 +123,14 @@ named() {
     [ ! -s said ]
 }
 
+@test "a process that was killed: perfjit check of the body counts what is in either" {
+    perfjit check --json killed/jitdump-*/jit-*.dump >report 2>said
+    [ "$(jq '[.dumps[].names.functions] | add' report)" = 1500 ] || complain "$(jq -c '.dumps[] | [.file, .names]' report)"
+    [ "$(jq '.dumps | length' report)" = 2 ]
+    perfjit check --json killed/jitdump-*/jit-*.dump killed/jitdump-*/stage/jit-*.dump >named 2>said
+    same named report
+}
+
 # What a kill between two instructions leaves: what is in the body is in the stage as well.
 @test "records that are in both files count once, and nothing is said of it" {
     local stage
