@@ -19,8 +19,8 @@ struct permutation_runs {
 /* Set P[f], for each function, to the share of labellings whose largest |t| is at least function
  * f's; all labellings if there are at most 10 000, else so many by a fixed seed.  Set Q[f] to the
  * share of those functions whose |t| is at least f's that would be there by chance, as the
- * labellings have them: f's q-value, at most 1.  *CRITICAL is set to the |t| that 5 % of the
- * labellings exceed.  Returns 0, or -1 without memory. */
+ * labellings have them: f's q-value, at most 1.  *CRITICAL is set to the least |t| whose P is 5 % or
+ * less.  Returns 0, or -1 without memory. */
 int permutation_test(double *p, double *q, double *critical, const struct permutation_runs *runs);
 
 #endif

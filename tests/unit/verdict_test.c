@@ -1,0 +1,88 @@
+/* Whether what a verdict says of itself is so: how large a change would have been seen. */
+#include "injector/compare/verdict.h"
+
+#include "tests/unit/scratch.h"
+
+#include <string.h>
+
+enum { TURNS = 400 };
+
+static double chance(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 33) / (double)(UINT64_C(1) << 31);
+}
+
+/* About normal, of mean 0 and deviation 1. */
+static double noise(uint64_t *state)
+{
+    double sum = -6;
+    for (size_t i = 0; i < 12; i++)
+        sum += chance(state);
+    return sum;
+}
+
+/* A run of one function, which takes US. */
+static void add_run(struct run_set *set, bool is_new, double us)
+{
+    struct call_profile profile;
+    const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
+    const struct profile_event event = {0, true};
+    const struct profile_thread thread = {0};
+    assert_int_equal(call_profile_begin(&profile), 0);
+    assert_int_equal(call_profile_add_event(&profile, &event), 0);
+    const struct call_frame frame = {.name = call_profile_add_string(&profile, "hot", 3)};
+    const struct call_sample sample = {
+        .period = (uint64_t)(us * 1000),
+        .node = call_profile_add_node(&profile, 0, call_profile_add_frame(&profile, &frame)),
+        .thread = call_profile_add_thread(&profile, &thread)};
+    assert_int_equal(call_profile_add_sample(&profile, &sample), 0);
+    assert_int_equal(run_set_add(set, is_new, &profile, &choice), 0);
+    call_profile_free(&profile);
+}
+
+/* The total of RUNS against RUNS of 1 000 us, the new ones MORE, with a deviation of 10. */
+static struct compared_row compare(uint64_t *seed, size_t runs, bool paired, double more)
+{
+    struct run_set set;
+    struct verdicts verdicts;
+    assert_int_equal(run_set_begin(&set), 0);
+    for (size_t i = 0; i < 2 * runs; i++)
+        add_run(&set, i % 2, 1000 + 10 * noise(seed) + (i % 2 ? more : 0));
+    assert_int_equal(verdicts_find(&verdicts, &set, paired, 0), 0);
+    struct compared_row total = verdicts.total;
+    verdicts_free(&verdicts);
+    run_set_free(&set);
+    return total;
+}
+
+/* A change as large as it says that 4 of 5 comparisons would show is shown by 4 of 5; a deviation
+ * that is estimated from so few runs leaves 1 of 10 more or less. */
+static void test_what_would_have_been_seen_is_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t runs;
+        bool paired;
+    } cases[] = {{4, false}, {5, false}, {6, false}, {6, true}, {7, true}, {10, true}};
+    uint64_t seed = 11;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double least = 0;
+        size_t seen = 0;
+        for (size_t turn = 0; turn < TURNS; turn++)
+            least += compare(&seed, cases[i].runs, cases[i].paired, 0).least / TURNS / 1000;
+        for (size_t turn = 0; turn < TURNS; turn++)
+            seen += compare(&seed, cases[i].runs, cases[i].paired, least).verdict == VERDICT_SLOWER;
+        print_message("%zu, %s: %.1f us are seen in %zu of %d\n", cases[i].runs,
+                      cases[i].paired ? "paired" : "not paired", least, seen, TURNS);
+        assert_in_range(seen, TURNS * 70 / 100, TURNS * 90 / 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_would_have_been_seen_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
