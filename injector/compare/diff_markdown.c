@@ -1,6 +1,8 @@
 /* See diff_markdown.h. */
 #include "injector/compare/diff_markdown.h"
 
+#include "injector/text/printable_text.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +11,21 @@ enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out */
 
 /* ---- Text ---- */
 
-/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references. */
+/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references.  What
+ * can't be printed is written as text has it. */
 static void put_escaped(FILE *stream, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char letter = (unsigned char)*text;
+    char *printable = printable_copy(text);
+    for (const char *at = printable; at && *at; at++) {
+        unsigned char letter = (unsigned char)*at;
         bool is_plain = isalnum(letter) || strchr(" .,;/+%()-", letter) ||
-                        (letter == ':' && (text[1] == ' ' || !text[1]));
+                        (letter == ':' && (at[1] == ' ' || !at[1]));
         if (letter >= 0x80 || is_plain)
             putc(letter, stream);
         else
             fprintf(stream, "&#%d;", letter);
     }
+    free(printable);
 }
 
 void diff_markdown_put_code(FILE *stream, const char *text)

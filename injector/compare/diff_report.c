@@ -1,7 +1,7 @@
 /* See diff_report.h. */
 #include "injector/compare/diff_report.h"
 
-#include "injector/text/code_name.h"
+#include "injector/text/printable_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,12 +70,19 @@ void diff_report_put_share(FILE *stream, const struct compared_row *row)
 static void put_short(FILE *stream, const char *name)
 {
     size_t bytes = 0, left = strlen(name), next;
-    while (left && (next = utf8_bytes(name + bytes, left)) != 0 &&
-           bytes + next <= MOST_NAME_BYTES) {
+    while (left) {
+        next = printable_bytes(name + bytes, left);
+        next = next ? next : 1;
+        if (bytes + next > MOST_NAME_BYTES)
+            break;
         bytes += next;
         left -= next;
     }
-    fprintf(stream, "%.*s%s", (int)bytes, name, left ? "..." : "");
+    char *part = strndup(name, bytes);
+    if (part)
+        printable_put(stream, part);
+    fputs(left ? "..." : "", stream);
+    free(part);
 }
 
 /* What the line of causes is made of. */

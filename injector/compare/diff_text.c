@@ -1,6 +1,8 @@
 /* See diff_text.h. */
 #include "injector/compare/diff_text.h"
 
+#include "injector/text/printable_text.h"
+
 #include <stdlib.h>
 
 /* The change in percent stands to the right, 10 wide. */
@@ -20,17 +22,23 @@ static void put_share(FILE *stream, const struct compared_row *row)
 static void put_row(FILE *stream, const struct diff_report *report, const struct compared_row *row,
                     const char *name, const char *move)
 {
-    diff_report_put_value(stream, report, 13, row->base);
-    diff_report_put_value(stream, report, 13, row->new);
+    putc(' ', stream); /* between numbers that are wider, too */
+    diff_report_put_value(stream, report, 12, row->base);
+    putc(' ', stream);
+    diff_report_put_value(stream, report, 12, row->new);
     put_share(stream, row);
-    fprintf(stream, "  %-10s  %s%s%s%s\n",
-            compared_row_differs(row) ? verdict_name(row->verdict) : "", name, *move ? "  (" : "",
-            move, *move ? ")" : "");
+    fprintf(stream, "  %-10s  ", compared_row_differs(row) ? verdict_name(row->verdict) : "");
+    printable_put(stream, name);
+    fputs(*move ? "  (" : "", stream);
+    printable_put(stream, move);
+    fputs(*move ? ")\n" : "\n", stream);
 }
 
 static void put_columns(FILE *stream, const char *what)
 {
-    fprintf(stream, "\n%13s%13s %10s  %-10s  %s\n", "base", "new", "change", "verdict", what);
+    fprintf(stream, "\n%13s%13s %10s  %-10s  ", "base", "new", "change", "verdict");
+    printable_put(stream, what);
+    putc('\n', stream);
 }
 
 static void put_activities(FILE *stream, const struct diff_report *report)

@@ -114,7 +114,9 @@ static const char *word_of(const struct run_set *set, const struct compared_row 
         return "deoptimised, interpreted";
     if (before->kind == FRAME_INTERPRETER && after->kind == FRAME_JIT)
         return "compiled";
-    return less < 0 || more < 0 ? "moved" : more < less ? "deoptimised" : "optimised";
+    return less < 0 || more < 0 || less == more ? "moved"
+           : more < less                        ? "deoptimised"
+                                                : "optimised";
 }
 
 /* "TurboFan, then Sparkplug: deoptimised" if FUNCTION has less in one state and more in another,

@@ -3,6 +3,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/text/file_name.h"
+#include "injector/text/printable_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -254,7 +255,7 @@ size_t run_set_count(const struct run_set *set, enum run_table table)
 
 int run_set_add_note(struct run_set *set, const char *text)
 {
-    char *copy = strdup(text);
+    char *copy = printable_copy(text);
     if (!copy || array_reserve(set->notes, set->note_count, set->note_capacity)) {
         free(copy);
         return -1;

@@ -52,7 +52,7 @@ int run_set_begin(struct run_set *set);
 int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,
                 const struct profile_choice *choice);
 
-/* Add a copy of the line TEXT.  Returns 0, or -1 without memory. */
+/* Add a copy of the line TEXT, printable.  Returns 0, or -1 without memory. */
 int run_set_add_note(struct run_set *set, const char *text);
 
 /* How many numbers TABLE has; of strings and stacks, number 0 is none's. */

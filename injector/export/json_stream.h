@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-/* Put TEXT, which is UTF-8 without control characters, in quotes.  "<" and what ends a line of
- * JavaScript are escaped, so that it can stand in a page. */
+/* Put TEXT, which is UTF-8 without control characters, in quotes.  "<", what ends a line of
+ * JavaScript and what changes the direction of text are escaped, so that it can stand in a page and
+ * on a terminal. */
 void json_stream_text(FILE *stream, const char *text);
 
 /* The same without the quotes, where more follows in them. */

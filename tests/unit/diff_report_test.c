@@ -226,6 +226,12 @@ static void test_the_first_lines_name_what_changed(void **state)
         {{JIT("hot", "Sparkplug"), NATIVE("Builtins_Add")}, NULL, {0, 60000}},
         {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
     assert_head_says(called, COUNT(called), "by: Builtins_Add  node +60.");
+    /* two tiers of which neither does more */
+    static const struct made_stack beside[] = {
+        {{JIT("main", "TurboFan"), JIT("hot", "OptimizedTier1")}, NULL, {10000, 0}},
+        {{JIT("main", "TurboFan"), JIT("hot", "OptimizedTier1OSR")}, NULL, {0, 40000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(beside, COUNT(beside), "(OptimizedTier1, then OptimizedTier1OSR: moved)");
 }
 
 static void test_collectors_and_compilers_are_named(void **state)
@@ -323,6 +329,59 @@ static void test_names_are_no_markup(void **state)
     run_set_free(&set);
 }
 
+/* What changes the direction of text is told by its bytes, in JSON by its number. */
+static void test_names_do_not_turn_the_text_around(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {
+        {{{"a\xe2\x80\xae"
+           "b\xe2\x81\xa6\xd8\x9c",
+           "jit", "", "", FRAME_JIT, false}},
+         NULL,
+         {50000, 60000}},
+        {{{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "jit", "", "", FRAME_JIT, false}},
+         NULL,
+         {50000, 50000}}};
+    static const char *const programs[2] = {"no\xe2\x80\xae", "de"};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 10, programs);
+    assert_int_equal(two_programs_tell(&set), 0);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    char *forms[] = {text_of(&report, diff_text_put), markdown_of(&report, MARKDOWN_MOST_BYTES),
+                     text_of(&report, diff_json_put)};
+    assert_says(forms[0], "by: a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c ");
+    assert_says(forms[0], "slower      a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c\n");
+    assert_says(forms[0], "no\\xe2\\x80\\xae and de");
+    assert_says(forms[1], "<code>a&#92;xe2&#92;x80&#92;xaeb&#92;xe2");
+    assert_says(forms[2], "\"a\\u202eb\\u2066\\u061c\"");
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        assert_null(strstr(forms[i], "\xe2\x80\xae"));
+        assert_says(forms[i], "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+        free(forms[i]);
+    }
+    diff_report_free(&report);
+    run_set_free(&set);
+}
+
+/* Numbers that are wider than their columns stand apart. */
+static void test_large_numbers_stand_apart(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {
+        {{JIT("hot", "TurboFan")}, NULL, {UINT32_MAX, UINT32_MAX}}};
+    struct run_set set;
+    struct diff_report report;
+    make_runs(&set, stacks, COUNT(stacks), SIDE, 0, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    report.unit = "instructions";
+    char *text = text_of(&report, diff_text_put);
+    assert_says(text, " 4294967295000 4294967295000 ");
+    free(text);
+    diff_report_free(&report);
+    run_set_free(&set);
+}
+
 /* Of 3 000 functions some have room; the headline is there, and how many are not is told. */
 static void test_markdown_ends_before_its_limit(void **state)
 {
@@ -410,6 +469,8 @@ int main(void)
         cmocka_unit_test(test_different_programs_are_told),
         cmocka_unit_test(test_no_variance),
         cmocka_unit_test(test_names_are_no_markup),
+        cmocka_unit_test(test_names_do_not_turn_the_text_around),
+        cmocka_unit_test(test_large_numbers_stand_apart),
         cmocka_unit_test(test_markdown_ends_before_its_limit),
         cmocka_unit_test(test_twenty_thousand_functions),
     };
