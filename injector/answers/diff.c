@@ -3,7 +3,9 @@
 
 #include "injector/answers/answer_input.h"
 #include "injector/answers/bench_sides.h"
+#include "injector/answers/distinct_files.h"
 #include "injector/arrays/array.h"
+#include "injector/artifact/bench_list.h"
 #include "injector/compare/diff_json.h"
 #include "injector/compare/diff_markdown.h"
 #include "injector/compare/diff_text.h"
@@ -45,6 +47,7 @@ struct diff_options {
     size_t rows;
     const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
+    char *lists[2];                /* of the benches */
 };
 
 static const struct argp_option option_table[] = {
@@ -94,12 +97,20 @@ static error_t add_path(struct diff_options *options, const char *file, bool is_
     return 0;
 }
 
-static error_t add_file(struct diff_options *options, const char *file, struct argp_state *state)
+/* "a.bench/" is a.bench, in what is said of it as well. */
+static const char *without_slashes(char *name)
+{
+    for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
+        name[end - 1] = '\0';
+    return name;
+}
+
+static error_t add_file(struct diff_options *options, char *file, struct argp_state *state)
 {
     if (options->side == SIDE_NONE && options->bench_count == 2)
         argp_error(state, "'%s' is one bench too many", printable_copy(file));
     if (options->side == SIDE_NONE) {
-        options->benches[options->bench_count++] = file;
+        options->benches[options->bench_count++] = without_slashes(file);
         return 0;
     }
     if (options->bench_count)
@@ -119,6 +130,16 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
         argp_error(state, "--fail-on is regression:PERCENT or unknown, not '%s'",
                    printable_copy(word));
     }
+}
+
+/* Each form in a place of its own. */
+static void check_forms(struct diff_options *options, struct argp_state *state)
+{
+    options->forms[FORM_TEXT] = options->request.output;
+    const char *common = distinct_files_common_output(options->forms, DIFF_FORMS);
+    if (common)
+        argp_error(state, "two forms of the report can't both be written to %s",
+                   strcmp(common, "-") ? printable_copy(common) : "standard output");
 }
 
 static void check_sides(const struct diff_options *options, struct argp_state *state)
@@ -168,6 +189,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return add_file(options, argument, state);
     case ARGP_KEY_END:
         check_sides(options, state);
+        check_forms(options, state);
         return 0;
     default:
         return answer_request_take(&options->request, key, argument, state);
@@ -217,10 +239,29 @@ static int check_event(struct compared_event *event, const struct answer_input *
     return 0;
 }
 
+static int check_files(struct run_set *set, const struct diff_options *options,
+                       struct findings *findings)
+{
+    bool shared;
+    const struct distinct_files files = {options->files,
+                                         options->is_new,
+                                         options->file_count,
+                                         (const char *const *)options->lists,
+                                         options->bench_count,
+                                         options->forms,
+                                         DIFF_FORMS};
+    if (distinct_files_check(&files, &shared, findings))
+        return -1;
+    return shared && run_set_add_note(set, "warning: both sides have the same run: what is the "
+                                           "same on both can't differ")
+               ? report_failure(findings, "out of memory")
+               : 0;
+}
+
 static int read_runs(struct run_set *set, struct diff_options *options,
                      struct compared_event *event, struct findings *findings)
 {
-    int result = 0;
+    int result = check_files(set, options, findings);
     for (size_t i = 0; i < options->file_count && !result; i++) {
         struct answer_input input;
         options->request.input = options->files[i];
@@ -241,6 +282,9 @@ static int read_benches(struct run_set *set, struct diff_options *options,
 {
     struct bench_sides sides;
     int result = bench_sides_read(&sides, set, options->benches, options->bench_count, findings);
+    for (size_t i = 0; i < options->bench_count && !result; i++)
+        if (asprintf(&options->lists[i], "%s/" BENCH_LIST_NAME, options->benches[i]) < 0)
+            result = report_failure(findings, "out of memory");
     for (size_t i = 0; i < sides.count && !result; i++)
         if (add_path(options, sides.files[i].path, sides.files[i].is_new))
             result = report_failure(findings, "out of memory");
@@ -285,7 +329,6 @@ static int write_forms(struct diff_options *options, struct diff_report *report,
     bool elsewhere = false;
     for (int form = FORM_MARKDOWN; form < DIFF_FORMS; form++)
         elsewhere |= options->forms[form] && strcmp(options->forms[form], "-") == 0;
-    options->forms[FORM_TEXT] = options->request.output;
     if (!options->forms[FORM_TEXT] && !elsewhere)
         options->forms[FORM_TEXT] = "-";
     for (int form = 0; form < DIFF_FORMS; form++)
@@ -376,6 +419,8 @@ int diff_command(int argc, char **argv)
     result = result || compare_runs(&options, &closes, &findings);
     free(options.files);
     free(options.is_new);
+    free(options.lists[0]);
+    free(options.lists[1]);
     int status = answer_end(result, &options.request, &findings);
     return closes ? EXIT_GATE : status;
 }

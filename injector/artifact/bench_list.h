@@ -8,7 +8,7 @@
  *     end                                   the last line: the file is whole
  *
  * SIDE is base or new; runs of one side are in the order in which they ran.  FILE is a name without
- * a "/" that ends in ".run".  Numbers are decimal.  A reader passes over lines that begin with
+ * a "/" that ends in ".run", and no two runs have one.  Numbers are decimal.  A reader passes over lines that begin with
  * another word, and over keys that it does not know: what changes the meaning of others is another
  * version.  The file is valid if its first and last line are these two, and every line in between
  * that it knows has all its fields. */

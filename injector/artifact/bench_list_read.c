@@ -167,6 +167,30 @@ static int read_lines(struct list_reading *reading, char *text)
     return fail(reading, "it is cut short: its last line is \"end\"");
 }
 
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* A run that is listed twice would count as two. */
+static int check_names(const struct list_reading *reading)
+{
+    const struct bench_list *list = reading->list;
+    const char **names = calloc(list->run_count + 1, sizeof *names), *twice = NULL;
+    if (!names)
+        return report_failure(reading->findings, "out of memory");
+    for (size_t i = 0; i < list->run_count; i++)
+        names[i] = list->runs[i].file;
+    qsort(names, list->run_count, sizeof *names, compare_names);
+    for (size_t i = 1; i < list->run_count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            twice = names[i];
+    free(names);
+    return twice ? report_failure(reading->findings, "%s: %s is the file of two runs",
+                                  reading->path, twice)
+                 : 0;
+}
+
 int bench_list_parse(struct bench_list *list, const char *path, const char *text, size_t size,
                      struct findings *findings)
 {
@@ -177,7 +201,7 @@ int bench_list_parse(struct bench_list *list, const char *path, const char *text
         return memchr(text, 0, size)
                    ? report_failure(findings, "%s: has a byte of 0: it is no list of a bench", path)
                    : report_failure(findings, "out of memory");
-    int result = read_lines(&reading, copy);
+    int result = read_lines(&reading, copy) || check_names(&reading) ? -1 : 0;
     free(copy);
     return result;
 }

@@ -2,6 +2,8 @@
 #include "injector/bench/bench_folder.h"
 
 #include "injector/artifact/bench_list.h"
+#include "injector/artifact/run_file.h"
+#include "injector/files/regular_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +13,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Whether PATH is the list of a bench, by its first bytes: "bench.txt" may be anybody's. */
+static bool is_list(const char *path)
+{
+    static const char word[] = "perfjit-bench\t";
+    char begin[sizeof word - 1];
+    struct stat status;
+    int fd = regular_file_open(path, O_NOFOLLOW, &status);
+    bool is_one = fd >= 0 && pread(fd, begin, sizeof begin, 0) == sizeof begin &&
+                  memcmp(begin, word, sizeof begin) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_one;
+}
 
 /* Whether a bench has files of that name. */
 static bool is_bench_file(const char *name)
@@ -25,15 +41,28 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Whether PATH is a directory with a bench's list, and nothing that no bench has. */
+/* Whether NAME in DIRECTORY is what perfjit bench wrote there, by its content. */
+static bool is_own_file(const char *directory, const char *name)
+{
+    char *path;
+    if (!is_bench_file(name) || asprintf(&path, "%s/%s", directory, name) < 0)
+        return false;
+    bool is_own = strcmp(name, BENCH_LIST_NAME) == 0 ? is_list(path) : run_file_is(path);
+    free(path);
+    return is_own;
+}
+
+/* Whether PATH is a directory, and no link to one, with a bench's list, and nothing that no bench
+ * has. */
 static bool is_bench(const char *path)
 {
     bool has_list = false, has_other = false;
-    DIR *directory = opendir(path);
+    struct stat status;
+    DIR *directory = lstat(path, &status) == 0 && S_ISDIR(status.st_mode) ? opendir(path) : NULL;
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
         has_list |= strcmp(entry->d_name, BENCH_LIST_NAME) == 0;
-        has_other |= !is_dots(entry->d_name) && !is_bench_file(entry->d_name);
+        has_other |= !is_dots(entry->d_name) && !is_own_file(path, entry->d_name);
     }
     if (directory)
         closedir(directory);
@@ -58,8 +87,9 @@ static void remove_bench(const char *path)
 
 int bench_folder_make(struct bench_folder *folder, const char *name, struct findings *findings)
 {
+    struct stat status;
     *folder = (struct bench_folder){.name = name};
-    if (access(name, F_OK) == 0 && !is_bench(name))
+    if (lstat(name, &status) == 0 && !is_bench(name))
         return report_failure(findings,
                               "%s: is there already, and is no bench, or has other files in it: "
                               "name another with -o NAME.bench",

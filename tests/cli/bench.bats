@@ -26,6 +26,10 @@ setup() {
     cp -r kept.bench "$BATS_TEST_TMPDIR/else/copy.bench"
     cd "$BATS_TEST_TMPDIR/else"
     perfjit diff copy.bench/ | cmp - "$BATS_FILE_TMPDIR/text"
+    [ "$(perfjit diff --json - copy.bench// | jq -r .compared)" = copy.bench ]
+    cp copy.bench/bench.txt list
+    run perfjit diff --json copy.bench/bench.txt copy.bench
+    [ "$status" = 1 ] && cmp list copy.bench/bench.txt
     run perfjit diff --fail-on regression:2% copy.bench
     [ "$status" = 4 ]
 }
@@ -88,6 +92,27 @@ setup() {
     [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
 }
 
+@test "a directory with somebody's own bench.txt or .run, or a link to a bench, is not replaced" {
+    local there
+    mkdir own.bench installer.bench
+    echo 'my notes' >own.bench/bench.txt
+    cp kept.bench/bench.txt installer.bench
+    printf '#!/bin/sh\n' >installer.bench/install.run
+    cp -r kept.bench real.bench
+    ln -s real.bench link.bench
+    ln -s nowhere dangling.bench
+    for there in own installer link dangling; do
+        run perfjit bench --runs 1 --warmup 0 -o $there.bench --new "$BUILD/tinyjit --no-inline base.tj"
+        [ "$status" = 1 ] || complain "$there: $status"
+        [[ "$output" == *"$there.bench: is there already"* ]] || complain "$output"
+    done
+    [ "$(cat own.bench/bench.txt)" = 'my notes' ] && [ -e installer.bench/install.run ]
+    [ -L link.bench ] && [ -L dangling.bench ] && cmp real.bench/bench.txt kept.bench/bench.txt
+    [ -z "$(ls -d ./*.bench.* 2>/dev/null)" ]
+    perfjit bench -q --runs 1 --warmup 0 -o real.bench/ --new "$BUILD/tinyjit --no-inline base.tj"
+    [ "$(ls real.bench)" = "$(printf 'bench.txt\nnew-001.run')" ]
+}
+
 @test "interrupted: nothing is written, and the command has ended" {
     local bench
     sh -c 'echo $$ >bench.pid; exec "$@"' - "$BUILD/perfjit" bench -o none.bench --new 'echo $$ >command.pid; exec sleep 100' 2>said &
@@ -113,6 +138,8 @@ setup() {
     refuses 'bench.txt:39: it is cut short' sed -i '$d' bench.txt
     refuses 'bench.txt:1: version 2; this perfjit reads version 1' sed -i '1s/1$/2/' bench.txt
     refuses 'bench.txt:30: a run is of base or new' sed -i '30s|base-...\.run|../base|;30s|new-...\.run|../base|' bench.txt
+    refuses 'base-001.run is the file of two runs' sed -i 's/base-002/base-001/' bench.txt
+    refuses 'is there twice on one side' ln -f base-001.run base-002.run
     refuses 'new-003.run: can'"'"'t read it: No such file' rm new-003.run
     refuses 'new-003.run: its body is cut short' truncate -s -9 new-003.run
     refuses 'new-003.run: has 3 bytes' truncate -s 3 new-003.run
@@ -137,7 +164,10 @@ setup() {
     sed -i 's/beside_ns=[0-9]*/beside_ns=0/' "$BATS_TEST_TMPDIR/quiet.bench/bench.txt"
     perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench" >text
     grep -q '^warning: other work on the machine took [0-9.]* processors during the base' text || complain "$(cat text)"
-    ! perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/loaded.bench" | grep '^warning' || complain "it is the same"
+    cp -r "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/copy.bench"
+    perfjit diff "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/copy.bench" >text
+    grep -q ' 5 against 5 runs' text
+    ! grep '^warning' text || complain "it is the same"
 }
 
 # bats test_tags=all

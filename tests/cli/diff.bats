@@ -147,10 +147,36 @@ END
     [ "$status" = 1 ]
 }
 
+@test "one recording is not two runs, and no form takes the place of an input or of another form" {
+    local sum out
+    run perfjit diff -q --base base1 base1 base1 base1 --new new?
+    [ "$status" = 1 ]
+    [[ "$output" == *"base1: is there twice on one side"* ]] || complain "$output"
+    ln base1 "$BATS_TEST_TMPDIR/again"
+    run perfjit diff -q --base base1 "$BATS_TEST_TMPDIR/again" --new new?
+    [ "$status" = 1 ]
+    perfjit diff -q --base base[1-4] --new base1 new[2-4] | grep -q '^warning: both sides have the same run'
+    sum=$(cat base? new? | cksum)
+    for out in "-o base2" "--json new3" "--markdown ./base1" "--html $PWD/new6"; do
+        # shellcheck disable=SC2086
+        run perfjit diff -q $out --base base? --new new?
+        [ "$status" = 1 ] || complain "$out: $status"
+        [[ "$output" == *"is an input as well"* ]] || complain "$out: $output"
+    done
+    [ "$(cat base? new? | cksum)" = "$sum" ]
+    for out in "--json - --markdown -" "-o - --html -" "--json both --markdown both" "-o both --json both"; do
+        # shellcheck disable=SC2086
+        run perfjit diff -q $out --base base? --new new?
+        [ "$status" = 2 ] || complain "$out: $status"
+        [ ! -e both ]
+    done
+}
+
 @test "other programs are warned of; a recording without samples is refused, as it is among others" {
     cp "$(command -v bash)" another
     record another-run -F 2000 -g ./another -c 'for ((i = 0; i < 200000; i++)); do :; done'
-    perfjit diff -q --base base1 base2 base3 base4 --new another-run another-run another-run another-run >text
+    for copy in 2 3 4; do cp another-run another-run$copy; done
+    perfjit diff -q --base base1 base2 base3 base4 --new another-run another-run[234] >text
     grep -q '^warning: the sides ran different programs, tinyjit and another' text || complain "$(head -8 text)"
     ! perfjit diff -q --base base? --new new? | grep '^warning' || complain "it is one program"
     record empty -F 1 -g true
