@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out */
+enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out of a table */
 
 /* ---- Text ---- */
 
@@ -40,14 +40,15 @@ void diff_markdown_put_code(FILE *stream, const char *text)
 struct markdown {
     FILE *stream;
     const struct diff_report *report;
-    size_t left; /* bytes */
+    size_t most_bytes, left;
 };
+
+/* Write piece number NUMBER of its kind. */
+typedef void piece_writer(FILE *stream, const struct diff_report *report, size_t number);
 
 /* Put what WRITE writes, if there is room for it.  Returns 1, 0 if there is none, -1 without
  * memory. */
-static int put_piece(struct markdown *markdown,
-                     void (*write)(FILE *stream, const struct diff_report *report, size_t number),
-                     size_t number)
+static int put_piece(struct markdown *markdown, piece_writer *write, size_t number)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -115,6 +116,11 @@ static void write_activities(FILE *stream, const struct diff_report *report, siz
     for (size_t i = 0; i < rows->count; i++)
         write_row(stream, report, &rows->items[i],
                   activity_name((enum activity)rows->items[i].number), "");
+}
+
+static void write_function_columns(FILE *stream, const struct diff_report *report, size_t number)
+{
+    (void)report, (void)number;
     fputs("\n| base | new | change | verdict | function, by itself, a run |\n"
           "|---:|---:|---:|---|---|\n",
           stream);
@@ -128,22 +134,80 @@ static void write_function(FILE *stream, const struct diff_report *report, size_
     free(move);
 }
 
+/* Of a function that was asked for. */
+static void write_place_columns(FILE *stream, const struct diff_report *report, const char *what)
+{
+    fprintf(stream, "\n| base | new | change | verdict | %s of ", what);
+    diff_markdown_put_code(stream, report->set->lines_of);
+    fputs(" |\n|---:|---:|---:|---|---|\n", stream);
+}
+
+static void write_line_columns(FILE *stream, const struct diff_report *report, size_t number)
+{
+    (void)number;
+    write_place_columns(stream, report, "line");
+}
+
+static void write_instruction_columns(FILE *stream, const struct diff_report *report, size_t number)
+{
+    (void)number;
+    write_place_columns(stream, report, "instruction");
+}
+
+static void write_line(FILE *stream, const struct diff_report *report, size_t number)
+{
+    const struct compared_row *row = &report->verdicts.tables[BY_LINE].items[number];
+    write_row(stream, report, row, diff_report_function(report, row->number), "");
+}
+
+static void write_instruction(FILE *stream, const struct diff_report *report, size_t number)
+{
+    const struct compared_row *row = &report->verdicts.tables[BY_INSTRUCTION].items[number];
+    write_row(stream, report, row, diff_report_function(report, row->number), "");
+}
+
+/* Put the rows of TABLE, each by WRITE, as many as are asked for and have room, and how many are
+ * left out.  Returns 1, 0 if there was no room for one, -1 without memory. */
+static int put_rows(struct markdown *markdown, enum run_table table, piece_writer *write,
+                    const char *what)
+{
+    size_t count = markdown->report->verdicts.tables[table].count, shown = 0;
+    int result = 1;
+    while (result > 0 && shown < count && shown < markdown->report->most_rows)
+        if ((result = put_piece(markdown, write, shown)) > 0)
+            shown++;
+    if (result == 0)
+        fprintf(markdown->stream, "\n%zu more %s are left out: this is limited to %zu KiB.\n",
+                count - shown, what, markdown->most_bytes / 1024);
+    else if (result > 0 && shown < count)
+        fprintf(markdown->stream, "\n... and %zu more %s.\n", count - shown, what);
+    return result;
+}
+
+/* The rows of a function's places, which have their room in front of the other functions: there may
+ * be many of these, and it was asked for. */
+static int put_places(struct markdown *markdown)
+{
+    if (!markdown->report->set->lines_of)
+        return 1;
+    int result = put_piece(markdown, write_line_columns, 0);
+    result = result > 0 ? put_rows(markdown, BY_LINE, write_line, "lines") : result;
+    result = result > 0 ? put_piece(markdown, write_instruction_columns, 0) : result;
+    return result > 0 ? put_rows(markdown, BY_INSTRUCTION, write_instruction, "instructions")
+                      : result;
+}
+
 int diff_markdown_put(FILE *stream, const struct diff_report *report, size_t most_bytes)
 {
-    struct markdown markdown = {stream, report, most_bytes - NOTICE_BYTES};
-    size_t count = report->verdicts.tables[BY_FUNCTION].count, shown = 0;
+    struct markdown markdown = {stream, report, most_bytes, most_bytes - 3 * NOTICE_BYTES};
     int result = put_piece(&markdown, write_head, 0);
+    result = result > 0 ? put_piece(&markdown, write_activities, 0) : result;
+    result = result > 0 ? put_places(&markdown) : result;
+    result = result > 0 ? put_piece(&markdown, write_function_columns, 0) : result;
     if (result > 0)
-        result = put_piece(&markdown, write_activities, 0);
-    while (result > 0 && shown < count && shown < report->most_rows)
-        if ((result = put_piece(&markdown, write_function, shown)) > 0)
-            shown++;
-    if (result < 0)
-        return -1;
+        return put_rows(&markdown, BY_FUNCTION, write_function, "functions") < 0 ? -1 : 0;
     if (result == 0)
-        fprintf(stream, "\n%zu more functions are left out: this is limited to %zu KiB.\n",
-                count - shown, most_bytes / 1024);
-    else if (shown < count)
-        fprintf(stream, "\n... and %zu more functions.\n", count - shown);
-    return 0;
+        fprintf(stream, "\n%zu functions are left out: this is limited to %zu KiB.\n",
+                report->verdicts.tables[BY_FUNCTION].count, most_bytes / 1024);
+    return result;
 }

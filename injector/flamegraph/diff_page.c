@@ -2,6 +2,8 @@
 #include "injector/flamegraph/diff_page.h"
 
 #include "injector/flamegraph/flamegraph_page.h"
+#include "injector/flamegraph/markup.h"
+#include "injector/text/printable_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,6 +76,56 @@ static char *title_of(const struct diff_report *report)
     return text;
 }
 
+/* ---- Lines and instructions of a function ---- */
+
+static void put_text(FILE *stream, const char *text)
+{
+    char *printable = printable_copy(text);
+    if (printable)
+        markup_put(stream, printable);
+    free(printable);
+}
+
+static void put_row(FILE *stream, const struct diff_report *report, const struct compared_row *row)
+{
+    fputs("<tr><td>", stream);
+    diff_report_put_value(stream, report, 0, row->base);
+    fputs("</td><td>", stream);
+    diff_report_put_value(stream, report, 0, row->new);
+    fputs("</td><td>", stream);
+    diff_report_put_share(stream, row);
+    fprintf(stream, "</td><td>%s</td><td>",
+            compared_row_differs(row) ? verdict_name(row->verdict) : "");
+    put_text(stream, diff_report_function(report, row->number));
+    fputs("</td></tr>\n", stream);
+}
+
+static void put_table(FILE *stream, const struct diff_report *report, enum run_table table,
+                      const char *what)
+{
+    const struct verdict_rows *rows = &report->verdicts.tables[table];
+    fprintf(stream, "<table>\n<caption>%ss of ", what);
+    put_text(stream, report->set->lines_of);
+    fprintf(stream,
+            "</caption>\n<tr><th>base</th><th>new</th><th>change</th><th>verdict</th>"
+            "<th>%s</th></tr>\n",
+            what);
+    for (size_t i = 0; i < rows->count && i < report->most_rows; i++)
+        put_row(stream, report, &rows->items[i]);
+    fputs("</table>\n", stream);
+    if (rows->count > report->most_rows)
+        fprintf(stream, "<p>... and %zu more (--rows N)</p>\n", rows->count - report->most_rows);
+}
+
+static void put_tables(FILE *stream, const void *context)
+{
+    const struct diff_report *report = context;
+    put_table(stream, report, BY_LINE, "line");
+    put_table(stream, report, BY_INSTRUCTION, "instruction");
+}
+
+/* ---- The page ---- */
+
 int diff_page_write(FILE *stream, const struct diff_report *report)
 {
     /* Its strings, frames and nodes are the set's. */
@@ -83,12 +135,14 @@ int diff_page_write(FILE *stream, const struct diff_report *report)
     picture.sample_count = picture.sample_capacity = 0;
     int result = title ? add_samples(&picture, report) : -1;
     if (!result) {
-        const struct flamegraph_request request = {.profile = &picture,
-                                                   .choice = {0, PROFILE_ALL, WEIGHT_PERIOD},
-                                                   .title = title,
-                                                   .unit = report->unit,
-                                                   .difference =
-                                                       report->verdicts.tables[BY_STACK].items};
+        const struct flamegraph_request request = {
+            .profile = &picture,
+            .choice = {0, PROFILE_ALL, WEIGHT_PERIOD},
+            .title = title,
+            .unit = report->unit,
+            .difference = report->verdicts.tables[BY_STACK].items,
+            .put_tables = report->set->lines_of ? put_tables : NULL,
+            .context = report};
         flamegraph_page_write(&request, stream);
     }
     free(picture.samples);

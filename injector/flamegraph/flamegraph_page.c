@@ -182,10 +182,11 @@ static void put_data(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- The page ---- */
 
-/* Put PART, with what belongs where it has %TITLE%, %STYLE% or %SCRIPT%. */
+/* Put PART, with what belongs where it has %TITLE%, %STYLE%, %SCRIPT% or %TABLES%. */
 static void put_part(const struct flamegraph_request *request, FILE *stream, const char *part)
 {
-    static const char title[] = "%TITLE%", style[] = "%STYLE%", script[] = "%SCRIPT%";
+    static const char title[] = "%TITLE%", style[] = "%STYLE%", script[] = "%SCRIPT%",
+                      tables[] = "%TABLES%";
     for (; *part; part++)
         if (strncmp(part, title, sizeof title - 1) == 0) {
             markup_put(stream, request->title);
@@ -197,6 +198,10 @@ static void put_part(const struct flamegraph_request *request, FILE *stream, con
             for (size_t i = 0; page_scripts[i]; i++)
                 fputs(page_scripts[i], stream);
             part += sizeof script - 2;
+        } else if (strncmp(part, tables, sizeof tables - 1) == 0) {
+            if (request->put_tables)
+                request->put_tables(stream, request->context);
+            part += sizeof tables - 2;
         } else {
             putc(*part, stream);
         }

@@ -14,6 +14,9 @@ struct flamegraph_request {
     const char *unit; /* NULL: the event's */
     /* By node, with all that it calls: what two sides had of it.  NULL: there is one profile. */
     const struct compared_row *difference;
+    /* Put what stands below the graph, as HTML; NULL: nothing does. */
+    void (*put_tables)(FILE *stream, const void *context);
+    const void *context;
 };
 
 /* Write it to STREAM. */

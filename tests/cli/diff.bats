@@ -99,9 +99,13 @@ END
 }
 
 @test "lines and instructions of a function add up to it, and name where it got slower" {
-    perfjit diff -q --lines tj::inner --json json --base base? --new new? >text
+    perfjit diff -q --lines tj::inner --json json --markdown markdown --html page.html -o text --base base? --new new?
     grep -q '^[0-9. ms+%]* slower  *work.tj:1$' text || complain "$(tail -20 text)"
     grep -Eq ' slower +\+0x[0-9a-f]+ ' text || complain "$(tail -20 text)"
+    grep -q '| slower | <code>work.tj&#58;1</code> |$' markdown || complain "$(cat markdown)"
+    [ "$(grep -c ' of <code>tj&#58;&#58;inner</code> |$' markdown)" = 2 ]
+    grep -q '<td>slower</td><td>work.tj:1</td>' page.html
+    [ "$(grep -c '<caption>[a-z]* of tj::inner</caption>' page.html)" = 2 ]
     jq -e '(.functions[] | select(.name == "tj::inner")) as $inner | [.lines, .instructions] | map((map(.new) | add) - $inner.new | fabs < 1) | all' json >/dev/null
     run perfjit diff -q --lines no_such_function --base base? --new new?
     [ "$status" = 1 ]

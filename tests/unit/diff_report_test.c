@@ -54,12 +54,17 @@ static void add_stack(struct call_profile *profile, const struct made_stack *sta
     assert_int_equal(call_profile_add_sample(profile, &sample), 0);
 }
 
+static void begin_runs(struct run_set *set, const char *lines_of)
+{
+    assert_int_equal(run_set_begin(set), 0);
+    set->lines_of = lines_of;
+}
+
 /* RUNS of each side of the COUNT STACKS; each run has up to NOISE per mille more. */
-static void make_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
-                      size_t runs, uint64_t noise, const char *const processes[2])
+static void add_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
+                     size_t runs, uint64_t noise, const char *const processes[2])
 {
     uint64_t seed = 5;
-    assert_int_equal(run_set_begin(set), 0);
     for (size_t run = 0; run < 2 * runs; run++) {
         bool is_new = run % 2;
         struct call_profile profile;
@@ -77,6 +82,13 @@ static void make_runs(struct run_set *set, const struct made_stack *stacks, size
         assert_int_equal(run_set_add(set, is_new, &profile, &choice), 0);
         call_profile_free(&profile);
     }
+}
+
+static void make_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
+                      size_t runs, uint64_t noise, const char *const processes[2])
+{
+    begin_runs(set, NULL);
+    add_runs(set, stacks, count, runs, noise, processes);
 }
 
 static const char *const one_program[2] = {"node", "node"};
@@ -100,6 +112,16 @@ static char *markdown_of(const struct diff_report *report, size_t most_bytes)
     assert_int_equal(diff_markdown_put(stream, report, most_bytes), 0);
     assert_int_equal(fclose(stream), 0);
     return made;
+}
+
+static char *page_of(const struct diff_report *report)
+{
+    char *page = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&page, &bytes);
+    assert_int_equal(diff_page_write(stream, report), 0);
+    assert_int_equal(fclose(stream), 0);
+    return page;
 }
 
 /* The head of the text about STACKS, to be freed. */
@@ -317,11 +339,7 @@ static void test_names_are_no_markup(void **state)
     char *json = text_of(&report, diff_json_put);
     assert_says(json, "\"name\":\"\\\\\\\"\\u003c/script>\"");
     free(json);
-    char *page = NULL;
-    size_t bytes;
-    FILE *stream = open_memstream(&page, &bytes);
-    assert_int_equal(diff_page_write(stream, &report), 0);
-    assert_int_equal(fclose(stream), 0);
+    char *page = page_of(&report);
     assert_says(page, "\"difference\":{\"base\":[");
     assert_null(strstr(page, "\\\"</script>"));
     free(page);
@@ -378,6 +396,46 @@ static void test_large_numbers_stand_apart(void **state)
     char *text = text_of(&report, diff_text_put);
     assert_says(text, " 4294967295000 4294967295000 ");
     free(text);
+    diff_report_free(&report);
+    run_set_free(&set);
+}
+
+/* Lines of a function that was asked for are in all forms, and its name is no markup in any. */
+static void test_lines_are_in_each_form(void **state)
+{
+    (void)state;
+    static const struct made_stack stacks[] = {
+        {{{"a|<b>", "jit", "x<i>.js", "", FRAME_JIT, false}}, NULL, {50000, 60000}},
+        {{JIT("same", "")}, NULL, {50000, 50000}}};
+    struct run_set set;
+    struct diff_report report;
+    begin_runs(&set, "a|<b>");
+    add_runs(&set, stacks, COUNT(stacks), SIDE, 10, one_program);
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    char *markdown = markdown_of(&report, MARKDOWN_MOST_BYTES), *page = page_of(&report);
+    char *text = text_of(&report, diff_text_put);
+    assert_says(text, "line of a|<b>\n");
+    assert_says(markdown, "| verdict | line of <code>a&#124;&#60;b&#62;</code> |\n");
+    assert_says(markdown, "| verdict | instruction of <code>a&#124;&#60;b&#62;</code> |\n");
+    assert_says(markdown, " | slower | <code>(its line is not known)</code> |\n");
+    assert_says(page, "<caption>lines of a|&lt;b&gt;</caption>");
+    assert_says(page, "<caption>instructions of a|&lt;b&gt;</caption>");
+    assert_says(page, "<td>slower</td><td>(its line is not known)</td></tr>");
+    assert_null(strstr(page, "<b>"));
+    free(text);
+    free(page);
+    free(markdown);
+    report.most_rows = 0;
+    markdown = markdown_of(&report, MARKDOWN_MOST_BYTES);
+    assert_says(markdown, "... and 1 more lines.\n");
+    free(markdown);
+    diff_report_free(&report);
+    set.lines_of = NULL;
+    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
+    page = page_of(&report);
+    assert_null(strstr(page, "<table"));
+    assert_null(strstr(page, "%TABLES%"));
+    free(page);
     diff_report_free(&report);
     run_set_free(&set);
 }
@@ -470,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_no_variance),
         cmocka_unit_test(test_names_are_no_markup),
         cmocka_unit_test(test_names_do_not_turn_the_text_around),
+        cmocka_unit_test(test_lines_are_in_each_form),
         cmocka_unit_test(test_large_numbers_stand_apart),
         cmocka_unit_test(test_markdown_ends_before_its_limit),
         cmocka_unit_test(test_twenty_thousand_functions),
