@@ -8,6 +8,7 @@
  * compressed, cut DIR/injection     such a recording with a dump of its process; scripts of both
  *     DIR/perf_map      texts
  *     DIR/bench         the list of a bench, a run, the body of one
+ *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
  */
 #include "injector/artifact/run_file.h"
@@ -407,11 +408,21 @@ static void put_benches(void)
     const struct profile_thread thread = {.name = frame.name, .process = frame.name};
     const struct profile_event event = {frame.name, true};
     uint32_t node = call_profile_add_node(&profile, 0, call_profile_add_frame(&profile, &frame));
+    const struct call_frame inlined = {.name = frame.name,
+                                       .file = call_profile_add_string(&profile, "a.js", 4),
+                                       .line = 3,
+                                       .tier = call_profile_add_string(&profile, "Maglev", 6),
+                                       .inlined = true};
+    const struct call_place place = {.known = 1, .offset = 20, .line = 3, .file = inlined.file};
     const struct call_sample sample = {
         .node = call_profile_add_node(&profile, node, 0), .period = 999, .thread = 0};
+    const struct call_sample other = {
+        .node = call_profile_add_node(&profile, node, call_profile_add_frame(&profile, &inlined)),
+        .period = 5000,
+        .place = call_profile_add_place(&profile, &place)};
     call_profile_add_thread(&profile, &thread);
     if (call_profile_add_event(&profile, &event) || call_profile_add_sample(&profile, &sample) ||
-        run_file_write(path, &profile, &findings))
+        call_profile_add_sample(&profile, &other) || run_file_write(path, &profile, &findings))
         errx(EXIT_FAILURE, "no run: %s", findings.failure);
     FILE *file = fopen(path, "rb");
     size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
@@ -419,7 +430,10 @@ static void put_benches(void)
         err(EXIT_FAILURE, "%s", path);
     put_bench(0, list, strlen(list));
     put_bench(1, bytes, size);
-    put_bench(2, body, ZSTD_decompress(body, sizeof body, bytes + 16, size - 16));
+    size = ZSTD_decompress(body, sizeof body, bytes + 16, size - 16);
+    put_bench(2, body, size);
+    for (uint8_t options = 0; options < 8; options++)
+        put_seed("compare", &options, 1, body, size);
     call_profile_free(&profile);
 }
 
