@@ -2,6 +2,7 @@
 # make bench-diff: how often perfjit diff says something that is not so, and how often it finds what is.
 #
 #     bench/comparisons.sh BUILD_DIR full|aa|ab|causes|others|quick
+#     bench/comparisons.sh BUILD_DIR kept BENCH...
 #
 # A/A    one program in turns with itself, many pairs of runs; each ten pairs in a row, every five pairs, are a comparison.
 #        Any verdict but "no change" and "can't tell" is false, and so is any row with one.
@@ -12,12 +13,15 @@
 #
 # full    all tables, of which bench/comparisons.md is made (an hour and a half)
 # aa ...  one of them
+# kept    the table of A/A of benches of one program with itself that were made before, as each is, and of all their pairs in
+#         groups of ten by chance, six times: two such groups have less than one pair in common if there are 100 or more
 # quick   a few of each, to standard output; ends with 1 if an A/A of 10 pairs has a verdict twice in a row, or if 20 percent
 #         more is not found twice in a row
 set -euo pipefail
+start=$PWD
 cd "$(dirname "$0")/.."
 build=${1:?usage: bench/comparisons.sh BUILD_DIR MODE}
-mode=${2:?full, aa, ab, causes, others or quick}
+mode=${2:?full, aa, ab, causes, others, kept or quick}
 perfjit=$build/perfjit
 work=${BENCH_DIR:-$build/comparisons}
 mkdir -p "$work"
@@ -97,6 +101,39 @@ part() {
     awk -F'\t' '$1 == "run" { print $3 }' "$4/bench.txt" | (cd "$1" && xargs -I{} ln {} "$4/{}")
 }
 
+# All runs of BENCHES as one bench, TO.
+joined() { # TO BENCHES...
+    local to=$1 bench number=0 file
+    shift
+    rm -rf "$to"
+    mkdir "$to"
+    grep -v -e $'^run\t' -e '^end$' "$1/bench.txt" >"$to/bench.txt"
+    for bench; do
+        number=$((number + 1))
+        awk -F'\t' -v OFS='\t' -v number=$number '$1 == "run" { $3 = number "-" $3; print }' "$bench/bench.txt" >>"$to/bench.txt"
+        for file in "$bench"/*.run; do ln "$file" "$to/$number-${file##*/}" 2>/dev/null || cp "$file" "$to/$number-${file##*/}"; done
+    done
+    echo end >>"$to/bench.txt"
+}
+
+# By chance, but always the same ones: lines of ten numbers of PAIRS.
+groups() { # PAIRS SEED
+    awk -v pairs="$1" -v seed="$2" 'BEGIN {
+        srand(seed)
+        for (i = 1; i <= pairs; i++) order[i] = i
+        for (i = pairs; i > 1; i--) { k = 1 + int(rand() * i); kept = order[i]; order[i] = order[k]; order[k] = kept }
+        for (i = 1; i + 9 <= pairs; i += 10) { for (k = 0; k < 10; k++) printf "%d ", order[i + k]; print "" }
+    }'
+}
+
+# Those pairs of BENCH whose numbers are in GROUP, as a bench TO.
+drawn() { # BENCH GROUP TO
+    rm -rf "$3"
+    mkdir "$3"
+    awk -F'\t' -v group=" $2" '$1 != "run" || index(group, " " (++seen[$2]) " ")' "$1/bench.txt" >"$3/bench.txt"
+    awk -F'\t' '$1 == "run" { print $3 }' "$3/bench.txt" | (cd "$1" && xargs -I{} ln {} "$3/{}")
+}
+
 verdict() { # of the text of perfjit diff
     sed -n '1s/:.*//p' "$1"
 }
@@ -107,18 +144,39 @@ false_rows() { # of its JSON: functions and activities with a verdict
 
 # ---- A/A ----
 
+# Compare the sides of BENCH, which nothing differs in, and count what is said: in comparisons, headlines and with_rows.
+count_false() { # BENCH
+    "$perfjit" diff -q -n 0 -o "$work/part.text" --json "$work/part.json" "$1"
+    comparisons=$((comparisons + 1))
+    case $(verdict "$work/part.text") in slower | faster) headlines=$((headlines + 1)) ;; esac
+    [ "$(false_rows "$work/part.json")" = 0 ] || with_rows=$((with_rows + 1))
+}
+
 same_with_itself() { # KIND PAIRS [WORDS]
     local command comparisons=0 headlines=0 with_rows=0 first
     command=$(command_of "$1" 0)
     measure "aa-$1" "$2" "$command" "$command"
     for ((first = 1; first + 9 <= $2; first += 5)); do
         part "$work/aa-$1.bench" $first 10 "$work/part"
-        "$perfjit" diff -q -n 0 -o "$work/part.text" --json "$work/part.json" "$work/part"
-        comparisons=$((comparisons + 1))
-        case $(verdict "$work/part.text") in slower | faster) headlines=$((headlines + 1)) ;; esac
-        [ "$(false_rows "$work/part.json")" = 0 ] || with_rows=$((with_rows + 1))
+        count_false "$work/part"
     done
     echo "| $1${3:-} | $comparisons | $headlines | $with_rows |" | tee -a "$out"
+}
+
+kept() { # BENCHES...
+    local comparisons=0 headlines=0 with_rows=0 bench group seed
+    head_aa
+    for bench; do count_false "$bench"; done
+    echo "| as they are | $comparisons | $headlines | $with_rows |" | tee -a "$out"
+    comparisons=0 headlines=0 with_rows=0
+    joined "$work/joined" "$@"
+    for seed in 1 2 3 4 5 6; do
+        while read -r group; do
+            drawn "$work/joined" "$group " "$work/part"
+            count_false "$work/part"
+        done < <(groups "$(grep -c $'^run\tbase' "$work/joined/bench.txt")" $seed)
+    done
+    echo "| in groups by chance | $comparisons | $headlines | $with_rows |" | tee -a "$out"
 }
 
 # The same with a load on one processor, which comes and goes every two seconds: it meets both sides.
@@ -260,5 +318,10 @@ full)
     run_others
     ;;
 aa | ab | causes | others | quick) "run_$mode" ;;
+kept)
+    benches=()
+    for bench in "${@:3}"; do benches+=("$(cd "$start" && cd "$bench" && pwd)"); done
+    kept "${benches[@]}"
+    ;;
 *) exit 2 ;;
 esac
