@@ -17,7 +17,12 @@ static int check_end(const struct record_run *run, const struct bench_command *c
 {
     const struct recorder_end *end = &run->end;
     const char *word = run->options->words[0];
-    if (end->interrupted || end->still_runs)
+    if (end->still_runs)
+        return report_failure(findings,
+                              "interrupted (%s); nothing was written; %s, process %d, did not end "
+                              "by SIGTERM: it still runs",
+                              command->place, word, (int)end->command);
+    if (end->interrupted)
         return report_failure(findings, "interrupted (%s); nothing was written", command->place);
     if (end->perf_failed)
         return report_failure(findings, "%s: perf record ended before the command did: %s",

@@ -397,6 +397,7 @@ static void wait_for_command(struct recording_run *run)
         }
     }
     run->end->still_runs = run->command != 0;
+    run->end->command = run->command;
 }
 
 /* ---- A run ---- */

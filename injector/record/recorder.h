@@ -32,9 +32,10 @@ struct recorder_request {
 struct recorder_end {
     bool interrupted; /* by a signal to perfjit */
     bool perf_failed; /* before it was told to end */
-    bool still_runs;  /* the command */
-    int status;       /* the command's, as waitpid(2) tells it */
-    uint64_t cpu_ns;  /* that it and those of its children used that it waited for */
+    bool still_runs;  /* the command, which is process COMMAND */
+    pid_t command;
+    int status;      /* the command's, as waitpid(2) tells it */
+    uint64_t cpu_ns; /* that it and those of its children used that it waited for */
     struct processor_use before, after; /* the command; zeros: it still runs */
     char *perf_said;                    /* owned; NULL: nothing */
 };

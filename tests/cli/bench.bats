@@ -125,6 +125,19 @@ setup() {
     ! kill -0 "$(cat command.pid)" 2>/dev/null || complain "the command still runs"
 }
 
+# bats test_tags=all
+@test "interrupted while a command ignores signals: it is said which process still runs" {
+    local bench
+    sh -c 'echo $$ >deaf.pid; exec "$@"' - "$BUILD/perfjit" bench -o none.bench --new 'trap "" TERM INT; echo $$ >deaf-command.pid; while :; do sleep 1; done' 2>said &
+    bench=$!
+    await test -s deaf-command.pid
+    kill -TERM "$(cat deaf.pid)"
+    ! wait $bench || complain "it ended with 0"
+    kill -9 "$(cat deaf-command.pid)"
+    grep -q "process $(cat deaf-command.pid), did not end by SIGTERM: it still runs" said || complain "$(cat said)"
+    [ -z "$(ls -d none.bench* 2>/dev/null)" ]
+}
+
 @test "a bench that is cut short, of another version, without a file, or with another in its place: refused, with the place" {
     local copy=$BATS_TEST_TMPDIR/bad.bench
     refuses() { # TEXT COMMAND...: after COMMAND in a copy, TEXT is said
