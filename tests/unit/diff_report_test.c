@@ -365,6 +365,7 @@ static void test_names_do_not_turn_the_text_around(void **state)
     struct diff_report report;
     make_runs(&set, stacks, COUNT(stacks), SIDE, 10, programs);
     assert_int_equal(two_programs_tell(&set), 0);
+    assert_int_equal(run_set_add_note(&set, "cut in a character: \xe2\x82"), 0);
     assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
     char *forms[] = {text_of(&report, diff_text_put), markdown_of(&report, MARKDOWN_MOST_BYTES),
                      text_of(&report, diff_json_put)};
@@ -374,6 +375,8 @@ static void test_names_do_not_turn_the_text_around(void **state)
     assert_says(forms[1], "<code>a&#92;xe2&#92;x80&#92;xaeb&#92;xe2");
     assert_says(forms[2], "\"a\\u202eb\\u2066\\u061c\"");
     for (size_t i = 0; i < COUNT(forms); i++) {
+        assert_says(forms[i], "cut in a character");
+        assert_null(strstr(forms[i], "character: \xe2"));
         assert_null(strstr(forms[i], "\xe2\x80\xae"));
         assert_says(forms[i], "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
         free(forms[i]);
