@@ -89,13 +89,14 @@ static void put_short(FILE *stream, const char *name)
 struct cause_line {
     FILE *stream;
     const struct diff_report *report;
-    double change; /* the total's */
+    double change; /* the total's; 0: it has none, and what differs in either direction is told */
+    const char *word;
     size_t count;
 };
 
 static void put_cause(struct cause_line *line, const char *name, double change, const char *move)
 {
-    fprintf(line->stream, "%s", line->count++ ? "; " : "by: ");
+    fprintf(line->stream, "%s", line->count++ ? "; " : line->word);
     put_short(line->stream, name);
     fputc(' ', line->stream);
     diff_report_put_change(line->stream, line->report, change);
@@ -109,7 +110,14 @@ static void put_cause(struct cause_line *line, const char *name, double change, 
 /* Whether ROW differs, in the same direction as the total. */
 static bool is_cause(const struct cause_line *line, const struct compared_row *row)
 {
-    return compared_row_differs(row) && compared_row_change(row) * line->change > 0;
+    return compared_row_differs(row) &&
+           (line->change == 0 || compared_row_change(row) * line->change > 0);
+}
+
+/* Whether ROW, which is a cause, is a large one. */
+static bool is_large(const struct cause_line *line, const struct compared_row *row)
+{
+    return line->change == 0 || compared_row_change(row) / line->change >= large_share;
 }
 
 static void put_services(struct cause_line *line)
@@ -118,7 +126,7 @@ static void put_services(struct cause_line *line)
     for (size_t i = 0; i < rows->count; i++) {
         const struct compared_row *row = &rows->items[i];
         if ((row->number == ACTIVITY_COLLECTOR || row->number == ACTIVITY_COMPILER) &&
-            is_cause(line, row) && compared_row_change(row) / line->change >= large_share)
+            is_cause(line, row) && is_large(line, row))
             put_cause(line, activity_name((enum activity)row->number), compared_row_change(row),
                       "");
     }
@@ -155,16 +163,20 @@ static void put_most(struct cause_line *line)
     diff_report_put_change(line->stream, line->report, compared_row_change(most));
 }
 
+/* A function can be slower for certain where the total is not: it has less noise than all of them,
+ * or another one is faster. */
 static void put_causes(FILE *stream, const struct diff_report *report)
 {
-    struct cause_line line = {stream, report, compared_row_change(&report->verdicts.total), 0};
-    if (!compared_row_differs(&report->verdicts.total))
-        return;
+    const struct compared_row *total = &report->verdicts.total;
+    bool differs = compared_row_differs(total);
+    struct cause_line line = {stream, report, differs ? compared_row_change(total) : 0,
+                              differs ? "by: " : "but: ", 0};
     put_services(&line);
     put_functions(&line);
-    if (!line.count)
+    if (differs && !line.count)
         put_most(&line);
-    fputc('\n', stream);
+    if (differs || line.count)
+        fputc('\n', stream);
 }
 
 /* ---- The first lines ---- */

@@ -19,7 +19,8 @@ struct diff_report {
 int diff_report_make(struct diff_report *report, const struct run_set *set, bool paired,
                      double floor);
 
-/* Put the first lines: the verdict, what it comes from, what would have been seen. */
+/* Put the first lines: the verdict, what it comes from, or what differs where the total does not,
+ * and what would have been seen. */
 void diff_report_put_head(FILE *stream, const struct diff_report *report);
 
 /* Put VALUE, at least WIDTH wide. */

@@ -254,6 +254,19 @@ static void test_the_first_lines_name_what_changed(void **state)
         {{JIT("main", "TurboFan"), JIT("hot", "OptimizedTier1OSR")}, NULL, {0, 40000}},
         {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
     assert_head_says(beside, COUNT(beside), "(OptimizedTier1, then OptimizedTier1OSR: moved)");
+    /* what differs where the total does not */
+    static const struct made_stack exchanged[] = {
+        {{JIT("hot", "TurboFan")}, NULL, {50000, 30000}},
+        {{JIT("cold", "TurboFan")}, NULL, {30000, 50000}},
+        {{JIT("same", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(exchanged, COUNT(exchanged), " ms; ");
+    assert_head_says(exchanged, COUNT(exchanged), "\nbut: ");
+    assert_head_says(exchanged, COUNT(exchanged), "hot  hot.js -20.");
+    assert_head_says(exchanged, COUNT(exchanged), "cold  cold.js +20.");
+    static const struct made_stack alike[] = {{{JIT("same", "TurboFan")}, NULL, {50000, 50000}}};
+    char *head = head_of(alike, COUNT(alike), one_program);
+    assert_null(strstr(head, "but: "));
+    free(head);
 }
 
 static void test_collectors_and_compilers_are_named(void **state)
