@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TURNS = 400 };
+enum { TURNS = 200 };
 
 static double chance(uint64_t *state)
 {
@@ -64,7 +64,7 @@ static void test_what_would_have_been_seen_is_seen(void **state)
     static const struct {
         size_t runs;
         bool paired;
-    } cases[] = {{4, false}, {5, false}, {6, false}, {6, true}, {7, true}, {10, true}};
+    } cases[] = {{4, false}, {6, true}, {10, true}};
     uint64_t seed = 11;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double least = 0;
