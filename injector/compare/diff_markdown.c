@@ -67,6 +67,13 @@ static int put_piece(struct markdown *markdown, piece_writer *write, size_t numb
     return result;
 }
 
+/* Whether LINE has names of functions: GitHub takes "@you" in text for somebody to be told, however
+ * it is written, and in code never. */
+static bool is_causes(const char *line)
+{
+    return strncmp(line, "by", 2) == 0 || strncmp(line, "but: ", 5) == 0;
+}
+
 /* The first line is what it says, the others are a paragraph each. */
 static void write_head(FILE *stream, const struct diff_report *report, size_t number)
 {
@@ -82,7 +89,7 @@ static void write_head(FILE *stream, const struct diff_report *report, size_t nu
     fclose(memory);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         fputs(line == text ? "### " : "", stream);
-        put_escaped(stream, line);
+        (is_causes(line) ? diff_markdown_put_code : put_escaped)(stream, line);
         fputs("\n\n", stream);
     }
     free(text);

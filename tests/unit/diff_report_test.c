@@ -346,6 +346,8 @@ static void test_names_are_no_markup(void **state)
     assert_ptr_equal(strstr(markdown, "### slower: +"), markdown);
     assert_says(markdown, "| <code>a&#124;b&#96;c&#96;&#42;d&#42;&#60;script&#62;&#64;you "
                           "&#91;x&#93;(y)</code> |\n");
+    assert_says(markdown, "\n<code>by: &#92;&#34;&#60;/script&#62; +");
+    assert_says(markdown, "&#64;you &#91;x&#93;(y) +");
     assert_null(strstr(markdown, "a|b"));
     assert_null(strstr(markdown, "<script"));
     free(markdown);
