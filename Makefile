@@ -198,6 +198,10 @@ $(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
 	@mkdir -p $(@D)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
 
+# perf record -g goes through its interpreter, and backtrace(3) by the unwinder that exceptions have.
+$(BUILD)/tests/producers/interpreted.o: CFLAGS += -fno-omit-frame-pointer
+$(BUILD)/producers/interpreted: LDFLAGS += -Wl,--no-as-needed -lgcc_s -Wl,--as-needed
+
 # It calls the readers themselves.
 $(BUILD)/producers/costly_calls: $(BUILD)/tests/producers/costly_calls.o $(PRODUCT)
 	@mkdir -p $(@D)
@@ -366,7 +370,7 @@ install: all
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 jitdump/jitdump.h perfmap/perfmap.h jitunwind/jitunwind.h $(DESTDIR)$(PREFIX)/include/
 	install -d $(DESTDIR)$(PREFIX)/include/jitdump
-	install -m 644 jitdump/cfi.h jitdump/cfi.hpp jitdump/jitdump.hpp $(DESTDIR)$(PREFIX)/include/jitdump/
+	install -m 644 jitdump/cfi.h jitdump/trampoline.h jitdump/cfi.hpp jitdump/jitdump.hpp $(DESTDIR)$(PREFIX)/include/jitdump/
 	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	for lib in jitdump perfmap jitunwind; do \

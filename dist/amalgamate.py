@@ -3,8 +3,8 @@
 
     dist/amalgamate.py LIBRARY DIRECTORY        LIBRARY: jitdump, perfmap or jitunwind
 
-writes LIBRARY.c and LIBRARY.h into DIRECTORY; for jitdump there are also jitdump/cfi.h, whose
-contents LIBRARY.h has, and the headers for C++, by the names that they have where the library is
+writes LIBRARY.c and LIBRARY.h into DIRECTORY; for jitdump there are also jitdump/cfi.h and
+jitdump/trampoline.h, whose contents LIBRARY.h has, and the headers for C++, by the names that they have where the library is
 installed.  Which files belong to it follows from the sources:
 all .c files in the library's folder and those below it, and of another folder's each one whose
 header they include.  First come the headers, each once and after those that it includes, then the
@@ -237,7 +237,7 @@ class Source:
 class Library:
     def __init__(self, name):
         self.name = name
-        self.public = [f"{name}/{name}.h"] + ["jitdump/cfi.h"] * (name == "jitdump")
+        self.public = [f"{name}/{name}.h"] + ["jitdump/cfi.h", "jitdump/trampoline.h"] * (name == "jitdump")
         self.sources, self.headers = [], []
         for folder, _, files in sorted(os.walk(name)):
             for file in sorted(files):
@@ -307,8 +307,9 @@ class Library:
 
     def write_beside(self, directory):
         os.makedirs(f"{directory}/{self.name}", exist_ok=True)
-        with open(f"{directory}/jitdump/cfi.h", "w", encoding="utf-8") as out:
-            out.write('/* All of it is in jitdump.h. */\n#include "../jitdump.h"\n')
+        for path in self.public[1:]:
+            with open(f"{directory}/{path}", "w", encoding="utf-8") as out:
+                out.write('/* All of it is in jitdump.h. */\n#include "../jitdump.h"\n')
         for header in "cfi.hpp", "jitdump.hpp":
             shutil.copyfile(f"jitdump/{header}", f"{directory}/jitdump/{header}")
 

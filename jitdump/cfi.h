@@ -346,7 +346,8 @@ template <class... Registers> constexpr uint32_t count(Registers...)
 
 /* The DWARF number of a register by its number in the instructions of ARCH: on x86-64 encoding 1 is
  * rcx, whose DWARF number is 2; on aarch64 31 is sp.  ENCODING | JITDUMP_VECTOR: of a vector
- * register (xmm, v; on riscv64 f).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0. */
+ * register (xmm, v; on riscv64 f).  -EINVAL for a register or ARCH that there is not.  Since 0.2.0.
+ */
 #define JITDUMP_VECTOR 0x100u
 JITDUMP_API int jitdump_dwarf_register(enum jitdump_arch arch, unsigned encoding);
 
@@ -564,9 +565,10 @@ static inline int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size
  *     at +0x1c (pop %rbx): the CFA is rsp+24 here, the frame says rsp+16
  *
  * the first instruction, in the order of addresses, before which the CFA or a saved register is not
- * where CFI says.  Only what is certain is a fault.  What cannot be known is not compared: behind an
- * indirect jump, where the stack pointer comes from a register or from memory that nobody followed
- * (alloca), in code that nothing leads to.  After a 0 the text then says where that begins,
+ * where CFI says.  Only what is certain is a fault.  What cannot be known is not compared: behind
+ * an indirect jump, where the stack pointer comes from a register or from memory that nobody
+ * followed (alloca), in code that nothing leads to.  After a 0 the text then says where that
+ * begins,
  *
  *     not checked from +0x40 on
  *

@@ -22,7 +22,7 @@ typedef int64_t sleep_number;
 /* System calls made with a lock held that may take long. */
 static const long slow_calls[] = {
     SLEEP_CALL,     SYS_pwritev, SYS_fallocate, SYS_ftruncate, SYS_mmap,  SYS_munmap,
-    SYS_madvise,    SYS_openat,  SYS_flock,     SYS_fsync,     SYS_close,
+    SYS_madvise,    SYS_openat,  SYS_flock,     SYS_fsync,     SYS_close, SYS_mprotect,
 #ifdef SYS_newfstatat
     SYS_newfstatat,
 #endif

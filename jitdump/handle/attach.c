@@ -162,6 +162,7 @@ static void tell_all(struct jitdump *dump, struct attach_page *page, jitdump_emi
                      void *user)
 {
     uint64_t start_ns = jd_clock_now(false), first = indices_of(dump);
+    jd_handle_tell_trampolines(dump);
     if (emit_all)
         emit_all(dump, user);
     uint64_t last = indices_of(dump);

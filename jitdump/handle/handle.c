@@ -23,6 +23,7 @@ static struct jitdump *dump_new(void)
     if (!dump)
         return NULL;
     atomic_init(&dump->file, NULL);
+    atomic_init(&dump->trampolines, NULL);
     atomic_init(&dump->lost, 0);
     atomic_init(&dump->unreadable, 0);
     jd_error_init(&dump->error);
@@ -125,6 +126,7 @@ int jitdump_close(struct jitdump *dump)
     error = error ? error : close_error;
     close_error = jd_handle_close_attachable(dump);
     error = error ? error : close_error;
+    jd_handle_leave_trampolines(dump);
     free(dump->dir);
     free(dump);
     errno = callers_errno;

@@ -24,11 +24,12 @@ struct jitdump {
     char *dir; /* absolute, so that a child finds it wherever its current directory is; NULL: it is
                   asked for one */
     /* Of one that can be asked for its dump (attach.c). */
-    const _Atomic uint32_t *word;            /* that jitdump_poll looks at; never NULL */
-    _Atomic(struct attach_switch *) control; /* the newest process's; NULL: it can't be asked */
-    _Atomic uint32_t users;                  /* calls that may use the file */
-    uint64_t next_code_index;                /* of the next dump */
-    struct dump_file *retired;               /* those that have ended, and may be in use */
+    const _Atomic uint32_t *word;             /* that jitdump_poll looks at; never NULL */
+    _Atomic(struct attach_switch *) control;  /* the newest process's; NULL: it can't be asked */
+    _Atomic uint32_t users;                   /* calls that may use the file */
+    uint64_t next_code_index;                 /* of the next dump */
+    struct dump_file *retired;                /* those that have ended, and may be in use */
+    _Atomic(struct stub_arena *) trampolines; /* NULL: none were made */
 };
 
 /* The word of those that can't be asked. */
@@ -62,5 +63,11 @@ int jd_handle_close_files(struct dump_file *file);
 
 /* Free what jd_handle_make_attachable made. */
 int jd_handle_close_attachable(struct jitdump *dump);
+
+/* Add all trampolines, to a dump that has just been opened (trampoline.c). */
+void jd_handle_tell_trampolines(struct jitdump *dump);
+
+/* Free what is known of them.  They stay callable. */
+void jd_handle_leave_trampolines(struct jitdump *dump);
 
 #endif

@@ -3,6 +3,7 @@
 #define JITDUMP_NO_INLINE
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
+#include "jitdump/trampoline.h"
 
 int jitdump_add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
@@ -41,6 +42,14 @@ int jitdump_add(struct jitdump *dump, const char *name, const void *code, uint64
     whole.code_size = code_size;
     whole.bytes = code;
     return jitdump_add_code_on(dump, &whole, code_index);
+}
+
+/* As version 0.2 has it. */
+int jitdump_trampoline_code(struct jitdump *dump, jitdump_entry *call,
+                            struct jitdump_trampoline_code *code)
+{
+    return jitdump_trampoline_code_sized(
+        dump, call, code, offsetof(struct jitdump_trampoline_code, arena_bytes) + sizeof(uint64_t));
 }
 
 const char *jitdump_version(void)
