@@ -199,7 +199,7 @@ $(BUILD)/producers/self_unwind: $(BUILD)/tests/producers/self_unwind.o \
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ -lstdc++
 
 # perf record -g goes through its interpreter, and backtrace(3) by the unwinder that exceptions have.
-$(BUILD)/tests/producers/interpreted.o: CFLAGS += -fno-omit-frame-pointer
+$(BUILD)/tests/producers/interpreted.o: ALL_CFLAGS += -fno-omit-frame-pointer
 $(BUILD)/producers/interpreted: LDFLAGS += -Wl,--no-as-needed -lgcc_s -Wl,--as-needed
 
 # It calls the readers themselves.

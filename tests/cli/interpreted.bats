@@ -1,0 +1,102 @@
+# Interpreted functions as frames: of 200 functions, each with a trampoline, every chain is the one that the interpreter noted down.
+load helper
+
+program=$BUILD/producers/interpreted
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    PERFJIT=dump JITDUMPDIR=$PWD record fp.data -e cpu-clock:u --call-graph fp "$program" run 0.5 fp.log
+    PERFJIT=dump JITDUMPDIR=$PWD record dwarf.data -e cpu-clock:u --call-graph dwarf,8192 "$program" run 0.5 dwarf.log
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR"
+}
+
+# judged DATA LOG ENDS: sets words, of what interpreted.awk says.
+judged() {
+    perf script --no-inline -F time,ip,sym --ns -i "$1" 2>/dev/null >chains
+    read -ra words <<<"$(awk -v log_path="$2" -v ends="$3" -f "$here/interpreted.awk" chains)"
+    echo "# $1: ${words[*]}" >&3
+    [ "${words[1]}" -ge 400 ]
+}
+
+# all_as_logged DATA LOG ENDS: few samples are not in work(), so nearly all are exact.
+all_as_logged() {
+    judged "$@"
+    [ "${words[7]}" = 0 ] && [ $((20 * words[3])) -ge $((19 * words[1])) ] && [ "${words[9]}" -ge 150 ]
+}
+
+# libc has no frame pointers.
+# bats test_tags=test
+@test "perf record -g: every chain is that of the interpreter's log" {
+    perfjit inject -q -i fp.data -o fp.jit.data
+    all_as_logged fp.jit.data fp.log '^(main|__libc_start_call_main)$'
+}
+
+# bats test_tags=test
+@test "perf record --call-graph dwarf: every chain is that of the interpreter's log, to its end" {
+    perfjit inject -q -i dwarf.data -o dwarf.jit.data
+    all_as_logged dwarf.jit.data dwarf.log '^_start$'
+}
+
+@test "... where perf unwinds, and by perf inject: tables have room behind each" {
+    perfjit inject -q --stacks keep -i dwarf.data -o dwarf.kept.data
+    all_as_logged dwarf.kept.data dwarf.log '^_start$'
+    for form in fp dwarf; do
+        perf inject --jit -i $form.data -o $form.perf.data 2>/dev/null
+        all_as_logged $form.perf.data $form.log '^(main|__libc_start_call_main|_start)$'
+    done
+}
+
+@test "the judge sees one function for another, and a chain cut short" {
+    perfjit inject -q -i dwarf.data -o judged.data
+    sed 's/fn_007/fn_008/' dwarf.log >other.log
+    judged judged.data other.log '^_start$'
+    [ "${words[7]}" -gt 0 ]
+    judged judged.data dwarf.log '^run$'
+    [ "${words[7]}" = "${words[1]}" ]
+}
+
+@test "functions have their lines, frames fit the code, and what was freed is unloaded" {
+    perfjit inject -q -i dwarf.data -o lines.data
+    local slice # perf asks addr2line for each
+    slice=$(awk 'NR == 1 { printf "%.6f,%.6f", $1 / 1e9 + 0.02, $1 / 1e9 + 0.07 }' dwarf.log)
+    perf script -i lines.data --time "$slice" -F ip,sym,srcline --no-inline >out 2>/dev/null
+    awk '/ fn_[0-9]+$/ { all++; getline line; right += line ~ ("program.src:" substr($2, 4) * 10 + 1 "$") }
+        END { print "# " right " of " all " lines"; exit !(all > 20 && right == all) }' out || complain "$(head -20 out)"
+    perfjit check --json jitdump-*/jit-*.dump >checked
+    jq -e '.dumps | length == 2 and all(.sound and .frames.functions == 200 and .frames.wrong == 0 and
+        .records.load == 200 and .records.unload == 200)' checked
+}
+
+# stopped: sets pid, of the program that waits deep in its functions.
+stopped() {
+    rm -f stop.log
+    (PERFJIT=dump,gdb JITDUMPDIR=$PWD exec "$program" stop 5000 stop.log) >/dev/null 2>&1 3>&- &
+    pid=$!
+    await grep -qs . stop.log # is written at once
+    [ "$(wc -l <stop.log)" -gt 5 ]
+}
+
+@test "gdb: bt has the stack of the interpreter's log, by perfjit gdb and by the JIT interface" {
+    stopped
+    perfjit gdb -p $pid -- --batch -ex bt >perfjit.bt 2>perfjit.err || true
+    gdb -nx -p $pid --batch -ex bt >interface.bt 2>interface.err || true
+    kill $pid
+    for bt in perfjit.bt interface.bt; do
+        sed -nE 's,^#[0-9]+ +(0x[0-9a-f]+ in )?(fn_[0-9]+|main) .*,\2,p' $bt >names
+        { cat stop.log; echo main; } | same names /dev/stdin || complain "$(cat $bt ${bt%.bt}.err)"
+    done
+    grep -qE 'fn_[0-9]+ \(\) at program.src:[0-9]+1$' perfjit.bt
+}
+
+# bats test_tags=test
+@test "backtrace(3) and jitunwind_backtrace in the process: every stack is the interpreter's own" {
+    for words in dump dump,check dump,gdb; do
+        PERFJIT=$words JITDUMPDIR=$BATS_TEST_TMPDIR "$program" check 20000 >said 2>err || complain "$(cat said err)"
+        grep -qE '^1[0-9]{3} stacks, 0 wrong$' said
+    done
+}
