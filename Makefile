@@ -66,7 +66,7 @@ JOBS         ?= $(shell nproc)
 
 # Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
-AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record)
+AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record trampolines)
 
 RISCV64_CC  := $(shell command -v riscv64-linux-gnu-gcc)
 RISCV64_SRC := $(patsubst %,tests/producers/%.c,riscv64_frames both_libraries every_record)

@@ -12,9 +12,17 @@
 
 _Static_assert(sizeof(struct stub) <= STUB_WORD_STRIDE, "it stands there");
 
+/* A child asks the kernel each time, which nobody minds. */
+static uint32_t this_thread(const struct stub_arena *arena)
+{
+    if (jd_fork_mark_is_inherited(&arena->fork_mark))
+        return jd_thread_id();
+    return jd_author((uint32_t)arena->fork_mark.pid).tid;
+}
+
 int jd_stub_lock(struct stub_arena *arena)
 {
-    return jd_lock(&arena->lock, jd_thread_id(), JD_PATIENCE_NS);
+    return jd_lock(&arena->lock, this_thread(arena), JD_PATIENCE_NS);
 }
 
 void jd_stub_unlock(struct stub_arena *arena)
@@ -222,6 +230,14 @@ static int new_name(struct stub_arena *arena, const char *text, const char *path
 
 /* ---- Stubs ---- */
 
+static void use(struct stub_arena *arena, struct stub *stub, uint64_t entry, struct stub_name *name)
+{
+    stub->entry = entry;
+    atomic_store_explicit(&stub->code_index, JITDUMP_NO_CODE, memory_order_relaxed);
+    stub->name = name;
+    arena->in_use++;
+}
+
 int jd_stub_make(struct stub_arena *arena, uint64_t entry, const char *name, const char *file,
                  uint32_t line, struct stub **stub, const char **what)
 {
@@ -230,19 +246,19 @@ int jd_stub_make(struct stub_arena *arena, uint64_t entry, const char *name, con
     int error = new_name(arena, name, file, line, &named);
     if (error)
         return error;
-    error = jd_stub_lock(arena);
-    if (!error) {
-        error = take(arena, stub, what);
-        if (!error) {
-            (*stub)->entry = entry;
-            atomic_store_explicit(&(*stub)->code_index, JITDUMP_NO_CODE, memory_order_relaxed);
-            (*stub)->name = named;
-            arena->in_use++;
-        }
-        jd_stub_unlock(arena);
+    if (jd_stub_lock(arena)) {
+        named->file = NULL; /* it stays, for want of the lock */
+        jd_stub_name_free(named);
+        return -EAGAIN;
     }
+    error = take(arena, stub, what);
     if (error)
-        jd_stub_name_free(named); /* its file's users stay too many */
+        named->file = leave_file(named->file);
+    else
+        use(arena, *stub, entry, named);
+    jd_stub_unlock(arena);
+    if (error)
+        jd_stub_name_free(named);
     return error;
 }
 
@@ -274,6 +290,7 @@ struct stub_arena *jd_stub_arena_new(void)
     struct stub_arena *arena = calloc(1, sizeof *arena);
     if (!arena)
         return NULL;
+    jd_fork_mark_set(&arena->fork_mark);
     arena->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     arena->mark = first_mark(arena);
     if (jd_stub_code_describe(&arena->cfi, &arena->unwind) != 0) {
@@ -316,5 +333,6 @@ void jd_stub_arena_free(struct stub_arena *arena, bool keep_code)
     if (!keep_code)
         release_blocks(arena->blocks);
     jitdump_cfi_free(arena->cfi);
+    jd_fork_mark_free(&arena->fork_mark);
     free(arena);
 }

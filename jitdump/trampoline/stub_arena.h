@@ -19,6 +19,7 @@
 
 #include "jitdump/guest/brief_lock.h"
 #include "jitdump/guest/failure.h"
+#include "jitdump/guest/fork_mark.h"
 #include "jitdump/trampoline/stub_code.h"
 
 enum {
@@ -56,6 +57,7 @@ struct stub {
 
 struct stub_arena {
     struct brief_lock lock;
+    struct fork_mark fork_mark;
     uint8_t *blocks[STUB_BLOCKS]; /* in the order of numbers; NULL: not reserved */
     uint32_t used;                /* numbers below it have been used */
     uint32_t ready;               /* those below it have code */

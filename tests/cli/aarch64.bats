@@ -136,3 +136,8 @@ timeless() {
     # Not sure may it be of an expression, and of what keeps the return address in another register alone.
     awk '/ stops, / { exit !($1 > 5000 && $3 > $1 * 0.94 && $8 == 0) }' says
 }
+
+@test "trampolines pass on arguments and results, and their frames fit their code" {
+    PERFJIT=dump,check JITDUMPDIR=$BATS_TEST_TMPDIR aarch64 trampolines >said || complain "$(cat said)"
+    [ "$(cat said)" = "5012 trampolines, 0 faults, ok" ]
+}
