@@ -56,15 +56,18 @@ static void open_libraries(struct code_log *log)
     }
 }
 
-static void open_unwinder(struct code_log *log, const struct code_arena *arena, bool exceptions)
+/* NULL after a message. */
+static struct jitunwind *open_unwinder(uint64_t start, uint64_t bytes, bool exceptions)
 {
     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
-    options.start = address(arena->base);
-    options.bytes = arena->reserved;
+    struct jitunwind *unwinder;
+    options.start = start;
+    options.bytes = bytes;
     options.flags = exceptions ? JITUNWIND_EXCEPTIONS : 0;
-    int error = jitunwind_open(&log->unwinder, &options);
+    int error = jitunwind_open(&unwinder, &options);
     if (error)
         fprintf(stderr, "tinyjit: stacks can't be unwound: %s\n", strerror(-error));
+    return unwinder;
 }
 
 static int open_file(FILE **file, const char *path)
@@ -91,8 +94,10 @@ int code_log_open(struct code_log *log, const char *script_path, const struct co
     if (!log->script)
         log->script = memory_or_exit(strdup(script_path));
     open_libraries(log);
+    log->own_frames = own_frames;
+    log->exceptions = exceptions;
     if (own_frames)
-        open_unwinder(log, arena, exceptions);
+        log->unwinder = open_unwinder(address(arena->base), arena->reserved, exceptions);
     if (log->dump || log->unwinder)
         log->cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     if (!log->truth)
@@ -121,11 +126,12 @@ static void close_libraries(struct code_log *log)
     if (error)
         fprintf(stderr, "tinyjit: closing the perf map: %s\n", strerror(-error));
     jitunwind_close(log->unwinder);
+    jitunwind_close(log->frames_unwinder);
     jitdump_cfi_free(log->cfi);
     log->dump = NULL;
     log->cfi = NULL;
     log->map = NULL;
-    log->unwinder = NULL;
+    log->unwinder = log->frames_unwinder = NULL;
 }
 
 void code_log_close(struct code_log *log)
@@ -332,4 +338,55 @@ void code_log_unload(struct code_log *log, const struct code *code)
                 address(code->addr), code->size, code->name);
     jitdump_unload_code(log->dump, code->code_index, address(code->addr), code->size);
     jitunwind_remove(log->unwinder, address(code->addr));
+}
+
+/* ---- Interpreted functions ---- */
+
+void code_log_poll(struct code_log *log, jitdump_emit *emit_all, void *user)
+{
+    int error = jitdump_poll(log->dump, emit_all, user);
+    if (error)
+        fprintf(stderr, "tinyjit: the dump that was asked for: %s\n", strerror(-error));
+}
+
+/* All trampolines of a script are in one arena. */
+static void unwinder_add_frame(struct code_log *log, jitdump_entry *call)
+{
+    struct jitdump_trampoline_code is;
+    struct jitunwind_code added = JITUNWIND_CODE_INIT;
+    if (!log->own_frames || jitdump_trampoline_code(log->dump, call, &is) != 0)
+        return;
+    if (!log->frames_unwinder)
+        log->frames_unwinder = open_unwinder(is.arena_addr, is.arena_bytes, log->exceptions);
+    added.addr = is.code_addr;
+    added.bytes = is.code_size;
+    added.eh_frame = is.eh_frame;
+    added.eh_frame_bytes = is.eh_frame_bytes;
+    added.name = is.name;
+    int error = jitunwind_add(log->frames_unwinder, &added);
+    if (error)
+        fprintf(stderr, "tinyjit: %s can't be unwound: %s\n", is.name, strerror(-error));
+}
+
+jitdump_entry *code_log_frame(struct code_log *log, const struct function *function,
+                              jitdump_entry *entry)
+{
+    char *name = NULL;
+    if (!jitdump_is_on(log->dump))
+        return entry;
+    if (asprintf(&name, "tj::%s [interpreted]", function->name) < 0)
+        memory_or_exit(NULL);
+    jitdump_entry *call =
+        jitdump_trampoline(log->dump, name, log->script, function->at.line, entry);
+    free(name);
+    if (call != entry)
+        unwinder_add_frame(log, call);
+    return call;
+}
+
+void code_log_drop_frames(struct code_log *log)
+{
+    jitunwind_close(log->frames_unwinder);
+    log->frames_unwinder = NULL;
+    jitdump_trampolines_free(log->dump);
 }

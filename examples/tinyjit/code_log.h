@@ -12,7 +12,8 @@
 
 #include "examples/tinyjit/code.h"
 #include "examples/tinyjit/code_arena.h"
-#include "jitdump/jitdump.h"
+#include "examples/tinyjit/syntax.h"
+#include "jitdump/trampoline.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,9 @@ struct code_log {
     struct jitdump_cfi *cfi;      /* builds the unwind tables, */
     struct jitdump_unwind unwind; /* these for the code that was described last */
     struct perfmap *map;
-    struct jitunwind *unwinder; /* or NULL */
+    struct jitunwind *unwinder;        /* or NULL */
+    struct jitunwind *frames_unwinder; /* of the interpreter's functions; or NULL */
+    bool own_frames, exceptions;
     FILE *truth, *code_file, *inline_log;
     char *script; /* absolute path */
     uint64_t loads[CODE_KINDS], moves, unloads;
@@ -56,6 +59,17 @@ void code_log_load(struct code_log *log, struct code *code);
 
 /* Whether somebody may ask for the dump while the program runs. */
 bool code_log_can_be_asked(const struct code_log *log);
+
+/* If somebody has asked for the dump: open it, and let EMIT_ALL tell with USER what there is. */
+void code_log_poll(struct code_log *log, jitdump_emit *emit_all, void *user);
+
+/* What is to be called in ENTRY's place, which interprets FUNCTION, so that it has a frame of its
+ * own: a trampoline, or, where nobody asks for that, ENTRY itself. */
+jitdump_entry *code_log_frame(struct code_log *log, const struct function *function,
+                              jitdump_entry *entry);
+
+/* None of those will be called any more. */
+void code_log_drop_frames(struct code_log *log);
 
 /* Somebody asked: CODE has been there for some time, and its unwind tables are made now. */
 void code_log_tell(struct code_log *log, struct code *code);

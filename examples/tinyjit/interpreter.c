@@ -2,11 +2,17 @@
 #include "examples/tinyjit/interpreter.h"
 
 #include "examples/tinyjit/arithmetic.h"
+#include "examples/tinyjit/crash.h"
 #include "examples/tinyjit/failure.h"
 #include "examples/tinyjit/memory.h"
 #include "examples/tinyjit/native_mix.h"
 
 #include <string.h>
+
+/* As in runtime.c. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-omit-frame-pointer")
+#endif
 
 /* One call of a function. */
 struct activation {
@@ -25,7 +31,37 @@ static _Noreturn void fail(const struct activation *activation, enum failure fai
     failure_exit(activation->interpreter->program, failure, node->at);
 }
 
+/* ---- Frames of the program's own ---- */
+
+static int64_t run_function(struct interpreter *interpreter, const struct function *function,
+                            const int64_t *arguments);
+
+/* For functions that have none yet. */
+static void make_frames(struct interpreter *interpreter)
+{
+    const struct program *program = interpreter->program;
+    for (size_t i = 0; i < program->function_count; i++)
+        if (interpreter->calls[i] == run_function)
+            interpreter->calls[i] = (interpreted_call *)code_log_frame(
+                interpreter->log, &program->functions[i], (jitdump_entry *)run_function);
+}
+
+static void emit_all(struct jitdump *dump, void *user)
+{
+    (void)dump; /* which the log has */
+    make_frames(user);
+}
+
 /* ---- Calls ---- */
+
+static int64_t call_function(struct interpreter *interpreter, const struct function *function,
+                             const int64_t *arguments)
+{
+    if (interpreter->log)
+        code_log_poll(interpreter->log, emit_all, interpreter);
+    return interpreter->calls[function - interpreter->program->functions](interpreter, function,
+                                                                          arguments);
+}
 
 static int64_t run_function(struct interpreter *interpreter, const struct function *function,
                             const int64_t *arguments)
@@ -54,7 +90,17 @@ static int64_t evaluate_call(struct activation *activation, const struct node *n
         fail(activation, FAIL_FUNCTION, node);
     if (program->functions[function].parameter_count != count)
         fail(activation, FAIL_ARGUMENTS, node);
-    return run_function(activation->interpreter, &program->functions[function], arguments);
+    return call_function(activation->interpreter, &program->functions[function], arguments);
+}
+
+static int64_t mix(const struct interpreter *interpreter, int64_t argument)
+{
+    const struct runtime_options *trouble = interpreter->trouble;
+    if (trouble && trouble->crash)
+        crash_now(argument);
+    if (trouble && trouble->stops && argument == trouble->stop_at)
+        stop_now();
+    return native_mix(argument);
 }
 
 static int64_t evaluate_builtin(struct activation *activation, const struct node *node)
@@ -65,7 +111,7 @@ static int64_t evaluate_builtin(struct activation *activation, const struct node
         output_add(activation->interpreter->output, argument);
         return argument;
     case BUILTIN_NATIVE_MIX:
-        return native_mix(argument);
+        return mix(activation->interpreter, argument);
     default: /* forget: there is no code to forget */
         return 0;
     }
@@ -165,10 +211,15 @@ static void execute(struct activation *activation, const struct node *node)
 }
 
 void interpreter_open(struct interpreter *interpreter, const struct program *program,
-                      struct output *output, uintptr_t stack_limit)
+                      struct output *output, uintptr_t stack_limit, struct code_log *log)
 {
-    *interpreter =
-        (struct interpreter){.program = program, .output = output, .stack_limit = stack_limit};
+    *interpreter = (struct interpreter){
+        .program = program, .output = output, .stack_limit = stack_limit, .log = log};
+    interpreter->calls = memory_new(program->function_count, sizeof *interpreter->calls);
+    for (size_t i = 0; i < program->function_count; i++)
+        interpreter->calls[i] = run_function;
+    if (log)
+        make_frames(interpreter);
     interpreter->cells = memory_new(program->global_count, sizeof *interpreter->cells);
     if (program->global_count)
         memcpy(interpreter->cells, program->globals,
@@ -179,10 +230,13 @@ int64_t interpreter_run(struct interpreter *interpreter)
 {
     const struct program *program = interpreter->program;
     int64_t none[1] = {0};
-    return run_function(interpreter, &program->functions[program->main], none);
+    return call_function(interpreter, &program->functions[program->main], none);
 }
 
 void interpreter_close(struct interpreter *interpreter)
 {
+    if (interpreter->log)
+        code_log_drop_frames(interpreter->log);
+    free(interpreter->calls);
     free(interpreter->cells);
 }

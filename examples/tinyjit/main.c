@@ -26,7 +26,7 @@ struct options {
     const char *script;
     uint64_t repeat; /* 0: not given */
     double seconds;  /* 0: not given */
-    bool check, statistics;
+    bool check, statistics, interpret;
 };
 
 enum option_key {
@@ -44,6 +44,7 @@ enum option_key {
     OPTION_SECONDS,
     OPTION_STATS,
     OPTION_CHECK,
+    OPTION_INTERPRET,
     OPTION_CRASH,
     OPTION_STOP,
     OPTION_THROW
@@ -58,6 +59,8 @@ static const struct argp_option option_table[] = {
      "Recompile a function after N calls or 32 N loop rounds (100); 0: use tier 2 at once", 0},
     {"no-tier2", OPTION_NO_TIER2, 0, 0, "Never recompile", 0},
     {"no-inline", OPTION_NO_INLINE, 0, 0, "Call functions, however small they are", 0},
+    {"interpret", OPTION_INTERPRET, 0, 0,
+     "Compile nothing: interpret, each function with a frame of its own if it is recorded", 0},
     {"no-frame-pointer", OPTION_NO_FRAME_POINTER, 0, 0, "Address frames by rsp", 0},
     {0, 0, 0, 0, "Where it is put:", 3},
     {"compact-every", OPTION_COMPACT_EVERY, "N", 0,
@@ -175,6 +178,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case OPTION_CHECK:
         options->check = options->runtime.verify = true;
         return 0;
+    case OPTION_INTERPRET:
+        options->interpret = true;
+        return 0;
     case OPTION_CRASH:
         options->runtime.own_frames = options->runtime.crash = true;
         return 0;
@@ -290,6 +296,20 @@ static void run(struct runtime *runtime, const struct options *options)
     while (!is_enough(options, ++runs, start));
 }
 
+static void interpret(struct runtime *runtime, const struct options *options)
+{
+    struct interpreter interpreter;
+    double start = now_seconds();
+    uint64_t runs = 0;
+    interpreter_open(&interpreter, runtime->program, runtime->output,
+                     runtime->context->stack_limit, &runtime->log);
+    interpreter.trouble = &options->runtime;
+    do
+        interpreter_run(&interpreter);
+    while (!is_enough(options, ++runs, start));
+    interpreter_close(&interpreter);
+}
+
 static bool same_output(const struct output *left, const struct output *right)
 {
     return left->count == right->count &&
@@ -319,7 +339,8 @@ static bool check(struct runtime *runtime, const struct options *options)
     double start = now_seconds();
     uint64_t runs = 0, values = 0;
     bool same;
-    interpreter_open(&interpreter, runtime->program, &output, runtime->context->stack_limit);
+    interpreter_open(&interpreter, runtime->program, &output, runtime->context->stack_limit,
+                     NULL);
     do {
         same = check_once(runtime, &interpreter, ++runs);
         values += output.count;
@@ -345,7 +366,9 @@ int main(int argc, char **argv)
     struct runtime runtime;
     bool good = runtime_open(&runtime, program, &options.runtime, &output, stack_limit()) == 0;
     if (good) {
-        if (options.check)
+        if (options.interpret)
+            interpret(&runtime, &options);
+        else if (options.check)
             good = check(&runtime, &options);
         else
             run(&runtime, &options);

@@ -145,9 +145,7 @@ static void emit_all(struct jitdump *dump, void *user)
 /* No code is being made or moved now. */
 static void poll_dump(struct runtime *runtime)
 {
-    int error = jitdump_poll(runtime->log.dump, emit_all, runtime);
-    if (error)
-        fprintf(stderr, "tinyjit: the dump that was asked for: %s\n", strerror(-error));
+    code_log_poll(&runtime->log, emit_all, runtime);
 }
 
 /* ---- What compiled code calls ---- */

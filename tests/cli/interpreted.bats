@@ -100,3 +100,80 @@ stopped() {
         grep -qE '^1[0-9]{3} stacks, 0 wrong$' said
     done
 }
+
+# ---- tinyjit's interpreter ----
+
+interpreted_script() {
+    cat <<'END'
+fn spin(n) {
+    var i = 0;
+    while i < n { i = i + 1; if i % 64 == 0 { native_mix(i); } }
+    return i;
+}
+fn down(n) { if n == 0 { return spin(20000); } return 1 + down(n - 1); }
+fn b(x) { var y = x; y = y + down(x); return y; }
+fn main() { return 1 + b(3); }
+END
+}
+
+# its_chains DATA: of the samples of tinyjit that have one, the functions on the stack, each such chain once, with its number.
+its_chains() {
+    perf script -i "$1" --no-inline -F ip,sym 2>/dev/null |
+        awk 'BEGIN { RS = ""; FS = "\n" }
+             { chain = ""
+               for (i = 1; i <= NF; i++)
+                   if (match($i, /tj::[a-z]+ \[interpreted\]/))
+                       chain = chain substr($i, RSTART + 4, RLENGTH - 18) ";"
+               chains[chain]++ }
+             END { for (chain in chains) print chains[chain], chain }'
+}
+
+# main_is_last DATA: every chain is a part of the only one that the script has, from main on; nearly all samples are in spin().
+main_is_last() {
+    its_chains "$1" >own.chains
+    awk '{ all += $1
+           if ($2 == "spin;down;down;down;down;b;main;") whole += $1
+           else if (index("spin;down;down;down;down;b;main;", $2) && $2 ~ /(^|;)main;$/) part += $1
+           else if ($2) wrong += $1 }
+         END { print "# of " all " chains " whole + 0 " whole, " part + 0 " in other functions, " wrong + 0 " wrong"
+               exit !(all >= 200 && whole >= 0.9 * all && !wrong) }' own.chains >&3 || complain "$(cat own.chains)"
+}
+
+# bats test_tags=test
+@test "tinyjit --interpret: its functions are on every stack, by -g and by dwarf" {
+    cd "$BATS_TEST_TMPDIR"
+    interpreted_script >spin.tj
+    for form in fp dwarf,16384; do
+        PERFJIT=dump,check JITDUMPDIR=$PWD record own.data -e cpu-clock:u --call-graph $form \
+            "$BUILD/tinyjit" --interpret --seconds 0.3 spin.tj 2>err
+        [ ! -s err ] || complain "$(cat err)"
+        perfjit inject -q -i own.data -o own.jit.data
+        main_is_last own.jit.data
+    done
+}
+
+@test "tinyjit --interpret: attached while it runs, its functions have frames from then on, and again" {
+    cd "$BATS_TEST_TMPDIR"
+    interpreted_script >spin.tj
+    PERFJIT=attach JITDUMPDIR=$PWD "$BUILD/tinyjit" --interpret --seconds 1000 spin.tj >/dev/null 2>&1 3>&- &
+    local pid=$! once
+    await_use $pid 100
+    for once in 1 2; do
+        perfjit attach $pid >attached
+        await_use $pid 100 # main is called again
+        record own.data -e cpu-clock:u --call-graph dwarf,16384 -p $pid bash -c "await_use $pid 300"
+        perfjit inject -q -i own.data -o own.jit.data
+        main_is_last own.jit.data
+        perfjit detach $pid >detached
+    done
+    kill $pid
+}
+
+@test "tinyjit --interpret --crash: the report names them, to the end" {
+    cd "$BATS_TEST_TMPDIR"
+    interpreted_script >spin.tj
+    PERFJIT=dump JITDUMPDIR=$PWD run -139 --separate-stderr "$BUILD/tinyjit" --interpret --crash spin.tj
+    sed -nE 's/.* tj::([a-z]+) \[interpreted\]\+0x[0-9a-f]+$/\1/p' <<<"$stderr" >names
+    printf '%s\n' spin down down down down b main | same names /dev/stdin
+    [[ $stderr != *"not known"* && $stderr != *"frame pointer"* ]]
+}
