@@ -83,3 +83,40 @@ wrong_frames() {
     exits 3
     [[ "$output" == *"TRACE "*" load.lua:"* ]]
 }
+
+# Interpreted, and in traces: there the loop is, in a function of which no trace alone would tell.  (No %: the table of LuaJIT's
+# interpreter is wrong where it calls its own function for that.)
+@test "perfjit.frame: a function that asks for one has a frame on every stack, and all that a call has" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >framed.lua <<'END'
+local perfjit = require("perfjit")
+local function spin(n) local x = 0 for i = 1, n do x = (x + i) * 0.5 end return x end
+local inner = perfjit.frame(function(n, nothing) assert(nothing == nil) return spin(n), nil, "third", nil end, "inner")
+local outer = perfjit.frame(function(n) return select("#", inner(n, nil)), inner(n) end, "outer")
+local fails = perfjit.frame(function() error({"as it is"}) end)
+local ok, err = pcall(fails)
+assert(not ok and err[1] == "as it is")
+local expected, stop = spin(200000), os.clock() + tonumber(arg[1])
+repeat
+    local count, x, nothing, third = outer(200000)
+    assert(count == 4 and x == expected and nothing == nil and third == "third")
+until os.clock() > stop
+print(perfjit.frame(inner) ~= inner)
+END
+    export LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/luajit/?.lua;;"
+    [ "$(luajit framed.lua 0)" = false ]
+    for jit in on off; do
+        PERFJIT=dump JITDUMPDIR=$PWD record framed.data --call-graph dwarf,16384 -e cpu-clock:u luajit -j$jit framed.lua 0.6 >out
+        [ "$(cat out)" = true ]
+        env -u LD_LIBRARY_PATH -u LUA_PATH "$BUILD/perfjit" inject -q -i framed.data
+        perf script -i framed.jit.data --no-inline -F ip,sym 2>/dev/null | awk '
+            BEGIN { RS = ""; FS = "\n" }
+            { names = ""
+              for (i = 1; i <= NF; i++)
+                  if (match($i, / (inner|outer|lua_pcall)$/))
+                      names = names substr($i, RSTART + 1) ";"
+              all++
+              right += names ~ /^inner;outer;lua_pcall;/ && $NF ~ / _start$/ }
+            END { print "# " right " of " all " chains have both"; exit !(all > 100 && right > 0.95 * all) }' >&3
+    done
+}
