@@ -131,6 +131,14 @@ if [ -s "$work/frame_check" ]; then
     awk '{ printf "A function of 34 instructions takes %s ns to describe (`jitdump_cfi_frame`, `jitdump_cfi_finish`), and %s ns to compare with its code (`jitdump_cfi_check`): %s times that.\n", $2, $5, $8 }' \
         "$work/frame_check"
 fi
+if [ -s "$work/trampoline" ]; then
+    printf '\n## Interpreted functions as frames\n\n'
+    printf 'Nanoseconds of a call by a pointer: of the function itself, of what `jitdump_trampoline` returns where no dump is open, and of a trampoline.\n\n'
+    printf '| function | itself | no dump | trampoline | more |\n|---|---|---|---|---|\n'
+    awk '$1 == "call" { printf "| %s | %s | %s | %s | %.2f |\n", $2, $3, $4, $5, $5 - $3 }
+        $1 == "make" { printf "\nOf 100 000 trampolines each took %s ns to make and %s ns to free, and %s bytes; adding such a function alone takes %s ns.\n", $2, $6, $8, $4 }' \
+        "$work/trampoline"
+fi
 cat <<END
 
 ## What was promised, and what holds
