@@ -32,6 +32,7 @@
 #define JITDUMP_HPP
 
 #include "cfi.hpp"
+#include "trampoline.h"
 
 #include <cerrno>
 #include <cstddef>
@@ -349,6 +350,17 @@ class dump
         return jitdump_unload_code(handle_, code_index, detail::address(code), code_size);
     }
 
+    /* jitdump_trampoline: what to call in ENTRY's place. */
+    template <class Result, class... Arguments>
+    auto trampoline(std::string_view name, std::string_view file, std::uint32_t line,
+                    Result (*entry)(Arguments...)) const noexcept
+    {
+        detail::text_pool texts;
+        auto *call = reinterpret_cast<jitdump_entry *>(entry);
+        if (handle_)
+            call = jitdump_trampoline(handle_, texts.copy(name), texts.copy(file), line, call);
+        return reinterpret_cast<Result (*)(Arguments...)>(call);
+    }
     /* For calls of jitdump.h; the dump keeps it. */
     ::jitdump *get() const noexcept
     {

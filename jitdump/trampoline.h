@@ -16,7 +16,8 @@
  *
  * Every tool finds a trampoline's caller by its call frame information or its frame pointer (with
  * perf record -g, build the interpreter with -fno-omit-frame-pointer, too).  Unwinders in the
- * process itself, and gdb by its JIT interface, have to be told of it: jitdump_trampoline_code. */
+ * process itself, and gdb by its JIT interface, have to be told of it: jitdump_trampoline_describe.
+ */
 
 #ifndef JITDUMP_TRAMPOLINE_H
 #define JITDUMP_TRAMPOLINE_H
@@ -90,7 +91,7 @@ JITDUMP_API int jitdump_trampolines_free(struct jitdump *dump);
 /* What else wants to know of a trampoline: an unwinder of the process itself (jitunwind.h).
  *
  *     struct jitdump_trampoline_code is;
- *     if (jitdump_trampoline_code(dump, call, &is) == 0) {
+ *     if (jitdump_trampoline_describe(dump, call, &is) == 0) {
  *         // jitunwind_open for [arena_addr, arena_addr + arena_bytes), if it is the first one
  * there struct jitunwind_code code = JITUNWIND_CODE_INIT; code.addr = is.code_addr, code.bytes =
  * is.code_size, code.name = is.name; code.eh_frame = is.eh_frame, code.eh_frame_bytes =
@@ -110,17 +111,17 @@ struct jitdump_trampoline_code {
 /* Set *CODE to what is known of the trampoline CALL.  Returns 0; -ENOENT if it is none of DUMP's;
  * -EAGAIN as above; after a failure *CODE is all zero.  Threads and signals: as above.  Since
  * 0.2.0. */
-JITDUMP_API int jitdump_trampoline_code_sized(struct jitdump *dump, jitdump_entry *call,
-                                              struct jitdump_trampoline_code *code,
-                                              size_t code_bytes);
+JITDUMP_API int jitdump_trampoline_describe_sized(struct jitdump *dump, jitdump_entry *call,
+                                                  struct jitdump_trampoline_code *code,
+                                                  size_t code_bytes);
 #ifdef JITDUMP_NO_INLINE
-JITDUMP_API int jitdump_trampoline_code(struct jitdump *dump, jitdump_entry *call,
-                                        struct jitdump_trampoline_code *code);
+JITDUMP_API int jitdump_trampoline_describe(struct jitdump *dump, jitdump_entry *call,
+                                            struct jitdump_trampoline_code *code);
 #else
-static inline int jitdump_trampoline_code(struct jitdump *dump, jitdump_entry *call,
-                                          struct jitdump_trampoline_code *code)
+static inline int jitdump_trampoline_describe(struct jitdump *dump, jitdump_entry *call,
+                                              struct jitdump_trampoline_code *code)
 {
-    return jitdump_trampoline_code_sized(dump, call, code, sizeof *code);
+    return jitdump_trampoline_describe_sized(dump, call, code, sizeof *code);
 }
 #endif
 

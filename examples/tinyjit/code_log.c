@@ -354,7 +354,7 @@ static void unwinder_add_frame(struct code_log *log, jitdump_entry *call)
 {
     struct jitdump_trampoline_code is;
     struct jitunwind_code added = JITUNWIND_CODE_INIT;
-    if (!log->own_frames || jitdump_trampoline_code(log->dump, call, &is) != 0)
+    if (!log->own_frames || jitdump_trampoline_describe(log->dump, call, &is) != 0)
         return;
     if (!log->frames_unwinder)
         log->frames_unwinder = open_unwinder(is.arena_addr, is.arena_bytes, log->exceptions);

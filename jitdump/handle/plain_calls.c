@@ -45,10 +45,10 @@ int jitdump_add(struct jitdump *dump, const char *name, const void *code, uint64
 }
 
 /* As version 0.2 has it. */
-int jitdump_trampoline_code(struct jitdump *dump, jitdump_entry *call,
-                            struct jitdump_trampoline_code *code)
+int jitdump_trampoline_describe(struct jitdump *dump, jitdump_entry *call,
+                                struct jitdump_trampoline_code *code)
 {
-    return jitdump_trampoline_code_sized(
+    return jitdump_trampoline_describe_sized(
         dump, call, code, offsetof(struct jitdump_trampoline_code, arena_bytes) + sizeof(uint64_t));
 }
 

@@ -127,7 +127,7 @@ static const void *record(struct jitdump *dump, struct stub_arena *arena, struct
 static const void *make(struct jitdump *dump, const char *name, const char *file, uint32_t line,
                         uint64_t entry)
 {
-    struct stub *stub;
+    struct stub *stub = NULL;
     const char *what;
     int error = !entry ? -EINVAL : !jd_stub_code_is_known(dump->kind.elf_mach) ? -ENOTSUP : 0;
     if (error)
@@ -206,8 +206,8 @@ static void describe(const struct stub_arena *arena, const struct stub *stub,
     code->arena_bytes = STUB_BLOCK_BYTES;
 }
 
-int jitdump_trampoline_code_sized(struct jitdump *dump, jitdump_entry *call,
-                                  struct jitdump_trampoline_code *code, size_t code_bytes)
+int jitdump_trampoline_describe_sized(struct jitdump *dump, jitdump_entry *call,
+                                      struct jitdump_trampoline_code *code, size_t code_bytes)
 {
     struct jitdump_trampoline_code found = {0};
     struct stub_arena *arena = dump ? atomic_load(&dump->trampolines) : NULL;

@@ -22,14 +22,14 @@ says_its_functions() {
     local more=
     [ "$1" = c++17 ] || more=$'by_span\nbare_by_span\n'
     perfjit dump --json jitdump-*/jit-*.dump >json
-    (printf '%s\n' framed pushed moved gone bare in_pieces in_pieces cut; printf 'n%.0s' {1..5000}; echo; printf '%s' "$more") >names
+    (printf '%s\n' framed pushed moved gone bare in_pieces in_pieces interpreted cut; printf 'n%.0s' {1..5000}; echo; printf '%s' "$more") >names
     jq -r 'select(.type == "CODE_LOAD").name' json | same /dev/stdin names
     jq -r '.inlines // [] | .[] | .name, .call_file, .call_line, .decl_file' json >inlines
     printf '%s\n' inner framed.src 12 inner.src | same inlines /dev/stdin
     jq -r '.entries // [] | .[] | "\(.name):\(.line)"' json >lines
-    printf '%s\n' framed.src:10 inner.src:31 framed.src:13 pushed.src:20 hot.src:40 cold.src:41 | same lines /dev/stdin
-    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = "$([ "$1" = c++17 ] && echo 5 || echo 6)" ]
-    [ "$(jq -s '[.[] | select(.type == "CODE_MOVE" or .type == "CODE_UNLOAD")] | length' json)" = 5 ]
+    printf '%s\n' framed.src:10 inner.src:31 framed.src:13 pushed.src:20 hot.src:40 cold.src:41 interpreted.src:50 | same lines /dev/stdin
+    [ "$(jq -s '[.[] | select(.type == "CODE_UNWINDING_INFO")] | length' json)" = "$([ "$1" = c++17 ] && echo 6 || echo 7)" ]
+    [ "$(jq -s '[.[] | select(.type == "CODE_MOVE" or .type == "CODE_UNLOAD")] | length' json)" = 6 ]
 }
 
 @test "jitdump.hpp in C++17 and C++20, by g++ and clang++: no warning, and what it logs is what the program says" {
@@ -97,7 +97,7 @@ says_its_functions() {
 # bats test_tags=all
 @test "each header alone, by all warnings, in C++11 to C++20" {
     for compiler in g++ clang++; do
-        for header in jitdump.h jitdump/cfi.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/jitdump.hpp; do
+        for header in jitdump.h jitdump/cfi.h jitdump/trampoline.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/jitdump.hpp; do
             printf '#include <%s>\nint unused();\nint unused() { return 0; }\n' $header >alone.cc
             for standard in c++11 c++17 c++20; do
                 [[ $header == *.hpp && $standard == c++11 ]] || compile $compiler $standard -fsyntax-only alone.cc

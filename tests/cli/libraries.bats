@@ -177,6 +177,7 @@ check_exports() {
 ./usr/include/jitdump/cfi.h
 ./usr/include/jitdump/cfi.hpp
 ./usr/include/jitdump/jitdump.hpp
+./usr/include/jitdump/trampoline.h
 ./usr/include/jitunwind.h
 ./usr/include/perfmap.h
 ./usr/lib/libjitdump.a

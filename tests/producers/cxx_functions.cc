@@ -153,6 +153,18 @@ void add_pieces(const perfjit::dump &dump, unsigned char *hot, unsigned char *co
     CHECK(dump.unload(index, hot + 64, sizeof framed) == 0);
 }
 
+/* An entry of any type; where nothing is recorded, the entry itself. */
+void add_interpreted(const perfjit::dump &dump)
+{
+    double (*const entry)(int, double, const char *) noexcept = [](int a, double b, const char *c) noexcept {
+        return a + b + *c;
+    };
+    const std::string_view file = "interpreted.src and more";
+    auto *call = dump.trampoline("interpreted", file.substr(0, 15), 50, entry);
+    CHECK((call == entry) == !dump && call(1, 0.5, "\1") == 2.5);
+    CHECK(jitdump_trampoline_free(dump.get(), reinterpret_cast<jitdump_entry *>(call)) == 0);
+}
+
 /* The builder of tables alone: functions of one buffer, and whether they fit their code. */
 void check_one_pass()
 {
@@ -239,6 +251,7 @@ int main(int argc, char **argv)
     add_pieces(dump, arena() + 16 * slot_bytes, arena() + 20 * slot_bytes);
     check_one_pass();
     CHECK(dump.faults() == 0);
+    add_interpreted(dump);
     add_wrong(dump, arena() + 8 * slot_bytes);
 #if defined(__cpp_lib_span)
     add_by_spans(dump);

@@ -175,7 +175,7 @@ static void tell_unwinder(struct vm *vm, struct jitdump *dump, const struct func
 {
     struct jitdump_trampoline_code is;
     struct jitunwind_code code = JITUNWIND_CODE_INIT;
-    if (jitdump_trampoline_code(dump, (jitdump_entry *)function->call, &is) != 0)
+    if (jitdump_trampoline_describe(dump, (jitdump_entry *)function->call, &is) != 0)
         exit(3);
     if (!vm->unwinder) {
         struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;

@@ -56,7 +56,7 @@ static void test_off_it_is_the_entry_itself(void **state)
     assert_ptr_equal(make(NULL, "f"), answer);
     assert_ptr_equal(make(dump, "f"), answer);
     assert_int_equal(jitdump_lost(dump), 0);
-    assert_int_equal(jitdump_trampoline_code(dump, (jitdump_entry *)answer, &code), -ENOENT);
+    assert_int_equal(jitdump_trampoline_describe(dump, (jitdump_entry *)answer, &code), -ENOENT);
     assert_int_equal(jitdump_trampoline_free(dump, (jitdump_entry *)answer), 0);
     assert_int_equal(jitdump_trampolines_free(dump), 0);
     assert_int_equal(jitdump_trampolines_free(NULL), 0);
@@ -143,13 +143,13 @@ static void test_what_is_recorded(void **state)
     jitdump_entry *call = jitdump_trampoline(dump, name, file, 7, (jitdump_entry *)answer);
     memset(name, 'x', 6), memset(file, 'x', 6);
     struct jitdump_trampoline_code code;
-    assert_int_equal(jitdump_trampoline_code(dump, call, &code), 0);
+    assert_int_equal(jitdump_trampoline_describe(dump, call, &code), 0);
     assert_string_equal(code.name, "a name");
     assert_true(code.code_addr == (uint64_t)(uintptr_t)call);
     assert_true(code.arena_addr <= code.code_addr &&
                 code.code_addr + code.code_size <= code.arena_addr + code.arena_bytes);
-    assert_int_equal(jitdump_trampoline_code(dump, (jitdump_entry *)((uintptr_t)call + 1), &code),
-                     -ENOENT);
+    assert_int_equal(
+        jitdump_trampoline_describe(dump, (jitdump_entry *)((uintptr_t)call + 1), &code), -ENOENT);
     assert_null(code.name);
     jitdump_trampoline(dump, NULL, NULL, 7, (jitdump_entry *)answer);
     assert_int_equal(records_in(path, JIT_CODE_LOAD), 2);
@@ -226,7 +226,7 @@ static void test_its_frame_at_each_instruction(void **state)
     struct jitdump_trampoline_code code;
     (void)state;
     answer_function *call = made(dump, "stepped");
-    assert_int_equal(jitdump_trampoline_code(dump, (jitdump_entry *)call, &code), 0);
+    assert_int_equal(jitdump_trampoline_describe(dump, (jitdump_entry *)call, &code), 0);
     struct jitunwind *unwinder = unwinder_of(&code);
     stepped.code_addr = code.code_addr;
     stepped.code_bytes = code.code_size;
@@ -289,7 +289,7 @@ static void test_no_page_is_writable_and_executable(void **state)
             assert_string_equal(now.of_call, "r-xp");
         }
     }
-    jitdump_trampoline_code(dump, (jitdump_entry *)call, &code);
+    jitdump_trampoline_describe(dump, (jitdump_entry *)call, &code);
     /* Three chunks: code and words of each, of which the kernel may not put all pages together, and
      * what is not used yet. */
     struct mappings now = mappings_of(address(call), code.arena_addr, code.arena_bytes);
@@ -333,8 +333,8 @@ static void test_no_two_have_the_same_bytes(void **state)
     struct jitdump_trampoline_code first, second;
     (void)state;
     answer_function *calls[2] = {made(dump, "f"), made(dump, "g")};
-    jitdump_trampoline_code(dump, (jitdump_entry *)calls[0], &first);
-    jitdump_trampoline_code(dump, (jitdump_entry *)calls[1], &second);
+    jitdump_trampoline_describe(dump, (jitdump_entry *)calls[0], &first);
+    jitdump_trampoline_describe(dump, (jitdump_entry *)calls[1], &second);
     assert_int_not_equal(memcmp((void *)(uintptr_t)first.code_addr,
                                 (void *)(uintptr_t)second.code_addr, first.code_size),
                          0);
