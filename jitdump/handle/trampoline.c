@@ -64,16 +64,34 @@ static void unload(struct jitdump *dump, const struct stub *stub)
                            STUB_CODE_BYTES);
 }
 
+static int fail(struct jitdump *dump, int error, const char *what)
+{
+    atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
+    errno = -error;
+    return jd_error_keep(&dump->error, error, "jitdump_trampoline: %s: %m",
+                         error == -EAGAIN ? "a stopped thread is in the way" : what);
+}
+
+/* Returns whether there may be a stub with a higher number. */
+static bool tell_stub(struct jitdump *dump, const struct stub_arena *arena, uint32_t number)
+{
+    struct stub *stub = jd_stub_numbered(arena, number);
+    uint64_t code_index;
+    if (stub && log_stub(dump, arena, stub, &code_index) == 0)
+        keep_index(stub, code_index);
+    return number < arena->used;
+}
+
 void jd_handle_tell_trampolines(struct jitdump *dump)
 {
     struct stub_arena *arena = atomic_load(&dump->trampolines);
     bool more = arena != NULL;
-    for (uint32_t number = 0; more && jd_stub_lock(arena) == 0; number++) {
-        struct stub *stub = jd_stub_numbered(arena, number);
-        uint64_t code_index;
-        if (stub && log_stub(dump, arena, stub, &code_index) == 0)
-            keep_index(stub, code_index);
-        more = number < arena->used;
+    for (uint32_t number = 0; more; number++) {
+        if (jd_stub_lock(arena)) { /* who has stopped may have left any number of them */
+            fail(dump, -EAGAIN, "");
+            return;
+        }
+        more = tell_stub(dump, arena, number);
         jd_stub_unlock(arena);
     }
 }
@@ -86,12 +104,6 @@ void jd_handle_leave_trampolines(struct jitdump *dump)
 }
 
 /* ---- Making ---- */
-
-static int fail(struct jitdump *dump, int error, const char *what)
-{
-    atomic_fetch_add_explicit(&dump->lost, 1, memory_order_relaxed);
-    return jd_error_keep(&dump->error, error, "jitdump_trampoline: %s: %s", what, strerror(-error));
-}
 
 /* Unload STUB, if it is recorded, and free it. */
 static int free_stub(struct jitdump *dump, struct stub_arena *arena, const void *code)

@@ -182,8 +182,10 @@ static int new_file(struct stub_arena *arena, const char *path, struct stub_file
         free(made);
         return -EAGAIN;
     }
-    struct stub_file *garbage = leave_file(arena->newest_file);
+    struct stub_file *before = arena->newest_file;
     arena->newest_file = *file = made;
+    atomic_signal_fence(memory_order_seq_cst); /* who is cancelled here leaves one user too many */
+    struct stub_file *garbage = leave_file(before);
     jd_stub_unlock(arena);
     free(garbage);
     return 0;

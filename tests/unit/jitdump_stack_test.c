@@ -4,6 +4,7 @@
  * linked with -z now, for the dynamic linker takes some KiB of a caller's stack when it binds a
  * function.
  */
+#include "jitdump/trampoline.h"
 #include "tests/unit/jitdump_test.h"
 #include "tests/unit/stack_use.h"
 
@@ -56,6 +57,17 @@ static void unload_here(void)
     result = jitdump_unload_code(dump, code_index, 0x2000, 64);
 }
 
+static void make_trampoline_here(void)
+{
+    jitdump_entry *entry = (jitdump_entry *)unload_here;
+    result = jitdump_trampoline(dump, "fib", "a.src", 1, entry) == entry;
+}
+
+static void free_trampolines_here(void)
+{
+    result = jitdump_trampolines_free(dump);
+}
+
 static void close_here(void)
 {
     result = jitdump_close(dump);
@@ -89,6 +101,9 @@ static void test_stack_use(void **state)
     with_lines = with_calls = false;
     check(move_here, USUAL_BYTES, "jitdump_move_code");
     check(unload_here, USUAL_BYTES, "jitdump_unload_code");
+    check(make_trampoline_here, CALL_BYTES, "the first jitdump_trampoline");
+    check(make_trampoline_here, USUAL_BYTES, "jitdump_trampoline");
+    check(free_trampolines_here, CALL_BYTES, "jitdump_trampolines_free");
     check(add_many, CALL_BYTES, "jitdump_add_code, when the stage is full");
     check(close_here, CALL_BYTES, "jitdump_close");
 }
