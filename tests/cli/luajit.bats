@@ -86,14 +86,14 @@ wrong_frames() {
 
 # Interpreted, and in traces: there the loop is, in a function of which no trace alone would tell.  (No %: the table of LuaJIT's
 # interpreter is wrong where it calls its own function for that.)
-@test "perfjit.frame: a function that asks for one has a frame on every stack, and all that a call has" {
+@test "frames.lua: a function that asks for one has a frame on every stack, and all that a call has" {
     cd "$BATS_TEST_TMPDIR"
     cat >framed.lua <<'END'
-local perfjit = require("perfjit")
+local frames = require("frames")
 local function spin(n) local x = 0 for i = 1, n do x = (x + i) * 0.5 end return x end
-local inner = perfjit.frame(function(n, nothing) assert(nothing == nil) return spin(n), nil, "third", nil end, "inner")
-local outer = perfjit.frame(function(n) return select("#", inner(n, nil)), inner(n) end, "outer")
-local fails = perfjit.frame(function() error({"as it is"}) end)
+local inner = frames.frame(function(n, nothing) assert(nothing == nil) return spin(n), nil, "third", nil end, "inner")
+local outer = frames.frame(function(n) return select("#", inner(n, nil)), inner(n) end, "outer")
+local fails = frames.frame(function() error({"as it is"}) end)
 local ok, err = pcall(fails)
 assert(not ok and err[1] == "as it is")
 local expected, stop = spin(200000), os.clock() + tonumber(arg[1])
@@ -101,9 +101,9 @@ repeat
     local count, x, nothing, third = outer(200000)
     assert(count == 4 and x == expected and nothing == nil and third == "third")
 until os.clock() > stop
-print(perfjit.frame(inner) ~= inner)
+print(frames.frame(inner) ~= inner)
 END
-    export LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/luajit/?.lua;;"
+    export LD_LIBRARY_PATH=$BUILD LUA_PATH="$here/../../examples/adapters/luajit/?.lua;;"
     [ "$(luajit framed.lua 0)" = false ]
     for jit in on off; do
         PERFJIT=dump JITDUMPDIR=$PWD record framed.data --call-graph dwarf,16384 -e cpu-clock:u luajit -j$jit framed.lua 0.6 >out

@@ -5,14 +5,7 @@
 --
 -- jit.attach calls `log` for each trace that was compiled, and once when all are thrown away; both go to
 -- libjitdump.  Without PERFJIT=dump nothing is attached.
---
--- What is interpreted, or compiled into a trace with other functions, has frames where the program asks for them:
---
---     local perfjit = require("perfjit")
---     handle_request = perfjit.frame(handle_request, "handle_request")
---
--- Each call then goes through native code of the function's own, and a callback from C to Lua: microseconds, and
--- the function may not yield.  Without PERFJIT=dump it stays as it is.
+-- (frames.lua: functions that have a frame of their own, interpreted or not.)
 local ffi, bit = require("ffi"), require("bit")
 local util = require("jit.util")
 
@@ -41,9 +34,6 @@ struct jitdump_cfi *jitdump_cfi_new(int arch);
 void jitdump_cfi_reset(struct jitdump_cfi *cfi);
 void jitdump_cfi_def_cfa_offset(struct jitdump_cfi *cfi, uint64_t at, int64_t offset);
 void jitdump_cfi_offset(struct jitdump_cfi *cfi, uint64_t at, unsigned reg, int64_t offset);
-typedef void jitdump_entry(void);
-jitdump_entry *jitdump_trampoline(struct jitdump *dump, const char *name, const char *file, uint32_t line,
-                                  jitdump_entry *entry);
 int jitdump_cfi_finish(struct jitdump_cfi *cfi, uint64_t code_size, struct jitdump_unwind *unwind);
 ]]
 
@@ -55,7 +45,7 @@ if failed then
     io.stderr:write("perfjit.lua: ", ffi.string(lib.jitdump_error(dump)), "\n")
 end
 if failed or dump == nil then
-    return {frame = function(func) return func end}
+    return {}
 end
 
 -- A trace runs in the frame of LuaJIT's interpreter: return address, four saved registers, 40 bytes, and
@@ -134,32 +124,4 @@ local function log(what, number, func, pc, parent)
 end
 
 jit.attach(log, "trace")
-
--- Frames of the program's own functions.
-local call_in_progress -- what the trampolines' entry is to run
-local function pack(...) return {n = select("#", ...), ...} end
-
-local entry = ffi.cast("jitdump_entry *", function()
-    local call = call_in_progress
-    call.results = pack(pcall(call.func, unpack(call.arguments, 1, call.arguments.n)))
-end)
-
-local function frame(func, name)
-    local info = util.funcinfo(func)
-    local file = (info.source or ""):match("^@(.*)")
-    local trampoline = lib.jitdump_trampoline(dump, name or info.loc, file, info.linedefined or 0, entry)
-    if trampoline == entry then return func end
-    local function framed(...)
-        local outer, call = call_in_progress, {func = func, arguments = pack(...)}
-        call_in_progress = call
-        trampoline()
-        call_in_progress = outer
-        local results = call.results
-        if not results[1] then error(results[2], 0) end
-        return unpack(results, 2, results.n)
-    end
-    jit.off(framed) -- a trace may not call what calls Lua
-    return framed
-end
-
-return {frame = frame}
+return {lib = lib, dump = dump}
