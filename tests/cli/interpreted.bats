@@ -15,18 +15,20 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
-# judged DATA LOG ENDS: sets words, of what interpreted.awk says.
+# judged DATA LOG ENDS [perfs]: sets words, of what interpreted.awk says.
 judged() {
     perf script --no-inline -F time,ip,sym --ns -i "$1" 2>/dev/null >chains
-    read -ra words <<<"$(awk -v log_path="$2" -v ends="$3" -f "$here/interpreted.awk" chains)"
+    read -ra words <<<"$(awk -v log_path="$2" -v ends="$3" -v perfs="${4:+1}" -f "$here/interpreted.awk" chains)"
     echo "# $1: ${words[*]}" >&3
     [ "${words[1]}" -ge 400 ]
 }
 
-# all_as_logged DATA LOG ENDS: few samples are not in work(), so nearly all are exact.
+# all_as_logged DATA LOG ENDS [perfs]: few samples are not in work(), so nearly all are exact.  perf 6.1 loses its way in C
+# once in some thousand samples, where perfjit does not.
 all_as_logged() {
     judged "$@"
-    [ "${words[7]}" = 0 ] && [ $((20 * words[3])) -ge $((19 * words[1])) ] && [ "${words[9]}" -ge 150 ]
+    [ "${words[7]}" = 0 ] && [ $((20 * words[3])) -ge $((19 * words[1])) ] && [ "${words[9]}" -ge 150 ] &&
+        [ $((200 * words[11])) -le "${words[1]}" ]
 }
 
 # libc has no frame pointers.
@@ -44,10 +46,10 @@ all_as_logged() {
 
 @test "... where perf unwinds, and by perf inject: tables have room behind each" {
     perfjit inject -q --stacks keep -i dwarf.data -o dwarf.kept.data
-    all_as_logged dwarf.kept.data dwarf.log '^_start$'
+    all_as_logged dwarf.kept.data dwarf.log '^_start$' perfs
     for form in fp dwarf; do
         perf inject --jit -i $form.data -o $form.perf.data 2>/dev/null
-        all_as_logged $form.perf.data $form.log '^(main|__libc_start_call_main|_start)$'
+        all_as_logged $form.perf.data $form.log '^(main|__libc_start_call_main|_start)$' perfs
     done
 }
 
