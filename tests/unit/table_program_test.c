@@ -328,18 +328,34 @@ static void test_where_the_stack_begins_a_page_the_code_tells(void **state)
         const char *code;
         size_t bytes;
     } calls[] = {{"\xff\xd0", 2},
+                 {"\xff\x13", 2},
                  {"\x41\xff\xd3", 3},
+                 {"\xff\x14\xd8", 3},
                  {"\xff\x50\x08", 3},
                  {"\xff\x54\x24\x08", 4},
                  {"\xe8\0\0\0\0", 5},
                  {"\xff\x15\0\0\0\0", 6},
+                 {"\xff\x93\0\1\0\0", 6},
+                 {"\xff\x94\x24\0\1\0\0", 7},
                  {"\xff\x14\x25\0\0\0\0", 7}};
+    /* Among them a call, and what is no call's length behind it: call *0x30(%rdi); pop; pop. */
+    static const struct {
+        const char *code;
+        size_t bytes;
+    } others[] = {{"\x55", 1},
+                  {"\x48\x83\xec\x18", 4},
+                  {"\xff\xe0", 2},
+                  {"\xff\x73\x08", 3},
+                  {"\xff\xd0\x58", 3},
+                  {"\xff\x50\x08\x58", 4},
+                  {"\xff\x57\x30\x41\x58\x59", 6},
+                  {"\xff\x57\x30\x41\x59\x41\x58", 7}};
     (void)state;
     assert_int_equal(mprotect(stack_pages, PAGE, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         assert_int_equal(distance_at_20(calls[i].code, calls[i].bytes, page_boundary(), 1), 8);
-    assert_int_equal(distance_at_20("\x55", 1, page_boundary(), 1), 24);
-    assert_int_equal(distance_at_20("\x48\x83\xec\x18", 4, page_boundary(), 1), 24);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(distance_at_20(others[i].code, others[i].bytes, page_boundary(), 1), 24);
     assert_int_equal(mprotect(stack_pages, PAGE, PROT_READ | PROT_WRITE), 0);
 }
 
