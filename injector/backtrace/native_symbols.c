@@ -3,10 +3,12 @@
 
 #include "injector/backtrace/scope_index.h"
 #include "injector/backtrace/symbol_index.h"
+#include "injector/files/interruption.h"
+#include "injector/files/regular_file.h"
+#include "injector/native/debug_file.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* libelf and libdw are not made for threads; but each module has handles of its own. */
+enum { MOST_THREADS = 4 };
+
 struct symbol_module {
+    const char *path;
+    int fd;           /* of the file, until libdwfl has it; -1: there is none */
+    pthread_t thread; /* that reads it, if one runs */
+    bool runs;
     Dwfl *dwfl;
     Dwfl_Module *module; /* or NULL */
     Dwarf_Addr bias;
@@ -31,9 +40,21 @@ static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
     return -1;
 }
 
+/* As dwfl_standard_find_debuginfo, which asks the network for what is not here, or at least loads
+ * the fifteen libraries that it needs for that.  A debug file's own debug file (dwz) has no CRC. */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                          const char *path, const char *link, GElf_Word crc, char **found)
+{
+    int fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, crc, found);
+    if (fd >= 0 || !path || !link)
+        return fd;
+    return crc ? debug_file_linked(path, link, crc, found)
+               : dwfl_standard_find_debuginfo(module, data, name, base, path, link, crc, found);
+}
+
 static const Dwfl_Callbacks callbacks = {
     .find_elf = no_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = find_debuginfo,
     .section_address = dwfl_offline_section_address,
 };
 
@@ -53,10 +74,9 @@ static int copy_of(const struct elf_view *view)
 }
 
 /* Whether the file of FD is what the walk has read. */
-static bool is_same(int fd, const struct elf_view *view)
+static bool is_same(int fd, const struct stat *status, const struct elf_view *view)
 {
-    struct stat status;
-    if (fstat(fd, &status) || (uint64_t)status.st_size != view->size)
+    if ((uint64_t)status->st_size != view->size)
         return false;
     void *bytes = mmap(NULL, view->size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
@@ -70,10 +90,11 @@ static bool is_same(int fd, const struct elf_view *view)
 static int open_view(const struct native_files *files, const struct native_file *file)
 {
     const char *name = file->map->map.filename;
+    struct stat status;
     int fd = -1;
     if (name[0] == '/' && !files->root)
-        fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && is_same(fd, &file->view))
+        fd = regular_file_open(name, 0, &status);
+    if (fd >= 0 && is_same(fd, &status, &file->view))
         return fd;
     if (fd >= 0)
         close(fd);
@@ -81,18 +102,12 @@ static int open_view(const struct native_files *files, const struct native_file 
 }
 
 /* At its own addresses: a bias of 0 is what an executable has. */
-static void report(struct symbol_module *module, const struct native_files *files,
-                   const struct native_file *file)
+static void report(struct symbol_module *module)
 {
-    unsetenv("DEBUGINFOD_URLS");
-    module->dwfl = dwfl_begin(&callbacks);
-    int fd = module->dwfl && file->view.elf ? open_view(files, file) : -1;
-    if (fd < 0)
-        return;
     dwfl_report_begin(module->dwfl);
-    module->module = dwfl_report_elf(module->dwfl, "file", file->map->map.filename, fd, 0, true);
+    module->module = dwfl_report_elf(module->dwfl, "file", module->path, module->fd, 0, true);
     if (!module->module)
-        close(fd);
+        close(module->fd);
     dwfl_report_end(module->dwfl, NULL, NULL);
     if (!module->module)
         return;
@@ -101,7 +116,30 @@ static void report(struct symbol_module *module, const struct native_files *file
     scope_index_read(&module->scopes, module->module);
 }
 
-static struct symbol_module *module_of(struct native_symbols *symbols,
+static void *read_module(void *context)
+{
+    struct symbol_module *module = context;
+    if (module->fd >= 0 && module->dwfl)
+        report(module);
+    else if (module->fd >= 0)
+        close(module->fd);
+    return NULL;
+}
+
+static struct symbol_module *open_module(const struct native_files *files,
+                                         const struct native_file *file)
+{
+    struct symbol_module *module = calloc(1, sizeof *module);
+    if (!module)
+        return NULL;
+    unsetenv("DEBUGINFOD_URLS");
+    module->dwfl = dwfl_begin(&callbacks);
+    module->path = file->map->map.filename;
+    module->fd = file->view.elf ? open_view(files, file) : -1;
+    return module;
+}
+
+static struct symbol_module **place_of(struct native_symbols *symbols,
                                        const struct native_file *file)
 {
     if (file->number > symbols->count) {
@@ -114,10 +152,45 @@ static struct symbol_module *module_of(struct native_symbols *symbols,
         symbols->modules = grown;
         symbols->count = file->number;
     }
-    struct symbol_module **place = &symbols->modules[file->number - 1];
-    if (!*place && (*place = calloc(1, sizeof **place)))
-        report(*place, symbols->files, file);
+    return &symbols->modules[file->number - 1];
+}
+
+static void join(struct symbol_module *module)
+{
+    if (module->runs)
+        pthread_join(module->thread, NULL);
+    module->runs = false;
+}
+
+static struct symbol_module *module_of(struct native_symbols *symbols,
+                                       const struct native_file *file)
+{
+    struct symbol_module **place = place_of(symbols, file);
+    if (!place)
+        return NULL;
+    if (*place)
+        join(*place);
+    else if ((*place = open_module(symbols->files, file)))
+        read_module(*place);
     return *place;
+}
+
+int native_symbols_expect(struct native_symbols *symbols, const struct native_file *file)
+{
+    struct symbol_module **place = place_of(symbols, file);
+    if (!place)
+        return -1;
+    if (*place || symbols->threads == MOST_THREADS)
+        return 0;
+    struct symbol_module *module = open_module(symbols->files, file);
+    if (!module)
+        return -1;
+    module->runs = interruption_thread(&module->thread, read_module, module) == 0;
+    if (!module->runs)
+        read_module(module);
+    symbols->threads++;
+    *place = module;
+    return 0;
 }
 
 /* ---- Places ---- */
@@ -244,6 +317,7 @@ void native_symbols_free(struct native_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->modules[i]) {
+            join(symbols->modules[i]);
             symbol_index_free(&symbols->modules[i]->index);
             scope_index_free(&symbols->modules[i]->scopes);
             dwfl_end(symbols->modules[i]->dwfl);

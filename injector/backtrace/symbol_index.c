@@ -2,6 +2,7 @@
 #include "injector/backtrace/symbol_index.h"
 
 #include "injector/arrays/bisect.h"
+#include "injector/arrays/digit_sort.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,12 +41,16 @@ static int rank(const struct code_symbol *a, const struct code_symbol *b)
     return length_a != length_b ? (length_a > length_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static int compare(const void *left, const void *right)
+/* The one of those at the address of number FIRST that perf shows; *BEHIND is behind the last. */
+static struct code_symbol best_of(const struct symbol_index *index, size_t first, size_t *behind)
 {
-    const struct code_symbol *a = left, *b = right;
-    if (a->addr != b->addr)
-        return a->addr < b->addr ? -1 : 1;
-    return rank(a, b);
+    const struct code_symbol *items = index->items, *best = &items[first];
+    size_t i = first + 1;
+    for (; i < index->count && items[i].addr == best->addr; i++)
+        if (rank(&items[i], best) < 0)
+            best = &items[i];
+    *behind = i;
+    return *best;
 }
 
 /* One for each address.  What has no size reaches up to the next one; inside of a function it is
@@ -54,13 +59,12 @@ static void keep_one_each(struct symbol_index *index)
 {
     uint64_t covered = 0;
     size_t kept = 0;
-    for (size_t i = 0; i < index->count; i++) {
-        const struct code_symbol *symbol = &index->items[i];
-        bool is_label = symbol->end == symbol->addr && symbol->addr < covered;
-        if (is_label || (kept && index->items[kept - 1].addr == symbol->addr))
+    for (size_t i = 0, next; i < index->count; i = next) {
+        struct code_symbol symbol = best_of(index, i, &next);
+        if (symbol.end == symbol.addr && symbol.addr < covered)
             continue;
-        covered = symbol->end > covered ? symbol->end : covered;
-        index->items[kept++] = *symbol;
+        covered = symbol.end > covered ? symbol.end : covered;
+        index->items[kept++] = symbol;
     }
     index->count = kept;
     for (size_t i = 0; i < kept; i++)
@@ -85,7 +89,8 @@ int symbol_index_read(struct symbol_index *index, Dwfl_Module *module)
             index->items[index->count++] =
                 (struct code_symbol){addr, addr + symbol.st_size, name, symbol.st_info};
     }
-    qsort(index->items, index->count, sizeof *index->items, compare);
+    if (digit_sort(index->items, index->count, sizeof *index->items))
+        return -1;
     keep_one_each(index);
     return 0;
 }

@@ -1,11 +1,15 @@
 /* See debug_file.h.  Source: GDB manual, "Debugging Information in Separate Files". */
 #include "injector/native/debug_file.h"
 
+#include "injector/files/file_bytes.h"
+#include "injector/files/regular_file.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const char debug_dir[] = "/usr/lib/debug";
 
@@ -89,6 +93,34 @@ static bool open_by_link_below(struct elf_view *debug, const struct debug_link *
     return open_link_at(debug, link, path_of(prefix, "", file, "", link->name)) ||
            open_link_at(debug, link, path_of(prefix, "", file, "/.debug", link->name)) ||
            open_link_at(debug, link, path_of(prefix, debug_dir, file, "", link->name));
+}
+
+/* The bytes of FD have this CRC. */
+static bool has_crc(int fd, const struct stat *status, uint32_t crc)
+{
+    const void *bytes = status->st_size ? file_bytes(fd, status) : NULL;
+    bool has = bytes && crc_of(bytes, (size_t)status->st_size) == crc;
+    if (bytes)
+        munmap((void *)(uintptr_t)bytes, (size_t)status->st_size);
+    return has;
+}
+
+int debug_file_linked(const char *path, const char *name, uint32_t crc, char **found)
+{
+    static const char *const places[][2] = {{"", ""}, {"", "/.debug"}, {debug_dir, ""}};
+    for (size_t i = 0; !strchr(name, '/') && i < sizeof places / sizeof places[0]; i++) {
+        char *debug = path_of("", places[i][0], path, places[i][1], name);
+        struct stat status;
+        int fd = debug ? regular_file_open(debug, 0, &status) : -1;
+        if (fd >= 0 && has_crc(fd, &status, crc)) {
+            *found = debug;
+            return fd;
+        }
+        if (fd >= 0)
+            close(fd);
+        free(debug);
+    }
+    return -1;
 }
 
 /* ---- Either ---- */

@@ -10,4 +10,8 @@
 void debug_file_open(struct elf_view *debug, const struct elf_view *view,
                      const struct build_id *wanted, const char *path, const char *root);
 
+/* Open the debug file of that NAME, with that CRC, of the file at PATH.  Returns a descriptor, and
+ * its path in *FOUND, for the caller to free; -1 if there is none. */
+int debug_file_linked(const char *path, const char *name, uint32_t crc, char **found);
+
 #endif

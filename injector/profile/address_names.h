@@ -4,10 +4,10 @@
 #ifndef PERFJIT_ADDRESS_NAMES_H
 #define PERFJIT_ADDRESS_NAMES_H
 
+#include "injector/backtrace/kernel_ahead.h"
 #include "injector/backtrace/native_symbols.h"
 #include "injector/lines/line_table.h"
 #include "injector/profile/call_profile.h"
-#include "injector/profile/kernel_symbols.h"
 #include "injector/stacks/address_space.h"
 
 struct named_address;
@@ -17,7 +17,8 @@ struct address_names {
     const struct space_source *source;
     struct native_files *files;
     struct native_symbols symbols;
-    struct kernel_symbols kernel;
+    const char *kallsyms;        /* or NULL */
+    struct kernel_ahead *kernel; /* NULL: not asked for yet */
     struct line_table lines;
     struct named_address *items; /* by hash; their frames stand one after another in: */
     size_t count, size;
@@ -42,11 +43,15 @@ struct address_frames {
 };
 
 /* Begin, to add to TO; SOURCE and FILES outlive NAMES.  KALLSYMS is where the kernel's list is;
- * NULL: not here.  Returns 0, or -1 without memory.  Release with address_names_end in either
- * case. */
-int address_names_begin(struct address_names *names, struct call_profile *to,
-                        const struct space_source *source, struct native_files *files,
-                        const char *kallsyms);
+ * NULL: not here.  Release with address_names_end. */
+void address_names_begin(struct address_names *names, struct call_profile *to,
+                         const struct space_source *source, struct native_files *files,
+                         const char *kallsyms);
+
+/* Addresses of the kernel, or of MAP, will be asked for: begin to read beside what the caller does
+ * until then.  Return 0, or -1 without memory. */
+int address_names_expect_kernel(struct address_names *names);
+int address_names_expect_user(struct address_names *names, uint32_t map);
 
 /* The frames of user code at PC, in WHAT as address_space_at says; of the kernel's at PC.  Return
  * 0, or -1 without memory. */

@@ -4,7 +4,12 @@
 #include "injector/text/code_name.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* No counter counts as far in a run: a sum of more is damage, and would wrap.  Readers of formats
+ * have signed numbers. */
+#define MOST_PERIODS ((uint64_t)INT64_MAX)
 
 enum {
     ATTR_CONFIG = 8,
@@ -86,4 +91,39 @@ int profile_events_add(struct call_profile *profile, const struct perf_file *fil
             return -1;
     }
     return 0;
+}
+
+/* ---- Samples ---- */
+
+bool *profile_events_with_samples(const struct call_profile *profile)
+{
+    bool *has = calloc(profile->event_count + 1, sizeof *has);
+    for (size_t i = 0; has && i < profile->sample_count; i++)
+        has[profile->samples[i].event] = true;
+    return has;
+}
+
+/* The sums of all events' periods, MOST_PERIODS at most, to be freed; NULL without memory. */
+static uint64_t *sum_periods(const struct call_profile *profile)
+{
+    uint64_t *sums = calloc(profile->event_count + 1, sizeof *sums);
+    for (size_t i = 0; sums && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        uint64_t left = MOST_PERIODS - sums[sample->event];
+        sums[sample->event] += sample->period < left ? sample->period : left;
+    }
+    return sums;
+}
+
+int profile_events_check_periods(struct call_profile *profile, bool *wrong)
+{
+    uint64_t *sums = sum_periods(profile);
+    *wrong = false;
+    for (size_t i = 0; sums && i < profile->sample_count; i++)
+        if (sums[profile->samples[i].event] == MOST_PERIODS) {
+            profile->samples[i].period = 0;
+            *wrong = true;
+        }
+    free(sums);
+    return sums ? 0 : -1;
 }

@@ -19,7 +19,7 @@
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER   ((uint64_t)-512)
 
-enum { MOST_FRAMES = 8192 };
+enum { MOST_FRAMES = 8192, MOST_STEPS_AHEAD = 1 << 20 };
 
 /* The fields in front of a SAMPLE's chain. */
 struct sample_fields {
@@ -40,6 +40,10 @@ struct profile_run {
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
     uint32_t place; /* in the first of these */
+    struct {
+        const struct profile_map *last; /* that had a sample */
+        size_t steps;                   /* taken to find it */
+    } ahead;
     bool unwinds;
 };
 
@@ -230,6 +234,36 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     return find_stack(context, asked, space);
 }
 
+/* ---- What will be asked for ---- */
+
+/* The map of the process that has PC, whenever it was there; NULL: none.  Looks at the last one
+ * first. */
+static const struct profile_map *map_with(struct profile_run *run, uint32_t pid, uint64_t pc)
+{
+    const struct profile_map *last = run->ahead.last;
+    if (last && last->map.pid == pid && pc - last->map.start < last->map.len)
+        return last;
+    size_t count;
+    const struct profile_map *maps = profile_maps_of(run->source->profile, pid, &count);
+    for (size_t i = count; i-- && run->ahead.steps < MOST_STEPS_AHEAD; run->ahead.steps++)
+        if (pc - maps[i].map.start < maps[i].map.len)
+            return run->ahead.last = &maps[i];
+    return NULL;
+}
+
+/* Begin to read the names that the sample with FIELDS needs.  A wrong guess costs time, no more. */
+static int look_ahead(struct profile_run *run, const struct perf_record *record,
+                      const struct sample_fields *fields)
+{
+    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER)
+        return address_names_expect_kernel(&run->names);
+    const struct profile_map *map = map_with(run, fields->pid, fields->ip);
+    return map && map->map.filename[0] == '/'
+               ? address_names_expect_user(&run->names,
+                                           (uint32_t)(map - run->source->profile->maps))
+               : 0;
+}
+
 /* ---- All of them ---- */
 
 /* Add RECORD to the profile, with no stack yet, and ask for that. */
@@ -249,6 +283,8 @@ static int add_sample(struct profile_run *run, const struct perf_record *record)
                                            event_of(run, sample_format_of(&run->formats, record)),
                                        .thread = thread_of(run, asked.life, &fields)};
     if (sample.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &sample))
+        return -1;
+    if (look_ahead(run, record, &fields))
         return -1;
     if (asked.life == NO_LIFE)
         return find_stack(run, &asked, NULL);
@@ -296,8 +332,9 @@ static int begin(struct profile_run *run)
                            source->timelines) ||
         stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
         return -1;
-    return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files,
-                               kallsyms_of(file));
+    address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files,
+                        kallsyms_of(file));
+    return 0;
 }
 
 static void end(struct profile_run *run)
@@ -321,6 +358,10 @@ int profile_reading_go(struct call_profile *to, const struct profile_source *sou
         result = life_walk_go(&walk);
         run.asked = walk.samples;
     }
+    bool wrong = false;
+    result = result || profile_events_check_periods(to, &wrong);
     end(&run);
+    if (wrong)
+        report_note(findings, "the samples' periods add up to more than any counter can count");
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);
 }

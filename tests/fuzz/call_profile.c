@@ -3,12 +3,12 @@
  *
  * The input is as injection.c's: u16 size of the dump, the dump, the perf.data; or u16 0 and a
  * script that both are made from. */
+#include "injector/backtrace/kernel_symbols.h"
 #include "injector/clock/clock_live.h"
 #include "injector/export/export_format.h"
 #include "injector/flamegraph/flamegraph_page.h"
 #include "injector/flamegraph/flamegraph_svg.h"
 #include "injector/perf_data/perf_input.h"
-#include "injector/profile/kernel_symbols.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/report/function_table.h"
 #include "injector/report/gprof_text.h"

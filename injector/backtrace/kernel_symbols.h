@@ -7,6 +7,8 @@
 #ifndef PERFJIT_KERNEL_SYMBOLS_H
 #define PERFJIT_KERNEL_SYMBOLS_H
 
+#include "injector/files/memory_file.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +20,8 @@ struct kernel_symbol {
 struct kernel_symbols {
     struct kernel_symbol *items; /* by addr */
     size_t count, capacity;
-    char *text;
-    size_t bytes;
+    struct memory_file file;
+    char *text; /* the file's, in which names end with a NUL */
 };
 
 /* Read the file at PATH.  What can't be read leaves none.  Returns 0, or -1 without memory. Release

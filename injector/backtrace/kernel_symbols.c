@@ -1,39 +1,63 @@
 /* See kernel_symbols.h. */
-#include "injector/profile/kernel_symbols.h"
+#include "injector/backtrace/kernel_symbols.h"
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
-#include "injector/files/memory_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* One LINE of the text, which is NUL-terminated. */
+/* The value of C as a hexadecimal digit; 16: it is none. */
+static unsigned digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
+/* The address that TEXT begins with, and where it ends. */
+static uint64_t address_in(const char *text, const char **end)
+{
+    uint64_t addr = 0;
+    for (unsigned digit; (digit = digit_of(*text)) < 16; text++)
+        addr = addr << 4 | digit;
+    *end = text;
+    return addr;
+}
+
+/* One LINE of the text, of which NUL is the end. */
 static int take_line(struct kernel_symbols *symbols, char *line)
 {
-    char *end;
-    uint64_t addr = strtoull(line, &end, 16);
+    const char *end;
+    uint64_t addr = address_in(line, &end);
     if (end == line || addr == 0 || end[0] != ' ' || !end[1] || end[2] != ' ' ||
         !strchr("tTwW", end[1]))
         return 0;
-    char *name = end + 3;
-    name[strcspn(name, "\t \n")] = '\0';
+    char *name = line + (end - line) + 3, *behind = name;
+    while (*behind && *behind != '\t' && *behind != ' ')
+        behind++;
+    *behind = '\0';
     if (array_reserve(symbols->items, symbols->count, symbols->capacity))
         return -1;
     symbols->items[symbols->count++] = (struct kernel_symbol){addr, (size_t)(name - symbols->text)};
     return 0;
 }
 
+/* The text ends with a NUL. */
 static int take_lines(struct kernel_symbols *symbols)
 {
-    char *rest = NULL;
-    for (char *line = strtok_r(symbols->text, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest))
+    char *end = symbols->text + symbols->file.size - 1;
+    for (char *line = symbols->text, *next; line < end; line = next + 1) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        next = next ? next : end;
+        *next = '\0';
         if (take_line(symbols, line))
             return -1;
+    }
     return 0;
 }
 
@@ -49,21 +73,13 @@ static int sort(struct kernel_symbols *symbols)
 
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
 {
-    struct memory_file file = {0};
     *symbols = (struct kernel_symbols){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    int result = memory_file_read(&file, fd) || memory_file_add(&file, "", 1);
+    int result = memory_file_read(&symbols->file, fd) || memory_file_add(&symbols->file, "", 1);
     close(fd);
-    if (!result) {
-        symbols->text = malloc(file.size);
-        symbols->bytes = file.size;
-        result = !symbols->text;
-    }
-    if (!result)
-        memcpy(symbols->text, file.data, file.size);
-    memory_file_free(&file);
+    symbols->text = (char *)symbols->file.data;
     return result || take_lines(symbols) || sort(symbols) ? -1 : 0;
 }
 
@@ -77,6 +93,6 @@ const char *kernel_symbols_at(const struct kernel_symbols *symbols, uint64_t add
 void kernel_symbols_free(struct kernel_symbols *symbols)
 {
     free(symbols->items);
-    free(symbols->text);
+    memory_file_free(&symbols->file);
     *symbols = (struct kernel_symbols){0};
 }
