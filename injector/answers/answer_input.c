@@ -5,6 +5,7 @@
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
+#include "injector/profile/profile_events.h"
 #include "injector/profile/profile_reading.h"
 #include "injector/text/printable_text.h"
 
@@ -121,29 +122,23 @@ static const char *event_name(const struct answer_input *input, size_t event)
     return call_profile_string(&input->profile, input->profile.events[event].name);
 }
 
-static bool has_samples(const struct answer_input *input, size_t event)
-{
-    for (size_t i = 0; i < input->profile.sample_count; i++)
-        if (input->profile.samples[i].event == event)
-            return true;
-    return false;
-}
-
 /* The names of the events that have samples (perf adds one that has none, "dummy"), for a person,
  * and the first one's number.  Returns how many there are. */
 static size_t list_events(const struct answer_input *input, char *text, size_t bytes,
                           uint32_t *first)
 {
+    bool *has = profile_events_with_samples(&input->profile);
     size_t count = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < input->profile.event_count; i++) {
+    for (size_t i = 0; has && i < input->profile.event_count; i++) {
         size_t used = strlen(text);
-        if (!has_samples(input, i))
+        if (!has[i])
             continue;
         if (!count++)
             *first = (uint32_t)i;
         snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", event_name(input, i));
     }
+    free(has);
     return count;
 }
 
@@ -201,7 +196,7 @@ static int count(struct answer_input *input, const struct answer_request *reques
     if (count_totals(input, findings))
         return -1;
     if (input->totals.all) {
-        report_note(findings, "%s: the samples' periods are 0: they are counted", input->path);
+        report_note(findings, "%s: the samples have no periods: they are counted", input->path);
         return 0;
     }
     return report_failure(findings, "%s: has no samples%s%s: there is nothing to tell", input->path,
@@ -286,6 +281,7 @@ int answer_write(const char *path, int (*write)(void *context, FILE *stream), vo
     struct answer_output output = {.file = {.fd = -1}, .findings = findings};
     if (!path || strcmp(path, "-") == 0)
         return write_standard_output(write, context, findings);
+    interruption_hold_signals(); /* one would leave the file with the temporary name */
     if (output_file_open(&output.file, path, findings))
         return -1;
     FILE *stream = fopencookie(&output, "w", (cookie_io_functions_t){.write = put_bytes});
@@ -312,5 +308,6 @@ int answer_end(int result, struct answer_request *request, struct findings *find
     int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
     findings_free(findings);
     answer_request_free(request);
+    interruption_pass_on();
     return status;
 }

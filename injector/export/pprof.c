@@ -24,7 +24,8 @@ enum {
     KIND_BYTES = 2,
     CHUNK_BYTES = 1 << 16,
     GZIP_WINDOW = 15 + 16,
-    MEMORY_LEVEL = 8
+    MEMORY_LEVEL = 8,
+    MOST_INLINED = 64
 };
 
 /* ---- Bytes ---- */
@@ -38,6 +39,7 @@ struct pprof_output {
     uint32_t text_samples, text_count, text_event, text_unit, text_thread, text_pid, text_tid,
         text_tier;
     uint32_t *mapping_of; /* by string: the mapping of that module, or 0 */
+    uint8_t *depth;       /* by node: see find_depths */
     bool no_memory;
 };
 
@@ -103,22 +105,35 @@ static void put_value_type(struct pprof_output *out, unsigned field, uint32_t ty
     put_part(out, field);
 }
 
-static bool is_inlined(const struct call_profile *profile, uint32_t node)
+/* How many inlined calls NODE is in of those that one location lists, itself with them.  A location
+ * of more would make the file grow with the square of their number. */
+static int find_depths(struct pprof_output *out)
 {
-    return profile->frames[profile->nodes[node].frame].inlined && profile->nodes[node].parent;
+    const struct call_profile *profile = out->request->profile;
+    out->depth = calloc(profile->node_count + 1, sizeof *out->depth);
+    for (uint32_t i = 1; out->depth && i < profile->node_count; i++)
+        if (profile->frames[profile->nodes[i].frame].inlined && profile->nodes[i].parent)
+            out->depth[i] = (uint8_t)((out->depth[profile->nodes[i].parent] + 1) % MOST_INLINED);
+    return out->depth ? 0 : -1;
+}
+
+static bool is_inlined(const struct pprof_output *out, uint32_t node)
+{
+    return out->depth[node] != 0;
 }
 
 /* A function's location is its frame's.  What was inlined has one for each node, which lists its
  * callers up to the function that they are in; so has a line. */
-static bool has_own_location(const struct call_profile *profile, uint32_t node)
+static bool has_own_location(const struct pprof_output *out, uint32_t node)
 {
-    return is_inlined(profile, node) || profile->nodes[node].line;
+    return is_inlined(out, node) || out->request->profile->nodes[node].line;
 }
 
-static uint64_t location_of(const struct call_profile *profile, uint32_t node)
+static uint64_t location_of(const struct pprof_output *out, uint32_t node)
 {
-    return has_own_location(profile, node) ? profile->frame_count + node + 1
-                                           : profile->nodes[node].frame + 1u;
+    const struct call_profile *profile = out->request->profile;
+    return has_own_location(out, node) ? profile->frame_count + node + 1
+                                       : profile->nodes[node].frame + 1u;
 }
 
 static void put_labels(struct pprof_output *out, const struct call_sample *sample)
@@ -152,8 +167,8 @@ static void put_sample(struct pprof_output *out, const struct call_sample *sampl
     const struct call_profile *profile = out->request->profile;
     packed->size = 0;
     for (uint32_t node = sample->node; node; node = profile->nodes[node].parent) {
-        put_varint(out, packed, location_of(profile, node));
-        while (is_inlined(profile, node))
+        put_varint(out, packed, location_of(out, node));
+        while (is_inlined(out, node))
             node = profile->nodes[node].parent;
     }
     put_bytes(out, &out->part, 1, packed->data, packed->size);
@@ -186,12 +201,12 @@ static void put_locations(struct pprof_output *out)
     }
     for (uint32_t i = 1; i < profile->node_count; i++) {
         uint32_t node = i;
-        if (!has_own_location(profile, i))
+        if (!has_own_location(out, i))
             continue;
-        put_number(out, &out->part, 1, location_of(profile, i));
+        put_number(out, &out->part, 1, location_of(out, i));
         put_number(out, &out->part, 2,
                    out->mapping_of[profile->frames[profile->nodes[i].frame].module]);
-        for (; is_inlined(profile, node); node = profile->nodes[node].parent)
+        for (; is_inlined(out, node); node = profile->nodes[node].parent)
             put_line(out, profile->nodes[node].frame, profile->nodes[node].line);
         put_line(out, profile->nodes[node].frame, profile->nodes[node].line);
         put_part(out, 4);
@@ -303,9 +318,11 @@ int export_pprof(const struct export_request *request, FILE *stream)
 {
     struct pprof_output out = {.request = request, .stream = stream};
     out.mapping_of = calloc(request->profile->string_count + 1, sizeof *out.mapping_of);
-    if (!out.mapping_of || deflateInit2(&out.packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW,
-                                        MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (!out.mapping_of || find_depths(&out) ||
+        deflateInit2(&out.packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
         free(out.mapping_of);
+        free(out.depth);
         return -1;
     }
     put_strings(&out);
@@ -321,5 +338,6 @@ int export_pprof(const struct export_request *request, FILE *stream)
     memory_file_free(&out.part);
     memory_file_free(&out.small);
     free(out.mapping_of);
+    free(out.depth);
     return out.no_memory ? -1 : 0;
 }

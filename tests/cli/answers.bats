@@ -472,3 +472,41 @@ END
     says "injected.html: open it in a browser"
     rm injected.html
 }
+
+@test "a signal while it is written leaves nothing, and is the status" {
+    cat >at_write.c <<'END_OF_C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+ssize_t write(int fd, const void *bytes, size_t count)
+{
+    ssize_t (*real)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    if (count >= 4096)
+        raise(SIGTERM);
+    return real(fd, bytes, count);
+}
+END_OF_C
+    gcc -shared -fPIC -o at_write.so at_write.c -ldl
+    mkdir written
+    for words in "flamegraph" "flamegraph --svg" "export -f firefox"; do
+        run --separate-stderr env LD_PRELOAD="$PWD/at_write.so" "$BUILD/perfjit" $words -q -o written/out node
+        exits 143
+        [ -z "$(ls -A written)" ] || complain "$words left $(ls -A written)"
+    done
+}
+
+@test "native code whose debug file is named by a link, without a build-id" {
+    mkdir -p linked/.debug
+    printf 'static inline __attribute__((always_inline)) long twist(long v)\n{\n    for (int i = 0; i < 20; i++)\n        v = v * 31 + (v >> 3);\n    return v;\n}\n__attribute__((noinline)) static long run(long v)\n{\n    return twist(v) ^ 1;\n}\nint main(void)\n{\n    long all = 0;\n    for (long n = 0; n < 12000000; n++)\n        all += run(n);\n    return all == 42;\n}\n' >linked/work.c
+    gcc -O2 -g -fno-omit-frame-pointer -Wl,--build-id=none -o linked/work linked/work.c
+    objcopy --only-keep-debug linked/work linked/work.debug
+    strip linked/work
+    (cd linked && objcopy --add-gnu-debuglink=work.debug work && mv work.debug .debug)
+    record linked.data -g linked/work
+    perfjit export -q -f folded linked.data >folded
+    grep -E ';run;twist_\[i\] [0-9]+$' folded || complain "$(cat folded)"
+    echo >>linked/.debug/work.debug # what has another sum is not its debug file
+    perfjit export -q -f folded linked.data >folded
+    ! grep ';run;' folded || complain "the debug file of another sum was used"
+}
