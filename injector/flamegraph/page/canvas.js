@@ -32,6 +32,10 @@ function drawBox(surface, box, text, style) {
         context.lineWidth = 2;
         context.strokeRect(box.x + 1, box.y + 1, Math.max(box.width - 2.6, 1), rowHeight - 3);
     }
+    if (style.mark && box.moved) { // its function was in another tier before
+        context.fillStyle = style.mark;
+        context.fillRect(box.x - 1, box.y, 3, rowHeight - 1);
+    }
     if (box.width < leastText) return;
     context.fillStyle = style.text;
     const left = Math.max(box.x, 0) + (style.inlined ? 7 : 4);

@@ -1,7 +1,7 @@
 // Colours by kind, and by tier within JIT code; the same for one function in every view.
-const tierHues = [["TurboFan", 96], ["Maglev", 76], ["Sparkplug", 56], ["bytecode", 44], ["FTL", 96], ["DFG", 76], ["Baseline", 56],
-    ["LLInt", 44], ["tier2", 96], ["tier1", 62], ["Tier1", 96], ["OptimizedTier1", 96]];
-const kindHues = { jit: 120, interpreter: 40, native: 208, kernel: 18, unknown: 0 };
+const tierHues = [["TurboFan", 104], ["Maglev", 80], ["Sparkplug", 58], ["bytecode", 36], ["FTL", 104], ["DFG", 80], ["Baseline", 58],
+    ["LLInt", 36], ["tier2", 104], ["tier1", 62], ["Tier1", 104], ["OptimizedTier1", 104]];
+const kindHues = { jit: 146, interpreter: 32, native: 208, kernel: 6, unknown: 0 };
 
 function hash(text) {
     let value = 7;

@@ -80,7 +80,7 @@ function startPage() {
         const dim = matched && !matched[frame];
         const own = profile.difference ? differenceColour(profile.difference, node, dark) : colours()[frame];
         return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : own, text: dark ? "#f2efe9" : "#1a1917",
-            inlined: profile.frames.inlined[frame], hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
+            inlined: profile.frames.inlined[frame], mark: dim ? null : dark ? "#fff" : "#000", hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
             outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : profile.difference ? differenceOutline(profile.difference, node, dark) : null };
     }
 
@@ -102,10 +102,15 @@ function startPage() {
         return cache.found.frames;
     }
 
+    // All stacks of the scope, whatever the view is.
+    function flameNow() {
+        return cache.flame = cache.flame || (state.view === "flame" ? cache.tree : flameTree(profile, scopeNow()));
+    }
+
     // Of the whole view, whatever is zoomed in to.
     function matchedShare() {
         if (!cache.found.share) {
-            const whole = cache.flame = cache.flame || (state.view === "flame" ? cache.tree : flameTree(profile, scopeNow()));
+            const whole = flameNow();
             cache.found.share = percent(matchedWeight(whole, cache.found.frames), whole.total[0]) + " matched";
         }
         return cache.found.share;
@@ -155,7 +160,7 @@ function startPage() {
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = part.depth * rowHeight - surface.top;
             if (x + width < 0 || x > surface.width || y < -rowHeight || y > surface.height) return;
-            const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part };
+            const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part, moved: part.before >= 0 };
             shown.boxes.push(box);
             styles[part.frame] = styles[part.frame] || style(part.frame, matched);
             drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame]);
@@ -178,8 +183,17 @@ function startPage() {
         const lines = [frameName(profile, box.frame), frameKind(profile, box.frame) + "  ·  " + framePlace(profile, box.frame)];
         lines.push("total " + amount(profile, box.total) + " (" + percent(box.total, shown.all) + ")" +
             (box.self === undefined ? "" : "  ·  self " + amount(profile, box.self) + " (" + percent(box.self, shown.all) + ")"));
+        if (box.moved) lines.push("moved from " + frameKind(profile, box.part.before) + " to " + frameKind(profile, box.frame));
+        const tiers = tiersOf(box.frame);
+        if (tiers.length > 1) lines.push("as " + tiers.map(([kind, weight]) => kind + " " + amount(profile, weight)).join("  ·  "));
         if (box.part) lines.push("from " + (box.part.from / 1e6).toFixed(4) + " s to " + (box.part.to / 1e6).toFixed(4) + " s");
         return lines.join("\n");
+    }
+
+    // What the frame's function had in each tier, in this scope.
+    function tiersOf(frame) {
+        cache.tiers = cache.tiers || tierTotals(profile, flameNow());
+        return cache.tiers.get(functionsOf(profile)[frame]) || [];
     }
 
     function textOfDifference(box) {
@@ -293,6 +307,12 @@ function startPage() {
             const item = document.createElement("li"), mark = document.createElement("i");
             mark.style.background = colour;
             item.append(mark, title);
+            list.append(item);
+        }
+        if (!profile.difference && hasTiers(profile)) {
+            const item = document.createElement("li"), mark = document.createElement("i");
+            mark.className = "moved";
+            item.append(mark, "moved to another tier (time)");
             list.append(item);
         }
     }

@@ -161,11 +161,17 @@ function sampleFrom(profile, row, at) {
 }
 
 // What ROW shows from FROM to TO: boxes for frames that stay, a gap where it did not run. Of samples closer than LEAST the heaviest
-// stands for all.
+// stands for all. A box tells which frame its function was in the same depth before, if that was in another tier, or -1.
 function timeBoxes(profile, row, from, to, least) {
-    const boxes = [];
+    const boxes = [], before = new Map(); // the last frame of a function in one depth
     let open = [], end = -Infinity;
     const last = Math.min(sampleFrom(profile, row, to) + 1, row.samples.length);
+    const functions = functionsOf(profile);
+    const moved = (frame, depth) => {
+        const key = functions[frame] * 65536 + depth, last = before.get(key);
+        before.set(key, frame);
+        return tierChanged(profile, last, frame) ? last : -1;
+    };
     for (let n = Math.max(sampleFrom(profile, row, from) - 1, 0); n < last;) {
         const at = profile.times[row.samples[n]];
         let shown = row.samples[n], weight = 0, next = n;
@@ -178,19 +184,19 @@ function timeBoxes(profile, row, from, to, least) {
         const before = profile.times[row.samples[next - 1]];
         if (at > end) open = [];
         end = after - before > 4 * row.usual ? before + row.usual : after;
-        addStack(boxes, open, stackOf(profile, profile.samples.node[shown]), row.top, at, end, weight);
+        addStack(boxes, open, stackOf(profile, profile.samples.node[shown]), row.top, at, end, weight, moved);
         n = next;
     }
     return boxes;
 }
 
 // Go on with the boxes in OPEN as far as STACK is the same, and begin others.
-function addStack(boxes, open, stack, top, from, to, weight) {
+function addStack(boxes, open, stack, top, from, to, weight, moved) {
     let same = 0;
     while (same < stack.length && same < open.length && open[same].frame === stack[same]) same++;
     open.length = same;
     for (let depth = same; depth < stack.length; depth++) {
-        const box = { frame: stack[depth], depth: top + depth + 1, from, to, weight: 0 };
+        const box = { frame: stack[depth], depth: top + depth + 1, from, to, weight: 0, before: moved(stack[depth], depth) };
         open.push(box);
         boxes.push(box);
     }
@@ -209,8 +215,8 @@ function stackOf(profile, node) {
 
 // Self and total time of each function, by name and place: recursion counts once. As perfjit report has them.
 function functionTotals(profile, scope) {
-    const tree = flameTree(profile, scope);
-    const key = (frame) => frameName(profile, frame) + "\n" + framePlace(profile, frame) + "\n" + profile.strings[profile.frames.module[frame]];
+    const tree = flameTree(profile, scope), functions = functionsOf(profile);
+    const key = (frame) => functions[frame];
     const totals = new Map();
     for (let i = 1; i < tree.count; i++) {
         if (!tree.total[i]) continue;
