@@ -480,7 +480,7 @@ const name = (frame) => frameName(profile, frame), tier = (frame) => profile.str
 const moves = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0)).filter((box) => box.before >= 0 && name(box.frame) === "mix");
 if (!moves.some((box) => tier(box.before) === "bytecode" && tier(box.frame) === "TurboFan")) throw new Error("no move: " + JSON.stringify(moves));
 const frame = profile.frames.name.findIndex((_, frame) => name(frame) === "mix");
-const tiers = tierTotals(profile, flameTree(profile, scope)).get(functionsOf(profile)[frame]);
+const tiers = tiersIn(profile, frameTotals(profile, flameTree(profile, scope)), frame);
 if (!["interpreter, bytecode", "jit, TurboFan"].every((wanted) => tiers.some(([kind]) => kind === wanted))) throw new Error(JSON.stringify(tiers));
 const all = [...functionTotals(profile, scope).values()].find((sums) => sums.name === "mix").total;
 if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);

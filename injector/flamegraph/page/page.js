@@ -190,10 +190,11 @@ function startPage() {
         return lines.join("\n");
     }
 
-    // What the frame's function had in each tier, in this scope.
+    // What the frame's function had in each tier, in this scope; most have one.
     function tiersOf(frame) {
-        cache.tiers = cache.tiers || tierTotals(profile, flameNow());
-        return cache.tiers.get(functionsOf(profile)[frame]) || [];
+        if (framesLike(profile, frame).size < 2) return [];
+        cache.totals = cache.totals || frameTotals(profile, flameNow());
+        return tiersIn(profile, cache.totals, frame);
     }
 
     function textOfDifference(box) {

@@ -5,7 +5,7 @@
 function functionsOf(profile) {
     if (profile.functions) return profile.functions;
     const numbers = new Map();
-    profile.functions = profile.frames.name.map((_, frame) => {
+    profile.functions = Uint32Array.from(profile.frames.name, (_, frame) => {
         const key = frameName(profile, frame) + "\n" + framePlace(profile, frame) + "\n" + profile.strings[profile.frames.module[frame]];
         if (!numbers.has(key)) numbers.set(key, numbers.size);
         return numbers.get(key);
@@ -13,32 +13,38 @@ function functionsOf(profile) {
     return profile.functions;
 }
 
-// What each function had as what, with all that it calls: by function, the frames' kinds with their sums, the largest first. An
-// interpreted function has hardly anything itself. Where it calls itself, the outermost counts.
-function tierTotals(profile, tree) {
-    const functions = functionsOf(profile), totals = new Map(), within = new Map();
+// What each frame's function had as that frame, with all that it calls: an interpreted function has hardly anything itself. Where it
+// calls itself, the outermost counts.
+function frameTotals(profile, tree) {
+    const functions = functionsOf(profile), totals = new Float64Array(functions.length), within = new Uint32Array(functions.length);
     for (let node = 0; node >= 0;) {
-        if (node > 0) enter(tree.frame[node], tree.total[node]);
+        if (node > 0 && within[functions[tree.frame[node]]]++ === 0) totals[tree.frame[node]] += tree.total[node];
         let next = tree.first[node];
         while (!next && node > 0) {
-            leave(tree.frame[node]);
+            within[functions[tree.frame[node]]]--;
             next = tree.next[node];
             node = tree.parent[node];
         }
         node = next || -1;
     }
-    function enter(frame, weight) {
-        const number = functions[frame], kind = frameKind(profile, frame), depth = within.get(number) || 0;
-        within.set(number, depth + 1);
-        if (depth) return;
-        if (!totals.has(number)) totals.set(number, new Map());
-        totals.get(number).set(kind, (totals.get(number).get(kind) || 0) + weight);
-    }
-    function leave(frame) {
-        within.set(functions[frame], within.get(functions[frame]) - 1);
-    }
-    for (const [number, kinds] of totals) totals.set(number, [...kinds].sort((a, b) => b[1] - a[1]));
     return totals;
+}
+
+// The frames of FRAME's function, one a kind.
+function framesLike(profile, frame) {
+    const functions = functionsOf(profile), kinds = new Map();
+    functions.forEach((number, other) => {
+        if (number !== functions[frame]) return;
+        const kind = frameKind(profile, other);
+        kinds.set(kind, [...kinds.get(kind) || [], other]);
+    });
+    return kinds;
+}
+
+// As what FRAME's function ran: the kinds with their sums, the largest first.
+function tiersIn(profile, totals, frame) {
+    return [...framesLike(profile, frame)].map(([kind, frames]) => [kind, frames.reduce((sum, other) => sum + totals[other], 0)])
+        .filter(([, weight]) => weight > 0).sort((a, b) => b[1] - a[1]);
 }
 
 // Both are of one function, and it was compiled anew, or its code was given up, in between.
