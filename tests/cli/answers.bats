@@ -69,6 +69,33 @@ periods() {
     done
 }
 
+# bats test_tags=more
+@test "each function's self and total time are the same in every format, and perf's of JIT code" {
+    local form all format script
+    [ -z "${BRIEF:-}" ] || forms="injected stacks node"
+    perfjit inject -q -i node -o node.injected
+    for form in $forms node.injected; do
+        mkdir agree.$form
+        read -r all _ < <(periods $form)
+        perfjit report -q --json $form >agree.$form/report.json
+        perfjit flamegraph -q -o agree.$form/page.html $form
+        for format in folded speedscope firefox pprof callgrind; do
+            perfjit export -q -f $format --weight period -o agree.$form/$format $form
+        done
+        gzip -dc agree.$form/pprof >agree.$form/unpacked
+        mv agree.$form/unpacked agree.$form/pprof
+        script=
+        case $form in
+        *injected) # of frame pointers
+            script=agree.$form/perf.script
+            perf script --no-inline -i $form -F period,ip,sym,dso >$script 2>/dev/null
+            ;;
+        esac
+        # shellcheck disable=SC2086 # there may be none
+        python3 "$here"/formats_agree.py agree.$form "$all" $script || complain "$form"
+    done
+}
+
 # data PAGE: what is in it, as JSON.
 data() {
     sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
