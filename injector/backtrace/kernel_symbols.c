@@ -5,6 +5,7 @@
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +78,14 @@ int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    int result = memory_file_read(&symbols->file, fd) || memory_file_add(&symbols->file, "", 1);
+    errno = 0;
+    if (memory_file_read(&symbols->file, fd) && errno != ENOMEM)
+        symbols->file.size = 0; /* a part of it would give the names of others */
     close(fd);
+    if (errno == ENOMEM || memory_file_add(&symbols->file, "", 1))
+        return -1;
     symbols->text = (char *)symbols->file.data;
-    return result || take_lines(symbols) || sort(symbols) ? -1 : 0;
+    return take_lines(symbols) || sort(symbols) ? -1 : 0;
 }
 
 const char *kernel_symbols_at(const struct kernel_symbols *symbols, uint64_t addr)

@@ -1,0 +1,95 @@
+/* The kernel's list of names: lines as it writes them, and what can't be read. */
+#include "injector/backtrace/kernel_ahead.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/kernel_symbols_test.XXXXXX";
+
+static struct kernel_ahead *reading(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return kernel_ahead_begin(path);
+}
+
+static void has(struct kernel_ahead *ahead, uint64_t addr, const char *wanted)
+{
+    const struct kernel_symbols *symbols = kernel_ahead_wait(ahead);
+    assert_non_null(symbols);
+    const char *name = kernel_symbols_at(symbols, addr);
+    if (wanted)
+        assert_string_equal(name, wanted);
+    else
+        assert_null(name);
+}
+
+static void test_lines(void **state)
+{
+    struct kernel_ahead *ahead = reading("0000000000000000 A fixed_percpu_data\n"
+                                         "ffffffff81000100 T second\n"
+                                         "FFFFFFFF81000000 t _text\n"
+                                         "ffffffff81000180 D data\n"
+                                         "ffffffff81000200 W weak \n"
+                                         "no address\n"
+                                         "ffffffff81000300\n"
+                                         "ffffffff81000300 T\n"
+                                         "\n"
+                                         "ffffffffc0000000 t ext4_map_blocks\t[ext4]\n"
+                                         "ffffffffc0000100 w last");
+    (void)state;
+    has(ahead, UINT64_C(0xffffffff80ffffff), NULL);
+    has(ahead, UINT64_C(0xffffffff81000000), "_text");
+    has(ahead, UINT64_C(0xffffffff810000ff), "_text");
+    has(ahead, UINT64_C(0xffffffff810001ff), "second");
+    has(ahead, UINT64_C(0xffffffff81000350), "weak");
+    has(ahead, UINT64_C(0xffffffffc0000010), "ext4_map_blocks");
+    has(ahead, UINT64_C(0xffffffffc0000100), "last");
+    kernel_ahead_free(ahead);
+}
+
+/* Where the kernel hides its addresses. */
+static void test_hidden(void **state)
+{
+    struct kernel_ahead *ahead = reading("0000000000000000 T _text\n0000000000000000 T second\n");
+    (void)state;
+    has(ahead, UINT64_MAX, NULL);
+    kernel_ahead_free(ahead);
+}
+
+static void test_what_can_not_be_read(void **state)
+{
+    static const char *const paths[] = {"/no/such/file", "/tmp"}; /* reading a directory fails */
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct kernel_ahead *ahead = kernel_ahead_begin(paths[i]);
+        has(ahead, UINT64_MAX, NULL);
+        kernel_ahead_free(ahead);
+    }
+    struct kernel_ahead *empty = reading("");
+    has(empty, UINT64_MAX, NULL);
+    kernel_ahead_free(empty);
+    kernel_ahead_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_hidden),
+                                       cmocka_unit_test(test_what_can_not_be_read)};
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return 1;
+    close(fd);
+    int result = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return result;
+}
