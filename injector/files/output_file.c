@@ -24,7 +24,7 @@ static int cannot_write(const struct output_file *file, struct findings *finding
 
 /* The output replaces what is there, which must be a file: root would replace /dev/null as well.  A
  * symbolic link may be a trap that somebody planted, or /dev/stdout. */
-static const char *what_is_in_the_way(const char *path)
+const char *output_file_obstacle(const char *path)
 {
     struct stat status;
     if (lstat(path, &status) || S_ISREG(status.st_mode))
@@ -45,7 +45,7 @@ int output_file_open(struct output_file *file, const char *path, struct findings
         file->fd = memfd_create("perf.jit.data", MFD_CLOEXEC);
         return file->fd < 0 ? cannot_write(file, findings) : 0;
     }
-    const char *wrong = what_is_in_the_way(path);
+    const char *wrong = output_file_obstacle(path);
     if (wrong)
         return report_failure(
             findings, "%s: is %s; name a file with -o FILE, or - for standard output", path, wrong);

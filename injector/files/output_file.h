@@ -22,6 +22,9 @@ struct output_file {
     size_t buffered;
 };
 
+/* What stands at PATH that a file can't replace, in words; NULL: nothing. */
+const char *output_file_obstacle(const char *path);
+
 /* Begin to write PATH, which must outlive FILE.  Returns 0, or -1 with the failure text set. */
 int output_file_open(struct output_file *file, const char *path, struct findings *findings);
 

@@ -5,6 +5,7 @@
 #include "injector/record/record.h"
 
 #include "injector/commands/inject.h"
+#include "injector/files/output_file.h"
 #include "injector/record/left_over.h"
 #include "injector/text/printable_text.h"
 
@@ -329,17 +330,33 @@ struct record_output {
     int inject_status;
 };
 
+/* What stands in the way of the ELF files, beside PATH. */
+static int look_beside(const char *path, struct findings *findings)
+{
+    struct stat status;
+    char *beside;
+    if (asprintf(&beside, "%s.dso", path) < 0)
+        return report_failure(findings, "out of memory");
+    int result = lstat(beside, &status) == 0 && !S_ISDIR(status.st_mode)
+                     ? report_failure(
+                           findings, "%s: is in the way of the directory for the ELF files", beside)
+                     : 0;
+    free(beside);
+    return result;
+}
+
+/* Before the command runs: a run may be long. */
 static int name_output(struct record_output *output, const struct record_options *options,
                        struct findings *findings)
 {
-    struct stat status;
     if (asprintf(&output->path, "%s.perf.data", options->name) < 0) {
         output->path = NULL;
         return report_failure(findings, "out of memory");
     }
-    if (stat(output->path, &status) == 0 && S_ISDIR(status.st_mode))
-        return report_failure(findings, "%s: can't write it: it is a directory", output->path);
-    return 0;
+    const char *wrong = output_file_obstacle(output->path);
+    if (wrong)
+        return report_failure(findings, "%s: can't write it: it is %s", output->path, wrong);
+    return look_beside(output->path, findings);
 }
 
 static int inject_it(const struct record_run *run, struct record_output *output,

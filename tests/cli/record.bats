@@ -349,6 +349,22 @@ END
     [ ! -e dir.recording ]
 }
 
+@test "what stands in the way of the output is told before the command runs" {
+    cd "$BATS_TEST_TMPDIR"
+    echo mine >precious
+    ln -s precious link.perf.data
+    mkfifo fifo.perf.data
+    cp precious file.perf.data.dso
+    for name in link fifo file; do
+        run --separate-stderr perfjit record -o $name -- touch ran
+        exits 1
+        [ ! -e ran ] || complain "$name: it ran"
+    done
+    says "file.perf.data.dso: is in the way of the directory for the ELF files"
+    [ "$(cat precious file.perf.data.dso)" = $'mine\nmine' ]
+    ! compgen -G '*.recording' || complain "a recording of nothing"
+}
+
 # fake_perf NAME LINES: a perf that does LINES.
 fake_perf() {
     printf '#!/bin/bash\n%s\n' "$2" >"$1"
