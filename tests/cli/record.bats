@@ -190,7 +190,7 @@ END
     run --separate-stderr perfjit record -p $pid --duration 0.5
     exits 0
     mostly hot 60
-    kill $pid
+    kill $pid 2>/dev/null || true # it may have ended
     wait $pid || true
     ls "$BATS_TEST_TMPDIR"/jitdump-*/jit-$pid.dump # it is not the run's
 }
@@ -221,7 +221,7 @@ END
 }
 
 @test "a command that is killed: what it logged is there" {
-    record_it 3 sh -c 'node work.js & pid=$!; until [ -s jit-$pid.dump ]; do sleep 0.02; kill -0 $pid || exit 9; done; sleep 0.3; kill -9 $pid; wait'
+    record_it 3 bash -c 'node work.js & pid=$!; until [ -s jit-$pid.dump ]; do sleep 0.02; kill -0 $pid || exit 9; done; await_use $pid 300; kill -9 $pid; wait'
     says "dump cut short"
     mostly hot 40
 }
