@@ -130,45 +130,49 @@ static void land(const struct program *program, uint8_t *from)
 
 /* ---- The program counter ---- */
 
-/* The forms of call with an operand, ff /2: how long they are is said by the byte behind ff.  With
- * a prefix they are longer, which does not matter. */
+/* The forms of call: e8, and ff /2, of which the byte behind ff says how long it is.  With a prefix
+ * they are longer, which does not matter.  The shorter ones come first. */
 static const struct {
-    uint8_t bytes, mask, value;
+    uint8_t bytes, first, mask, value;
 } call_forms[] = {
-    {2, 0xf8, 0xd0}, /* register */
-    {2, 0xf8, 0x10}, /* [register] */
-    {3, 0xf8, 0x50}, /* [register + 8 bits] */
-    {3, 0xff, 0x14}, /* [register + index] */
-    {4, 0xff, 0x54}, /* [register + index + 8 bits] */
-    {6, 0xf8, 0x90}, /* [register + 32 bits] */
-    {6, 0xff, 0x15}, /* [rip + 32 bits] */
-    {7, 0xff, 0x94}, /* [register + index + 32 bits] */
-    {7, 0xff, 0x14}, /* [index + 32 bits] */
+    {2, 0xff, 0xf8, 0xd0}, /* register */
+    {2, 0xff, 0xf8, 0x10}, /* [register] */
+    {3, 0xff, 0xf8, 0x50}, /* [register + 8 bits] */
+    {3, 0xff, 0xff, 0x14}, /* [register + index] */
+    {4, 0xff, 0xff, 0x54}, /* [register + index + 8 bits] */
+    {5, 0xe8, 0x00, 0x00}, /* rip + 32 bits */
+    {6, 0xff, 0xf8, 0x90}, /* [register + 32 bits] */
+    {6, 0xff, 0xff, 0x15}, /* [rip + 32 bits] */
+    {7, 0xff, 0xff, 0x94}, /* [register + index + 32 bits] */
+    {7, 0xff, 0xff, 0x14}, /* [index + 32 bits] */
 };
 
-/* Instead of the address on top, that of the byte in front of it, if a call may end there.  It is
- * not among the first of a page, and so are the bytes that are read. */
+/* Instead of the address on top, that of the byte in front of it, if a call ends there, and begins
+ * in the same page: the one below may not be there.  Taken for no call, one that begins there does
+ * no harm: the frame behind a call is that of the call, unless the function ends with it. */
 static void step_back_behind_call(struct program *program)
 {
-    enum { FORMS = sizeof call_forms / sizeof call_forms[0], BRANCHES = FORMS + 2 };
-    enum { RELATIVE_BYTES = 5 };
-    uint8_t *calls[BRANCHES];
-    PUT(program, OP_dup, OP_const2u, 0xff, 0x0f, OP_and, OP_lit0 + WORD, OP_lt);
-    calls[FORMS] = branch(program, OP_bra, NULL); /* not looked at */
+    enum { FORMS = sizeof call_forms / sizeof call_forms[0] };
+    uint8_t *calls[FORMS], *not_there[FORMS] = {NULL};
     for (size_t i = 0; i < FORMS; i++) {
-        PUT(program, OP_dup, OP_lit0 + call_forms[i].bytes, OP_minus, OP_deref_size, 2);
+        unsigned bytes = call_forms[i].bytes;
+        if (i == 0 || bytes != call_forms[i - 1].bytes) {
+            PUT(program, OP_dup, OP_const2u, 0xff, 0x0f, OP_and, OP_lit0 + bytes, OP_lt);
+            not_there[i] = branch(program, OP_bra, NULL);
+        }
+        PUT(program, OP_dup, OP_lit0 + bytes, OP_minus, OP_deref_size, 2);
         PUT(program, OP_const2u, 0xff, call_forms[i].mask, OP_and);
-        PUT(program, OP_const2u, 0xff, call_forms[i].value, OP_eq);
+        PUT(program, OP_const2u, call_forms[i].first, call_forms[i].value, OP_eq);
         calls[i] = branch(program, OP_bra, NULL);
     }
-    PUT(program, OP_dup, OP_lit0 + RELATIVE_BYTES, OP_minus, OP_deref_size, 1);
-    PUT(program, OP_const1u, 0xe8, OP_eq);
-    calls[FORMS + 1] = branch(program, OP_bra, NULL);
     uint8_t *no_call = branch(program, OP_skip, NULL);
-    for (size_t i = 0; i < BRANCHES; i++)
+    for (size_t i = 0; i < FORMS; i++)
         land(program, calls[i]);
     PUT(program, OP_lit0 + 1, OP_minus);
     land(program, no_call);
+    for (size_t i = 0; i < FORMS; i++)
+        if (not_there[i])
+            land(program, not_there[i]);
 }
 
 /* The instruction that is asked about.  It is the call's, in front of which its return address

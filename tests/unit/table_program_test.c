@@ -288,13 +288,17 @@ static int add_widening(struct jitunwind *arena, uint64_t addr, uint64_t bytes, 
     return error;
 }
 
-/* How far above the stack pointer the CFA is if register 16 is where that changes, behind CODE, the
- * stack pointer is SP, and BELOW, unless it is 0, stands where a call leaves its return address. */
-static uint64_t distance_at_20(const void *code, size_t code_bytes, uint64_t sp, uint64_t below)
+enum { CHANGE = 20 };
+
+/* How far above the stack pointer the CFA is if register 16 is where that changes, behind CODE and
+ * AT bytes behind the begin of two pages; the stack pointer is SP, and BELOW, unless it is 0,
+ * stands where a call leaves its return address.  Code in another page than that byte can't be
+ * read. */
+static uint64_t distance(const void *code, size_t code_bytes, size_t at, uint64_t sp,
+                         uint64_t below)
 {
-    enum { IN_PAGE = 64, CHANGE = 20 };
     static _Alignas(PAGE) uint8_t pages[2 * PAGE];
-    uint8_t *function = pages + IN_PAGE;
+    uint8_t *function = pages + at - CHANGE;
     struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
     struct jitunwind *arena;
     struct evaluation run;
@@ -308,10 +312,17 @@ static uint64_t distance_at_20(const void *code, size_t code_bytes, uint64_t sp,
     begin(&run, arena, (uint64_t)(uintptr_t)function + CHANGE - 1, true);
     sp_now = sp;
     memcpy((void *)(uintptr_t)(page_boundary() + 8), below ? &below : &run.ip, sizeof below);
+    assert_int_equal(mprotect(pages, PAGE, at < PAGE ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
     while (run.at != run.end)
         step(&run);
+    assert_int_equal(mprotect(pages, PAGE, PROT_READ | PROT_WRITE), 0);
     jitunwind_close(arena);
     return run.stack[0] - sp_now;
+}
+
+static uint64_t distance_at_20(const void *code, size_t code_bytes, uint64_t sp, uint64_t below)
+{
+    return distance(code, code_bytes, 64 + CHANGE, sp, below);
 }
 
 static void test_the_return_address_tells_a_call_from_an_interruption(void **state)
@@ -329,7 +340,7 @@ static void test_where_the_stack_begins_a_page_the_code_tells(void **state)
         size_t bytes;
     } calls[] = {{"\xff\xd0", 2},
                  {"\xff\x13", 2},
-                 {"\x41\xff\xd3", 3},
+                 {"\xff\xd3", 2},
                  {"\xff\x14\xd8", 3},
                  {"\xff\x50\x08", 3},
                  {"\xff\x54\x24\x08", 4},
@@ -354,6 +365,11 @@ static void test_where_the_stack_begins_a_page_the_code_tells(void **state)
     assert_int_equal(mprotect(stack_pages, PAGE, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         assert_int_equal(distance_at_20(calls[i].code, calls[i].bytes, page_boundary(), 1), 8);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        for (size_t in_page = 0; in_page < 10; in_page++)
+            assert_int_equal(
+                distance(calls[i].code, calls[i].bytes, PAGE + in_page, page_boundary(), 1),
+                in_page >= calls[i].bytes ? 8 : 24);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_int_equal(distance_at_20(others[i].code, others[i].bytes, page_boundary(), 1), 24);
     assert_int_equal(mprotect(stack_pages, PAGE, PROT_READ | PROT_WRITE), 0);
