@@ -3,11 +3,12 @@
  *     static value run(struct vm *vm, struct function *f, value *args);     // the interpreter
  *
  *     typedef value run_function(struct vm *, struct function *, value *);
- *     f->call = (run_function *)jitdump_trampoline(dump, f->name, f->file, f->line,
- *                                                  (jitdump_entry *)run);   // once for each
- * function
+ *     // once for each function:
+ *     jitdump_entry *call =
+ *         jitdump_trampoline(dump, f->name, f->file, f->line, (jitdump_entry *)run);
+ *     f->call = (run_function *)call;
  *     ...
- *     result = f->call(vm, f, args);                                        // instead of run()
+ *     result = f->call(vm, f, args); // instead of run()
  *
  * A stack of native code that interprets has the interpreter's frames only.  A trampoline is a
  * small piece of code of the function's own, with its name, its line and a frame, that calls the
@@ -92,10 +93,14 @@ JITDUMP_API int jitdump_trampolines_free(struct jitdump *dump);
  *
  *     struct jitdump_trampoline_code is;
  *     if (jitdump_trampoline_describe(dump, call, &is) == 0) {
- *         // jitunwind_open for [arena_addr, arena_addr + arena_bytes), if it is the first one
- * there struct jitunwind_code code = JITUNWIND_CODE_INIT; code.addr = is.code_addr, code.bytes =
- * is.code_size, code.name = is.name; code.eh_frame = is.eh_frame, code.eh_frame_bytes =
- * is.eh_frame_bytes; jitunwind_add(unwinder, &code);
+ *         // the first one in its arena: jitunwind_open for [arena_addr, arena_addr + arena_bytes)
+ *         struct jitunwind_code code = JITUNWIND_CODE_INIT;
+ *         code.addr = is.code_addr;
+ *         code.bytes = is.code_size;
+ *         code.name = is.name;
+ *         code.eh_frame = is.eh_frame;
+ *         code.eh_frame_bytes = is.eh_frame_bytes;
+ *         jitunwind_add(unwinder, &code);
  *     }
  *
  * What it points to lives as long as the trampoline.  The struct may grow: the library is told its
