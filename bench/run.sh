@@ -321,6 +321,7 @@ fi
 [ "$mode" != full ] || "$build/bench/self_unwind" >"$work/self_unwind"
 [ "$mode" != full ] || "$build/bench/frame_check" >"$work/frame_check"
 [ "$mode" != full ] || "$build/bench/trampoline" >"$work/trampoline"
+[ "$mode" != full ] || "$build/bench/attach" "$build/perfjit" >"$work/attach"
 [ "$mode" != full ] || "$here/registration.sh" "$build" >"$work/registration"
 all_ratios >"$work/ratios"
 case $mode in
@@ -338,7 +339,7 @@ keep)
 full)
     echo "file_system $(findmnt -no FSTYPE -T "$work")" >>"$facts"
     mkdir -p "$raw"
-    cp "$times" "$facts" "$work/writer" "$work/self_unwind" "$work/frame_check" "$work/trampoline" "$work/registration" "$work/ratios" "$raw"
+    cp "$times" "$facts" "$work/writer" "$work/self_unwind" "$work/frame_check" "$work/trampoline" "$work/attach" "$work/registration" "$work/ratios" "$raw"
     . "$here/table.sh" >"$here/results.md"
     . "$here/chart.sh"
     say "wrote bench/results.md and bench/results.svg"

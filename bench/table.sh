@@ -139,6 +139,11 @@ if [ -s "$work/trampoline" ]; then
         $1 == "make" { printf "\nOf 100 000 trampolines each took %s ns to make and %s ns to free, and %s bytes; adding such a function alone takes %s ns.\n", $2, $6, $8, $4 }' \
         "$work/trampoline"
 fi
+if [ -s "$work/attach" ]; then
+    printf '\n## Dumps on request\n\n'
+    awk '$1 == "poll" { printf "A `jitdump_poll` takes %s ns with no handle, %s ns while nobody asks, and %s ns while the dump is open.\n\n| functions alive | the poll that opens the dump and logs them, ms | to add them alone, ms | the poll that closes it, ms |\n|---|---|---|---|\n", $2, $3, $4 }
+        $1 == "all" { printf "| %s | %s | %s | %s |\n", $2, $3, $4, $5 }' "$work/attach"
+fi
 cat <<END
 
 ## What was promised, and what holds
