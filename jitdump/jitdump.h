@@ -263,7 +263,7 @@ JITDUMP_API int jitdump_close(struct jitdump *dump);
 JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
 
 /* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, or
- * until a jitdump_poll closes the dump; changes when a forked child opens its own.  Since 0.1.0. */
+ * until a jitdump_poll opens another one; changes when a forked child opens its own.  Since 0.1.0. */
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
 /* The number of functions, moves and unloads that could not be recorded since jitdump_open, for
@@ -454,9 +454,12 @@ static inline int jitdump_unload_code(struct jitdump *dump, uint64_t code_index,
  * sandbox that refuses memfd_create costs the descriptor only: then who may trace the process, by
  * ptrace, can ask.  No file, no thread, no signal. */
 
-/* Called by jitdump_poll: add all code that is alive, by jitdump_add_code on DUMP.  It must return;
- * it may call every function but jitdump_open and jitdump_close, and a jitdump_poll in it does
- * nothing. */
+/* Called by jitdump_poll: add all code that is alive, by jitdump_add_code on DUMP.  It must return,
+ * and not fork; it may call every function but jitdump_open and jitdump_close, and a jitdump_poll
+ * in it does nothing.  If it is left all the same, by an exception or a longjmp, or its thread
+ * ends, the dump is open, and who asked waits in vain; who asks next is answered by a jitdump_poll
+ * of that thread no deeper in its stack, or, if the thread is gone, of any, and what is alive is
+ * told again. */
 typedef void jitdump_emit(struct jitdump *dump, void *user);
 
 /* The function behind the inline NULL check below; not to be called directly. */

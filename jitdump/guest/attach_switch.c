@@ -1,5 +1,7 @@
 /* See attach_switch.h. */
 #include "jitdump/guest/attach_switch.h"
+#include "jitdump/guest/holder_state.h"
+#include "jitdump/guest/record_author.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -174,14 +176,29 @@ void jd_switch_free(struct attach_switch *control)
 
 /* ---- Requests ---- */
 
-bool jd_switch_enter(struct attach_switch *control)
+static bool take_from(struct attach_switch *control, uint32_t *actor, uint32_t thread)
 {
-    return !atomic_exchange_explicit(&control->busy, true, memory_order_acquire);
+    return atomic_compare_exchange_strong_explicit(&control->actor, actor, thread,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+/* A thread that called from FRAME is still in that call as long as its stack is deeper. */
+bool jd_switch_enter(struct attach_switch *control, const void *frame)
+{
+    uint32_t actor = 0, thread = jd_author((uint32_t)control->pid).tid;
+    if (!take_from(control, &actor, thread)) {
+        bool left = actor == thread ? (uintptr_t)frame >= control->actor_frame
+                                    : jd_holder_state(actor) == HOLDER_GONE;
+        if (!left || !take_from(control, &actor, thread))
+            return false;
+    }
+    control->actor_frame = (uintptr_t)frame;
+    return true;
 }
 
 void jd_switch_leave(struct attach_switch *control)
 {
-    atomic_store_explicit(&control->busy, false, memory_order_release);
+    atomic_store_explicit(&control->actor, 0, memory_order_release);
 }
 
 const struct attach_request *jd_switch_take(struct attach_switch *control)

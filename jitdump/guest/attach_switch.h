@@ -12,6 +12,7 @@
 #include "jitdump/guest/held_fd.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A request, copied from the page. */
@@ -29,8 +30,10 @@ struct attach_switch {
     pid_t pid;
     uint32_t answered;             /* the newest request that was taken */
     atomic_bool ready;             /* the page is this process's */
-    atomic_bool busy;              /* a thread acts on a request, */
-    struct attach_request request; /* this one */
+    bool telling;                  /* live code is being told, or was, and that was left */
+    _Atomic uint32_t actor;        /* the thread that acts on a request; 0: nobody */
+    uintptr_t actor_frame;         /* where its call is on its stack */
+    struct attach_request request; /* that it acts on */
 };
 
 /* Returns NULL, with errno, if there is no memory for a page. */
@@ -40,8 +43,10 @@ struct attach_switch *jd_switch_new(void);
  * the same address.  Returns NULL if there is no memory for it.  Threads: any number at once. */
 struct attach_switch *jd_switch_own(_Atomic(struct attach_switch *) *place);
 
-/* Take the right to act; false if another thread has it.  jd_switch_leave gives it back. */
-bool jd_switch_enter(struct attach_switch *control);
+/* Take the right to act, for a call whose frame is at FRAME; false if another thread has it, or a
+ * call further up this one's stack.  jd_switch_leave gives it back.  It is taken from a thread that
+ * has ended, and from a call that was left by an exception or a longjmp. */
+bool jd_switch_enter(struct attach_switch *control, const void *frame);
 void jd_switch_leave(struct attach_switch *control);
 
 /* Take the newest request; it is good until jd_switch_leave.  Returns NULL if there is none that

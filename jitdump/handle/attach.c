@@ -62,9 +62,25 @@ static struct dump_file *new_file(struct jitdump *dump, const char *dir,
     return file;
 }
 
+/* Free what has ended, if nobody can be in a call on it.  The newest is kept until there is
+ * another: somebody may have its path. */
+static void free_retired(struct jitdump *dump)
+{
+    if (atomic_load(&dump->users) != 0)
+        return;
+    struct dump_file *file = dump->retired;
+    dump->retired = NULL;
+    while (file) {
+        struct dump_file *next = file->next_retired;
+        jd_handle_close_files(file);
+        file = next;
+    }
+}
+
 /* INHERITED: the parent's file, in a child that has logged nothing yet, or NULL. */
 static int open_file(struct jitdump *dump, const char *dir, struct dump_file *inherited, char *text)
 {
+    free_retired(dump);
     struct dump_file *file = new_file(dump, dir, inherited);
     if (!file) {
         snprintf(text, ATTACH_TEXT_BYTES, "there is no memory to open a dump");
@@ -88,20 +104,6 @@ static int open_file(struct jitdump *dump, const char *dir, struct dump_file *in
     return 0;
 }
 
-/* Free what has ended, if nobody can be in a call on it. */
-static void free_retired(struct jitdump *dump)
-{
-    if (atomic_load(&dump->users) != 0)
-        return;
-    struct dump_file *file = dump->retired;
-    dump->retired = NULL;
-    while (file) {
-        struct dump_file *next = file->next_retired;
-        jd_handle_close_files(file);
-        file = next;
-    }
-}
-
 /* The text of FILE's first error outlives it. */
 static void keep_error(struct jitdump *dump, const struct dump_file *file)
 {
@@ -122,9 +124,9 @@ static int close_file(struct jitdump *dump, char *text)
                  jd_error_text(file->writer.error));
     dump->next_code_index =
         file->writer.next_code_index + (error == -EAGAIN ? (uint64_t)INDICES_APART : 0);
+    free_retired(dump);
     file->next_retired = dump->retired;
     dump->retired = file;
-    free_retired(dump);
     return error;
 }
 
@@ -158,25 +160,43 @@ static uint64_t indices_of(const struct jitdump *dump)
     return indices;
 }
 
-static void tell_all(struct jitdump *dump, struct attach_page *page, jitdump_emit *emit_all,
+/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, it is still being told. */
+static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                      void *user)
 {
+    struct attach_page *page = control->page;
     uint64_t start_ns = jd_clock_now(false), first = indices_of(dump);
+    publish(page, dump, ATTACH_IS_TELLING);
+    control->telling = true;
     jd_handle_tell_trampolines(dump);
     if (emit_all)
         emit_all(dump, user);
+    control->telling = false;
+    if (jd_fork_mark_is_inherited(&control->fork_mark))
+        return; /* a child that EMIT_ALL forked: the page is its parent's */
     uint64_t last = indices_of(dump);
     page->functions = last > first ? last - first : 0;
     page->telling_ns = jd_clock_now(false) - start_ns;
+    publish(page, dump, ATTACH_IS_ON);
 }
 
-static int attach(struct jitdump *dump, struct attach_page *page, const char *wanted_dir,
+/* It is on already: what is alive has been told, unless that was left half-way. */
+static int attach_again(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
+                        void *user)
+{
+    if (control->telling)
+        tell_all(dump, control, emit_all, user);
+    return 0;
+}
+
+static int attach(struct jitdump *dump, struct attach_switch *control, const char *wanted_dir,
                   jitdump_emit *emit_all, void *user)
 {
     const char *dir = *wanted_dir ? wanted_dir : dump->dir ? dump->dir : DEFAULT_DIR;
+    struct attach_page *page = control->page;
     struct dump_file *inherited = atomic_load(&dump->file);
     if (is_own(inherited))
-        return 0; /* it is on already: what is alive has been told */
+        return attach_again(dump, control, emit_all, user);
     if (*dir != '/') {
         snprintf(page->text, sizeof page->text, "the directory for the dump is not absolute");
         return -EINVAL;
@@ -188,9 +208,7 @@ static int attach(struct jitdump *dump, struct attach_page *page, const char *wa
     if (error)
         return error;
     page->openings++;
-    publish(page, dump, ATTACH_IS_TELLING);
-    tell_all(dump, page, emit_all, user);
-    publish(page, dump, ATTACH_IS_ON);
+    tell_all(dump, control, emit_all, user);
     return 0;
 }
 
@@ -201,8 +219,11 @@ static int act(struct jitdump *dump, struct attach_switch *control,
     int error = 0;
     page->text[0] = '\0';
     if (request->wanted == ATTACH_ON) {
-        error = attach(dump, page, request->dir, emit_all, user);
+        error = attach(dump, control, request->dir, emit_all, user);
+        if (jd_fork_mark_is_inherited(&control->fork_mark))
+            return error;
     } else if (request->wanted == ATTACH_OFF) {
+        control->telling = false;
         error = close_file(dump, page->text);
         publish(page, dump, ATTACH_IS_OFF);
     } else {
@@ -218,7 +239,7 @@ static int poll_page(struct jitdump *dump, jitdump_emit *emit_all, void *user)
 {
     struct attach_switch *control = jd_switch_own(&dump->control);
     int error = 0;
-    if (!control || !jd_switch_enter(control))
+    if (!control || !jd_switch_enter(control, __builtin_frame_address(0)))
         return 0;
     const struct attach_request *request = jd_switch_take(control);
     if (request)

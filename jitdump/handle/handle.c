@@ -157,10 +157,16 @@ const char *jitdump_error(const struct jitdump *dump)
 
 const char *jitdump_path(const struct jitdump *dump)
 {
-    const struct dump_file *file = dump ? atomic_load(&dump->file) : NULL;
+    struct jitdump *handle = (struct jitdump *)(uintptr_t)dump;
+    if (!dump || jd_handle_is_off(dump))
+        return "";
+    jd_handle_enter(handle);
+    const struct dump_file *file = atomic_load(&dump->file);
     while (file && !atomic_load(&file->open))
         file = file->parent;
-    return file ? file->path : "";
+    const char *path = file ? file->path : "";
+    jd_handle_leave(handle);
+    return path;
 }
 
 uint64_t jitdump_lost(const struct jitdump *dump)
