@@ -350,7 +350,7 @@ JITDUMP_API int jitdump_unload_code_on(struct jitdump *dump, uint64_t code_index
  * - -E2BIG: a member is set that this version does not know;
  * - -EFBIG: the group is nearly 4 GiB or larger, or the file would exceed the file size limit (no
  *   signal is raised) or max_bytes; with JITDUMP_RING: the code that is alive leaves no room in
- *   max_bytes;
+ *   max_bytes, until some of it is unloaded;
  * - -ENOMEM: no memory to sort inlined calls or pieces, or to assemble a large function;
  * - -EAGAIN: a stopped thread is in the way;
  * - -EBADF: the program closed the file's descriptor;

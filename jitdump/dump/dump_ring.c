@@ -2,6 +2,7 @@
 #include "jitdump/dump/dump_ring.h"
 #include "jitdump/disk/disk_room.h"
 #include "jitdump/format/byte_sink.h"
+#include "jitdump/format/dump_clock.h"
 #include "jitdump/ring/live_code.h"
 #include "jitdump/ring/moved_group.h"
 
@@ -199,13 +200,13 @@ static uint64_t history_beside(const struct dump_ring *ring, uint64_t live_bytes
     return free / 2 < most ? free / 2 : most;
 }
 
-/* Read LIVE up to where the history begins, so that what is kept leaves room for COUNT bytes.  Half
+/* Read LIVE up to where the history begins, so that what is kept leaves room for WANTED bytes. Half
  * of what the functions alive leave is history: more of it would be rewritten more often. */
 static int find_history(struct dump_ring *ring, struct live_code *live,
-                        struct record_window *window, uint64_t count)
+                        struct record_window *window, uint64_t wanted)
 {
     enum { TRIES = 3 };
-    uint64_t wanted = room_wanted(ring, count), live_bytes = ring->live_bytes;
+    uint64_t live_bytes = ring->live_bytes;
     for (int i = 0;; i++) {
         uint64_t history = i < TRIES ? history_beside(ring, live_bytes, wanted) : 0;
         uint64_t all = window->end - start_of(ring, ring->in_b);
@@ -320,22 +321,22 @@ static int write_generation(struct dump_ring *ring, struct dump_body *body, stru
     return error;
 }
 
-/* Rewrite, so that there is room for COUNT bytes. */
-static int rewrite(struct dump_ring *ring, struct dump_body *body, uint64_t count)
+/* Rewrite, with the TAIL_BYTES of groups at TAIL as the newest, so that there is room for WANTED
+ * bytes. */
+static int rewrite(struct dump_ring *ring, struct dump_body *body, const void *tail,
+                   size_t tail_bytes, uint64_t wanted)
 {
     struct live_code live;
     struct record_window window;
-    if (ring->refused_bytes && count >= ring->refused_bytes)
-        return -EFBIG;
     int error = make_b(ring, body);
+    if (!error && body->end + tail_bytes > UINT32_MAX)
+        error = -EFBIG; /* what live_code can count */
     if (error)
         return error;
     jd_live_begin(&live, start_of(ring, ring->in_b), ring->first_code_index);
-    error = jd_window_begin(&window, &body->fd, body->end);
+    error = jd_window_begin(&window, &body->fd, body->end, tail, tail_bytes);
     if (!error)
-        error = find_history(ring, &live, &window, count);
-    if (error == -EFBIG)
-        ring->refused_bytes = count;
+        error = find_history(ring, &live, &window, wanted);
     if (!error)
         error = write_generation(ring, body, &live, &window);
     jd_live_end(&live);
@@ -343,19 +344,46 @@ static int rewrite(struct dump_ring *ring, struct dump_body *body, uint64_t coun
     return error;
 }
 
+static int make_room(struct dump_ring *ring, struct dump_body *body, size_t count)
+{
+    uint64_t stop = start_of(ring, ring->in_b) + ring->segment_bytes;
+    int error = 0;
+    if (body->end + count + FILLERS_BYTES > stop) {
+        if (ring->refused_bytes && count >= ring->refused_bytes)
+            return -EFBIG;
+        error = rewrite(ring, body, NULL, 0, room_wanted(ring, count));
+    }
+    if (error == -EFBIG)
+        ring->refused_bytes = count;
+    else if (!error)
+        ring->refused_bytes = ring->refused_tail_bytes = 0;
+    return error;
+}
+
 int jd_ring_add(struct dump_ring *ring, struct dump_body *body, const void *groups, size_t count,
                 bool last)
 {
-    if (ring->segment_bytes) {
-        uint64_t stop = start_of(ring, ring->in_b) + ring->segment_bytes;
-        int error = 0;
-        if (body->end + count + FILLERS_BYTES > stop)
-            error = rewrite(ring, body, count);
-        if (error)
-            return error;
-        ring->refused_bytes = 0;
-    }
-    return jd_body_add(body, groups, count, last);
+    int error = ring->segment_bytes ? make_room(ring, body, count) : 0;
+    return error ? error : jd_body_add(body, groups, count, last);
+}
+
+/* What could not be added once can't be until more is said; and all of the ring is not read for it
+ * more than a tenth of the time. */
+int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, const void *groups,
+                            size_t count)
+{
+    enum { PAUSE_FACTOR = 10 };
+    uint64_t start_ns = jd_clock_now(false);
+    if (!ring->segment_bytes || count == ring->refused_tail_bytes || start_ns < ring->again_ns)
+        return -EFBIG;
+    int error = rewrite(ring, body, groups, count, room_wanted(ring, 0));
+    uint64_t end_ns = jd_clock_now(false);
+    ring->again_ns = end_ns + PAUSE_FACTOR * (end_ns - start_ns);
+    if (error == -EFBIG)
+        ring->refused_tail_bytes = count;
+    else if (!error)
+        ring->refused_bytes = ring->refused_tail_bytes = 0;
+    return error;
 }
 
 int jd_ring_settle(struct dump_ring *ring, struct dump_body *body)
@@ -366,7 +394,7 @@ int jd_ring_settle(struct dump_ring *ring, struct dump_body *body)
     uint64_t end = 0;
     if (!ring->in_b)
         return 0;
-    int error = jd_window_begin(&window, &body->fd, body->end);
+    int error = jd_window_begin(&window, &body->fd, body->end, NULL, 0);
     if (!error)
         error = begin_generation(&generation, ring, body);
     if (!error) {

@@ -31,11 +31,13 @@
 #include <stdint.h>
 
 struct dump_ring {
-    uint64_t segment_bytes; /* 0: the body is no ring */
-    uint64_t generation;    /* that is in use; 0: the first */
-    uint64_t dropped;       /* functions that are no longer in the dump */
-    uint64_t live_bytes;    /* of what was alive the last time */
-    uint64_t refused_bytes; /* so many do not fit beside what is alive; 0: none were tried */
+    uint64_t segment_bytes;      /* 0: the body is no ring */
+    uint64_t generation;         /* that is in use; 0: the first */
+    uint64_t dropped;            /* functions that are no longer in the dump */
+    uint64_t live_bytes;         /* of what was alive the last time */
+    uint64_t refused_bytes;      /* so many do not fit beside what is alive; 0: none were tried */
+    uint64_t refused_tail_bytes; /* nor these, though what they say took effect */
+    uint64_t again_ns;           /* when that may be tried again */
     uint64_t first_code_index;
     bool in_b;
 };
@@ -56,6 +58,12 @@ int jd_ring_mark(const struct dump_ring *ring, struct dump_body *body);
  * not visible, and the old generation is as it was. */
 int jd_ring_add(struct dump_ring *ring, struct dump_body *body, const void *groups, size_t count,
                 bool last);
+
+/* After -EFBIG: add GROUPS in a generation in which their unloads and moves have taken effect, so
+ * that code that has gone since makes room.  -EFBIG as well if just as many were refused before, or
+ * it was tried a short time ago. */
+int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, const void *groups,
+                            size_t count);
 
 /* Nothing will be added any more: move the groups to the begin of the file, so that it can be cut
  * behind them.  Returns 0 or a negative errno; then they are sound where they are. */

@@ -64,6 +64,12 @@ void jd_stage_empty_main(struct dump_stage *stage)
     stage->full_end = STAGE_START;
 }
 
+void jd_stage_empty_spill(struct dump_stage *stage)
+{
+    jd_stage_put_filler(stage, stage->main_bytes, stage->bytes);
+    stage->end = stage->main_bytes;
+}
+
 void jd_stage_gather(struct dump_stage *stage)
 {
     enum { ID_AND_SIZE_BYTES = 8 };

@@ -115,6 +115,9 @@ void jd_stage_spill(struct dump_stage *stage);
 /* While it spills: main's groups are in the body now; hide them here. */
 void jd_stage_empty_main(struct dump_stage *stage);
 
+/* While it spills: the spill's groups are in the body now, too. */
+void jd_stage_empty_spill(struct dump_stage *stage);
+
 static inline bool jd_stage_main_is_empty(const struct dump_stage *stage)
 {
     return stage->full_end == STAGE_START;

@@ -3,6 +3,7 @@
 #include "jitdump/disk/disk_room.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
+#include "jitdump/ring/mapped_array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -193,6 +194,37 @@ static void end_spill(struct dump_writer *writer)
         writer->stage_bytes = writer->stage.mapped_bytes;
 }
 
+/* Main could not be added to a ring that is full: add all of the stage at once, so that the unloads
+ * in the spill make room.  Adds are refused until that works, which leaves the spill to them.  Both
+ * locks are held, and the stage spills. */
+static int empty_all(struct dump_writer *writer)
+{
+    struct dump_stage *stage = &writer->stage;
+    struct mapped_array groups = {NULL, 0};
+    size_t main_bytes = stage->full_end - STAGE_START, spill_bytes = stage->end - stage->main_bytes;
+    if (mapped_array_reserve(&groups, main_bytes + spill_bytes))
+        return -ENOMEM;
+    memcpy(groups.data, stage->data + STAGE_START, main_bytes);
+    memcpy((uint8_t *)groups.data + main_bytes, stage->data + stage->main_bytes, spill_bytes);
+    int error = jd_ring_add_with_effect(&writer->ring, &writer->body, groups.data,
+                                        main_bytes + spill_bytes);
+    mapped_array_free(&groups);
+    if (!error) {
+        jd_stage_empty_main(stage);
+        jd_stage_empty_spill(stage);
+    }
+    return error;
+}
+
+/* What to do about ERROR of empty_main. */
+static int after_main(struct dump_writer *writer, int error)
+{
+    if (error == -EFBIG && writer->is_ring)
+        error = empty_all(writer);
+    writer->full = error == -EFBIG && writer->is_ring;
+    return error;
+}
+
 /* Whether the stage, which is too full for a group, can be extended. */
 static bool can_grow(const struct dump_writer *writer)
 {
@@ -233,6 +265,7 @@ static int drain_locked(struct dump_writer *writer)
     error = empty_main(writer, false);
     if (jd_writer_lock(writer))
         return error ? error : -EAGAIN; /* main is empty; the next thread ends the spill */
+    error = after_main(writer, error);
     if (!error)
         end_spill(writer);
     if (error != -EAGAIN)
@@ -268,6 +301,7 @@ static int flush(struct dump_writer *writer, bool last)
         if (!stage->spilling)
             jd_stage_spill(stage);
         error = empty_main(writer, last && stage->end == stage->main_bytes);
+        error = after_main(writer, error);
         if (!error)
             end_spill(writer);
     }
@@ -287,9 +321,10 @@ int jd_writer_flush(struct dump_writer *writer)
 
 /* ---- Groups ---- */
 
-int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns)
+int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint32_t new_functions,
+                   uint64_t patience_ns)
 {
-    while (!jd_stage_holds(&writer->stage, bytes)) {
+    while (!jd_writer_holds(writer, bytes, new_functions)) {
         const struct dump_stage *stage = &writer->stage;
         int error = jd_failure_is_fresh(&writer->drain_failure) ? writer->drain_failure.error : 0;
         if (writer->ended) {
@@ -325,7 +360,7 @@ int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns)
         struct dump_stage *stage = &writer->stage;
         uint32_t bytes = late->bytes, id_and_size[2];
         if (!jd_stage_holds(stage, bytes)) {
-            int error = jd_writer_wait(writer, bytes, patience_ns);
+            int error = jd_writer_wait(writer, bytes, 0, patience_ns);
             if (error)
                 return error;
             continue;
@@ -431,6 +466,7 @@ static int close_body(struct dump_writer *writer)
 {
     if (!writer->is_ring)
         writer->body.max_bytes = writer->max_bytes; /* the stage's share as well */
+    writer->ring.again_ns = 0;                      /* the last chance */
     put_close(writer);
     int error = flush(writer, true);
     if (!error)

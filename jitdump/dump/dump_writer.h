@@ -68,6 +68,7 @@ struct dump_writer {
     uint32_t group_max_bytes;     /* largest that goes into the stage; 0 if unmapped */
     bool counter;                 /* stamp records with the CPU's counter */
     bool ended;                   /* by jd_writer_end_all; under the lock */
+    bool full;                    /* the ring is, of code that is alive; under the lock */
     uint32_t pid;
     struct late_records late;
     const char *path;
@@ -138,9 +139,17 @@ static inline void jd_writer_count(const struct dump_room *room)
     room->writer->next_code_index += room->new_functions;
 }
 
+/* Whether a group of BYTES, with NEW_FUNCTIONS, can be put into the stage. */
+static inline bool jd_writer_holds(const struct dump_writer *writer, uint64_t bytes,
+                                   uint32_t new_functions)
+{
+    return jd_stage_holds(&writer->stage, bytes) && !(writer->full && new_functions);
+}
+
 /* Wait until there is room for BYTES in the stage.  The lock is held; if this fails it has been
  * released. */
-int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns);
+int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint32_t new_functions,
+                   uint64_t patience_ns);
 
 /* Put the late records into the stage.  The lock is held; if this fails it has been released. */
 int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns);
@@ -180,8 +189,8 @@ static inline int jd_writer_begin(struct dump_writer *writer, uint64_t now, uint
         return -EAGAIN;
     if (jd_late_any(&writer->late))
         error = jd_writer_put_late(writer, patience_ns);
-    if (!error && !jd_stage_holds(&writer->stage, bytes))
-        error = jd_writer_wait(writer, bytes, patience_ns);
+    if (!error && !jd_writer_holds(writer, bytes, new_functions))
+        error = jd_writer_wait(writer, bytes, new_functions, patience_ns);
     if (!error)
         jd_writer_take(writer, now, writer->stage.data + writer->stage.end, bytes, new_functions,
                        room);

@@ -1,4 +1,5 @@
-/* A part of a dump's file in memory, from which records are read front to back.  It is read into
+/* A part of a dump's file in memory, from which records are read front to back; records in memory
+ * may follow the file's end as if they were in it.  It is read into
  * memory, not mapped: others may cut the file at any time, and a page that is gone is a signal. */
 #ifndef JITDUMP_RECORD_WINDOW_H
 #define JITDUMP_RECORD_WINDOW_H
@@ -12,15 +13,18 @@ enum { WINDOW_BYTES = 1 << 20 };
 
 struct record_window {
     const struct held_fd *fd;
-    uint64_t end; /* of what can be read */
+    uint64_t file_end; /* where the tail begins */
+    uint64_t end;      /* of what can be read */
+    const uint8_t *tail;
     uint64_t offset;
     size_t bytes;
     struct mapped_array memory;
     int error; /* a negative errno */
 };
 
-/* Returns 0 or -ENOMEM. */
-int jd_window_begin(struct record_window *window, const struct held_fd *fd, uint64_t end);
+/* The file up to FILE_END, and the TAIL_BYTES at TAIL.  Returns 0 or -ENOMEM. */
+int jd_window_begin(struct record_window *window, const struct held_fd *fd, uint64_t file_end,
+                    const void *tail, size_t tail_bytes);
 
 /* The BYTES, at most WINDOW_BYTES, at OFFSET; valid until the next call.  NULL, with the error, if
  * they can't be read or the file ends before. */

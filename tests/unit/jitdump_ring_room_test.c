@@ -140,6 +140,83 @@ static void test_what_is_alive_leaves_no_room(void **state)
     remove_dump(path);
 }
 
+enum { CROWD = 2000, CROWD_BYTES = 4000, STAYS = 8, LATER = 3000 };
+
+static int add_of_crowd(struct jitdump *dump, uint32_t number, uint64_t *index)
+{
+    static uint8_t bytes[CROWD_BYTES];
+    char name[NAME_BYTES];
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    snprintf(name, sizeof name, "f%u", number);
+    code.name = name;
+    code.code_addr = ARENA + (uint64_t)(number % CROWD) * CROWD_BYTES;
+    code.code_size = CROWD_BYTES;
+    code.bytes = bytes;
+    return jitdump_add_code(dump, &code, index);
+}
+
+static int unload_of_crowd(struct jitdump *dump, uint32_t number, uint64_t index)
+{
+    return jitdump_unload_code(dump, index, ARENA + (uint64_t)(number % CROWD) * CROWD_BYTES,
+                               CROWD_BYTES);
+}
+
+/* What is in the dump at its end: every function that was recorded and stays, and none of those
+ * that were unloaded before the last ones were added. */
+static void check_crowd(const uint64_t indices[CROWD])
+{
+    static bool there[2 * CROWD + LATER];
+    struct dump_bytes dump = read_dump(path);
+    struct record record;
+    uint32_t number;
+    memset(there, 0, sizeof there);
+    for (size_t offset = JITHEADER_BYTES; next_record(&dump, &offset, &record);) {
+        if (record.id != JIT_CODE_LOAD && record.id != JIT_CODE_UNLOAD)
+            continue;
+        cursor_skip(&record.body, record.id == JIT_CODE_LOAD ? 8 + 8 + 8 + 8 : 8 + 8 + 8);
+        uint64_t index = cursor_u64(&record.body);
+        CHECK(index < sizeof there);
+        there[index] = record.id == JIT_CODE_LOAD;
+        if (record.id == JIT_CODE_LOAD)
+            CHECK(sscanf(cursor_cstr(&record.body), "f%u", &number) == 1);
+    }
+    free(dump.data);
+    for (uint32_t i = 0; i < CROWD; i++)
+        if (indices[i] != JITDUMP_NO_CODE)
+            CHECK(there[indices[i]] == (i % STAYS == 0));
+    CHECK(number == CROWD + LATER);
+}
+
+/* All that was unloaded meanwhile makes room, though the stage was full as well. */
+static void test_a_ring_that_was_full_goes_on(void **state)
+{
+    static uint64_t indices[CROWD];
+    struct jitdump *dump = open_ring();
+    uint32_t lost = 0, tries = 0;
+    uint64_t index;
+    (void)state;
+    for (uint32_t i = 0; i < CROWD; i++)
+        lost += add_of_crowd(dump, i, &indices[i]) == -EFBIG;
+    assert_in_range(lost, CROWD / 2, CROWD - 1);
+    for (uint32_t i = 0; i < CROWD; i++)
+        if (i % STAYS)
+            assert_int_equal(unload_of_crowd(dump, i, indices[i]), 0);
+    while (add_of_crowd(dump, CROWD + 1, &index)) {
+        assert_true(++tries < 1000);
+        usleep(20000);
+    }
+    for (uint32_t i = 2; i <= LATER; i++) {
+        assert_int_equal(unload_of_crowd(dump, CROWD + i - 1, index), 0);
+        i += i % CROWD % STAYS == 0 && i < LATER; /* not where one stays */
+        assert_int_equal(add_of_crowd(dump, CROWD + i, &index), 0);
+    }
+    assert_int_equal(jitdump_lost(dump), lost + tries);
+    check_bound();
+    assert_int_equal(jitdump_close(dump), -EFBIG);
+    check_crowd(indices);
+    remove_dump(path);
+}
+
 /* ---- The environment ---- */
 
 static int open_by(const char *perfjit, struct jitdump **dump)
@@ -200,6 +277,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_options, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_environment, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_what_is_alive_leaves_no_room, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_ring_that_was_full_goes_on, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_functions_in_pieces, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
