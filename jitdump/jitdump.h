@@ -46,7 +46,9 @@
  *   stopped thread may be inside malloc, so pass neither for code added while threads are stopped.
  *
  * Leaving a call: no call is a cancellation point.  A thread that is cancelled asynchronously, or
- * that leaves by longjmp out of a signal handler, loses the record it was writing and nothing else.
+ * that leaves by longjmp out of a signal handler, loses the record it was writing and nothing else;
+ * but by a longjmp never leave a call that uses malloc (above, and jitdump_poll), whose lock would
+ * be left behind.  A jitdump_poll that acts is not cancelled before it returns.
  * After a longjmp, adds by other threads may return -EAGAIN until that thread's next call.
  *
  * Fork: a child that adds, moves or unloads code gets a dump of its own in the same directory,

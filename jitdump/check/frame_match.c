@@ -106,10 +106,12 @@ static enum frame_match match_cfa(const struct code_machine *machine, const stru
                                   struct code_state *state, char *reason)
 {
     unsigned sp = machine->stack_pointer, reg = row->cfa_register;
+    if (!row->cfa_known) /* there may be no such register */
+        return MATCH_UNKNOWN;
     struct code_value value = state->registers[reg], top = state->registers[sp];
     bool fits = value.kind == VALUE_FRAME && value.offset == -row->cfa_offset;
     bool elsewhere = value.kind == VALUE_ENTRY && !is_saved(machine, reg);
-    if (!row->cfa_known || value.kind == VALUE_UNKNOWN || elsewhere) /* longjmp has such a one */
+    if (value.kind == VALUE_UNKNOWN || elsewhere) /* longjmp has such a one */
         return MATCH_UNKNOWN;
     if (reg == sp && state->doubtful) {
         state->doubtful = false;

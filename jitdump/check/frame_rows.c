@@ -17,7 +17,7 @@ enum {
     CFA_gnu_negative_offset_extended = 0x2f,
 };
 
-enum { REMEMBERED_MAX = 32, DWARF_D0 = 64, D8 = 32 };
+enum { REMEMBERED_MAX = 32, X86_64_REGISTERS = 17, DWARF_D0 = 64, D8 = 32 };
 
 struct row_run {
     const struct code_machine *machine;
@@ -36,7 +36,7 @@ static unsigned register_of(const struct row_run *run, uint64_t reg)
     bool vectors = run->machine == &jd_machine_aarch64;
     if (vectors && reg >= DWARF_D0 + 8 && reg < DWARF_D0 + 16)
         return (unsigned)reg - DWARF_D0 - 8 + D8;
-    return reg < 32 ? (unsigned)reg : NO_REGISTER;
+    return reg < (vectors ? D8 : X86_64_REGISTERS) ? (unsigned)reg : NO_REGISTER;
 }
 
 /* The rule of REG in ROW, or NULL: nobody asks for it. */

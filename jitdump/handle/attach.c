@@ -12,6 +12,7 @@
 #include "jitdump/handle/handle.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,7 +253,10 @@ int jitdump_poll_on(struct jitdump *dump, jitdump_emit *emit_all, void *user)
 {
     if (!dump || atomic_load_explicit(dump->word, memory_order_relaxed) == ATTACH_QUIET)
         return 0;
-    int callers_errno = errno, error = poll_page(dump, emit_all, user);
+    int callers_errno = errno, cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* in malloc it would lock it */
+    int error = poll_page(dump, emit_all, user);
+    pthread_setcancelstate(cancel_state, &cancel_state);
     errno = callers_errno;
     return error;
 }

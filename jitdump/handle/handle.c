@@ -10,6 +10,7 @@
 #include "jitdump/handle/open_options.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,18 +373,36 @@ static int put_code_with_inlines(struct jitdump *dump, const struct jitdump_code
     return error;
 }
 
-static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+static int put_any(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
 {
     static const struct inline_info nothing_inlined;
-    struct jitdump_code copy;
-    int error = jd_code_read(&dump->error, &code, &copy);
-    if (error)
-        return error;
     if (code->piece_count)
         return put_code_in_pieces(dump, code, code_index);
     if (code->inline_count || code->line_inlines)
         return put_code_with_inlines(dump, code, code_index);
     return put_code(dump, code, &nothing_inlined, code_index);
+}
+
+/* A thread that is cancelled inside malloc takes its lock with it, and then all others wait. */
+static int put_by_malloc(struct jitdump *dump, const struct jitdump_code *code,
+                         uint64_t *code_index)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    int error = put_any(dump, code, code_index);
+    pthread_setcancelstate(cancel_state, &cancel_state);
+    return error;
+}
+
+static int add_code(struct jitdump *dump, const struct jitdump_code *code, uint64_t *code_index)
+{
+    struct jitdump_code copy;
+    int error = jd_code_read(&dump->error, &code, &copy);
+    if (error)
+        return error;
+    if (code->piece_count || code->inline_count || code->line_inlines || dump->check.on)
+        return put_by_malloc(dump, code, code_index);
+    return put_any(dump, code, code_index);
 }
 
 static int move_code(struct jitdump *dump, uint64_t code_index, uint64_t old_code_addr,

@@ -28,6 +28,29 @@ static struct jitdump_cfi *x86_64(void)
     return jitdump_cfi_new(JITDUMP_X86_64);
 }
 
+/* Rows may name registers that the machine, or the checker, does not have. */
+static void test_registers_that_there_are_none_of(void **state)
+{
+    static const uint8_t code[] = {0x90, 0x90, 0xc3};
+    static const unsigned none[] = {17, 20, 31, 32, 63, 64, 100, 255, 4000};
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_X86_64);
+        jitdump_cfi_def_cfa(cfi, 0, none[i], 16); /* the entry's too */
+        jitdump_cfi_def_cfa_offset(cfi, 1, 24);
+        jitdump_cfi_register(cfi, 2, JITDUMP_RBX, none[i]);
+        jitdump_cfi_def_cfa(cfi, 2, JITDUMP_RSP, 8);
+        int result = jitdump_cfi_check(cfi, code, sizeof code);
+        assert_true(result == 0 || result == -EBADMSG);
+        jitdump_cfi_reset(cfi);
+        jitdump_cfi_register(cfi, 1, JITDUMP_RBX, none[i]);
+        jitdump_cfi_def_cfa_register(cfi, 2, none[i]);
+        result = jitdump_cfi_check(cfi, code, sizeof code);
+        assert_true(result == 0 || result == -EBADMSG);
+        jitdump_cfi_free(cfi);
+    }
+}
+
 /* ---- A function with a frame pointer, and two ways out ---- */
 
 static const uint8_t two_exits[] = {
@@ -487,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_signed_addresses),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_wrong_slots),
+        cmocka_unit_test(test_registers_that_there_are_none_of),
         cmocka_unit_test(test_other_machines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
