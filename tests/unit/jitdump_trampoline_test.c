@@ -431,6 +431,14 @@ static void *make_and_free(void *argument)
     return NULL;
 }
 
+/* glibc's malloc may be used in a child that is forked while other threads use it; ASan's waits for
+ * them for ever. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { FORKS = 0 };
+#else
+enum { FORKS = 5 };
+#endif
+
 /* Forked while others are in the middle of making some. */
 static void make_in_child(struct jitdump *dump)
 {
@@ -446,7 +454,7 @@ static void test_threads(void **state)
     (void)state;
     for (int i = 0; i < MAKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, make_and_free, dump), 0);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < FORKS; i++)
         assert_int_equal(run_in_child(make_in_child, dump), 0);
     for (int i = 0; i < MAKERS; i++)
         pthread_join(threads[i], NULL);
