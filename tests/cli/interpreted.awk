@@ -8,7 +8,7 @@
 # shows no caller of who has not set his own yet.  So is any other chain with those functions, or with one more or less, the
 # innermost: run() notes down after it is called, and before it returns.  Samples from outside the time of the log are not
 # looked at.  With -v perfs=1 perf has unwound: a chain that it ends in run(), which is C, is cut, no fault of a trampoline.
-# Not looked at either are those of which perf found nothing but that they are in the vdso.  Prints
+# Not looked at either are those of which perf found nothing but that they are in the vdso, or came from there.  Prints
 # "chains N exact N near N wrong N functions N cut N", and the first wrong ones.
 BEGIN {
     while ((getline line < log_path) > 0) {
@@ -39,6 +39,14 @@ function without_first(names) {
     return substr(names, index(names, ";") + 1)
 }
 
+# Whether the one frame that is not the kernel's has no name.
+function is_vdsos(    i) {
+    for (i = 2; i < NF; i++)
+        if ($i !~ /^[ \t]*ffff[0-9a-f]+ /)
+            return 0
+    return $NF ~ /\[unknown\]/
+}
+
 function wrong(text) {
     if (++wrongs <= 5)
         print "at " $1 " log: " expected() "\n  chain: " text > "/dev/stderr"
@@ -48,7 +56,7 @@ function wrong(text) {
     split(substr($1, match($1, /[0-9]+\.[0-9]+/), RLENGTH), parts, ".")
     ns = parts[1] * 1000000000 + parts[2]
     step_to(ns)
-    if (at == 1 || at > events || (NF == 2 && $2 ~ /\[unknown\]/))
+    if (at == 1 || at > events || is_vdsos())
         next
     chain = ""
     for (i = 2; i <= NF; i++) {
