@@ -419,12 +419,18 @@ static bool is_compiled(const struct node *node)
     return node->kind != NODE_C;
 }
 
+/* Constructors of libraries run before a program's own _start, called from ld.so's. */
+static bool is_start(const char *name)
+{
+    return strcmp(name, "_start") == 0 || strcmp(name, "_dl_start_user") == 0;
+}
+
 /* How many frames, from the innermost on, must be right; 0: they don't get to main(). */
 static size_t checked_frames(const struct checker *checker)
 {
     size_t count = checker->frame_count;
     if (!checker->frame_pointers)
-        return strcmp(checker->frames[count - 1].name, "_start") == 0 ? count : 0;
+        return is_start(checker->frames[count - 1].name) ? count : 0;
     while (count && strcmp(checker->frames[count - 1].name, "main") != 0)
         count--;
     return count;
