@@ -289,8 +289,10 @@ END
     local time='[.threads[].samples | select(.weightType == "tracing-ms") | .weight | add * 1000000 | round] | add'
     read -r all samples < <(periods node)
     perfjit export -q -f firefox -o own.json node
-    jq -e '[.threads[] | .funcTable | [range(.length) as $i | [.name[$i], .fileName[$i], .lineNumber[$i]]] |
-        length > 0 and length == (unique | length)] | all' own.json
+    # Two libraries may have a function of one name, and of one file.
+    jq -e '[.threads[] | .stringArray as $strings | .funcTable | [range(.length) as $i |
+        select(.fileName[$i] != null and ($strings[.fileName[$i]] | test("^[.]") | not)) | [.name[$i], .fileName[$i], .lineNumber[$i]]] |
+        length == (unique | length)] | all' own.json
     jq -e '[.threads[] | .funcTable.length < .frameTable.length] | any' own.json
     [ "$(jq "$time" own.json)" = "$all" ]
     perfjit export -q -f firefox --weight samples -o own.json node
@@ -375,7 +377,8 @@ END
 @test "what is unknown has a reason" {
     record bare -g node work.js
     perfjit report -n 1 bare | grep -E '; [1-9][0-9.]+ % unknown: most in code in memory \(.*\) that nobody logged \(perfjit check\)$'
-    ! perfjit report -q -n 1 injected | grep 'unknown:' || complain "it is known"
+    # A library may have a place without a symbol.
+    ! perfjit report -q -n 1 injected | grep 'unknown:.* in memory' || complain "it is known"
 }
 
 # ---- Choices ----
