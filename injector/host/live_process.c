@@ -103,9 +103,6 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
 bool live_process_goes_on(uint32_t pid)
 {
     char line[STAT_BYTES];
-    const char *state = read_stat(line, pid, STAT_STATE_WORD);
-    if (!state || *state == 'Z' || *state == 'X')
-        return false;
     const char *flags = read_stat(line, pid, STAT_FLAGS_WORD);
-    return flags && !(strtoul(flags, NULL, 10) & PF_EXITING);
+    return flags && !(strtoul(flags, NULL, 10) & PF_EXITING); /* nor is it a zombie */
 }

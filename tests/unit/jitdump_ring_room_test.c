@@ -1,31 +1,5 @@
 /* A dump of bounded size: who asks for it, what does not fit, and functions in pieces. */
-#include "tests/unit/child.h"
-#include "tests/unit/jitdump_test.h"
-
-enum { RING_BYTES = 4 << 20, NAME_BYTES = 24 };
-
-#define ARENA UINT64_C(0x7f0000000000)
-
-static struct jitdump *open_ring(void)
-{
-    struct jitdump_options options = options_in_dir();
-    struct jitdump *dump;
-    options.flags |= JITDUMP_RING;
-    options.max_bytes = RING_BYTES;
-    CHECK(jitdump_open(&dump, &options) == 0);
-    return dump;
-}
-
-static void check_bound(void)
-{
-    struct stat body, stage = {0};
-    char stage_path[160];
-    stage_path_of(stage_path, path);
-    CHECK(stat(path, &body) == 0);
-    (void)!stat(stage_path, &stage);
-    CHECK(body.st_size + stage.st_size <= RING_BYTES);
-    CHECK((body.st_blocks + stage.st_blocks) * 512 <= RING_BYTES + 16384); /* and its own blocks */
-}
+#include "tests/unit/ring_dump.h"
 
 /* ---- Functions in pieces ---- */
 
@@ -99,7 +73,7 @@ static void check_pieced(struct pieced *functions)
 static void test_functions_in_pieces(void **state)
 {
     static struct pieced functions[PIECED];
-    struct jitdump *dump = open_ring();
+    struct jitdump *dump = open_ring(0);
     (void)state;
     for (uint32_t i = 0; i < PIECED; i++) {
         add_pieced(dump, &functions[i], i);
@@ -118,7 +92,7 @@ static void test_functions_in_pieces(void **state)
 
 static void test_what_is_alive_leaves_no_room(void **state)
 {
-    struct jitdump *dump = open_ring();
+    struct jitdump *dump = open_ring(0);
     static uint8_t bytes[1000];
     struct jitdump_code code = JITDUMP_CODE_INIT;
     int error = 0;
@@ -191,7 +165,7 @@ static void check_crowd(const uint64_t indices[CROWD])
 static void test_a_ring_that_was_full_goes_on(void **state)
 {
     static uint64_t indices[CROWD];
-    struct jitdump *dump = open_ring();
+    struct jitdump *dump = open_ring(0);
     uint32_t lost = 0, tries = 0;
     uint64_t index;
     (void)state;

@@ -2,52 +2,10 @@
  * when the process forks. */
 #include "tests/unit/clock_stand_in.h"
 #include "tests/unit/ring_model.h"
+#include "tests/unit/write_stand_in.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-
-/* ---- The system's call, which this file stands in for ---- */
-
-enum mishap { NONE, KILL_BEFORE, KILL_AFTER, KILL_HALF_WAY, FAIL_ONCE };
-
-static struct {
-    enum mishap mishap;
-    unsigned at, calls;
-} writes;
-
-static _Noreturn void die(void)
-{
-    kill(getpid(), SIGKILL);
-    for (;;)
-        pause();
-}
-
-/* The first half of a write of one piece: the kernel stops at a page's end. */
-static void write_half(int fd, const struct iovec *pieces, off_t offset)
-{
-    size_t bytes = (size_t)(4096 - offset % 4096);
-    struct iovec half = {pieces->iov_base, pieces->iov_len < bytes ? pieces->iov_len / 2 : bytes};
-    syscall(SYS_pwritev, fd, &half, 1, offset, offset >> 32);
-}
-
-ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset)
-{
-    bool now = ++writes.calls == writes.at;
-    if (now && writes.mishap == FAIL_ONCE) {
-        errno = ENOSPC;
-        return -1;
-    }
-    if (now && writes.mishap == KILL_HALF_WAY && pieces->iov_len > 8)
-        write_half(fd, pieces, offset);
-    if (now && writes.mishap != KILL_AFTER && writes.mishap != NONE)
-        die();
-    ssize_t result = syscall(SYS_pwritev, fd, pieces, count, offset, offset >> 32);
-    if (now && writes.mishap == KILL_AFTER)
-        die();
-    return result;
-}
 
 static int forget_mishaps(void **state)
 {
@@ -154,6 +112,7 @@ static void test_each_write_fails_once(void **state)
     for (unsigned at = FIRST; at <= count; at++) {
         struct model *model = model_new();
         writes.mishap = FAIL_ONCE;
+        writes.error = ENOSPC;
         writes.at = at;
         writes.calls = 0;
         begin_log(model, 1);

@@ -1,27 +1,13 @@
 /* The permutation test against one by brute force, and its false alarms where nothing is there. */
 #include "injector/compare/permutation.h"
 
+#include "tests/unit/random_numbers.h"
 #include "tests/unit/scratch.h"
 
 #include <math.h>
 #include <stdint.h>
 
 enum { SIDE = 4, RUNS = 2 * SIDE, FUNCTIONS = 3 };
-
-static double chance(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*state >> 33) / (double)(UINT64_C(1) << 31);
-}
-
-/* About normal, of mean 0 and deviation 1. */
-static double noise(uint64_t *state)
-{
-    double sum = -6;
-    for (size_t i = 0; i < 12; i++)
-        sum += chance(state);
-    return sum;
-}
 
 /* |t| of one function by the book, where the runs of MASK are the base. */
 static double t_by_the_book(const double *values, size_t function, unsigned mask)

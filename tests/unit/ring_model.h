@@ -7,8 +7,7 @@
 #ifndef PERFJIT_TEST_RING_MODEL_H
 #define PERFJIT_TEST_RING_MODEL_H
 
-#include "tests/unit/child.h"
-#include "tests/unit/jitdump_test.h"
+#include "tests/unit/ring_dump.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -17,12 +16,8 @@ enum {
     SLOTS = 1 << 14,
     SLOT_BYTES = 64,
     OPS_MAX = 1 << 19,
-    RING_BYTES = 4 << 20,
-    NAME_BYTES = 24,
     CODE_MAX = 40000,
 };
-
-#define ARENA UINT64_C(0x7f0000000000)
 
 /* ---- What was logged ---- */
 
@@ -359,7 +354,7 @@ static inline uint64_t check_dump(const char *path_of_body, const struct model *
     return in.generation;
 }
 
-/* ---- A model and its dump ---- */
+/* ---- A model ---- */
 
 static inline struct model *model_new(void)
 {
@@ -367,27 +362,6 @@ static inline struct model *model_new(void)
         mmap(NULL, sizeof *model, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(model != MAP_FAILED);
     return model;
-}
-
-static inline struct jitdump *open_ring(uint32_t flags)
-{
-    struct jitdump_options options = options_in_dir();
-    struct jitdump *dump;
-    options.flags |= JITDUMP_RING | flags;
-    options.max_bytes = RING_BYTES;
-    CHECK(jitdump_open(&dump, &options) == 0);
-    return dump;
-}
-
-static inline void check_bound(void)
-{
-    struct stat body, stage = {0};
-    char stage_path[160];
-    stage_path_of(stage_path, path);
-    CHECK(stat(path, &body) == 0);
-    (void)!stat(stage_path, &stage);
-    CHECK(body.st_size + stage.st_size <= RING_BYTES);
-    CHECK((body.st_blocks + stage.st_blocks) * 512 <= RING_BYTES + 16384); /* and its own blocks */
 }
 
 /* Parts of functions are overwritten, by code that is moved or unloaded later. */

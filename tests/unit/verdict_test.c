@@ -1,26 +1,12 @@
 /* Whether what a verdict says of itself is so: how large a change would have been seen. */
 #include "injector/compare/verdict.h"
 
+#include "tests/unit/random_numbers.h"
 #include "tests/unit/scratch.h"
 
 #include <string.h>
 
 enum { TURNS = 200 };
-
-static double chance(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*state >> 33) / (double)(UINT64_C(1) << 31);
-}
-
-/* About normal, of mean 0 and deviation 1. */
-static double noise(uint64_t *state)
-{
-    double sum = -6;
-    for (size_t i = 0; i < 12; i++)
-        sum += chance(state);
-    return sum;
-}
 
 /* A run of one function, which takes US. */
 static void add_run(struct run_set *set, bool is_new, double us)
