@@ -350,8 +350,10 @@ time.sleep(1000)"' >liar.out 3>&- &
     require_perf
     require_root
     unset JITDUMPDIR # /tmp, which is the container's own
-    unshare --pid --fork --kill-child --mount sh -c 'mount -t tmpfs none /tmp && mount -t proc proc /proc && PERFJIT=attach exec "$@"' sh \
-        "$BUILD/tinyjit" --seconds 1000 --truth /dev/fd/9 "$tinyjit/churn.tj" >/dev/null 2>container.err 9>truth 3>&- &
+    # The program goes elsewhere: the build may be below /tmp.
+    unshare --pid --fork --kill-child --mount sh -c 'mount -t tmpfs none /mnt && cp "$@" /mnt && mount -t tmpfs none /tmp &&
+        mount -t proc proc /proc && PERFJIT=attach exec /mnt/tinyjit --seconds 1000 --truth /dev/fd/9 /mnt/churn.tj' sh \
+        "$BUILD/tinyjit" "$tinyjit/churn.tj" >/dev/null 2>container.err 9>truth 3>&- &
     await sh -c "pgrep -P $! >/dev/null"
     local inner
     inner=$(pgrep -P $!)
