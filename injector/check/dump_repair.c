@@ -259,6 +259,9 @@ static int copy_records(struct repairer *repairer)
             if (take_record(repairer, &record))
                 return -1;
             break;
+        case JIT_DUMP_TWICE:
+            repairer->repair->repeated_bytes += record.extent;
+            break;
         case JIT_DUMP_TORN:
             leave_out(repairer, record.extent);
             break;

@@ -21,6 +21,7 @@
 struct dump_repair {
     uint64_t kept, functions;
     uint64_t torn_parts, torn_bytes; /* a record that the end cuts is one */
+    uint64_t repeated_bytes; /* of parts that stand there twice; one copy is kept */
     uint64_t broken, unknown, fillers, orphans, headers, foreign;
     uint64_t sizes_corrected;
     uint64_t unloads; /* written in place of a header */

@@ -85,6 +85,7 @@ static void report_records(struct report *report, const struct dump_survey *surv
     report_number(report, "largest_bytes", "bytes of the largest", survey->largest_bytes);
     report_count(report, "torn_parts", "torn parts", survey->torn_parts);
     report_count(report, "torn_bytes", "bytes in torn parts", survey->torn_bytes);
+    report_count(report, "repeated_bytes", "bytes that stand there twice", survey->repeated_bytes);
     report_count(report, "cut_bytes", "bytes of a record that is cut", survey->cut_bytes);
     report_count(report, "unused_bytes", "zeros at the end", survey->unused_bytes);
     if (!survey->records[RECORD_CLOSE])
@@ -258,6 +259,7 @@ void repair_report(struct report *report, const struct dump_repair *repair, cons
     report_number(report, "functions", "functions among them", repair->functions);
     report_count(report, "torn_parts", "torn or cut parts left out", repair->torn_parts);
     report_count(report, "torn_bytes", "bytes in them", repair->torn_bytes);
+    report_count(report, "repeated_bytes", "bytes that stood there twice", repair->repeated_bytes);
     report_count(report, "broken", "broken records left out", repair->broken);
     report_count(report, "unknown", "unknown records left out", repair->unknown);
     report_count(report, "orphans", "tables of lost loads left out", repair->orphans);

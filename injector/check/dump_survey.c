@@ -87,12 +87,15 @@ static void walk_records(struct dump_survey *survey, const struct jit_dump *dump
     struct jit_record record;
     uint64_t before = 0;
     enum jit_dump_end end;
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
+    while (jit_dump_goes_on(end = jit_dump_next(&walk, &record))) {
+        if (end == JIT_DUMP_TWICE)
+            survey->repeated_bytes += record.extent;
         if (end == JIT_DUMP_TORN) {
             survey->torn_parts++;
             survey->torn_bytes += record.extent;
-            continue;
         }
+        if (end != JIT_DUMP_MORE)
+            continue;
         survey->record_count++;
         survey->records[kind_of(&record)]++;
         if (record.extent > survey->largest_bytes && record.id != JIT_FILLER)

@@ -26,6 +26,7 @@ struct dump_survey {
     /* structure */
     uint64_t records[RECORD_KINDS], record_count;
     uint64_t torn_parts, torn_bytes;
+    uint64_t repeated_bytes; /* of parts that stand there twice */
     uint64_t cut_bytes;     /* of a record that the file's end cuts */
     uint64_t unused_bytes;  /* zeros at the end */
     uint64_t largest_bytes; /* of one record that is no filler */

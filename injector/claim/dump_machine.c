@@ -20,7 +20,7 @@ static struct address_span *collect_ranges(const struct jit_dump *dump, size_t *
     size_t capacity = 0;
     enum jit_dump_end end;
     *count = 0;
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
+    while (jit_dump_goes_on(end = jit_dump_next(&walk, &record))) {
         if (array_reserve(ranges, *count, capacity))
             break;
         if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken)

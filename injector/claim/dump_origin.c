@@ -78,7 +78,7 @@ static bool first_load(const struct jit_dump *dump, const struct jit_clock *cloc
     struct jit_record record;
     for (;;) {
         enum jit_dump_end end = jit_dump_next(&walk, &record);
-        if (end != JIT_DUMP_MORE && end != JIT_DUMP_TORN)
+        if (!jit_dump_goes_on(end))
             return false;
         if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken) {
             *time_ns = jit_clock_to_perf(clock, record.timestamp);
@@ -134,9 +134,8 @@ size_t dump_origin_fit(const struct process_life *life, const struct jit_dump *d
     uint64_t begin = life->begin.time_ns > slack_ns ? life->begin.time_ns - slack_ns : 0;
     uint64_t end = life->end_ns < UINT64_MAX - slack_ns ? life->end_ns + slack_ns : UINT64_MAX;
     enum jit_dump_end end_of_walk;
-    while (fitting < limit && ((end_of_walk = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE ||
-                               end_of_walk == JIT_DUMP_TORN)) {
-        if (end_of_walk == JIT_DUMP_TORN || record.id != JIT_CODE_LOAD)
+    while (fitting < limit && jit_dump_goes_on(end_of_walk = jit_dump_next(&walk, &record))) {
+        if (end_of_walk != JIT_DUMP_MORE || record.id != JIT_CODE_LOAD)
             continue;
         uint64_t time_ns = jit_clock_to_perf(clock, record.timestamp);
         seen++;

@@ -127,6 +127,19 @@ static void take_piece(struct log_reader *reader, const struct jit_record *recor
     reader->piece.nr_piece = 0;
 }
 
+/* RECORD lost code bytes only: to the next record, or to the end of the file. */
+static void report_short_load(const struct log_reader *reader, const struct jit_record *record,
+                              const char *name)
+{
+    bool cut = record->quirks & quirk_bit(QUIRK_DUMP_CUT);
+    report_finding(reader->findings, cut ? FINDING_DUMP_TRUNCATED : FINDING_DUMP_TORN,
+                   "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64 " of its %" PRIu32
+                   " bytes; its name, %s, is kept",
+                   reader->dump->path, record->number, record->offset,
+                   cut ? reader->dump->size - record->offset : record->extent, record->total_size,
+                   name);
+}
+
 static int add_load(struct log_reader *reader, const struct jit_record *record)
 {
     const struct jit_load *load = &record->load;
@@ -140,11 +153,7 @@ static int add_load(struct log_reader *reader, const struct jit_record *record)
     function->code = load->code;
     take_piece(reader, record, function);
     if (record->quirks & quirk_bit(QUIRK_RECORD_TORN))
-        report_finding(reader->findings, FINDING_DUMP_TORN,
-                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": ends after %" PRIu64
-                       " of its %" PRIu32 " bytes; its name, %s, is kept",
-                       reader->dump->path, record->number, record->offset, record->extent,
-                       record->total_size, function->name);
+        report_short_load(reader, record, function->name);
     else if (!load->code)
         report_finding(reader->findings, FINDING_BYTES_ABSENT,
                        "%s: record %" PRIu64 " at 0x%" PRIx64 ": %s", reader->dump->path,
@@ -349,6 +358,22 @@ static void report_end(const struct log_reader *reader, const struct jit_record 
                        " bytes skipped, up to the next sound record at 0x%" PRIx64,
                        dump->path, record->number, record->offset, record->extent,
                        record->offset + record->extent);
+    else if (end == JIT_DUMP_TWICE)
+        report_quirk(reader->findings, QUIRK_PART_TWICE,
+                     "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64 " bytes", dump->path,
+                     record->number, record->offset, record->extent);
+}
+
+/* What stands in front of a record that was cut is of that record's function. */
+static void drop_orphans(struct log_reader *reader)
+{
+    struct unwind_blobs *blobs = &reader->blobs;
+    struct line_records *lines = &reader->line_records;
+    size_t next = reader->log->function_count;
+    while (blobs->count && blobs->items[blobs->count - 1].next_function == next)
+        blobs->count--;
+    while (lines->count && lines->items[lines->count - 1].next_function == next)
+        lines->count--;
 }
 
 static void report_header_quirks(const struct log_reader *reader)
@@ -361,6 +386,18 @@ static void report_header_quirks(const struct log_reader *reader)
                          ", records from %" PRIu32 " on",
                          dump->path, dump->version, dump->flags, dump->elf_mach,
                          dump->header_bytes);
+}
+
+static int take_end(struct log_reader *reader, const struct jit_record *record,
+                    enum jit_dump_end end)
+{
+    if (end != JIT_DUMP_CUT)
+        return 0;
+    if (record->quirks & quirk_bit(QUIRK_DUMP_CUT) && !reader->foreign)
+        return add_record(reader, record);
+    report_end(reader, record, end);
+    drop_orphans(reader);
+    return 0;
 }
 
 enum {
@@ -391,8 +428,8 @@ static int read_records(struct log_reader *reader)
     struct jit_record record;
     enum jit_dump_end end;
     progress_begin(progress, "reading", reader->dump->path, reader->dump->size);
-    while ((end = jit_dump_next(&walk, &record)) == JIT_DUMP_MORE || end == JIT_DUMP_TORN) {
-        if (end == JIT_DUMP_TORN)
+    while (jit_dump_goes_on(end = jit_dump_next(&walk, &record))) {
+        if (end != JIT_DUMP_MORE)
             report_end(reader, &record, end);
         else if (add_record(reader, &record))
             return -1;
@@ -401,8 +438,7 @@ static int read_records(struct log_reader *reader)
         progress_step(progress, record.id == JIT_CODE_LOAD, record.extent);
     }
     progress_end(progress);
-    report_end(reader, &record, end);
-    return look_at_indices(reader);
+    return take_end(reader, &record, end) ? -1 : look_at_indices(reader);
 }
 
 /* Give the unwind tables and lines to their functions, now that all are known. */

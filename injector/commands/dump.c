@@ -372,14 +372,15 @@ static bool print_record(const struct field_writer *writer, const struct jit_rec
 }
 
 /* A stretch without records, and where they go on. */
-static void print_torn(const struct field_writer *writer, const struct jit_record *record)
+static void print_torn(const struct field_writer *writer, const struct jit_record *record,
+                       bool repeated)
 {
     if (writer->json)
-        printf("{\"torn\":true,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n", record->offset,
-               record->extent);
+        printf("{\"%s\":true,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
+               repeated ? "repeated" : "torn", record->offset, record->extent);
     else
-        printf("     -  0x%08" PRIx64 "  no record in %" PRIu64 " bytes\n", record->offset,
-               record->extent);
+        printf("     -  0x%08" PRIx64 "  %s %" PRIu64 " bytes\n", record->offset,
+               repeated ? "the same as in front of it:" : "no record in", record->extent);
 }
 
 static void print_cut(const struct jit_dump *dump, const struct jit_record *record)
@@ -405,8 +406,11 @@ static uint64_t print_records(const struct jit_dump *dump, const struct dump_opt
         case JIT_DUMP_MORE:
             unsound += !print_record(&writer, &record, options->verbose);
             break;
+        case JIT_DUMP_TWICE:
+            print_torn(&writer, &record, true);
+            break;
         case JIT_DUMP_TORN:
-            print_torn(&writer, &record);
+            print_torn(&writer, &record, false);
             unsound++;
             break;
         case JIT_DUMP_CUT:

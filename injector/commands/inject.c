@@ -46,7 +46,7 @@ struct injection {
     struct profile_merge merge;
     struct dso_dir dsos;
     struct output_file output;
-    struct sample_census census; /* but with -q */
+    struct sample_census census; /* with -q only for cut_is_usual */
     struct census_ahead ahead;
 };
 
@@ -120,7 +120,7 @@ static void begin_census(struct injection *run, const struct inject_options *opt
     const struct census_question question = {&run->in.profile, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
                                              .counts_only = true};
-    if (!options->quiet)
+    if (!options->quiet || options->cut_is_usual)
         census_ahead_begin(&run->ahead, &run->census, &question);
 }
 
@@ -328,6 +328,17 @@ static void print_summary(struct injection *run, const char *output,
         findings_lost(findings));
 }
 
+/* Who leaves by _exit, as children of Python's multiprocessing do, leaves its last buffer
+ * unwritten. Where every sample and stack is known all the same, nothing that ran is missing. */
+static uint64_t lost(const struct injection *run, const struct inject_options *options,
+                     const struct findings *findings)
+{
+    const uint64_t *ends = run->stacks.counts.ends;
+    uint64_t all = findings_lost(findings);
+    bool known = run->census.unknown + ends[STACK_NO_TABLE] + ends[STACK_WRONG] == 0;
+    return options->cut_is_usual && known ? all - findings->count[FINDING_DUMP_TRUNCATED] : all;
+}
+
 int inject_recording(const struct inject_options *options, struct findings *findings)
 {
     struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
@@ -343,10 +354,11 @@ int inject_recording(const struct inject_options *options, struct findings *find
         print_summary(&run, options->output, findings);
     if (result && !options->quiet)
         findings_print(findings, stderr); /* often the reason behind the failure */
+    int status = result                              ? EXIT_FAILED
+                 : lost(&run, options, findings) > 0 ? EXIT_SKIPPED
+                                                     : EXIT_DONE;
     release(&run);
-    if (result)
-        return EXIT_FAILED;
-    return findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    return status;
 }
 
 /* A failed run would leave neither. */

@@ -34,6 +34,7 @@ struct inject_options {
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
+    bool cut_is_usual;     /* a dump that ends in a record is a loss only if samples are unknown */
     bool code_is_optional; /* a recording without JIT code is written as well, and it is said */
 };
 

@@ -1,6 +1,7 @@
 /* See dump_walk.h. */
 #include "injector/dump/dump_walk.h"
 
+#include "injector/dump/repeated_part.h"
 #include "injector/dump/torn_record.h"
 #include "injector/findings/quirk.h"
 
@@ -39,11 +40,12 @@ static void remember(struct jit_dump_walk *walk, const struct jit_record *record
 }
 
 static enum jit_dump_end step_over(struct jit_dump_walk *walk, struct jit_record *record,
-                                   uint64_t next)
+                                   uint64_t next, enum jit_dump_end why)
 {
-    record->extent = next - walk->offset;
+    *record = (struct jit_record){
+        .offset = walk->offset, .number = walk->reader.number, .extent = next - walk->offset};
     walk->offset = next;
-    return JIT_DUMP_TORN;
+    return why;
 }
 
 /* A LOAD whose code was cut short by a record at NEXT, as a write that fails with EFAULT leaves it,
@@ -59,6 +61,22 @@ static bool keep_name(struct jit_record *record, const uint8_t *next)
     record->quirks &= quirk_bit(QUIRK_NAME_UNPRINTABLE);
     record->quirks |= quirk_bit(QUIRK_RECORD_TORN);
     return true;
+}
+
+/* A LOAD that the end of the file cut short still names its addresses, if its name is whole. */
+static void keep_cut_name(const struct jit_dump_walk *walk, struct jit_record *record)
+{
+    const struct record_reader *reader = &walk->reader;
+    size_t left = reader->size - (size_t)walk->offset;
+    struct byte_cursor cursor =
+        byte_cursor_over(reader->data + walk->offset, left, reader->big_endian);
+    if (record->id != JIT_CODE_LOAD || record->total_size <= left || left <= JR_CODE_LOAD_BYTES)
+        return;
+    record->load = (struct jit_load){0};
+    cursor_skip(&cursor, JR_PREFIX_BYTES);
+    jit_record_read_fields(&cursor, record);
+    if (keep_name(record, reader->data + reader->size))
+        record->quirks |= quirk_bit(QUIRK_DUMP_CUT);
 }
 
 /* As jit_record_at, at the walk's offset; mostly it has been read as what follows the record
@@ -100,17 +118,25 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
     uint64_t next;
     if (left == 0)
         return JIT_DUMP_WHOLE;
+    if (walk->astray) {
+        walk->astray = false;
+        if (repeated_part_end(reader, walk->offset, &walk->searched_bytes, &next))
+            return step_over(walk, record, next, JIT_DUMP_TWICE);
+    }
     if (!read_next(walk, record)) {
         if (jit_dump_unused_from(reader, walk->offset))
             return JIT_DUMP_WHOLE;
-        return torn_record_end(reader, walk->offset, &next) ? step_over(walk, record, next)
-                                                            : JIT_DUMP_CUT;
+        if (torn_record_end(reader, walk->offset, &next))
+            return step_over(walk, record, next, JIT_DUMP_TORN);
+        keep_cut_name(walk, record);
+        return JIT_DUMP_CUT;
     }
     take_code_after(walk, record);
-    if (!look_ahead(walk, walk->offset + record->extent) &&
-        torn_record_inside(reader, walk->offset, record->extent, &next)) {
+    walk->astray = !look_ahead(walk, walk->offset + record->extent);
+    if (walk->astray && torn_record_inside(reader, walk->offset, record->extent, &next)) {
+        walk->astray = false;
         if (!keep_name(record, reader->data + next))
-            return step_over(walk, record, next);
+            return step_over(walk, record, next, JIT_DUMP_TORN);
         record->extent = next - walk->offset;
     }
     walk->offset += record->extent;

@@ -13,18 +13,28 @@ struct jit_dump_walk {
     struct jit_record ahead;
     uint64_t ahead_offset;
     bool has_ahead, ahead_big_endian;
+    bool astray;             /* no record is at OFFSET, by what was seen from the one before */
+    uint64_t searched_bytes; /* see repeated_part.h */
 };
 
 /* How a walk ended. */
 enum jit_dump_end {
     JIT_DUMP_MORE,  /* it has not: *RECORD is the next record */
     JIT_DUMP_TORN,  /* it has not, but there are no records in the *RECORD's extent */
+    JIT_DUMP_TWICE, /* it has not, but the *RECORD's extent repeats the bytes in front of it */
     JIT_DUMP_WHOLE, /* after the last record; only unused room follows */
-    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one */
+    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one; if it has
+                     * QUIRK_DUMP_CUT, it is a LOAD that lost only code, without code bytes */
 };
 
+static inline bool jit_dump_goes_on(enum jit_dump_end end)
+{
+    return end < JIT_DUMP_WHOLE;
+}
+
 /* The next record, whatever its id.  A record that is broken inside is still returned.  After a
- * torn part, the walk continues at the next place where records follow each other (torn_record.h).
+ * torn part, the walk continues at the next place where records follow each other (torn_record.h),
+ * after a repeated one behind it (repeated_part.h).
  */
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);
 

@@ -125,7 +125,7 @@ static bool has_far_code(const struct jit_dump *dump)
     struct jit_record record;
     for (;;) {
         enum jit_dump_end end = jit_dump_next(&walk, &record);
-        if (end == JIT_DUMP_WHOLE || end == JIT_DUMP_CUT)
+        if (!jit_dump_goes_on(end))
             return false;
         if (end == JIT_DUMP_MORE && record.id == JIT_CODE_LOAD && !record.broken &&
             record.load.code_addr + record.load.code_size > UINT32_MAX)

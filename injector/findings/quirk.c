@@ -153,6 +153,13 @@ static const struct quirk_text texts[QUIRKS] = {
     [QUIRK_RECORD_UNKNOWN] = {"record-unknown", "A record's id is unknown; perf warns about each",
                               "private extensions, as samply's 827346260",
                               "skips it by its total_size", FINDING_RECORD_UNKNOWN},
+    [QUIRK_PART_TWICE] =
+        {"part-twice",
+         "A part of the file stands there twice, from the middle of a record on; perf loses all "
+         "that follows",
+         "CPython 3.13 and others that write through stdio and fork: the child flushes its copy of "
+         "the parent's buffer (multiprocessing, gunicorn, celery)",
+         "skips the second copy", NOT_A_FINDING},
     [QUIRK_RECORD_TORN] =
         {"record-torn",
          "A record ends early, or contains others; perf silently loses all that follows",

@@ -308,6 +308,7 @@ faults=(
     'name-unprintable 0 .names.unprintable == 1'
     'time-backwards 0 .order.times_backwards == 1'
     'record-unknown 3 .records.unknown == 1'
+    'part-twice 0 (.records.repeated_bytes > 100 and (.quirks | map(.quirk) == ["part-twice"]))'
     'record-torn 3 (.findings | map(.what) | index("torn part of a dump") != null)'
     'dump-cut 3 .records.cut_bytes > 0'
     'code-behind 0 (.quirks | map(.quirk) == ["code-behind"])'

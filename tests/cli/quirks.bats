@@ -130,8 +130,16 @@ machine_of_elf() {
     run ! grep -q again <(named)
 }
 
-@test "a dump that ends in its last record" {
-    check dump-cut 3 '?,alpha,beta' "1 x dump cut short: " "record 2 at 0x"
+@test "a part that a forked child wrote once more is read once" {
+    repaired part-twice 1 '?,again,alpha,beta'
+    [ "$(perfjit dump dump/jit-*.dump | grep -c 'the same as in front of it: ')" -eq 1 ]
+    perf inject --jit -i perf.data -o out.data >perf.txt 2>&1 || true
+    # perf loses what stands behind it.
+    run ! grep -q again <(named)
+}
+
+@test "a dump that ends in the code of its last record keeps that one's name" {
+    check dump-cut 3 '?,alpha,beta,gamma' "1 x dump cut short: " "record 2 at 0x" "its name, gamma, is kept"
 }
 
 # The dump is s390x's, the profile this machine's; perf takes symbols from an ELF file of any byte order.

@@ -228,6 +228,24 @@ static void record_torn(void)
     put_load(&load);
 }
 
+/* A child's copy of the parent's buffer, which begins in beta's record; then the parent writes its
+ * own, and goes on. */
+static void part_twice(void)
+{
+    enum { FLUSHED_BYTES = 30 };
+    struct load load = plain_load(GAMMA);
+    put_plain_header();
+    put_plain_load(ALPHA);
+    size_t buffer = dump.size + FLUSHED_BYTES;
+    put_plain_load(BETA);
+    put_plain_load(GAMMA);
+    sink_bytes(&dump, dump.data + buffer, dump.size - buffer);
+    load.name = "again";
+    load.code_index = DELTA;
+    load.time += 10;
+    put_load(&load);
+}
+
 static void dump_cut(void)
 {
     struct load load = plain_load(GAMMA);
@@ -300,6 +318,7 @@ static const struct {
     {"time-backwards", time_backwards},
     {"after-close", after_close},
     {"record-unknown", record_unknown},
+    {"part-twice", part_twice},
     {"record-torn", record_torn},
     {"dump-cut", dump_cut},
 };

@@ -363,10 +363,11 @@ static void test_unwinding_info_is_noticed_even_if_empty(void **state)
     release(&fixture);
 }
 
-/* Twenty loads, the file cut at every byte: what stands in front of the cut counts, and the cut is
- * told. */
+/* Twenty records, the file cut at every byte: what stands in front of the cut counts, and the cut is
+ * told.  A load that lost only code counts, too. */
 static void test_cut_at_every_byte_keeps_what_stands_before_it(void **state)
 {
+    enum { NAMED_BYTES = JR_CODE_LOAD_BYTES + sizeof "a function" };
     size_t boundaries[21];
     (void)state;
     begin();
@@ -384,8 +385,14 @@ static void test_cut_at_every_byte_keeps_what_stands_before_it(void **state)
         if (whole < 20 && size == boundaries[whole + 1])
             loads += whole++ % 4 != 3;
         read_cut(&fixture, size);
-        assert_int_equal(fixture.log.function_count, loads);
-        assert_int_equal(fixture.log.event_count, loads);
+        bool named = whole < 20 && whole % 4 != 3 && size >= boundaries[whole] + NAMED_BYTES;
+        assert_int_equal(fixture.log.function_count, loads + named);
+        assert_int_equal(fixture.log.event_count, loads + named);
+        if (named)
+            assert_string_equal(fixture.log.functions[loads].name, "a function");
+        if (named)
+            assert_null(fixture.log.functions[loads].code);
+        assert_int_equal(fixture.findings.count[FINDING_UNWIND_UNMATCHED], 0);
         if (size == boundaries[whole])
             assert_int_equal(fixture.findings.count[FINDING_DUMP_TRUNCATED], 0);
         else if (size >= boundaries[whole] + 8) /* a few zeros pass for room never used */
@@ -406,7 +413,27 @@ static void test_cut_tells_where_it_is(void **state)
     read_cut(&fixture, built.sink.size - 1);
     assert_int_equal(at, 0x68);
     assert_found(&fixture.findings, FINDING_DUMP_TRUNCATED, 1,
-                 "record 1 at 0x68: 64 bytes long by its prefix, 63 are left");
+                 "record 1 at 0x68: ends after 63 of its 64 bytes; its name, fob, is kept");
+    release(&fixture);
+    read_cut(&fixture, built.sink.size - 5);
+    assert_found(&fixture.findings, FINDING_DUMP_TRUNCATED, 1,
+                 "record 1 at 0x68: 64 bytes long by its prefix, 59 are left");
+    release(&fixture);
+}
+
+/* Its tables, and lines, are of the load that was cut. */
+static void test_tables_in_front_of_a_cut_are_no_second_loss(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    begin();
+    dump_load(&built, 5, ADDR, "fib", "code", 7);
+    dump_unwinding(&built, 6, 30, 20, 32);
+    dump_load(&built, 6, ADDR + 64, "fob", "code", 8);
+    read_cut(&fixture, built.sink.size - 8);
+    assert_int_equal(fixture.log.function_count, 1);
+    assert_int_equal(fixture.findings.count[FINDING_DUMP_TRUNCATED], 1);
+    assert_int_equal(findings_lost(&fixture.findings), 1);
     release(&fixture);
 }
 
@@ -557,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_unwinding_info_is_noticed_even_if_empty),
         cmocka_unit_test(test_cut_at_every_byte_keeps_what_stands_before_it),
         cmocka_unit_test(test_cut_tells_where_it_is),
+        cmocka_unit_test(test_tables_in_front_of_a_cut_are_no_second_loss),
         cmocka_unit_test(test_repeated_indices_are_counted),
         cmocka_unit_test(test_indices_that_only_fall_are_unique),
         cmocka_unit_test(test_second_header_ends_what_was_logged_before),

@@ -25,7 +25,8 @@ static void tear(size_t bytes)
 }
 
 /* What a walk meets, a letter each: the first of a LOAD's name (capital without code), t for a torn
- * stretch, b for a broken record, h for a header, . for another, and the end: $ whole, ! cut. */
+ * stretch, 2 for one that is there twice, b for a broken record, h for a header, . for another, and
+ * the end: $ whole, ! cut. */
 static const char *walked(void)
 {
     static char story[512];
@@ -44,6 +45,7 @@ static const char *walked(void)
         assert_int_equal(walk.offset, record.offset + record.extent);
         bool is_load = record.id == JIT_CODE_LOAD && !record.broken;
         story[count++] = end == JIT_DUMP_TORN          ? 't'
+                         : end == JIT_DUMP_TWICE       ? '2'
                          : record.broken               ? 'b'
                          : record.id == JIT_HEADER     ? 'h'
                          : !is_load                    ? '.'
@@ -247,6 +249,99 @@ static void test_a_second_header_is_met(void **state)
     }
 }
 
+/* What a child writes of the buffer that it has from its parent: from anywhere in a record on, up
+ * to the end of one. */
+static void repeat_from(size_t buffer)
+{
+    sink_bytes(&built.sink, built.bytes + buffer, built.sink.size - buffer);
+}
+
+static void test_a_buffer_that_a_child_wrote_too_is_read_once(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    size_t first = built.sink.size;
+    load(1, "y");
+    size_t second = built.sink.size;
+    for (size_t buffer = first + 1; buffer < second; buffer++) {
+        begin();
+        load(0, "x");
+        load(1, "y");
+        load(2, "z");
+        size_t child_end = built.sink.size;
+        repeat_from(buffer);
+        load(3, "w");
+        assert_string_equal(walked(), "xyz2w$");
+        repeat_from(child_end); /* the next child has one more record in its buffer */
+        assert_string_equal(walked(), "xyz2w2$");
+    }
+}
+
+static void test_a_buffer_of_a_few_bytes_or_of_many(void **state)
+{
+    (void)state;
+    for (size_t bytes = 8; bytes < 40; bytes++) {
+        begin();
+        load(0, "x");
+        load(1, "y");
+        repeat_from(built.sink.size - bytes);
+        load(2, "z");
+        assert_string_equal(walked(), "xy2z$");
+    }
+    begin();
+    load(0, "x");
+    for (int i = 0; i < 3; i++) /* zeros, too, all of which look like what is sought */
+        dump_plain(&built, JIT_FILLER, 0, sizeof built.bytes / 10);
+    repeat_from(JITHEADER_BYTES + 20);
+    load(1, "y");
+    assert_string_equal(walked(), "x...2y$");
+}
+
+/* A byte that differs is a tear. */
+static void test_what_is_only_alike_is_torn(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    load(1, "y");
+    load(2, "z");
+    size_t end = built.sink.size;
+    repeat_from(end - 120);
+    built.bytes[end + 100] ^= 1;
+    load(3, "w");
+    load(4, "w");
+    const char *story = walked();
+    if (!strchr(story, 't') || strchr(story, '2'))
+        fail_msg("%s", story);
+}
+
+/* Noise that is everywhere like what was before costs seconds at most, not hours. */
+static void test_searching_for_copies_is_bounded(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    while (built.sink.size < sizeof built.bytes / 2) {
+        sink_zeros(&built.sink, 1);
+        for (int i = 0; i < 6; i++)
+            sink_bytes(&built.sink, "no record, not at all", 21);
+        load(1, "y");
+        load(2, "z");
+    }
+    struct timespec start, end;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    struct jit_dump dump;
+    struct jit_record record;
+    open_built_dump(&built, &dump);
+    struct jit_dump_walk walk = jit_dump_begin(&dump);
+    while (jit_dump_goes_on(jit_dump_next(&walk, &record)))
+        ;
+    jit_dump_close(&dump);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    assert_true(end.tv_sec - start.tv_sec < 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +356,10 @@ int main(void)
         cmocka_unit_test(test_a_broken_record_is_no_tear),
         cmocka_unit_test(test_a_cut_behind_a_tear_is_still_told),
         cmocka_unit_test(test_a_second_header_is_met),
+        cmocka_unit_test(test_a_buffer_that_a_child_wrote_too_is_read_once),
+        cmocka_unit_test(test_a_buffer_of_a_few_bytes_or_of_many),
+        cmocka_unit_test(test_what_is_only_alike_is_torn),
+        cmocka_unit_test(test_searching_for_copies_is_bounded),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
