@@ -238,11 +238,14 @@ for shape in frame-first header-first mapped-size-0 absolute-header one-blob blo
 done
 # ---- Every form of recording: the tables of cli/forms.bats and other_forms.bats, recorded here and read by the new perf ----
 
-# Outside of the chroot, with its own libraries, so that it finds the programs that were recorded.
+# Outside of the chroot, with its own libraries, so that it finds the programs that were recorded.  It looks for addr2line beside
+# itself, where one is that lacks its libraries here: this machine's comes first.
 new_reader() {
     local top
     top=$(realpath "$root")
-    printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' "$(echo "$top"/lib*/ld-linux-*.so.*)" \
+    mkdir -p "$build/new-perf-programs"
+    ln -sf "$(command -v addr2line)" "$build/new-perf-programs/addr2line"
+    printf '#!/bin/sh\nPERF_EXEC_PATH=%s exec %s --library-path %s %s "$@"\n' "$build/new-perf-programs" "$(echo "$top"/lib*/ld-linux-*.so.*)" \
         "$(echo "$top"/usr/lib/*-linux-gnu)" "$top/usr/bin/perf"
 }
 
