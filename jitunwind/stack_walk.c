@@ -27,9 +27,25 @@ static bool look_in_arena(struct stack_walk *walk, uint64_t addr)
     return true;
 }
 
+/* Padding in front of a function, of which no table tells, leads into that function, whose frame it
+ * has by then: glibc's __memmove_chk runs into memmove through it. */
+static enum native_result look_behind_padding(struct stack_walk *walk, uint64_t addr,
+                                              struct native_place *place)
+{
+    enum { PAGE_BYTES = 4096 };
+    uint8_t code[MACHINE_PADDING_BYTES];
+    size_t in_page = PAGE_BYTES - addr % PAGE_BYTES;
+    size_t size = in_page < sizeof code ? in_page : sizeof code;
+    unsigned padding =
+        ju_memory_read_there(addr, code, size) ? ju_machine_padding(code, (unsigned)size) : 0;
+    return padding ? ju_native_find(addr + padding, &walk->rule, place) : NATIVE_FILE;
+}
+
 static void look_in_file(struct stack_walk *walk, uint64_t addr, struct native_place *place)
 {
     enum native_result result = ju_native_find(addr, &walk->rule, place);
+    if (result == NATIVE_FILE && walk->exact)
+        result = look_behind_padding(walk, addr, place);
     walk->signal_frame = place->signal_frame;
     walk->is_code = result != NATIVE_NONE;
     walk->has_rule = result == NATIVE_RULE;

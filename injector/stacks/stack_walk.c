@@ -175,12 +175,34 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
     return 0;
 }
 
-static int make_rule(struct stack_walker *walker, const struct code_spot *spot, bool calls,
+/* Padding in front of a function, of which no table tells, leads into that function, whose frame it
+ * has by then: SPOT is moved there. */
+static int find_entry_behind(struct stack_walker *walker, struct code_spot *spot,
+                             struct cfi_entry *entry)
+{
+    size_t before, size;
+    const uint8_t *bytes = spot->file ? bytes_at(spot, &before, &size) : NULL;
+    size_t padding = bytes
+                         ? code_padding_bytes(walker->machine, bytes,
+                                              size < MOST_PADDING_BYTES ? size : MOST_PADDING_BYTES)
+                         : 0;
+    struct code_spot behind = *spot;
+    behind.addr += padding;
+    int found = padding ? find_entry(walker, &behind, entry) : 0;
+    if (found > 0)
+        *spot = behind;
+    return found;
+}
+
+static int make_rule(struct stack_walker *walker, const struct code_spot *place, bool calls,
                      struct unwind_rule *rule)
 {
+    struct code_spot at = *place, *spot = &at;
     struct cfi_entry entry;
     struct cfi_row row;
     int found = find_entry(walker, spot, &entry);
+    if (!found && !calls)
+        found = find_entry_behind(walker, spot, &entry);
     if (found < 0)
         return -1;
     if (!found)

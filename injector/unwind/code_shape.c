@@ -115,6 +115,19 @@ static enum code_place place_x86_64(const uint8_t *code, size_t size, size_t off
     return !calls && is_leaving_x86_64(code, size, offset) ? PLACE_BEFORE : PLACE_IN_FRAME;
 }
 
+/* nop, in all its lengths. */
+static size_t nop_x86_64(const uint8_t *code, size_t size)
+{
+    enum { NOP = 0x90, LONG_NOP = 0x1f };
+    struct x86_instruction instruction;
+    if (!jd_x86_decode(code, size, &instruction) || instruction.encoding != X86_LEGACY)
+        return 0;
+    bool is_nop =
+        (instruction.map == 0 && instruction.opcode == NOP && instruction.opcode_register == 0) ||
+        (instruction.map == 1 && instruction.opcode == LONG_NOP);
+    return is_nop ? instruction.length : 0;
+}
+
 /* How long a call through ModRM is, opcode and displacement included; 0: it is none. */
 static size_t indirect_call_bytes(const uint8_t *code, size_t size)
 {
@@ -250,6 +263,11 @@ static bool ends_in_call_aarch64(const uint8_t *code, size_t size)
            (word & 0xfefff800) == 0xd63f0800;
 }
 
+static size_t nop_aarch64(const uint8_t *code, size_t size)
+{
+    return size >= WORD_BYTES && word_at(code, 0) == 0xd503201f ? WORD_BYTES : 0;
+}
+
 /* How far the imm26 of a branch leads. */
 static int64_t imm26_bytes(uint32_t word)
 {
@@ -314,6 +332,15 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 {
     return machine->elf_mach == EM_AARCH64 ? ends_in_call_aarch64(code, size)
                                            : ends_in_call_x86_64(code, size);
+}
+
+size_t code_padding_bytes(const struct unwind_machine *machine, const uint8_t *code, size_t size)
+{
+    size_t at = 0, bytes = 1;
+    for (; at < size && bytes; at += bytes)
+        bytes = machine->elf_mach == EM_AARCH64 ? nop_aarch64(code + at, size - at)
+                                                : nop_x86_64(code + at, size - at);
+    return at < size ? at : 0;
 }
 
 bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size)

@@ -43,6 +43,13 @@ size_t code_next_call(const struct unwind_machine *machine, const uint8_t *code,
 bool code_jumps_to(const struct unwind_machine *machine, const uint8_t *code, size_t size,
                    int64_t target);
 
+/* How many bytes of instructions that do nothing the SIZE bytes at CODE begin with; 0 if there is
+ * nothing else.  A function may run into the next one through them, as glibc's __memmove_chk does,
+ * and no table has them. */
+size_t code_padding_bytes(const struct unwind_machine *machine, const uint8_t *code, size_t size);
+
+enum { MOST_PADDING_BYTES = 64 };
+
 /* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
  * handlers return to, though nobody calls them from there. */
 bool code_is_signal_return(const struct unwind_machine *machine, const uint8_t *code, size_t size);

@@ -16,22 +16,32 @@ size_t ju_machine_ucontext_offset(unsigned reg)
     return offsetof(ucontext_t, uc_mcontext.gregs) + number * sizeof(greg_t);
 }
 
+/* How many bytes ModRM, SIB and displacement at CODE are; 0 if there are too few to tell. */
+static unsigned operand_bytes(const uint8_t *code, unsigned size)
+{
+    enum { SIB = 4, RIP_RELATIVE = 5, REGISTER = 3 };
+    static const uint8_t displacement[REGISTER] = {0, 1, 4};
+    if (size < 1)
+        return 0;
+    unsigned mode = code[0] >> 6, base = code[0] & 7;
+    if (mode == REGISTER)
+        return 1;
+    if (mode == 0 && base == RIP_RELATIVE)
+        return 5;
+    bool has_sib = base == SIB;
+    if (has_sib && (size < 2 || (mode == 0 && (code[1] & 7) == RIP_RELATIVE)))
+        return size < 2 ? 0 : 6;
+    return 1u + has_sib + displacement[mode];
+}
+
 /* How long a call through ModRM is, opcode and displacement included; 0: it is none. */
 static unsigned indirect_call_bytes(const uint8_t *code, unsigned size)
 {
-    enum { GROUP_5 = 0xff, CALL = 2, SIB = 4, RIP_RELATIVE = 5, REGISTER = 3 };
-    static const uint8_t displacement[REGISTER] = {0, 1, 4};
+    enum { GROUP_5 = 0xff, CALL = 2 };
     if (size < 2 || code[0] != GROUP_5 || (code[1] >> 3 & 7) != CALL)
         return 0;
-    unsigned mode = code[1] >> 6, base = code[1] & 7;
-    if (mode == REGISTER)
-        return 2;
-    if (mode == 0 && base == RIP_RELATIVE)
-        return 6;
-    bool has_sib = base == SIB;
-    if (has_sib && (size < 3 || (mode == 0 && (code[2] & 7) == RIP_RELATIVE)))
-        return size < 3 ? 0 : 7;
-    return 2u + has_sib + displacement[mode];
+    unsigned operand = operand_bytes(code + 1, size - 1);
+    return operand ? 1 + operand : 0;
 }
 
 bool ju_machine_ends_in_call(const uint8_t *code, unsigned size)
@@ -43,6 +53,30 @@ bool ju_machine_ends_in_call(const uint8_t *code, unsigned size)
         if (indirect_call_bytes(code + size - bytes, bytes) == bytes)
             return true;
     return false;
+}
+
+/* The length of nop, in any of its forms, at the begin of CODE; 0: it is none. */
+static unsigned nop_bytes(const uint8_t *code, unsigned size)
+{
+    enum { OPERAND_SIZE = 0x66, SEGMENT_CS = 0x2e, NOP = 0x90, ESCAPE = 0x0f, LONG_NOP = 0x1f };
+    unsigned at = 0;
+    while (at < size && (code[at] == OPERAND_SIZE || code[at] == SEGMENT_CS))
+        at++;
+    if (at < size && code[at] == NOP)
+        return at + 1;
+    if (size - at < 3 || code[at] != ESCAPE || code[at + 1] != LONG_NOP)
+        return 0;
+    at += 2;
+    unsigned operand = operand_bytes(code + at, size - at);
+    return operand && operand <= size - at ? at + operand : 0;
+}
+
+unsigned ju_machine_padding(const uint8_t *code, unsigned size)
+{
+    unsigned at = 0, bytes = 1;
+    for (; at < size && bytes; at += bytes)
+        bytes = nop_bytes(code + at, size - at);
+    return at < size ? at : 0;
 }
 
 bool ju_machine_is_signal_return(const uint8_t *code)
@@ -81,6 +115,16 @@ bool ju_machine_ends_in_call(const uint8_t *code, unsigned size)
            (word & 0xfefff800) == 0xd63f0800;
 }
 
+unsigned ju_machine_padding(const uint8_t *code, unsigned size)
+{
+    enum { WORD_BYTES = 4 };
+    static const uint8_t nop[WORD_BYTES] = {0x1f, 0x20, 0x03, 0xd5};
+    unsigned at = 0;
+    while (at + WORD_BYTES <= size && memcmp(code + at, nop, sizeof nop) == 0)
+        at += WORD_BYTES;
+    return at < size ? at : 0;
+}
+
 bool ju_machine_is_signal_return(const uint8_t *code)
 {
     /* mov x8, #139; svc #0 */
@@ -105,6 +149,12 @@ bool ju_machine_ends_in_call(const uint8_t *code, unsigned size)
 {
     (void)code, (void)size;
     return false;
+}
+
+unsigned ju_machine_padding(const uint8_t *code, unsigned size)
+{
+    (void)code, (void)size;
+    return 0;
 }
 
 bool ju_machine_is_signal_return(const uint8_t *code)

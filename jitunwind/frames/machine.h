@@ -101,6 +101,11 @@ size_t ju_machine_ucontext_offset(unsigned reg);
 /* Whether the SIZE bytes in front of a return address, CODE, end in a call. */
 bool ju_machine_ends_in_call(const uint8_t *code, unsigned size);
 
+/* How many bytes of instructions that do nothing the SIZE bytes at CODE begin with; 0 if there is
+ * nothing else. */
+enum { MACHINE_PADDING_BYTES = 64 }; /* at most */
+unsigned ju_machine_padding(const uint8_t *code, unsigned size);
+
 /* Whether CODE, MACHINE_SIGNAL_RETURN_BYTES, is where signal handlers return to. */
 enum { MACHINE_SIGNAL_RETURN_BYTES = 9 };
 bool ju_machine_is_signal_return(const uint8_t *code);

@@ -211,6 +211,35 @@ END
     [ "$(grep -c '_start+0x[0-9a-f]*$' plain.unwind.txt)" -ge $(($(wc -l <plain.unwind.txt) - 5)) ]
 }
 
+# As glibc's __memmove_chk runs into memmove: the nops between the two are in no table.  libdw takes them for code that keeps a
+# frame pointer, which this program has none of.
+@test "unwound: padding that is run through, in front of a function" {
+    [ "$(uname -m)" = x86_64 ] || skip "the code is x86-64's"
+    cat >padded.c <<'END'
+#include <stdlib.h>
+#include <time.h>
+long first(long rounds);
+__asm__(".text\n.globl first\n.type first, @function\nfirst: .cfi_startproc\n mov %rdi, %rax\n.cfi_endproc\n.size first, .-first\n"
+        "again: .rept 44\n nop\n .endr\n .byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n xchg %ax, %ax\n"
+        ".type second, @function\nsecond: .cfi_startproc\n dec %rax\n jnz again\n ret\n.cfi_endproc\n.size second, .-second\n");
+static long __attribute__((noipa)) caller(long n) { return first(n) + 1; }
+int main(void)
+{
+    long sum = 0;
+    while (clock() < CLOCKS_PER_SEC / 2) sum += caller(100000);
+    exit(sum == 1);
+}
+END
+    gcc -O2 -fomit-frame-pointer -o padded padded.c
+    "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o padded.data ./padded
+    perfjit inject --stacks unwind -i padded.data -o padded.unwind.data 2>padded.summary
+    perf script --no-inline -F ip,sym -i padded.unwind.data 2>/dev/null |
+        awk 'BEGIN { RS = "" } { print $2, $4, $6 }' | sort | uniq -c >padded.chains
+    cat padded.chains
+    [ "$(awk '$2 == "again" || $2 == "first" { count += $1 } END { print count + 0 }' padded.chains)" -gt 50 ]
+    ! grep -E ' (first|again|second) ' padded.chains | grep -v ' caller main$' || complain "a caller is missing"
+}
+
 # A runtime that was not told to log is an error by default, as in all recordings.
 @test "unwound: without JIT code only by --stacks unwind, and stacks of other machines are left to perf" {
     tinyjit_record other known.tj 0.3 -e cpu-clock:u --call-graph dwarf,8192 -- --no-inline

@@ -215,6 +215,43 @@ static void test_called_nowhere(void **state)
     assert_int_equal(frames[1].ip, caller);
 }
 
+/* glibc's __memmove_chk runs into memmove through padding, which is in no table. */
+#if defined(__x86_64__)
+extern const char padded_end[], padding_ends[];
+__asm__(".text\n.type padded, @function\npadded: .cfi_startproc\n mov %rdi, %rax\n"
+        ".cfi_endproc\n.size padded, .-padded\npadded_end: .rept 2\n"
+        ".byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n.endr\n"
+        ".byte 0x0f, 0x1f, 0x44, 0, 0, 0x0f, 0x1f, 0x40, 0, 0x0f, 0x1f, 0, 0x66, 0x90, 0x90\n"
+        ".byte 0x0f, 0x1f, 0x80, 0, 0, 0, 0\npadding_ends:\n"
+        ".type behind_it, @function\nbehind_it: .cfi_startproc\n ret\n.cfi_endproc\n"
+        ".size behind_it, .-behind_it\n");
+static const uint8_t padding_bytes[] = {11, 11, 5, 4, 3, 2, 1, 7};
+#else
+extern const char padded_end[], padding_ends[];
+__asm__(".text\n.type padded, %function\npadded: .cfi_startproc\n mov x0, x1\n"
+        ".cfi_endproc\n.size padded, .-padded\npadded_end: nop\n nop\n nop\npadding_ends:\n"
+        ".type behind_it, %function\nbehind_it: .cfi_startproc\n ret\n.cfi_endproc\n"
+        ".size behind_it, .-behind_it\n");
+static const uint8_t padding_bytes[] = {4, 4, 4};
+#endif
+
+static void test_padding_that_is_run_through(void **state)
+{
+    uint64_t caller = some_return_address(), ip = (uint64_t)(uintptr_t)padded_end;
+    (void)state;
+    fake_stack[4] = caller;
+    for (size_t i = 0; i < sizeof padding_bytes; ip += padding_bytes[i++]) {
+        ucontext_t context = context_at(ip, stack_addr(4), 3);
+#if defined(__aarch64__)
+        context.uc_mcontext.regs[30] = caller;
+#endif
+        assert_true(walk(&context, 0) >= 2);
+        assert_int_equal(frames[1].how, JITUNWIND_EH_FRAME);
+        assert_int_equal(frames[1].ip, caller);
+    }
+    assert_true(ip == (uint64_t)(uintptr_t)padding_ends);
+}
+
 /* The page behind the stack is not there. */
 static void test_end_of_memory(void **state)
 {
@@ -345,6 +382,7 @@ int main(void)
 #endif
         cmocka_unit_test(test_scan_only_on_request),
         cmocka_unit_test(test_called_nowhere),
+        cmocka_unit_test(test_padding_that_is_run_through),
         cmocka_unit_test(test_end_of_memory),
         cmocka_unit_test(test_random_stacks),
         cmocka_unit_test(test_through_a_signal_frame),

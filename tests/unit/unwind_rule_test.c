@@ -341,6 +341,33 @@ static void test_calls(void **state)
     assert_false(ends_in_call(EM_AARCH64, "00011fd6")); /* br x8 */
 }
 
+static size_t padding(uint16_t elf_mach, const char *hex)
+{
+    uint8_t code[32];
+    size_t size = read_hex(hex, code);
+    return code_padding_bytes(unwind_machine_of(elf_mach), code, size);
+}
+
+static void test_padding(void **state)
+{
+    (void)state;
+    assert_int_equal(padding(EM_X86_64, "c3"), 0);
+    assert_int_equal(padding(EM_X86_64, "90c3"), 1);
+    assert_int_equal(padding(EM_X86_64, "6690c3"), 2);
+    assert_int_equal(padding(EM_X86_64, "0f1f00c3"), 3);
+    assert_int_equal(padding(EM_X86_64, "0f1f4000c3"), 4);
+    assert_int_equal(padding(EM_X86_64, "0f1f440000c3"), 5);
+    assert_int_equal(padding(EM_X86_64, "660f1f8400000000000f1f8000000000f3c3"), 16);
+    assert_int_equal(padding(EM_X86_64, "66662e0f1f8400000000006690c3"), 13);
+    assert_int_equal(padding(EM_X86_64, "4190c3"), 0);   /* xchg r8,rax */
+    assert_int_equal(padding(EM_X86_64, "0f1f8000"), 0); /* cut short */
+    assert_int_equal(padding(EM_X86_64, "9090"), 0);     /* nothing is known of what follows */
+    assert_int_equal(padding(EM_X86_64, "90cccc"), 1);
+    assert_int_equal(padding(EM_AARCH64, "1f2003d51f2003d5c0035fd6"), 8);
+    assert_int_equal(padding(EM_AARCH64, "c0035fd6"), 0);
+    assert_int_equal(padding(EM_AARCH64, "1f2003d5"), 0);
+}
+
 static bool is_signal_return(uint16_t elf_mach, const uint8_t *code, size_t size)
 {
     return code_is_signal_return(unwind_machine_of(elf_mach), code, size);
@@ -420,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_cyclic_frames),
         cmocka_unit_test(test_prologues),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_padding),
         cmocka_unit_test(test_moves_between_the_frames_end_and_the_return),
         cmocka_unit_test(test_signal_returns),
         cmocka_unit_test(test_branches),
