@@ -109,6 +109,9 @@ all: libraries $(BUILD)/perfjit $(BUILD)/tinyjit $(BUILD)/minimal
 # What a runtime links, with libc alone: also for another libc (jitdump/README.md).
 libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 
+# What includes a header is made anew after it, by whichever of its two names BUILD has: tests give the absolute one.
+DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) -MT $(abspath $@)
+
 -include $(patsubst %.c,$(BUILD)/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(INJECTOR_SRC) $(TINYJIT_SRC) \
                                       examples/minimal.c $(UNIT_SRC) $(PRODUCER_SRC) $(FUZZ_SRC)) $(patsubst %.cc,$(BUILD)/%.d,$(TINYJIT_CXX) tests/unit/throwing.cc) \
          $(patsubst %.c,$(BUILD)/jitunwind/%.d,$(JITUNWIND_TAKEN)) \
@@ -118,11 +121,11 @@ libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$<$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call brief,CC,$<$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/%.o: %.cc
 	@mkdir -p $(@D)
-	$(call brief,CXX,$<$(KIND))$(CXX) $(CPPFLAGS) -std=c++17 -Wall -Wextra $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -MMD -MP -c -o $@ $<
+	$(call brief,CXX,$<$(KIND))$(CXX) $(CPPFLAGS) -std=c++17 -Wall -Wextra $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(DEPENDS) -c -o $@ $<
 
 $(LIBJITDUMP): $(call objects,$(JITDUMP_SRC))
 $(LIBPERFMAP): $(call objects,$(PERFMAP_SRC))
@@ -138,7 +141,7 @@ $(BUILD)/perfmap/%.o: CPPFLAGS += -DPERFMAP_STATIC
 $(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
 $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 # It takes the file in.
 $(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py
@@ -147,7 +150,7 @@ $(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py
 # caller's stack at the first calls.
 $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (shared)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (shared)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
 $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
@@ -226,7 +229,7 @@ $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC))
@@ -234,7 +237,7 @@ $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
 
 $(BUILD)/riscv64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g -MMD -MP -c -o $@ $<
+	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/riscv64/%: $(BUILD)/riscv64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/riscv64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))

@@ -11,6 +11,8 @@
 #        often.  Found: the headline is "slower".  Named: the first three lines say by what.  Beside it what perf
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
+# Of A/B, KINDS and PLANTS (RUNS:PERCENT) choose rows, TIMES how often, and LENGTH makes the programs as many times longer.
+#
 # full    all tables, of which bench/comparisons.md is made (an hour and a half)
 # aa ...  one of them
 # kept    the table of A/A of benches of one program with itself that were made before, as each is, and of all their pairs in
@@ -36,20 +38,20 @@ out=$work/table.md
 
 tinyjit() {
     local percent=$1
-    awk -v more="$percent" 'BEGIN {
+    awk -v more="$percent" -v length_of="${LENGTH:-1}" 'BEGIN {
         for (i = 1; i <= 3; i++)
             printf "fn part%d(n) { var i = 0; var s = 1; while i < n { s = (s * 7 + i) %% 1000003; i = i + 1; } return s; }\n", i
-        printf "fn main() { var n = 0; while n < 600 { part1(10000); part2(%d); part3(10000); n = n + 1; } return 0; }\n", 10000 * (1 + 3 * more / 100)
+        printf "fn main() { var n = 0; while n < %d { part1(10000); part2(%d); part3(10000); n = n + 1; } return 0; }\n", 600 * length_of, 10000 * (1 + 3 * more / 100)
     }' >"$work/more$percent/work.tj"
     echo "$build/tinyjit --no-inline $work/more$percent/work.tj"
 }
 
 node() {
     local percent=$1
-    awk -v more="$percent" 'BEGIN {
+    awk -v more="$percent" -v length_of="${LENGTH:-1}" 'BEGIN {
         for (i = 1; i <= 3; i++)
             printf "function part%d(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) %% 7; return s; }\n", i
-        printf "let all = 0; for (let i = 0; i < 400; i++) all += part1(8000) + part2(%d) + part3(8000);\n", 8000 * (1 + 3 * more / 100)
+        printf "let all = 0; for (let i = 0; i < %d; i++) all += part1(8000) + part2(%d) + part3(8000);\n", 400 * length_of, 8000 * (1 + 3 * more / 100)
     }' >"$work/more$percent/work.js"
     echo "$(command -v node) $work/more$percent/work.js"
 }
@@ -269,13 +271,13 @@ run_aa() {
 }
 
 run_ab() {
-    local kind percent
+    local kind plant percent
     head_ab
-    for kind in tinyjit node; do
-        for percent in 1 2 5 20; do
-            planted "$kind, $percent %" 10 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind $percent)" part2
+    for kind in ${KINDS:-tinyjit node}; do
+        for plant in ${PLANTS:-10:1 10:2 10:5 10:20 20:2}; do
+            percent=${plant#*:}
+            planted "$kind, $percent %" "${plant%:*}" "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind "$percent")" part2
         done
-        planted "$kind, 2 %" 20 "${TIMES:-10}" "$(command_of $kind 0)" "$(command_of $kind 2)" part2
     done
 }
 

@@ -125,6 +125,22 @@ check_exports() {
     same exported declared
 }
 
+# Objects that were made by the one name of the build directory were not made anew by the other: structs of two sizes in one program.
+@test "make: what includes a header is made anew after it, by either name of the build directory" {
+    local own form
+    mkdir tests
+    cp "$top/tests/levels" tests
+    cp -r "$top"/{Makefile,jitdump,perfmap,jitunwind} .
+    for own in built "$PWD/built"; do
+        rm -rf built
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s BUILD="$own" "$own/perfmap/perfmap_writer.o"
+        for form in built "$PWD/built"; do
+            env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -W perfmap/perfmap.h BUILD="$form" "$form/perfmap/perfmap_writer.o" >said
+            grep -q perfmap/perfmap_writer.c said || complain "made as $own, $form: $(cat said)"
+        done
+    done
+}
+
 @test "libjitdump.so exports the functions of its headers, and nothing else" {
     check_exports jitdump
 }
