@@ -64,7 +64,8 @@ void dump_machine_correct(struct jit_dump *dump, const struct perf_file *profile
         machine && machine->order != EITHER && (machine->order == BIG) != dump->big_endian;
     if (!machine || other_order || (machine->compat && dump->elf_mach == machine->compat))
         return;
-    if (dump->elf_mach != machine->elf_mach && !ran_here(dump, profile))
+    bool named = dump->elf_mach != EM_NONE && dump->elf_mach != machine->elf_mach;
+    if (named && !ran_here(dump, profile))
         return;
     if (dump->elf_mach != machine->elf_mach)
         report_quirk(findings, QUIRK_ELF_MACHINE, "%s: elf_mach %" PRIu32 ", recorded on %s",

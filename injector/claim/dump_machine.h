@@ -1,7 +1,8 @@
 /* Which machine a dump's code is for.
  *
  * A header says so in elf_mach, and not always rightly: Erlang/OTP says x86-64 on arm64.  The
- * profile knows on which machine it was recorded.  Code that was sampled there is that machine's.
+ * profile knows on which machine it was recorded.  Code that was sampled there is that machine's, and
+ * so is that of a dump that names none: CPython 3.13's, whose code calls and is never sampled itself.
  */
 #ifndef PERFJIT_DUMP_MACHINE_H
 #define PERFJIT_DUMP_MACHINE_H

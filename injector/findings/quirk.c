@@ -32,7 +32,7 @@ static const struct quirk_text texts[QUIRKS] = {
          FINDING_DUMP_FOREIGN},
     [QUIRK_ELF_MACHINE] =
         {"elf-machine", "The header's elf_mach is not the machine that was recorded",
-         "Erlang/OTP on arm64 (says x86-64), libxsmm",
+         "Erlang/OTP on arm64 (says x86-64), CPython 3.13 (says none), libxsmm",
          "writes the ELF files for the recording's machine, if the byte order fits", NOT_A_FINDING},
     [QUIRK_ELF_CLASS] = {"elf-class", "elf_mach is a 32-bit machine, but code lies beyond 4 GiB",
                          "writers of EM_MIPS on mips64; a wrong elf_mach",

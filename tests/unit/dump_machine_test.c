@@ -102,6 +102,16 @@ static void test_an_emulated_machine_stays_what_it_is(void **state)
     assert_corrected(EM_AARCH64, 8, false, "x86_64", EM_X86_64, 8);
 }
 
+/* CPython's trampolines call, and are never sampled themselves. */
+static void test_a_dump_that_names_no_machine_is_the_recordings(void **state)
+{
+    (void)state;
+    code_addr = 0x500000;
+    assert_corrected(EM_NONE, 8, false, "x86_64", EM_X86_64, 8);
+    assert_corrected(EM_NONE, 8, false, "aarch64", EM_AARCH64, 8);
+    assert_corrected(EM_NONE, 8, true, "x86_64", EM_NONE, 8);
+}
+
 static void test_a_text_longer_than_its_section_says_nothing(void **state)
 {
     uint8_t bytes[64] = {0};
@@ -125,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_programs_of_32_bits_stay_what_they_are),
         cmocka_unit_test(test_dumps_from_elsewhere_stay_what_they_are),
         cmocka_unit_test(test_an_emulated_machine_stays_what_it_is),
+        cmocka_unit_test(test_a_dump_that_names_no_machine_is_the_recordings),
         cmocka_unit_test(test_a_text_longer_than_its_section_says_nothing),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
