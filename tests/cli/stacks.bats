@@ -158,6 +158,7 @@ check_exact() { # NAME DEPTH FP
     check_chains known-dwarf known.tj
 }
 
+# bats test_tags=all
 @test "stacks: and through 700 frames" {
     check_exact deep-dwarf 700 0
     check_chains deep-dwarf deep.tj

@@ -226,6 +226,7 @@ named() {
     named out.data
 }
 
+# bats test_tags=all
 @test "perf inject names the functions of both" {
     perf inject --jit -i perf.data -o inject.data
     named inject.data

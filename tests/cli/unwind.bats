@@ -178,6 +178,7 @@ check_garbage() {
 
 # node's own tables, and its builtins, whose tables are empty: what perf inject unwinds, perfjit does, frame by frame.  Where perfjit
 # unwinds, no frame is lost that perf has; it has direct callers that perf leaves out in such builtins.
+# bats test_tags=all
 @test "unwind: node's chains are those of perf inject" {
     cat >work.js <<'END'
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
