@@ -172,6 +172,7 @@ C
     same_dumps musl -static
 }
 
+# bats test_tags=all
 @test "32 bits: no warning, no name too many, the same dumps, and files over 2 GiB" {
     require_bits32
     clean bits32 c11 -O2
