@@ -14,14 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_USAGE = 2, KEY_CALLERS = 256, KEY_CALLEES, KEY_THREADS, KEY_BY, KEY_GPROF, KEY_JSON };
+enum {
+    EXIT_USAGE = 2,
+    KEY_CALLERS = 256,
+    KEY_CALLEES,
+    KEY_THREADS,
+    KEY_BY,
+    KEY_GPROF,
+    KEY_JSON,
+    KEY_SORT,
+    KEY_JIT
+};
 enum { DEFAULT_ROWS = 30 };
 
 struct report_options {
     struct answer_request request;
     const char *callers, *callees;
     enum report_group group; /* REPORT_GROUPS: functions */
-    bool gprof, json;
+    bool gprof, json, by_total, jit_only;
     size_t rows;
 };
 
@@ -32,6 +42,9 @@ static const struct argp_option option_table[] = {
     {"threads", KEY_THREADS, 0, 0, "--by thread", 0},
     {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
     {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
+    {"sort", KEY_SORT, "self|total", 0,
+     "Functions by what they took themselves (default), or with all that they call", 0},
+    {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
     {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
     ANSWER_OPTIONS,
     {0}};
@@ -52,6 +65,9 @@ static void check_options(const struct report_options *options, struct argp_stat
     if ((options->callers && options->callees) ||
         calls + options->gprof + (options->group != REPORT_GROUPS) > 1)
         argp_error(state, "--callers, --callees, --gprof and --by are a table each: name one");
+    if ((options->by_total || options->jit_only) &&
+        (calls || options->gprof || options->group != REPORT_GROUPS))
+        argp_error(state, "--sort and --jit are for the table of functions");
     if (options->json && (calls || options->gprof))
         argp_error(state, "--json has functions, or with --by rows; not --%s",
                    options->gprof     ? "gprof"
@@ -83,6 +99,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_JSON:
         options->json = true;
+        return 0;
+    case KEY_SORT:
+        options->by_total = strcmp(argument, "total") == 0;
+        if (!options->by_total && strcmp(argument, "self") != 0)
+            argp_error(state, "--sort is self or total, not '%s'", printable_copy(argument));
+        return 0;
+    case KEY_JIT:
+        options->jit_only = true;
         return 0;
     case 'n':
         options->rows = rows_in(argument, state);
@@ -298,8 +322,9 @@ static int put_calls(const struct report_view *view, const struct report_options
 static int put_report(const struct answer_input *input, const struct report_options *options,
                       struct findings *findings)
 {
-    const struct report_view view = {&input->profile, &input->functions, &input->totals,
-                                     input->choice,   options->rows,     stdout};
+    const struct report_view view = {&input->profile,   &input->functions, &input->totals,
+                                     input->choice,     options->rows,     stdout,
+                                     options->by_total, options->jit_only};
     int result;
     if (options->json)
         result = put_json(input, &view, options);

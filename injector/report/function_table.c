@@ -23,17 +23,42 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+static int compare_totals(const void *left, const void *right)
+{
+    const struct ordered_function *a = left, *b = right;
+    if (a->total != b->total)
+        return a->total > b->total ? -1 : 1;
+    return compare(left, right);
+}
+
+/* Whether some frame of FUNCTION is JIT code, or an interpreter's that stands for it. */
+static bool is_jit(const struct report_view *view, uint32_t function)
+{
+    const struct profile_functions *functions = view->functions;
+    for (uint32_t i = functions->first[function]; i < functions->first[function + 1]; i++) {
+        const struct call_frame *frame = &view->profile->frames[functions->frames[i]];
+        if (frame->kind == FRAME_JIT || (frame->kind == FRAME_INTERPRETER && frame->tier))
+            return true;
+    }
+    return false;
+}
+
+static bool is_shown(const struct report_view *view, uint32_t function)
+{
+    return view->totals->function_total[function] && (!view->jit_only || is_jit(view, function));
+}
+
 uint32_t *function_table_order(const struct report_view *view, size_t *count)
 {
     struct ordered_function *order = calloc(view->functions->count + 1, sizeof *order);
     uint32_t *numbers = calloc(view->functions->count + 1, sizeof *numbers);
     *count = 0;
     for (uint32_t i = 0; order && i < view->functions->count; i++)
-        if (view->totals->function_total[i])
+        if (is_shown(view, i))
             order[(*count)++] = (struct ordered_function){view->totals->function_self[i],
                                                           view->totals->function_total[i], i};
     if (order)
-        qsort(order, *count, sizeof *order, compare);
+        qsort(order, *count, sizeof *order, view->by_total ? compare_totals : compare);
     for (size_t i = 0; order && numbers && i < *count; i++)
         numbers[i] = order[i].number;
     if (!order) {

@@ -332,6 +332,23 @@ END
     done
 }
 
+@test "the table by total, and of JIT code alone" {
+    perfjit report -q --json node >by_self
+    perfjit report -q --json --sort total node >by_total
+    jq -e --slurpfile other by_self '.functions as $rows | ($rows | map(.total)) == ($rows | map(.total) | sort | reverse) and
+        ($rows | sort) == ($other[0].functions | sort)' by_total
+    ! cmp -s by_self by_total || complain "they are in the same order"
+    perfjit report -q --json --jit --sort total node >jit
+    jq -e --slurpfile all by_total '(.functions | length) > 5 and .total == $all[0].total and
+        .functions == [$all[0].functions[] | select(.module == "jit")]' jit
+    perfjit report -q --jit -n 0 node >table
+    [ "$(grep -c '%' table)" -eq $(($(jq '.functions | length' jit) + 1)) ]
+    for words in "--sort wrong" "--jit --gprof" "--sort total --by kind" "--jit --callers x"; do
+        run --separate-stderr perfjit report $words node
+        exits 2
+    done
+}
+
 @test "a table says how many rows it leaves out" {
     perfjit report -q --by kind -n 1 node >table
     [ "$(sed -n 's/^\.\.\. and \([0-9]*\) more (--rows N)$/\1/p' table)" = $(($(perfjit report -q --by kind --json node | jq '.rows | length') - 1)) ]
