@@ -373,7 +373,8 @@ install: all
 	install -m 755 $(BUILD)/perfjit $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 jitdump/jitdump.h perfmap/perfmap.h jitunwind/jitunwind.h $(DESTDIR)$(PREFIX)/include/
 	install -d $(DESTDIR)$(PREFIX)/include/jitdump
-	install -m 644 jitdump/cfi.h jitdump/trampoline.h jitdump/cfi.hpp jitdump/jitdump.hpp $(DESTDIR)$(PREFIX)/include/jitdump/
+	install -m 644 jitdump/cfi.h jitdump/trampoline.h jitdump/cfi.hpp jitdump/memory.hpp jitdump/jitdump.hpp \
+	    $(DESTDIR)$(PREFIX)/include/jitdump/
 	install -m 644 $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	for lib in jitdump perfmap jitunwind; do \

@@ -310,7 +310,7 @@ class Library:
         for path in self.public[1:]:
             with open(f"{directory}/{path}", "w", encoding="utf-8") as out:
                 out.write('/* All of it is in jitdump.h. */\n#include "../jitdump.h"\n')
-        for header in "cfi.hpp", "jitdump.hpp":
+        for header in "cfi.hpp", "memory.hpp", "jitdump.hpp":
             shutil.copyfile(f"jitdump/{header}", f"{directory}/jitdump/{header}")
 
 

@@ -27,19 +27,29 @@
  * Threads: any number at once on one dump, but for open, close, moves and the destructor.  A
  * function, cfi or frame belongs to one thread at a time.
  *
+ * On and off while it runs (jitdump_poll in jitdump.h):
+ *
+ *     dump.open(JITDUMP_ATTACHABLE);                   // opens no dump yet
+ *     ...
+ *     dump.poll([&](const perfjit::dump &asked) noexcept {   // at a safe point, often
+ *         const std::lock_guard lock(runtime.mutex);
+ *         for (auto &compiled : runtime.functions)
+ *             compiled.log(asked);                     // function.add(asked), as ever
+ *     });
+ *
  * The names here are inline: this header adds no symbol to an ABI.  Since 0.2.0. */
 #ifndef JITDUMP_HPP
 #define JITDUMP_HPP
 
 #include "cfi.hpp"
+#include "memory.hpp"
 #include "trampoline.h"
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <new>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -58,155 +68,6 @@ namespace perfjit
 namespace detail
 {
 
-/* Elements that stay where malloc put them or are copied as bytes; memory that was taken is kept.
- */
-template <class T> class list
-{
-    static_assert(std::is_trivially_copyable_v<T>);
-
-  public:
-    list() noexcept = default;
-    list(const list &) = delete;
-    list &operator=(const list &) = delete;
-    list(list &&other) noexcept
-    {
-        swap(other);
-    }
-    list &operator=(list &&other) noexcept
-    {
-        swap(other);
-        return *this;
-    }
-    ~list()
-    {
-        std::free(data_);
-    }
-
-    bool add(const T &element) noexcept
-    {
-        if (count_ == room_ && !grow())
-            return false;
-        data_[count_++] = element;
-        return true;
-    }
-    void clear() noexcept
-    {
-        count_ = 0;
-    }
-    const T *data() const noexcept
-    {
-        return data_;
-    }
-    std::size_t size() const noexcept
-    {
-        return count_;
-    }
-    const T &last() const noexcept
-    {
-        return data_[count_ - 1];
-    }
-
-  private:
-    void swap(list &other) noexcept
-    {
-        std::swap(data_, other.data_);
-        std::swap(count_, other.count_);
-        std::swap(room_, other.room_);
-    }
-    bool grow() noexcept
-    {
-        const std::size_t room = room_ ? 2 * room_ : 16;
-        void *data = room <= SIZE_MAX / 2 / sizeof(T)
-                         ? std::realloc(static_cast<void *>(data_), room * sizeof(T))
-                         : nullptr;
-        if (!data)
-            return false;
-        data_ = static_cast<T *>(data);
-        room_ = room;
-        return true;
-    }
-
-    T *data_ = nullptr;
-    std::size_t count_ = 0, room_ = 0;
-};
-
-/* Copies of strings, with the NUL that C wants, at addresses that stay. */
-class text_pool
-{
-    struct chunk {
-        chunk *next;
-        std::size_t room;
-    };
-
-  public:
-    text_pool() noexcept = default;
-    text_pool(const text_pool &) = delete;
-    text_pool &operator=(const text_pool &) = delete;
-    text_pool(text_pool &&other) noexcept
-        : first_(std::exchange(other.first_, nullptr)), used_(std::exchange(other.used_, 0))
-    {
-    }
-    text_pool &operator=(text_pool &&other) noexcept
-    {
-        std::swap(first_, other.first_);
-        std::swap(used_, other.used_);
-        return *this;
-    }
-    ~text_pool()
-    {
-        drop(nullptr);
-    }
-
-    /* NULL if memory runs out. */
-    const char *copy(std::string_view text) noexcept
-    {
-        if ((!first_ || text.size() >= first_->room - used_) && !add_chunk(text.size()))
-            return nullptr;
-        char *to = reinterpret_cast<char *>(first_ + 1) + used_;
-        if (!text.empty())
-            std::memcpy(to, text.data(), text.size());
-        to[text.size()] = '\0';
-        used_ += text.size() + 1;
-        return to;
-    }
-
-    /* One chunk stays, for the next strings. */
-    void clear() noexcept
-    {
-        if (first_) {
-            drop(first_);
-            first_->next = nullptr;
-        }
-        used_ = 0;
-    }
-
-  private:
-    bool add_chunk(std::size_t text_bytes) noexcept
-    {
-        const std::size_t least = first_ ? first_->room : 512;
-        if (text_bytes > SIZE_MAX / 4)
-            return false;
-        const std::size_t room = text_bytes < least ? 2 * least : 2 * text_bytes;
-        void *memory = std::malloc(sizeof(chunk) + room);
-        if (!memory)
-            return false;
-        first_ = ::new (memory) chunk{first_, room};
-        used_ = 0;
-        return true;
-    }
-    void drop(chunk *but) noexcept
-    {
-        for (chunk *next, *at = first_; at; at = next) {
-            next = at->next;
-            if (at != but)
-                std::free(static_cast<void *>(at));
-        }
-    }
-
-    chunk *first_ = nullptr; /* the newest, of which used_ bytes are taken */
-    std::size_t used_ = 0;
-};
-
 inline std::uint64_t address(const void *code) noexcept
 {
     return reinterpret_cast<std::uintptr_t>(code);
@@ -220,7 +81,8 @@ inline std::uint64_t address(std::uint64_t code) noexcept
 } // namespace detail
 
 /* An open dump, or none: `if (dump)` asks whether functions are recorded, before names are built.
- * The destructor closes it. */
+ * Of one that can be asked for, another thread may change that at any time.  The destructor closes
+ * it. */
 class dump
 {
   public:
@@ -270,7 +132,45 @@ class dump
 
     explicit operator bool() const noexcept
     {
-        return handle_ != nullptr && failed_ == 0;
+        return handle_ != nullptr && failed_ == 0 && jitdump_is_on(handle_) != 0;
+    }
+
+    /* jitdump_poll: if somebody has asked for it, opens the dump and calls EMIT_ALL(*this), or
+     * closes it.  EMIT_ALL, a lambda or anything else that takes a const dump &, adds all code that
+     * is alive; it is used during this call only, not copied, and what it returns is ignored.
+     *
+     * No exception gets through the C library: where there are exceptions EMIT_ALL must be
+     * noexcept, else this does not compile; one that leaves it all the same ends the process, as
+     * noexcept says.  It must return and not fork.  It may call all that a const dump has, `poll`
+     * too, which does nothing in it; what it must not, opening, closing, moving, a const dump has
+     * not. */
+    template <class EmitAll> int poll(EmitAll &&emit_all) const noexcept
+    {
+        static_assert(std::is_invocable_v<EmitAll &, const dump &>,
+                      "poll: what emits all code takes a const perfjit::dump &");
+#if defined(__cpp_exceptions)
+        static_assert(std::is_nothrow_invocable_v<EmitAll &, const dump &>,
+                      "poll: what emits all code must be noexcept");
+#endif
+        struct asked {
+            const dump *self;
+            std::remove_reference_t<EmitAll> *emit_all;
+        } call = {this, std::addressof(emit_all)};
+        jitdump_emit *const emit = [](::jitdump *, void *user) noexcept {
+            const asked &all = *static_cast<const asked *>(user);
+            static_cast<void>((*all.emit_all)(*all.self));
+        };
+        return jitdump_poll(handle_, emit, &call);
+    }
+    /* For one that has no code yet. */
+    int poll() const noexcept
+    {
+        return jitdump_poll(handle_, nullptr, nullptr);
+    }
+    /* jitdump_poll_word, for compiled code that tests it by itself. */
+    const volatile std::uint32_t *poll_word() const noexcept
+    {
+        return jitdump_poll_word(handle_);
     }
 
     /* Never NULL, and as long as the dump is open. */
@@ -368,6 +268,15 @@ class dump
     }
 
   private:
+    friend class function;
+    /* What an add says of which nothing can be recorded. */
+    int add_none(std::uint64_t *code_index) const noexcept
+    {
+        if (code_index)
+            *code_index = JITDUMP_NO_CODE;
+        return failed_;
+    }
+
     ::jitdump *handle_ = nullptr;
     int failed_ = 0; /* what opening it said */
 };
@@ -498,14 +407,17 @@ class function
     }
 #endif
 
-    /* Record it, as jitdump_add_code does.  If nothing can be recorded, that is all it costs. */
+    /* Record it, as jitdump_add_code does.  If nothing can be recorded, that is all it costs; a
+     * dump that another thread opens meanwhile has the function from `poll`'s EMIT_ALL, whole. */
     int add(const dump &to, std::uint64_t *code_index = nullptr) noexcept
     {
+        if (!to)
+            return to.add_none(code_index);
         int wrong = 0;
         detail::list<jitdump_code> parts;
-        jitdump_code code = describe(to, wrong);
-        for (std::size_t i = 0; i < pieces_.size() && to; i++) {
-            jitdump_code part = pieces_.data()[i]->describe(to, wrong);
+        jitdump_code code = describe(wrong);
+        for (std::size_t i = 0; i < pieces_.size(); i++) {
+            jitdump_code part = pieces_.data()[i]->describe(wrong);
             part.name = nullptr;
             if (!parts.add(part))
                 wrong = -ENOMEM;
@@ -545,14 +457,12 @@ class function
         return texts_.copy(file);
     }
     /* As the C library wants it, with what is sound; what is not is kept in WRONG, if it is the
-     * first.  Of a dump that is off nothing is made. */
-    jitdump_code describe(const dump &to, int &wrong) noexcept
+     * first. */
+    jitdump_code describe(int &wrong) noexcept
     {
         jitdump_code code = code_;
         if (!code.name)
             code.name = short_name_;
-        if (!to)
-            return code;
         int error = error_;
         if (!error)
             put_lines(code);

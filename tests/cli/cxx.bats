@@ -68,6 +68,90 @@ says_its_functions() {
     done
 }
 
+# asked_twice STANDARD COMPILER [OPTION...]: cxx_asked, asked for a dump and its end, twice.  Each has what is alive, whole, and what a
+# thread adds has both of its pieces with their lines.
+asked_twice() {
+    local pid dump
+    compile "$2" "$1" "${@:3}" -o asked "$top/tests/producers/cxx_asked.cc" "$BUILD/libjitdump.a" -pthread
+    rm -f asked.out
+    mkdir dumps
+    JITDUMPDIR=$PWD/dumps ./asked >asked.out 3>&- &
+    await test -s asked.out
+    pid=$(head -1 asked.out)
+    for _ in 1 2; do
+        perfjit attach -q "$pid"
+        perfjit detach -q "$pid"
+    done
+    await grep -qx 'asked twice' asked.out
+    kill "$pid"
+    wait "$pid"
+    for dump in dumps/jitdump-*/jit-*.dump; do
+        perfjit dump --json "$dump" | jq -c 'select(.type == "CODE_LOAD").name' | sort | uniq -c >loads
+        grep -qx ' *10 "alive"' loads || complain "$(cat loads)"
+        run ! grep -v '"alive"$\|"beside"$' loads
+        perfjit dump --json "$dump" | jq -r 'select(.type == "CODE_DEBUG_INFO").entries[] | .name' | sort | uniq -c >lines
+        [ "$(awk '$2 == "whole.src" { print $1 }' lines)" = 10 ]
+        awk '/src/ { of[$2] = $1 } /"beside"/ { loads = $1 }
+            END { exit !(of["hot.src"] == of["cold.src"] && of["hot.src"] * 2 == loads + 0) }' lines loads ||
+            complain "$(cat lines loads)"
+    done
+    [ "$(ls -d dumps/jitdump-* | wc -l)" = 2 ]
+    rm -r dumps
+}
+
+@test "poll: asked for its dump and for its end, twice, from C++17 and C++20 by g++ and clang++" {
+    asked_twice c++17 g++
+    asked_twice c++20 clang++
+    asked_twice c++20 g++ -fsanitize=address,undefined
+    asked_twice c++17 clang++ -O2
+}
+
+# polls NAME LAMBDA: a program that is asked and tells by LAMBDA.
+polls() {
+    cat >"$1.cc" <<END
+#include <jitdump/jitdump.hpp>
+#include <exception>
+#include <unistd.h>
+void throw_one(); // its end is in a file of its own, for compilers to know nothing of
+int main()
+{
+    std::set_terminate([] { _exit(42); });
+    perfjit::dump dump;
+    if (dump.open(JITDUMP_ATTACHABLE) != 0 || write(1, "!", 1) != 1)
+        return 1;
+    alarm(600);
+    while (!dump) {
+        usleep(500);
+        dump.poll($2);
+    }
+    return 0;
+}
+END
+}
+
+@test "poll: what may throw, opens, closes or takes something else does not compile; what throws all the same ends the process" {
+    local exceptions=(-Wall -Wextra -Werror -I"$BUILD/dist" -std=c++17)
+    polls throwing '[](const perfjit::dump &) {}'
+    polls closing '[](perfjit::dump &asked) noexcept { asked.close(); }'
+    polls const_closing '[](const perfjit::dump &asked) noexcept { asked.close(); }'
+    polls thrown '[](const perfjit::dump &) noexcept { throw_one(); }'
+    echo 'void throw_one(); void throw_one() { throw 1; }' >throw_one.cc
+    for compiler in g++ clang++; do
+        run ! $compiler "${exceptions[@]}" -fsyntax-only throwing.cc
+        [[ $output == *"what emits all code must be noexcept"* ]]
+        compile $compiler c++17 -fsyntax-only throwing.cc # without exceptions nobody says so
+        run ! $compiler "${exceptions[@]}" -fsyntax-only closing.cc
+        [[ $output == *"what emits all code takes a const perfjit::dump &"* ]]
+        run ! $compiler "${exceptions[@]}" -fsyntax-only const_closing.cc
+        $compiler "${exceptions[@]}" -o thrown thrown.cc throw_one.cc "$BUILD/libjitdump.a" -pthread
+        rm -f thrown.out
+        ./thrown >thrown.out 3>&- &
+        await test -s thrown.out
+        perfjit attach -q -d "$PWD" $! || true # it is told, or not, that the process has gone
+        wait $! && complain "it goes on" || [ $? = 42 ]
+    done
+}
+
 @test "the README's C++ example and its initialisers compile as C++20 and run" {
     {
         printf '#include <err.h>\n#include <cstdint>\n'
@@ -97,7 +181,7 @@ says_its_functions() {
 # bats test_tags=all
 @test "each header alone, by all warnings, in C++11 to C++20" {
     for compiler in g++ clang++; do
-        for header in jitdump.h jitdump/cfi.h jitdump/trampoline.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/jitdump.hpp; do
+        for header in jitdump.h jitdump/cfi.h jitdump/trampoline.h perfmap.h jitunwind.h jitdump/cfi.hpp jitdump/memory.hpp jitdump/jitdump.hpp; do
             printf '#include <%s>\nint unused();\nint unused() { return 0; }\n' $header >alone.cc
             for standard in c++11 c++17 c++20; do
                 [[ $header == *.hpp && $standard == c++11 ]] || compile $compiler $standard -fsyntax-only alone.cc

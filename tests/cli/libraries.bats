@@ -193,6 +193,7 @@ check_exports() {
 ./usr/include/jitdump/cfi.h
 ./usr/include/jitdump/cfi.hpp
 ./usr/include/jitdump/jitdump.hpp
+./usr/include/jitdump/memory.hpp
 ./usr/include/jitdump/trampoline.h
 ./usr/include/jitunwind.h
 ./usr/include/perfmap.h
