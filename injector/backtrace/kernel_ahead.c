@@ -1,15 +1,14 @@
 /* See kernel_ahead.h. */
 #include "injector/backtrace/kernel_ahead.h"
 
-#include "injector/files/interruption.h"
+#include "injector/files/side_thread.h"
 
 #include <stdlib.h>
 
 struct kernel_ahead {
     const char *path;
     struct kernel_symbols symbols;
-    pthread_t thread;
-    bool runs; /* the thread has not been joined */
+    struct side_thread thread;
     int result;
 };
 
@@ -26,22 +25,14 @@ struct kernel_ahead *kernel_ahead_begin(const char *path)
     if (!ahead)
         return NULL;
     ahead->path = path;
-    ahead->runs = interruption_thread(&ahead->thread, read_all, ahead) == 0;
-    if (!ahead->runs)
+    if (!side_thread_begin(&ahead->thread, read_all, ahead))
         read_all(ahead);
     return ahead;
 }
 
-static void join(struct kernel_ahead *ahead)
-{
-    if (ahead->runs)
-        pthread_join(ahead->thread, NULL);
-    ahead->runs = false;
-}
-
 const struct kernel_symbols *kernel_ahead_wait(struct kernel_ahead *ahead)
 {
-    join(ahead);
+    side_thread_join(&ahead->thread);
     return ahead->result ? NULL : &ahead->symbols;
 }
 
@@ -49,7 +40,7 @@ void kernel_ahead_free(struct kernel_ahead *ahead)
 {
     if (!ahead)
         return;
-    join(ahead);
+    side_thread_join(&ahead->thread);
     kernel_symbols_free(&ahead->symbols);
     free(ahead);
 }

@@ -3,8 +3,8 @@
 
 #include "injector/backtrace/scope_index.h"
 #include "injector/backtrace/symbol_index.h"
-#include "injector/files/interruption.h"
 #include "injector/files/regular_file.h"
+#include "injector/files/side_thread.h"
 #include "injector/native/debug_file.h"
 
 #include <dwarf.h>
@@ -21,9 +21,8 @@ enum { MOST_THREADS = 4 };
 
 struct symbol_module {
     const char *path;
-    int fd;           /* of the file, until libdwfl has it; -1: there is none */
-    pthread_t thread; /* that reads it, if one runs */
-    bool runs;
+    int fd; /* of the file, until libdwfl has it; -1: there is none */
+    struct side_thread reader;
     Dwfl *dwfl;
     Dwfl_Module *module; /* or NULL */
     Dwarf_Addr bias;
@@ -155,13 +154,6 @@ static struct symbol_module **place_of(struct native_symbols *symbols,
     return &symbols->modules[file->number - 1];
 }
 
-static void join(struct symbol_module *module)
-{
-    if (module->runs)
-        pthread_join(module->thread, NULL);
-    module->runs = false;
-}
-
 static struct symbol_module *module_of(struct native_symbols *symbols,
                                        const struct native_file *file)
 {
@@ -169,7 +161,7 @@ static struct symbol_module *module_of(struct native_symbols *symbols,
     if (!place)
         return NULL;
     if (*place)
-        join(*place);
+        side_thread_join(&(*place)->reader);
     else if ((*place = open_module(symbols->files, file)))
         read_module(*place);
     return *place;
@@ -185,8 +177,7 @@ int native_symbols_expect(struct native_symbols *symbols, const struct native_fi
     struct symbol_module *module = open_module(symbols->files, file);
     if (!module)
         return -1;
-    module->runs = interruption_thread(&module->thread, read_module, module) == 0;
-    if (!module->runs)
+    if (!side_thread_begin(&module->reader, read_module, module))
         read_module(module);
     symbols->threads++;
     *place = module;
@@ -317,7 +308,7 @@ void native_symbols_free(struct native_symbols *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++)
         if (symbols->modules[i]) {
-            join(symbols->modules[i]);
+            side_thread_join(&symbols->modules[i]->reader);
             symbol_index_free(&symbols->modules[i]->index);
             scope_index_free(&symbols->modules[i]->scopes);
             dwfl_end(symbols->modules[i]->dwfl);

@@ -1,10 +1,6 @@
 /* See census_ahead.h. */
 #include "injector/census/census_ahead.h"
 
-#include "injector/files/interruption.h"
-
-#include <unistd.h>
-
 enum { MANY_SAMPLES = 20000 }; /* fewer take less time than a thread does to start */
 
 static void *take(void *context)
@@ -18,17 +14,15 @@ void census_ahead_begin(struct census_ahead *ahead, struct sample_census *census
                         const struct census_question *question)
 {
     *ahead = (struct census_ahead){.census = census, .question = *question, .begun = true};
-    if (question->profile->sample_count >= MANY_SAMPLES && sysconf(_SC_NPROCESSORS_ONLN) > 1)
-        ahead->started = interruption_thread(&ahead->thread, take, ahead) == 0;
+    if (question->profile->sample_count >= MANY_SAMPLES && side_thread_pays())
+        side_thread_begin(&ahead->thread, take, ahead);
 }
 
 int census_ahead_end(struct census_ahead *ahead, struct findings *findings)
 {
     if (!ahead->begun)
         return 0;
-    if (ahead->started)
-        pthread_join(ahead->thread, NULL);
-    else
+    if (!side_thread_join(&ahead->thread))
         take(ahead);
     ahead->begun = false;
     return ahead->result ? report_failure(findings, "%s", ahead->findings.failure) : 0;
@@ -36,7 +30,7 @@ int census_ahead_end(struct census_ahead *ahead, struct findings *findings)
 
 void census_ahead_drop(struct census_ahead *ahead)
 {
-    if (ahead->begun && ahead->started)
-        pthread_join(ahead->thread, NULL);
+    if (ahead->begun)
+        side_thread_join(&ahead->thread);
     ahead->begun = false;
 }

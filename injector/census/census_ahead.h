@@ -6,16 +6,14 @@
 #define PERFJIT_CENSUS_AHEAD_H
 
 #include "injector/census/sample_census.h"
-
-#include <pthread.h>
-#include <stdbool.h>
+#include "injector/files/side_thread.h"
 
 struct census_ahead {
     struct sample_census *census;
     struct census_question question;
     struct findings findings; /* of the thread */
-    pthread_t thread;
-    bool begun, started;
+    struct side_thread thread;
+    bool begun;
     int result;
 };
 

@@ -1,10 +1,7 @@
 /* See dump_ahead.h. */
 #include "injector/dump/dump_ahead.h"
 
-#include "injector/files/interruption.h"
 #include "jitdump/format/byte_cursor.h"
-
-#include <unistd.h>
 
 enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64 };
 
@@ -39,13 +36,12 @@ static void *go_through(void *context)
 void dump_ahead_begin(struct dump_ahead *ahead, const struct jit_dump *dump)
 {
     *ahead = (struct dump_ahead){.dump = dump};
-    if (dump->used_bytes >= LARGE_BYTES && sysconf(_SC_NPROCESSORS_ONLN) > 1)
-        ahead->started = interruption_thread(&ahead->thread, go_through, ahead) == 0;
+    if (dump->used_bytes >= LARGE_BYTES && side_thread_pays())
+        side_thread_begin(&ahead->thread, go_through, ahead);
 }
 
 void dump_ahead_end(struct dump_ahead *ahead)
 {
     atomic_store_explicit(&ahead->ended, true, memory_order_relaxed);
-    if (ahead->started)
-        pthread_join(ahead->thread, NULL);
+    side_thread_join(&ahead->thread);
 }

@@ -10,15 +10,14 @@
 #define PERFJIT_DUMP_AHEAD_H
 
 #include "injector/dump/jit_dump.h"
+#include "injector/files/side_thread.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct dump_ahead {
     const struct jit_dump *dump;
-    bool started;
     atomic_bool ended; /* it is no longer needed */
-    pthread_t thread;
+    struct side_thread thread;
 };
 
 /* DUMP must stay open until dump_ahead_end. */

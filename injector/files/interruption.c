@@ -65,17 +65,6 @@ bool interruption_came(void)
     return signal_that_came || file_shrank;
 }
 
-int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(thread, NULL, run, context);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 void interruption_pass_on(void)
 {
     if (!signal_that_came)

@@ -11,8 +11,6 @@
 
 #include "injector/findings/findings.h"
 
-#include <pthread.h>
-
 /* From now on no signal that a file causes ends the process. */
 void interruption_watch_files(void);
 
@@ -25,11 +23,6 @@ int interruption_check(struct findings *findings);
 
 /* Whether it would be -1. */
 bool interruption_came(void);
-
-/* pthread_create for a thread that receives no signals: they go to the thread that checks for them.
- * The exception is SIGBUS, which goes to the thread that hits the end of a truncated file.  Returns
- * 0 or an errno. */
-int interruption_thread(pthread_t *thread, void *(*run)(void *context), void *context);
 
 /* After the clean-up: end by the signal that came, if one did. */
 void interruption_pass_on(void);

@@ -2,7 +2,6 @@
 #include "injector/image/image_draft.h"
 
 #include "injector/arrays/number_sort.h"
-#include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
 #include "injector/plan/neighbourhood.h"
@@ -219,10 +218,8 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
     const struct jit_process *process = largest(processes);
     *draft = (struct image_draft){.process = process, .by_name = by_name};
     if (process && process->log.move_count == 0 && process->log.unload_count == 0 &&
-        sysconf(_SC_NPROCESSORS_ONLN) > 1 && is_worth_a_thread(&process->log) &&
-        create(draft, dir_fd) == 0) {
-        draft->running = interruption_thread(&draft->thread, write_draft, draft) == 0;
-        if (draft->running)
+        side_thread_pays() && is_worth_a_thread(&process->log) && create(draft, dir_fd) == 0) {
+        if (side_thread_begin(&draft->thread, write_draft, draft))
             return;
         discard(draft);
     }
@@ -235,11 +232,9 @@ void image_draft_begin(struct image_draft *draft, const struct jit_processes *pr
 static void wait_for(struct image_draft *draft, struct progress *progress)
 {
     atomic_store_explicit(&draft->progress, progress, memory_order_release);
-    if (draft->running)
-        pthread_join(draft->thread, NULL);
+    side_thread_join(&draft->thread);
     free(draft->order);
     draft->order = NULL;
-    draft->running = false;
 }
 
 /* Then no other image can be it: its space is better used for the images. */

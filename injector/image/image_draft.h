@@ -13,9 +13,9 @@
 #ifndef PERFJIT_IMAGE_DRAFT_H
 #define PERFJIT_IMAGE_DRAFT_H
 
+#include "injector/files/side_thread.h"
 #include "injector/plan/image_plan.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <xxhash.h>
 
@@ -24,7 +24,6 @@ enum { IMAGE_TEXT_NAME_BYTES = 64 };
 struct image_draft {
     const struct jit_process *process; /* NULL: there is no draft */
     bool by_name;                      /* it is for an image of image_plan_by_name.h */
-    bool running;                      /* the thread */
     uint32_t *order; /* the pieces: functions of its log, by address; NULL: as they stand there */
     size_t piece_count;
     size_t first, count; /* of the pieces: what is in the draft */
@@ -36,7 +35,7 @@ struct image_draft {
                            before the end */
     _Atomic(struct progress *) progress; /* of whoever waits for the thread; NULL: nobody does */
     atomic_bool unwanted;                /* the thread may stop */
-    pthread_t thread;
+    struct side_thread thread;
 };
 
 /* Begin a draft in the directory DIR_FD of what PROCESSES, whose dumps are read, have most of.

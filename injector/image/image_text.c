@@ -1,7 +1,6 @@
 /* See image_text.h. */
 #include "injector/image/image_text.h"
 
-#include "injector/files/interruption.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/text_stream.h"
 
@@ -67,7 +66,7 @@ void image_text_begin(struct image_text *text, const struct jit_image *image,
     if (draft && image_draft_is_of(draft, &processes[image->bodies[0].process]))
         text->draft = draft;
     else
-        text->threaded = interruption_thread(&text->thread, write_file, text) == 0;
+        side_thread_begin(&text->thread, write_file, text);
 }
 
 int image_text_end(struct image_text *text, XXH128_hash_t *digest)
@@ -75,9 +74,7 @@ int image_text_end(struct image_text *text, XXH128_hash_t *digest)
     if (text->draft)
         text->fd =
             image_draft_take(text->draft, text->image, text->name, text->progress, &text->digest);
-    if (text->threaded)
-        pthread_join(text->thread, NULL);
-    else if (text->fd < 0)
+    if (!side_thread_join(&text->thread) && text->fd < 0)
         write_file(text);
     *digest = text->digest;
     if (text->error && text->fd >= 0)

@@ -17,8 +17,7 @@ struct image_text {
     char name[IMAGE_TEXT_NAME_BYTES]; /* of the file, for the time being */
     int error;                        /* errno, or 0 */
     XXH128_hash_t digest;
-    bool threaded;
-    pthread_t thread;
+    struct side_thread thread;
 };
 
 /* Whether IMAGE's code can be written before the rest of the file, and a thread for it pays. */
