@@ -341,6 +341,16 @@ static bool leaves(const struct checker *checker, const struct code_step *step,
            (away && top.kind == VALUE_FRAME && top.offset == checker->machine->entry_offset);
 }
 
+/* Nobody knows where the instruction at AT leads.  Where it is the last one, nothing stands behind
+ * it; what it leads to then is elsewhere: in the function, unless it has LEFT. */
+static void keep_unknown_target(struct checker *checker, uint64_t at, uint64_t next, bool left)
+{
+    if (next < checker->size)
+        keep_beyond(checker, next);
+    else if (!left)
+        keep_beyond(checker, at);
+}
+
 /* Follow the instruction at *AT.  Returns whether the next one is to be. */
 static bool follow_one(struct checker *checker, uint64_t *at, struct code_state *state)
 {
@@ -348,9 +358,10 @@ static bool follow_one(struct checker *checker, uint64_t *at, struct code_state 
         checker->machine->step(checker->code, checker->size, (size_t)*at, state);
     uint64_t next = *at + step.size;
     struct code_state there;
+    bool left = leaves(checker, &step, state);
     if (step.flow == FLOW_UNKNOWN || step.flow == FLOW_SOMEWHERE)
-        keep_beyond(checker, next);
-    if (leaves(checker, &step, state))
+        keep_unknown_target(checker, *at, next, left);
+    if (left)
         take_return(checker, state);
     if ((step.flow == FLOW_JUMP || step.flow == FLOW_BRANCH) && is_inside(checker, step.target)) {
         there = *state;

@@ -2,6 +2,7 @@
  *
  *     DIR/jit_dump      the dumps, which producers wrote
  *     DIR/eh_frame      the unwind tables in them, behind a byte of 0
+ *     DIR/cfi_check     the same with their functions' code, and frames that are said by directives
  *     DIR/inline_info   the bodies of their INLINE_INFO records, likewise
  *     DIR/lines         records of lines and inlined calls, in pieces, with loads before or behind
  * them DIR/perf_data     small recordings: one event, several, rounds, AUX traces, tasks, a stream,
@@ -21,6 +22,7 @@
 #include "tests/unit/line_builder.h"
 #include "tests/unit/profile_builder.h"
 
+#include <elf.h>
 #include <err.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -58,11 +60,53 @@ static void put_stack(const uint8_t *table, size_t size)
     put_seed("stacks", head, 2 + 16 * units, rest, sizeof rest);
 }
 
+/* The tables that stand before a LOAD, and its code: see cfi_check.c. */
+static void put_checked(const struct jit_dump *dump, const struct jit_record *record)
+{
+    static struct jit_unwinding_info tables;
+    uint8_t input[4096];
+    struct byte_sink sink = byte_sink_over(input, sizeof input);
+    if (record->id == JIT_CODE_UNWINDING_INFO)
+        tables = record->unwinding_info;
+    if (record->id != JIT_CODE_LOAD || !tables.data)
+        return;
+    sink_u8(&sink,
+            (uint8_t)((dump->elf_mach == EM_AARCH64) | (tables.eh_frame_hdr_size / 4 & 15) << 4));
+    sink_u8(&sink, (uint8_t)tables.unwinding_size);
+    sink_u8(&sink, (uint8_t)(tables.unwinding_size >> 8));
+    sink_bytes(&sink, tables.data, (size_t)tables.unwinding_size);
+    if (record->load.code)
+        sink_bytes(&sink, record->load.code, (size_t)record->load.code_size);
+    if (!sink.overflow)
+        put_seed("cfi_check", input, sink.size, "", 0);
+    tables.data = NULL;
+}
+
+/* push rbp; mov rbp, rsp; push rbx; sub rsp, 24; nop; add rsp, 24; pop rbx; pop rbp; ret, and on
+ * aarch64 stp x29, x30, [sp, -16]!; mov x29, sp; nop; ldp x29, x30, [sp], 16; ret; each as a frame,
+ * and by directives. */
+static void put_directives(void)
+{
+    static const uint8_t x86_64[] = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x18,
+                                     0x90, 0x48, 0x83, 0xc4, 0x18, 0x5b, 0x5d, 0xc3};
+    static const uint8_t aarch64[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x1f, 0x20,
+                                      0x03, 0xd5, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
+    static const uint8_t said_x86_64[] = {
+        4, 20, 0, 2, 1, 0, 16, 4, 0, 6, (uint8_t)-2, 1, 3, 6, 0, 4, 1, 3, (uint8_t)-3, 0, 11, 7, 8};
+    static const uint8_t said_aarch64[] = {5,           16, 0, 2,  4,           0, 16, 4, 0, 29,
+                                           (uint8_t)-2, 4,  0, 30, (uint8_t)-1, 2, 12, 0, 0};
+    static const uint8_t frame_x86_64[] = {4, 4, 0, 15, 0, 0x15, 10 | 3 << 5};
+    put_seed("cfi_check", said_x86_64, sizeof said_x86_64, x86_64, sizeof x86_64);
+    put_seed("cfi_check", said_aarch64, sizeof said_aarch64, aarch64, sizeof aarch64);
+    put_seed("cfi_check", frame_x86_64, sizeof frame_x86_64, x86_64, sizeof x86_64);
+}
+
 static void put_record(const struct jit_dump *dump, const struct jit_record *record)
 {
     const uint8_t order = dump->big_endian;
     if (record->broken)
         return;
+    put_checked(dump, record);
     if (record->id == JIT_CODE_UNWINDING_INFO)
         put_seed("eh_frame", &order, 1, record->unwinding_info.data,
                  (size_t)record->unwinding_info.unwinding_size);
@@ -444,6 +488,7 @@ int main(int argc, char **argv)
     directory = argv[1];
     for (int i = 2; i < argc; i++)
         put_dump(argv[i]);
+    put_directives();
     put_line_seeds(false);
     put_line_seeds(true);
     put_plain_profiles();

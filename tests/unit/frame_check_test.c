@@ -198,6 +198,11 @@ static void test_unknown(void **state)
                 "not checked from +0x3 on");
     /* jmp rax */
     assert_says(x86_64(), BYTES(0xff, 0xe0, 0x90), 0, "not checked from +0x2 on");
+    /* nop; jmp *%rax at the end, with the frame gone: a tail call; with it there: somewhere in here */
+    assert_says(x86_64(), BYTES(0x90, 0xff, 0xe0), 0, "");
+    struct jitdump_cfi *cfi = x86_64();
+    jitdump_cfi_def_cfa_offset(cfi, 1, 16);
+    assert_says(cfi, BYTES(0x50, 0xff, 0xe0), 0, "not checked from +0x1 on");
     /* 06: none; push rax behind it would be a fault */
     assert_says(x86_64(), BYTES(0x06, 0x50, 0xc3), 0, "not checked from +0x0 on");
     /* cut in the middle */
