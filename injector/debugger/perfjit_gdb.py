@@ -180,6 +180,21 @@ def memory_before(end, count):
         return memory(end - in_page, in_page) if in_page else b""
 
 
+def instruction_sizes(pc, count, most):
+    """Of the next ones within count bytes, as gdb disassembles them."""
+    architecture, end = gdb.selected_inferior().architecture(), pc + count
+    while most > 0 and pc < end:
+        try:
+            instruction = architecture.disassemble(pc)[0]
+        except gdb.MemoryError:
+            return
+        size = instruction["length"]
+        if pc + size > end or "(bad)" in instruction["asm"]:
+            return
+        yield size
+        pc, most = pc + size, most - 1
+
+
 class X86:
     """Where in its function an instruction stands, as injector/unwind/code_shape.c finds out, and what
     that means for its frame."""
@@ -187,7 +202,13 @@ class X86:
     pc, sp, fp = "rip", "rsp", "rbp"
     PUSH, SETS, MOST_BETWEEN = 0x55, (b"\x48\x89\xe5", b"\x48\x8b\xec"), 64
     RETURNS, LEAVES = (0xC3, 0xC2), (0x5D, 0xC9)
-    LONGEST_CALL = 7
+    PREFIXES = b"\x66\x67\xf0\xf2\xf3\x2e\x36\x3e\x26\x64\x65"
+    # Moves, arithmetic and accesses to memory, with ModRM; and what has none behind 0f.
+    PLAIN = {op for op in range(0x40) if op % 8 < 4} | set(range(0x80, 0x86)) | {0x63, 0xC6, 0xC7}
+    PLAIN |= set(range(0x88, 0x8E))
+    WITHOUT_MODRM = set(range(0x05, 0x0D)) | {0x0E, 0x77, 0xA0, 0xA1, 0xA2, 0xA8, 0xA9, 0xAA}
+    WITHOUT_MODRM |= set(range(0x30, 0x38)) | set(range(0x80, 0x90)) | set(range(0xC8, 0xD0))
+    LONGEST_CALL, MOST_LEAVING = 7, 8
 
     def prologue(self, code):
         """Where push rbp stands, and the end of mov rbp,rsp; or None."""
@@ -200,12 +221,38 @@ class X86:
             at += 1
         return None
 
-    def is_leaving(self, code, offset):
-        here = code[offset : offset + 2]
-        return (
-            here[:1] and here[0] in self.RETURNS or here == b"\xf3\xc3"
-            or offset > 0 and code[offset - 1] in self.LEAVES
-        )
+    def is_leaving(self, pc, code, offset):
+        """At a return, or with nothing but moves in front of one: the frame has been taken down."""
+        if offset > 0 and code[offset - 1] in self.LEAVES:
+            return True
+        for size in instruction_sizes(pc, len(code) - offset, self.MOST_LEAVING):
+            rex, opcode = self.opcode(code[offset : offset + size])
+            if opcode[:1] and opcode[0] in self.RETURNS:
+                return True
+            if not self.is_plain(rex, opcode):
+                return False
+            offset += size
+        return False
+
+    def opcode(self, instruction):
+        """Its REX prefix, or 0, and what is behind its prefixes."""
+        left = instruction.lstrip(self.PREFIXES)
+        return (left[0], left[1:]) if left and left[0] & 0xF0 == 0x40 else (0, left)
+
+    def is_plain(self, rex, opcode):
+        """Whether it goes on behind it, with rsp and rbp as they were."""
+        first, second = opcode[:1], opcode[1:2]
+        if not second:
+            return False
+        first, second = first[0], second[0]
+        if first in (0xC4, 0xC5, 0x62) or first == 0x8F and second & 0x1F >= 8:
+            return True  # VEX, EVEX, XOP
+        if first == 0x0F:
+            return second not in self.WITHOUT_MODRM
+        if 0xB8 <= first <= 0xBF:
+            return first & 7 | (rex & 1) << 3 not in (4, 5)
+        reg, rm = second >> 3 & 7 | (rex & 4) << 1, second & 7 | (rex & 1) << 3
+        return first in self.PLAIN and reg not in (4, 5) and (second < 0xC0 or rm not in (4, 5))
 
     def is_call(self, code):
         """Whether code ends in a call."""
@@ -237,7 +284,7 @@ class X86:
         prologue = self.prologue(code)
         if innermost and prologue and prologue[0] < offset < prologue[1]:
             return sp + 16, word(sp + 8), word(sp)
-        top = innermost and (prologue is None or self.is_leaving(code, offset))
+        top = innermost and (prologue is None or self.is_leaving(pc, code, offset))
         if top or (prologue and offset <= prologue[0]):
             if self.returns_to(word(sp)):
                 return sp + 8, word(sp), fp

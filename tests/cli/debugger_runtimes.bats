@@ -216,6 +216,75 @@ all_say() {
     same got wanted
 }
 
+# As gcc -O2 has them: what is left to do stands between the frame's end and the return.
+@test "a perf map alone: the chain at each instruction between pop rbp or leave and ret, in both flavours of gdb" {
+    cat >leaving.c <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* push rbp; mov rbp,rsp; mov eax,1; pop rbp; add rax,1; movslq rdi,edi; lea rdx,[rax+rdi]; movzx eax,al; movaps xmm0,xmm1;
+ * mov [rip+0x40],r12; rep ret */
+static const unsigned char popping[] = {0x55, 0x48, 0x89, 0xe5, 0xb8, 1, 0, 0, 0, 0x5d, 0x48, 0x83, 0xc0, 1, 0x48, 0x63, 0xff,
+    0x48, 0x8d, 0x14, 0x38, 0x0f, 0xb6, 0xc0, 0x0f, 0x28, 0xc1, 0x4c, 0x89, 0x25, 0x40, 0, 0, 0, 0xf3, 0xc3};
+/* push rbp; mov rbp,rsp; sub rsp,16; mov edi,1; leave; mov eax,edi; mov r13d,2; mov r13d,eax; ret 0 */
+static const unsigned char leaving[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 16, 0xbf, 1, 0, 0, 0, 0xc9, 0x89, 0xf8,
+    0x41, 0xbd, 2, 0, 0, 0, 0x41, 0x89, 0xc5, 0xc2, 0, 0};
+/* push rbp; mov rbp,rsp; push r13; call rdi; call rsi; pop r13; pop rbp; ret */
+static const unsigned char outer[] = {0x55, 0x48, 0x89, 0xe5, 0x41, 0x55, 0xff, 0xd7, 0xff, 0xd6, 0x41, 0x5d, 0x5d, 0xc3};
+static FILE *map;
+static unsigned char *add(unsigned char *to, const void *code, size_t size, const char *name)
+{
+    memcpy(to, code, size);
+    fprintf(map, "%lx %zx %s\n", (unsigned long)to, size, name);
+    fflush(map);
+    return to;
+}
+int main(void)
+{
+    char path[64];
+    unsigned char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile int go = 0;
+    sprintf(path, "/tmp/perf-%d.map", getpid());
+    map = fopen(path, "w");
+    add(pages, outer, sizeof outer, "outer");
+    add(pages + 256, popping, sizeof popping, "popping");
+    add(pages + 512, leaving, sizeof leaving, "leaving");
+    while (!go) continue;
+    ((void (*)(void *, void *))pages)(pages + 256, pages + 512);
+    return 0;
+}
+END
+    cat >leaving.py <<'END'
+import gdb
+gdb.execute("set var go = 1")
+seen = {"popping": 0, "leaving": 0}
+wrong, names = [], []
+while seen["leaving"] == 0 or names[0] != "main":
+    gdb.execute("stepi", False, True)
+    names, frame = [], gdb.newest_frame()
+    while frame and len(names) < 4:
+        names.append(frame.name())
+        frame = frame.older()
+    if names[0] in seen:
+        seen[names[0]] += 1
+        if names[1:3] != ["outer", "main"]:
+            wrong.append("%s: %s" % (gdb.execute("x/i $pc", False, True).strip(), names))
+print("popping %d leaving %d wrong %d" % (seen["popping"], seen["leaving"], len(wrong)))
+print("\n".join(wrong))
+END
+    cc -O1 -g -fno-omit-frame-pointer -o leaving leaving.c
+    local flavour
+    for flavour in att intel; do
+        ./leaving >/dev/null 2>&1 3>&- &
+        map=/tmp/perf-$!.map
+        await_use $! 20
+        perfjit gdb -p $! -- --batch -ex "set disassembly-flavor $flavour" -ex 'source leaving.py' -ex kill >leaving.says 2>&1
+        grep -qx 'popping 11 leaving 9 wrong 0' leaving.says || complain "$(cat leaving.says)"
+        rm -f "$map"
+    done
+}
+
 @test "a perf map alone, of a core: by itself, unless it is younger than the core or of other addresses" {
     ulimit -c unlimited
     ./mapped stop >/dev/null 2>&1 3>&- &

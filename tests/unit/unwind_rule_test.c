@@ -297,6 +297,19 @@ static void test_moves_between_the_frames_end_and_the_return(void **state)
     assert_int_equal(place_of(code, 13, false), PLACE_BEFORE);
     assert_int_equal(place_of(code, 17, false), PLACE_BEFORE);
     assert_int_equal(place_of(code, 24, false), PLACE_BEFORE);
+    /* As debugger_runtimes.bats has them for gdb: of perfjit_gdb.py the same is asked. */
+    static const char popping[] = "55 4889e5 b801000000 5d 4883c001 4863ff 488d1438 0fb6c0 0f28c1 "
+                                  "4c892540000000 f3c3";
+    static const char leaving[] =
+        "55 4889e5 4883ec10 bf01000000 c9 89f8 41bd02000000 4189c5 c20000";
+    static const size_t after_pop[] = {10, 14, 17, 21, 24, 27, 34},
+                        after_leave[] = {14, 16, 22, 25};
+    for (size_t i = 0; i < sizeof after_pop / sizeof after_pop[0]; i++)
+        assert_int_equal(place_of(popping, after_pop[i], false), PLACE_BEFORE);
+    for (size_t i = 0; i < sizeof after_leave / sizeof after_leave[0]; i++)
+        assert_int_equal(place_of(leaving, after_leave[i], false), PLACE_BEFORE);
+    assert_int_equal(place_of(popping, 9, false), PLACE_IN_FRAME);
+    assert_int_equal(place_of(leaving, 13, false), PLACE_IN_FRAME);
     /* lea rsp,[rbp-8], a call, a jump and another register's pop are not passed over. */
     assert_int_equal(place_of("55 4889e5 488d65f8 5d c3", 4, false), PLACE_IN_FRAME);
     assert_int_equal(place_of("55 4889e5 e800000000 c3", 4, false), PLACE_IN_FRAME);
