@@ -1,13 +1,18 @@
 /* The Firefox Profiler's processed profile, version 47; its reader upgrades any older one.
  *
- *     meta, libs, threads: each with tables by columns (samples, stackTable, frameTable, funcTable,
- *     resourceTable, nativeSymbols, markers) and stringArray
+ *     meta, threads: each with tables by columns (samples, stackTable, frameTable, funcTable,
+ *     resourceTable, nativeSymbols, markers) and stringArray; libs
+ *     funcTable.resource ▶ resourceTable: name, type 1, lib ▶ libs: of all threads
+ *
+ * A function's resource is the file that it is in, -1 if none is known: so two of one name in two
+ * libraries are told apart.
  *
  * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
  * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
  * from the function, 0, inwards. */
 #include "injector/export/export_format.h"
 #include "injector/export/json_stream.h"
+#include "injector/export/string_list.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,10 +38,10 @@ struct thread_tables {
     uint32_t *functions;       /* of the thread: the first frame of each */
     uint32_t *function_number; /* by function: its place in that + 1; 0: it is not the thread's */
     size_t function_count;
-    uint32_t *strings;       /* of the thread */
-    uint32_t *string_number; /* by string: its place in that + 1; 0: it is not the thread's */
-    size_t string_count;
-    bool is_time; /* what the samples weigh */
+    struct string_list strings; /* of the thread */
+    struct string_list modules; /* of the thread: its resources */
+    struct string_list libs;    /* of all threads so far */
+    bool is_time;               /* what the samples weigh */
     uint64_t first_ns;
 };
 
@@ -63,7 +68,7 @@ static void put_meta(const struct export_request *request, FILE *stream)
     for (uint32_t i = 0; i < FRAME_KINDS; i++)
         fprintf(stream, ",{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
                 frame_kind_name(i), colours[i]);
-    fputs("]},\"libs\":[],\"threads\":[", stream);
+    fputs("]},\"threads\":[", stream);
 }
 
 /* ---- Tables ---- */
@@ -172,24 +177,26 @@ static void put_function(const struct thread_tables *tables, size_t i)
 static void put_string(const struct thread_tables *tables, uint32_t string)
 {
     if (string)
-        fprintf(tables->stream, "%" PRIu32, tables->string_number[string] - 1);
+        fprintf(tables->stream, "%" PRIu32, tables->strings.number[string] - 1);
     else
         fputs("null", tables->stream);
 }
 
 static void put_name(const struct thread_tables *tables, size_t i)
 {
-    fprintf(tables->stream, "%" PRIu32, tables->string_number[function_at(tables, i)->name] - 1);
-}
-
-static uint32_t file_of(const struct call_frame *frame)
-{
-    return frame->file ? frame->file : frame->module;
+    fprintf(tables->stream, "%" PRIu32, tables->strings.number[function_at(tables, i)->name] - 1);
 }
 
 static void put_file(const struct thread_tables *tables, size_t i)
 {
-    put_string(tables, file_of(function_at(tables, i)));
+    put_string(tables, function_at(tables, i)->file);
+}
+
+static void put_resource(const struct thread_tables *tables, size_t i)
+{
+    uint32_t module = function_at(tables, i)->module;
+    fprintf(tables->stream, "%" PRId64,
+            module ? (int64_t)tables->modules.number[module] - 1 : (int64_t)-1);
 }
 
 static void put_is_js(const struct thread_tables *tables, size_t i)
@@ -249,11 +256,59 @@ static void put_func_table(const struct thread_tables *tables)
     put_values(tables, "name", count, put_name);
     put_values(tables, "isJS", count, put_is_js);
     put_values(tables, "relevantForJS", count, put_is_js);
-    put_values(tables, "resource", count, put_minus_one);
+    put_values(tables, "resource", count, put_resource);
     put_values(tables, "fileName", count, put_file);
     put_values(tables, "lineNumber", count, put_first_line);
     put_values(tables, "columnNumber", count, put_null);
     putc('}', tables->stream);
+}
+
+/* ---- Libraries ---- */
+
+static void put_lib(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, tables->libs.number[tables->modules.strings[i]] - 1);
+}
+
+static void put_lib_name(const struct thread_tables *tables, size_t i)
+{
+    put_string(tables, tables->modules.strings[i]);
+}
+
+static void put_type(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    putc('1', tables->stream); /* a library */
+}
+
+static void put_resource_table(const struct thread_tables *tables)
+{
+    size_t count = tables->modules.count;
+    fprintf(tables->stream, ",\"resourceTable\":{\"length\":%zu", count);
+    put_values(tables, "lib", count, put_lib);
+    put_values(tables, "name", count, put_lib_name);
+    put_values(tables, "host", count, put_null);
+    put_values(tables, "type", count, put_type);
+    putc('}', tables->stream);
+}
+
+/* There is nothing to look up in them: the names are here. */
+static void put_libs(const struct thread_tables *tables)
+{
+    static const char *const names[] = {"name", "path", "debugName", "debugPath"};
+    FILE *stream = tables->stream;
+    size_t count = 0;
+    fputs("],\"libs\":[", stream);
+    for (size_t i = 0; i < tables->libs.count; i++) {
+        json_stream_comma(stream, &count);
+        fputs("{\"arch\":\"\",\"breakpadId\":\"\",\"codeId\":null", stream);
+        for (size_t name = 0; name < sizeof names / sizeof names[0]; name++) {
+            fprintf(stream, ",\"%s\":", names[name]);
+            json_stream_text(
+                stream, call_profile_string(tables->request->profile, tables->libs.strings[i]));
+        }
+        putc('}', stream);
+    }
 }
 
 /* ---- Samples ---- */
@@ -318,12 +373,17 @@ static void find_nodes(struct thread_tables *tables)
     }
 }
 
-static void find_string(struct thread_tables *tables, uint32_t string)
+/* The empty one is none, but as a name. */
+static void find_strings(struct thread_tables *tables, const struct call_frame *frame)
 {
-    if (tables->string_number[string])
+    string_list_add(&tables->strings, frame->name);
+    if (frame->file)
+        string_list_add(&tables->strings, frame->file);
+    if (!frame->module)
         return;
-    tables->strings[tables->string_count++] = string;
-    tables->string_number[string] = (uint32_t)tables->string_count;
+    string_list_add(&tables->strings, frame->module);
+    string_list_add(&tables->modules, frame->module);
+    string_list_add(&tables->libs, frame->module);
 }
 
 /* The functions of the nodes, and the strings of both. */
@@ -334,14 +394,12 @@ static void find_functions(struct thread_tables *tables)
     for (size_t i = 0; i < tables->count; i++) {
         uint32_t frame = profile->nodes[tables->nodes[i]].frame;
         if (profile->frames[frame].tier)
-            find_string(tables, profile->frames[frame].tier);
+            string_list_add(&tables->strings, profile->frames[frame].tier);
         if (tables->function_number[functions->of_frame[frame]])
             continue;
         tables->functions[tables->function_count++] = frame;
         tables->function_number[functions->of_frame[frame]] = (uint32_t)tables->function_count;
-        find_string(tables, profile->frames[frame].name);
-        if (file_of(&profile->frames[frame]))
-            find_string(tables, file_of(&profile->frames[frame]));
+        find_strings(tables, &profile->frames[frame]);
     }
 }
 
@@ -353,19 +411,19 @@ static void forget(struct thread_tables *tables)
         tables->number[tables->nodes[i]] = 0;
     for (size_t i = 0; i < tables->function_count; i++)
         tables->function_number[of_frame[tables->functions[i]]] = 0;
-    for (size_t i = 0; i < tables->string_count; i++)
-        tables->string_number[tables->strings[i]] = 0;
-    tables->count = tables->function_count = tables->string_count = 0;
+    string_list_empty(&tables->strings);
+    string_list_empty(&tables->modules);
+    tables->count = tables->function_count = 0;
 }
 
 static void put_strings(const struct thread_tables *tables)
 {
     size_t count = 0;
     fputs(",\"stringArray\":[", tables->stream);
-    for (size_t i = 0; i < tables->string_count; i++) {
+    for (size_t i = 0; i < tables->strings.count; i++) {
         json_stream_comma(tables->stream, &count);
         json_stream_text(tables->stream,
-                         call_profile_string(tables->request->profile, tables->strings[i]));
+                         call_profile_string(tables->request->profile, tables->strings.strings[i]));
     }
     fputs("]}", tables->stream);
 }
@@ -387,7 +445,6 @@ static void put_thread(struct thread_tables *tables, size_t *count)
             ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
             "\"unregisterTime\":null,\"pausedRanges\":[],\"markers\":{\"length\":0,\"data\":[],"
             "\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]},"
-            "\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
             "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
             "\"functionSize\":[]}",
             thread->pid == thread->tid ? "true" : "false", thread->pid, thread->tid);
@@ -395,6 +452,7 @@ static void put_thread(struct thread_tables *tables, size_t *count)
     put_stack_table(tables);
     put_frame_table(tables);
     put_func_table(tables);
+    put_resource_table(tables);
     put_strings(tables);
     forget(tables);
 }
@@ -479,11 +537,12 @@ static int make_tables(struct thread_tables *tables)
     tables->depth = calloc(profile->node_count + 1, sizeof *tables->depth);
     tables->functions = calloc(functions, sizeof *tables->functions);
     tables->function_number = calloc(functions, sizeof *tables->function_number);
-    tables->strings = calloc(profile->string_count + 1, sizeof *tables->strings);
-    tables->string_number = calloc(profile->string_count + 1, sizeof *tables->string_number);
+    int result = string_list_make(&tables->strings, profile->string_count) |
+                 string_list_make(&tables->modules, profile->string_count) |
+                 string_list_make(&tables->libs, profile->string_count);
     return tables->nodes && tables->number && tables->depth && tables->functions &&
-                   tables->function_number && tables->strings && tables->string_number
-               ? 0
+                   tables->function_number
+               ? result
                : -1;
 }
 
@@ -494,8 +553,9 @@ static void free_tables(struct thread_tables *tables)
     free(tables->depth);
     free(tables->functions);
     free(tables->function_number);
-    free(tables->strings);
-    free(tables->string_number);
+    string_list_free(&tables->strings);
+    string_list_free(&tables->modules);
+    string_list_free(&tables->libs);
 }
 
 int export_firefox(const struct export_request *request, FILE *stream)
@@ -510,6 +570,7 @@ int export_firefox(const struct export_request *request, FILE *stream)
     if (!result) {
         put_meta(request, stream);
         put_threads(&tables, samples, count);
+        put_libs(&tables);
         fputs("]}\n", stream);
     }
     free(samples);

@@ -283,6 +283,13 @@ END
         (.stackTable.frame | length) == .stackTable.length and (.frameTable.func | length) == .frameTable.length and
         (.funcTable.name | length) == .funcTable.length and (.funcTable.name | max) < (.stringArray | length) and
         ([.samples.stack[] | values] | max) < .stackTable.length] | all' own.json
+    # Each library once; a resource of a thread for each that has functions in it.
+    jq -e '(.libs | length) > 1 and (.libs | map(.name) | length == (unique | length)) and (.libs | map(keys ==
+        ["arch", "breakpadId", "codeId", "debugName", "debugPath", "name", "path"]) | all)' own.json
+    jq -e '.libs as $libs | [.threads[] | .stringArray as $strings | .resourceTable as $r | .funcTable as $f |
+        ($f.resource | length) == $f.length and ([$r.lib, $r.name, $r.host, $r.type | length == $r.length] | all) and
+        ([$f.resource[] | select(. >= 0)] | unique) == [range($r.length)] and
+        ([range($r.length) as $i | $libs[$r.lib[$i]].name == $strings[$r.name[$i]] and $r.type[$i] == 1 and $r.host[$i] == null] | all)] | all' own.json
 }
 
 @test "firefox: a function stands once in a thread, and weights are what was chosen" {
@@ -291,7 +298,8 @@ END
     perfjit export -q -f firefox -o own.json node
     # Two libraries may have a function of one name, and of one file.
     jq -e '[.threads[] | .stringArray as $strings | .funcTable | [range(.length) as $i |
-        select(.fileName[$i] != null and ($strings[.fileName[$i]] | test("^[.]") | not)) | [.name[$i], .fileName[$i], .lineNumber[$i]]] |
+        select(.fileName[$i] == null or ($strings[.fileName[$i]] | test("^[.]") | not)) |
+        [.name[$i], .resource[$i], .fileName[$i], .lineNumber[$i]]] |
         length == (unique | length)] | all' own.json
     jq -e '[.threads[] | .funcTable.length < .frameTable.length] | any' own.json
     [ "$(jq "$time" own.json)" = "$all" ]
@@ -386,7 +394,7 @@ END
 
 @test "firefox: a thread has its own strings, and its samples in order of time" {
     perfjit export -q -f firefox -o own.json node
-    jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .frameTable.implementation[] | values] | unique | length)] | all' own.json
+    jq -e '[.threads[] | (.stringArray | length) == ([.funcTable.name[], .funcTable.fileName[], .resourceTable.name[], .frameTable.implementation[] | values] | unique | length)] | all' own.json
     jq -e '[.threads[].samples.time | . == sort] | all' own.json
     jq -e '[.threads[] | .stackTable as $s | [range($s.length) as $i | $s.prefix[$i] | values | . < $i] | all] | all' own.json
 }

@@ -46,7 +46,9 @@ def firefox_stack(thread, stack):
     functions, strings, found = thread["funcTable"], thread["stringArray"], []
     while stack is not None:
         number = thread["frameTable"]["func"][thread["stackTable"]["frame"][stack]]
-        file = functions["fileName"][number]
+        file, resource = functions["fileName"][number], functions["resource"][number]
+        if file is None and resource >= 0:
+            file = thread["resourceTable"]["name"][resource]
         found.append((strings[functions["name"][number]], "" if file is None else strings[file], functions["lineNumber"][number] or 0))
         stack = thread["stackTable"]["prefix"][stack]
     return found[::-1]
