@@ -6,12 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What stands in front of V8's mark, of one character; older versions had others than JS. */
+/* What stands in front of V8's mark; older versions had others than JS. */
 static const char *const v8_kinds[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-/* What the marks mean. */
+/* What the marks mean, in rising order. */
+enum { FIRST_OPTIMIZED = 2, LONGEST_V8_MARK = 3 };
 static const char v8_marks[] = "~^+*";
 static const char *const v8_tiers[] = {"bytecode", "Sparkplug", "Maglev", "TurboFan"};
+
+/* Around the mark of optimized code, in newer versions: in front of it, that the code was entered
+ * in the middle of a loop (on-stack replacement), behind it, that it is for one closure alone. */
+enum { V8_REPLACED = 'o', V8_SPECIALIZED = '\'' };
 
 /* Marks in front of a name. */
 static const char *const prefixes[] = {
@@ -32,12 +37,25 @@ static size_t prefixed(const char *name, size_t bytes, const char *prefix)
     return bytes >= length && memcmp(name, prefix, length) == 0 ? length : 0;
 }
 
+/* How many of the BYTES at TEXT are V8's mark; 0: they do not begin with one. */
+static uint32_t v8_mark_bytes(const char *text, size_t bytes)
+{
+    uint32_t at = bytes > 1 && text[0] == V8_REPLACED;
+    const char *tier = at < bytes ? memchr(v8_marks, text[at], COUNT(v8_tiers)) : NULL;
+    bool optimized = tier && tier >= v8_marks + FIRST_OPTIMIZED;
+    if (!tier || (at && !optimized))
+        return 0;
+    at++;
+    return at + (optimized && at < bytes && text[at] == V8_SPECIALIZED);
+}
+
 static struct tier_mark v8_mark(const char *name, size_t bytes)
 {
     for (size_t i = 0; i < COUNT(v8_kinds); i++) {
         size_t at = prefixed(name, bytes, v8_kinds[i]);
-        if (at && at < bytes && memchr(v8_marks, name[at], COUNT(v8_tiers)))
-            return (struct tier_mark){(uint32_t)at, 1};
+        uint32_t length = at ? v8_mark_bytes(name + at, bytes - at) : 0;
+        if (length)
+            return (struct tier_mark){(uint32_t)at, length};
     }
     return (struct tier_mark){0, 0};
 }
@@ -78,12 +96,18 @@ struct tier_mark tier_mark_of(const char *name, size_t bytes)
     return mark.bytes ? mark : bracketed_mark(name, bytes);
 }
 
+bool tier_mark_is_v8(struct tier_mark mark)
+{
+    return mark.bytes && mark.bytes <= LONGEST_V8_MARK;
+}
+
 void tier_mark_text(const char *name, struct tier_mark mark, char text[TIER_TEXT_BYTES])
 {
     const char *start = name + mark.at, *end = start + mark.bytes;
-    const char *v8 = mark.bytes == 1 ? memchr(v8_marks, *start, COUNT(v8_tiers)) : NULL;
-    if (v8) {
-        snprintf(text, TIER_TEXT_BYTES, "%s", v8_tiers[v8 - v8_marks]);
+    if (tier_mark_is_v8(mark)) {
+        bool replaced = *start == V8_REPLACED;
+        const char *tier = memchr(v8_marks, start[replaced], COUNT(v8_tiers));
+        snprintf(text, TIER_TEXT_BYTES, "%s%s", v8_tiers[tier - v8_marks], replaced ? " OSR" : "");
         return;
     }
     while (start < end && (*start == ' ' || *start == '['))

@@ -1,6 +1,7 @@
 /* See frame_name.h. */
 #include "injector/profile/frame_name.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,34 @@ static uint32_t take_number(const char *text, size_t *bytes)
     return value;
 }
 
-/* "name file:line:column", as V8 has it: what stands behind the first space is a place if it ends
- * in numbers. */
+/* Whether a path from the root or a URL begins the BYTES at TEXT: "/", "node:", "C:". */
+static bool begins_place(const char *text, size_t bytes)
+{
+    size_t at = 0;
+    if (bytes && text[0] == '/')
+        return true;
+    while (at < bytes && isalpha((unsigned char)text[at]))
+        at++;
+    return at && at + 1 < bytes && text[at] == ':' && text[at + 1] != ' ';
+}
+
+/* The space in front of the place.  Names of functions may have spaces ("get x", a key of an
+ * object), as paths may: the first one behind which a place clearly begins, else the first. */
+static const char *find_place(const char *text, size_t bytes)
+{
+    const char *end = text + bytes, *first = memchr(text, ' ', bytes);
+    for (const char *space = first; space;
+         space = memchr(space + 1, ' ', (size_t)(end - space - 1)))
+        if (begins_place(space + 1, (size_t)(end - space - 1)))
+            return space;
+    return first;
+}
+
+/* "name file:line:column", as V8 has it: what stands behind the space is a place if it ends in
+ * numbers. */
 static void take_place(struct frame_name *result)
 {
-    const char *space = memchr(result->name, ' ', result->name_bytes);
+    const char *space = find_place(result->name, result->name_bytes);
     if (!space)
         return;
     size_t bytes = result->name_bytes - (size_t)(space + 1 - result->name);
@@ -82,7 +106,7 @@ static void take_tier(struct frame_name *result, const char *symbol)
     tier_mark_text(symbol, mark, result->tier);
     result->interpreted = strcmp(result->tier, v8_bytecode) == 0 || strstr(result->tier, "LLInt") ||
                           begins(result->tier, strlen(result->tier), "Interpreter");
-    if (mark.bytes == 1)
+    if (tier_mark_is_v8(mark))
         take_v8(result, mark);
     else if (mark.at == 0) {
         result->name += mark.bytes;

@@ -31,6 +31,16 @@ static void test_v8(void **state)
     assert_name("Builtin:JSEntry", "Builtin:JSEntry", "", "", 0);
     assert_name("JS:*a b", "a b", "TurboFan", "", 0);
     assert_name("JS:*f :1:2", "f :1:2", "TurboFan", "", 0);
+    assert_name("JS:*m e t;h /srv/a b.js:2:29", "m e t;h", "TurboFan", "/srv/a b.js", 2);
+    assert_name("JS:*get x file:///srv/a.js:2:29", "get x", "TurboFan", "file:///srv/a.js", 2);
+    assert_name("JS:~get x node:net:2:29", "get x", "bytecode", "node:net", 2);
+    assert_name("JS:*f rel a.js:2:29", "f", "TurboFan", "rel a.js", 2);
+    assert_name("JS:*' /srv/a.js:2:29", "(anonymous)", "TurboFan", "/srv/a.js", 2);
+    assert_name("JS:o*'f /srv/a.js:2:29", "f", "TurboFan OSR", "/srv/a.js", 2);
+    assert_name("JS:o+ file:///a.js:1:1", "(anonymous)", "Maglev OSR", "file:///a.js", 1);
+    assert_name("JS:*k: a b /srv/a.js:2:29", "k: a b", "TurboFan", "/srv/a.js", 2);
+    assert_name("JS:*a k: b /srv/a.js:2:29", "a k: b", "TurboFan", "/srv/a.js", 2);
+    assert_name("JS:*f ", "f ", "TurboFan", "", 0);
     assert_true(frame_name_of_jit("JS:~f", 5).interpreted);
     assert_false(frame_name_of_jit("JS:*f", 5).interpreted);
 }

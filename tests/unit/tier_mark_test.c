@@ -24,6 +24,17 @@ static void test_v8(void **state)
     assert_mark("LazyCompile:*fib a.js:1", "LazyCompile:fib a.js:1", "TurboFan");
     assert_mark("JS:* /a.js:1:1", "JS: /a.js:1:1", "TurboFan");
     assert_mark("JS:", "JS:", "");
+    assert_mark("JS:o*fib /a.js:1:2", "JS:fib /a.js:1:2", "TurboFan OSR");
+    assert_mark("JS:o+ /a.js:1:1", "JS: /a.js:1:1", "Maglev OSR");
+    assert_mark("JS:*'fib /a.js:1:2", "JS:fib /a.js:1:2", "TurboFan");
+    assert_mark("JS:+'fib /a.js:1:2", "JS:fib /a.js:1:2", "Maglev");
+    assert_mark("JS:o*'fib /a.js:1:2", "JS:fib /a.js:1:2", "TurboFan OSR");
+    assert_mark("JS:*'", "JS:", "TurboFan");
+    assert_mark("JS:~'fib", "JS:'fib", "bytecode"); /* only optimized code has them */
+    assert_mark("JS:o~fib", "JS:o~fib", "");
+    assert_mark("JS:o", "JS:o", "");
+    assert_mark("JS:o fib", "JS:o fib", "");
+    assert_mark("JS:*o*", "JS:o*", "TurboFan");
 }
 
 static void test_brackets(void **state)
