@@ -63,3 +63,21 @@ bool chain_end_is_wrong(enum chain_end end)
 {
     return end >= CHAIN_NO_CODE && end <= CHAIN_TABLE_BROKEN;
 }
+
+enum stack_end stack_end_of(enum chain_end end)
+{
+    switch (end) {
+    case CHAIN_WHOLE:
+        return STACK_WHOLE;
+    case CHAIN_CUT:
+        return STACK_CUT;
+    case CHAIN_OUTSIDE:
+        return STACK_OUTSIDE;
+    case CHAIN_NO_TABLE:
+    case CHAIN_NOT_LOGGED:
+    case CHAIN_NO_FILE:
+        return STACK_NO_TABLE;
+    default:
+        return STACK_WRONG;
+    }
+}

@@ -21,6 +21,19 @@ enum chain_end {
     CHAIN_ENDS
 };
 
+/* The same in short. */
+enum stack_end {
+    STACK_WHOLE,    /* where its thread began */
+    STACK_CUT,      /* where the copy does */
+    STACK_OUTSIDE,  /* the caller's frame is in another stack than the copied one */
+    STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
+    STACK_WRONG,    /* at code whose table leads to no code */
+    STACK_NOT_READ, /* it is of a 32-bit program, or there are no registers */
+    STACK_ENDS
+};
+
+enum stack_end stack_end_of(enum chain_end end);
+
 /* In JSON, and as the end of a sentence. */
 const char *chain_end_id(enum chain_end end);
 const char *chain_end_what(enum chain_end end);

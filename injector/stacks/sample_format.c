@@ -221,3 +221,26 @@ size_t user_sample_most_frames(const struct user_sample *sample)
     size_t used = kept + CHAIN_BYTES + 8 * (size_t)sample->kernel_count;
     return used < RECORD_MOST_BYTES ? (RECORD_MOST_BYTES - used) / 8 : 0;
 }
+
+bool user_sample_frame(const struct user_sample *sample, const struct unwind_machine *machine,
+                       struct unwind_frame *frame)
+{
+    bool has_pc = false;
+    size_t index = 0;
+    frame->known = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        if (!(sample->format->regs_user >> bit & 1))
+            continue;
+        uint64_t value = perf_get_u64(sample->registers + 8 * index++);
+        if (bit == machine->perf_pc) {
+            frame->pc = value;
+            has_pc = true;
+        } else if (machine->dwarf_of_perf[bit] != UNWIND_NO_REGISTER) {
+            unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
+        }
+    }
+    if (machine->link_register == UNWIND_NO_REGISTER)
+        unwind_frame_set(frame, machine->return_register, frame->pc);
+    frame->exact = frame->innermost = true;
+    return has_pc && unwind_frame_knows(frame, machine->sp);
+}

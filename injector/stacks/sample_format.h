@@ -17,6 +17,8 @@
 #define PERFJIT_SAMPLE_FORMAT_H
 
 #include "injector/perf_data/perf_record.h"
+#include "injector/unwind/unwind_machine.h"
+#include "injector/unwind/user_stack.h"
 
 /* What of an event's perf_event_attr the layout depends on. */
 struct sample_format {
@@ -73,5 +75,10 @@ bool user_sample_read(struct user_sample *sample, const struct sample_format *fo
 size_t user_sample_most_frames(const struct user_sample *sample);
 
 void sample_formats_free(struct sample_formats *formats);
+
+/* The registers of SAMPLE, as DWARF numbers them: its innermost frame.  Returns false if the program
+ * counter or the stack pointer is missing. */
+bool user_sample_frame(const struct user_sample *sample, const struct unwind_machine *machine,
+                       struct unwind_frame *frame);
 
 #endif

@@ -112,6 +112,7 @@ int stack_counts_add(struct stack_counts *counts, const struct stack_walker *wal
 {
     uint32_t what = walker->end_at;
     counts->ends[end]++;
+    counts->found += walker->found_count != 0;
     if (end == STACK_NO_TABLE || end == STACK_WRONG || end == STACK_OUTSIDE) {
         if (what != SPACE_NOTHING)
             what = what & SPACE_FUNCTION ? SPACE_FUNCTION : walker->files.of_map[what];
@@ -182,6 +183,11 @@ void stack_counts_print(struct stack_counts *counts, const struct native_files *
                        " of the whole ones were cut, and have the outer frames of their thread's "
                        "last stack",
                        counts->inferred);
+    if (counts->found)
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " go on behind code without tables and bytes, by the calls that led there",
+                       counts->found);
     print_cut(counts, stream);
     if (counts->stop_count)
         qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);

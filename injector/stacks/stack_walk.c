@@ -1,8 +1,8 @@
 /* See stack_walk.h. */
 #include "injector/stacks/stack_walk.h"
 
-#include "injector/arrays/array.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/unwind/return_slot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,23 +72,56 @@ static const uint8_t *bytes_at(const struct code_spot *spot, size_t *before, siz
     return spot->owner ? elf_view_code(&spot->file->view, spot->addr, before, size) : NULL;
 }
 
+/* What follows SPOT, SIZE bytes, and FRONT in front of that, of which one may be a call.  NULL: not
+ * known. */
+static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, size_t *size)
+{
+    size_t before;
+    const uint8_t *bytes = bytes_at(spot, &before, size);
+    if (!bytes || *size == 0)
+        return NULL;
+    *front = before + 1 < LONGEST_CALL_BYTES ? before + 1 : LONGEST_CALL_BYTES;
+    --*size;
+    return bytes + 1;
+}
+
 static bool returns_to(void *context, uint64_t addr)
 {
     struct stack_walker *walker = context;
-    size_t before, size;
+    size_t front, size;
     if (addr == 0 || addr > INT64_MAX)
         return false;
     struct code_spot spot = find_spot(walker, addr - 1);
     if (!is_code(walker, spot.what))
         return false;
-    const uint8_t *bytes = bytes_at(&spot, &before, &size);
-    if (!bytes || size == 0)
-        return true;
-    bytes++;
-    before++;
-    size_t most = before < LONGEST_CALL_BYTES ? before : LONGEST_CALL_BYTES;
-    return code_ends_in_call(walker->machine, bytes - most, most) ||
-           code_is_signal_return(walker->machine, bytes, size - 1);
+    const uint8_t *bytes = bytes_behind(&spot, &front, &size);
+    return !bytes || code_ends_in_call(walker->machine, bytes - front, front) ||
+           code_is_signal_return(walker->machine, bytes, size);
+}
+
+/* As call_evidence says; *DIRECT: what a direct call leads to, else SPACE_NOTHING.  Such a one
+ * leads into code that is made at run time only from that itself. */
+static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr, uint32_t *direct)
+{
+    size_t front, size;
+    int64_t by;
+    struct code_spot spot = find_spot(walker, addr - 1);
+    *direct = SPACE_NOTHING;
+    if (addr == 0 || addr > INT64_MAX || !is_code(walker, spot.what))
+        return CALL_NONE;
+    const uint8_t *bytes = bytes_behind(&spot, &front, &size);
+    if (!bytes)
+        return CALL_DOUBTFUL;
+    if (!code_ends_in_call(walker->machine, bytes - front, front))
+        return CALL_NONE;
+    if (code_ends_in_direct_call(walker->machine, bytes - front, front, &by))
+        *direct = find_spot(walker, addr + (uint64_t)by).what;
+    return is_code(walker, *direct) && *direct != walker->end_at ? CALL_DOUBTFUL : CALL_POSSIBLE;
+}
+
+static enum call_evidence calls(void *context, uint64_t addr)
+{
+    return evidence_at(context, addr, &(uint32_t){0});
 }
 
 static bool begins_at(void *context, uint64_t addr)
@@ -136,19 +169,6 @@ static int find_entry(struct stack_walker *walker, const struct code_spot *spot,
     if (spot->function)
         return find_jit_entry(spot, entry);
     return native_file_entry(&walker->files, spot->file, spot->addr, &walker->budget, entry);
-}
-
-static int keep_row(struct rule_table *rules, const struct cfi_row *row, struct unwind_rule *rule)
-{
-    struct cfi_row *rows =
-        array_room(rules->rows, rules->row_count, &rules->row_capacity, sizeof *rows);
-    if (!rows)
-        return -1;
-    rules->rows = rows;
-    rule->kind = RULE_ROW;
-    rule->row = (uint32_t)rules->row_count;
-    rows[rules->row_count++] = *row;
-    return 0;
 }
 
 /* The place of SPOT in its function, by that one's bytes. */
@@ -211,80 +231,29 @@ static int make_rule(struct stack_walker *walker, const struct code_spot *place,
     if (entry.initial_bytes > MOST_PROGRAM_BYTES || entry.instructions_bytes > MOST_PROGRAM_BYTES ||
         !cfi_row_find(&entry, spot->addr, walker->machine, &walker->budget, &row))
         return 0;
-    return unwind_rule_shorten(rule, &row, walker->machine) ? 0
-                                                            : keep_row(&walker->rules, &row, rule);
-}
-
-static size_t rule_place(const struct rule_table *rules, uint32_t owner, uint64_t addr)
-{
-    uint64_t mixed = (addr ^ (uint64_t)owner << 36) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t at = (size_t)(mixed >> 20) & (rules->size - 1);
-    while (rules->entries[at].owner &&
-           (rules->entries[at].owner != owner || rules->entries[at].addr != addr))
-        at = (at + 1) & (rules->size - 1);
-    return at;
-}
-
-static int enlarge(struct rule_table *rules)
-{
-    struct rule_table larger = *rules;
-    larger.size = rules->size ? rules->size * 4 : 1024;
-    larger.entries = calloc(larger.size, sizeof *larger.entries);
-    if (!larger.entries)
-        return -1;
-    for (size_t i = 0; i < rules->size; i++)
-        if (rules->entries[i].owner)
-            larger.entries[rule_place(&larger, rules->entries[i].owner, rules->entries[i].addr)] =
-                rules->entries[i];
-    free(rules->entries);
-    *rules = larger;
-    return 0;
+    return unwind_rule_shorten(rule, &row, walker->machine)
+               ? 0
+               : rule_table_keep_row(&walker->rules, &row, rule);
 }
 
 /* The rule of SPOT, kept from now on. */
 static const struct unwind_rule *rule_of(struct stack_walker *walker, const struct code_spot *spot,
                                          bool calls)
 {
-    struct rule_table *rules = &walker->rules;
-    if (2 * (rules->count + 1) > rules->size && enlarge(rules))
+    struct rule_entry *entry = rule_table_at(&walker->rules, spot->owner, spot->addr);
+    if (!entry)
         return NULL;
-    struct rule_entry *entry = &rules->entries[rule_place(rules, spot->owner, spot->addr)];
     if (entry->owner)
         return &entry->rule;
     if (make_rule(walker, spot, calls, &entry->rule))
         return NULL;
     entry->owner = spot->owner;
     entry->addr = spot->addr;
-    rules->count++;
+    walker->rules.count++;
     return &entry->rule;
 }
 
 /* ---- Frames ---- */
-
-/* The registers of SAMPLE, as DWARF numbers them.  Returns false if what matters is missing. */
-static bool read_registers(const struct stack_walker *walker, const struct user_sample *sample,
-                           struct unwind_frame *frame)
-{
-    const struct unwind_machine *machine = walker->machine;
-    bool has_pc = false;
-    size_t index = 0;
-    frame->known = 0;
-    for (unsigned bit = 0; bit < 64; bit++) {
-        if (!(sample->format->regs_user >> bit & 1))
-            continue;
-        uint64_t value = perf_get_u64(sample->registers + 8 * index++);
-        if (bit == machine->perf_pc) {
-            frame->pc = value;
-            has_pc = true;
-        } else if (machine->dwarf_of_perf[bit] != UNWIND_NO_REGISTER) {
-            unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
-        }
-    }
-    if (machine->link_register == UNWIND_NO_REGISTER)
-        unwind_frame_set(frame, machine->return_register, frame->pc);
-    frame->exact = frame->innermost = true;
-    return has_pc && unwind_frame_knows(frame, machine->sp);
-}
 
 /* Whether a process begins at SPOT: ld.so's first instructions, which have no table, nobody has
  * called. */
@@ -293,6 +262,14 @@ static bool is_entry(const struct code_spot *spot)
     enum { ENTRY_CODE_BYTES = 64 };
     return spot->file && spot->addr >= spot->file->view.entry &&
            spot->addr - spot->file->view.entry < ENTRY_CODE_BYTES;
+}
+
+/* Code that is too short to be anything else, and of which nothing else is known: what it has on
+ * the stack has been pushed, so that hardly a word of it is left from other calls. */
+static bool is_trampoline(const struct code_spot *spot)
+{
+    enum { MOST_BYTES = 64 };
+    return spot->function && !spot->function->code && spot->function->size <= MOST_BYTES;
 }
 
 static enum unwind_result step_on(struct stack_walker *walker, struct unwind_step *step,
@@ -308,18 +285,18 @@ static enum unwind_result step_on(struct stack_walker *walker, struct unwind_ste
     if (!rule)
         return unwind_by_place(step, PLACE_UNKNOWN, frame);
     *kind = rule->kind;
-    switch (rule->kind) {
-    case RULE_SHORT:
-        return unwind_by_rule(step, rule, frame);
-    case RULE_ROW:
-        return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
-    case RULE_PLACE: {
-        enum unwind_result result = unwind_by_place(step, rule->place, frame);
-        return result == UNWIND_WRONG && is_entry(spot) ? UNWIND_END : result;
-    }
-    default:
+    if (rule->kind == RULE_NONE)
         return UNWIND_WRONG;
+    if (rule->kind == RULE_SHORT)
+        return unwind_by_rule(step, rule, frame);
+    if (rule->kind == RULE_ROW)
+        return unwind_by_row(step, &walker->rules.rows[rule->row], frame);
+    enum unwind_result result = unwind_by_place(step, rule->place, frame);
+    if (result == UNWIND_WRONG && is_trampoline(spot)) {
+        result = unwind_by_slot(step, frame);
+        *kind = result == UNWIND_CALLER ? RULE_SLOT : RULE_PLACE;
     }
+    return result == UNWIND_WRONG && is_entry(spot) ? UNWIND_END : result;
 }
 
 /* Whether the step to FRAME, by the table of a JIT function, was ended by a return address of 0,
@@ -344,6 +321,9 @@ struct walk_state {
     bool suspected; /* a table led to code in front of which is no call */
     size_t suspect; /* the frame that it was in */
     uint64_t suspect_addr;
+    bool guessed, confirmed; /* a caller was found by return_slot.h; a table led on from it */
+    size_t guess;            /* the frame whose caller it is */
+    uint64_t guess_addr, guess_sp;
 };
 
 static enum chain_end why_no_table(const struct code_spot *spot)
@@ -391,34 +371,76 @@ static void blame(struct stack_walker *walker, const struct walk_state *state,
     walker->blamed_addr = state->suspect_addr;
 }
 
-static enum stack_end end_of(enum chain_end end)
-{
-    switch (end) {
-    case CHAIN_WHOLE:
-        return STACK_WHOLE;
-    case CHAIN_CUT:
-        return STACK_CUT;
-    case CHAIN_OUTSIDE:
-        return STACK_OUTSIDE;
-    case CHAIN_NO_TABLE:
-    case CHAIN_NOT_LOGGED:
-    case CHAIN_NO_FILE:
-        return STACK_NO_TABLE;
-    default:
-        return STACK_WRONG;
-    }
-}
-
 /* SPOT's table, a rule of KIND, led to FRAME, where code is. */
 static void judge(struct stack_walker *walker, struct walk_state *state,
                   const struct code_spot *spot, uint8_t kind, const struct unwind_frame *frame)
 {
-    if (!walker->judges || state->suspected || kind == RULE_PLACE || frame->exact ||
+    if (!walker->judges || state->suspected || kind >= RULE_PLACE || frame->exact ||
         returns_to(walker, frame->pc))
         return;
     state->suspected = true;
     state->suspect = walker->ip_count - 1;
     state->suspect_addr = spot->addr;
+}
+
+/* ---- Callers that are no more than likely ---- */
+
+/* Whether the caller that was found may be what is left of another call: its own return address,
+ * where FRAME goes on, is the right one then, and among the words that were looked at.  A direct
+ * call in front of that shows that it is not. */
+static bool may_be_left(struct stack_walker *walker, const struct walk_state *state,
+                        const struct unwind_frame *frame)
+{
+    uint32_t direct;
+    return walker->ip_count == state->guess + 2 &&
+           frame->registers[walker->machine->sp] - state->guess_sp <= SLOTS_BYTES &&
+           (evidence_at(walker, frame->pc, &direct) == CALL_NONE || !is_code(walker, direct));
+}
+
+/* SPOT, whose frame begins at SP, led to FRAME by a rule of KIND.  Returns false if that shows that
+ * a caller that was found by its slot is none. */
+static bool weigh(struct stack_walker *walker, struct walk_state *state,
+                  const struct code_spot *spot, uint64_t sp, uint8_t kind,
+                  const struct unwind_frame *frame)
+{
+    bool in_doubt = state->guessed && !state->confirmed;
+    if (kind == RULE_SLOT && !in_doubt) {
+        state->guessed = true;
+        state->confirmed = false;
+        state->guess = walker->ip_count - 1;
+        state->guess_addr = spot->addr;
+        state->guess_sp = sp;
+        walker->found_count++;
+        return true;
+    }
+    state->confirmed = state->confirmed || kind == RULE_SHORT || kind == RULE_ROW;
+    return !state->guessed ||
+           (kind != RULE_SLOT && (frame->exact || returns_to(walker, frame->pc)) &&
+            !may_be_left(walker, state, frame));
+}
+
+/* Whether the tables led on to an end that speaks for the caller that was found. */
+static bool is_believed(const struct stack_walker *walker, const struct walk_state *state)
+{
+    bool stopped = walker->chain_end == CHAIN_CUT || walker->chain_end == CHAIN_NO_TABLE ||
+                   walker->chain_end == CHAIN_NOT_LOGGED || walker->chain_end == CHAIN_NO_FILE;
+    return !state->guessed || state->suspected || walker->chain_end == CHAIN_WHOLE ||
+           (stopped && state->confirmed);
+}
+
+/* The chain ends where that caller was looked for. */
+static enum stack_end retract(struct stack_walker *walker, const struct walk_state *state,
+                              struct unwind_step *step)
+{
+    walker->found_count--;
+    walker->ip_count = state->guess + 1;
+    walker->frames[state->guess].cfa = 0;
+    walker->end_at = walker->frames[state->guess].what;
+    walker->chain_end = CHAIN_NO_TABLE;
+    walker->blamed = state->guess;
+    walker->blamed_addr = state->guess_addr;
+    step->cfa = state->guess_sp;
+    return STACK_NO_TABLE;
 }
 
 /* From FRAME on; its address is among walker->ips already. */
@@ -444,9 +466,12 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
         struct code_spot caller = find_spot(walker, ip);
         if (result != UNWIND_CALLER || ip > INT64_MAX || !is_code(walker, caller.what)) {
             blame(walker, state, &spot, result, kind);
-            return end_of(walker->chain_end);
+            return is_believed(walker, state) ? stack_end_of(walker->chain_end)
+                                              : retract(walker, state, step);
         }
         judge(walker, state, &spot, kind, frame);
+        if (!weigh(walker, state, &spot, sp, kind, frame))
+            return retract(walker, state, step);
         if (walker->ip_count == walker->ip_most) {
             walker->chain_end = CHAIN_TOO_LONG;
             walker->blamed = walker->ip_count - 1;
@@ -461,14 +486,14 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
                           const struct address_space *space, size_t most)
 {
     struct unwind_frame frame;
-    walker->ip_count = 0;
+    walker->ip_count = walker->found_count = 0;
     walker->space = space;
     walker->end_at = SPACE_NOTHING;
     walker->sp = walker->cfa = 0;
     walker->chain_end = CHAIN_NOT_READ;
     walker->budget.left = BUDGET;
     if (sample->abi != USER_ABI_64 || !sample->registers ||
-        !read_registers(walker, sample, &frame) || most == 0)
+        !user_sample_frame(sample, walker->machine, &frame) || most == 0)
         return STACK_NOT_READ;
     struct user_stack stack = {sample->stack, frame.registers[walker->machine->sp],
                                sample->stack ? sample->stack_bytes : 0};
@@ -477,6 +502,7 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
                                .budget = &walker->budget,
                                .returns_to = returns_to,
                                .begins_at = begins_at,
+                               .calls = calls,
                                .context = walker,
                                .cfa = stack.start};
     walker->ip_most = most < MOST_FRAMES ? most : (size_t)MOST_FRAMES;
@@ -567,8 +593,7 @@ int stack_walker_begin(struct stack_walker *walker, const struct space_source *s
 void stack_walker_end(struct stack_walker *walker)
 {
     native_files_free(&walker->files);
-    free(walker->rules.entries);
-    free(walker->rules.rows);
+    rule_table_free(&walker->rules);
     free(walker->ips);
     free(walker->frames);
     *walker = (struct stack_walker){0};

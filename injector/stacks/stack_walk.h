@@ -7,30 +7,7 @@
 #include "injector/native/native_file.h"
 #include "injector/stacks/address_space.h"
 #include "injector/stacks/sample_format.h"
-#include "injector/unwind/unwind_rule.h"
-
-/* How a stack ended. */
-enum stack_end {
-    STACK_WHOLE,    /* where its thread began */
-    STACK_CUT,      /* where the copy does */
-    STACK_OUTSIDE,  /* the caller's frame is in another stack than the copied one */
-    STACK_NO_TABLE, /* at code that has no table, and whose frame could not be found without one */
-    STACK_WRONG,    /* at code whose table leads to no code */
-    STACK_NOT_READ, /* it is of a 32-bit program, or there are no registers */
-    STACK_ENDS
-};
-
-/* The rules of addresses that have been met. */
-struct rule_table {
-    struct rule_entry {
-        uint64_t addr;  /* in the file, or in the function */
-        uint32_t owner; /* SPACE_FUNCTION and a function, or a file's number; 0: no entry */
-        struct unwind_rule rule;
-    } * entries;
-    size_t count, size; /* a power of 2 */
-    struct cfi_row *rows;
-    size_t row_count, row_capacity;
-};
+#include "injector/unwind/rule_table.h"
 
 /* What is known of a frame beside its address. */
 struct walked_frame {
@@ -49,7 +26,7 @@ struct stack_walker {
     const struct space_source *source;
     const struct unwind_machine *machine;
     struct native_files files;
-    struct rule_table rules;
+    struct rule_table rules; /* their owners: SPACE_FUNCTION and a function, or a file's number */
     struct unwind_budget budget; /* of this sample */
     bool no_memory;
     uint64_t *ips;               /* of this sample: the innermost first, callers less 1 */
@@ -61,6 +38,7 @@ struct stack_walker {
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
     uint64_t blamed_addr; /* of that frame, in the file or function */
+    size_t found_count;   /* frames of this sample whose callers return_slot.h found */
     bool judges;          /* set by the caller: what a table leads to is looked at closely */
     /* Or NULL, set by the caller: the stack that ADDR is in, where another one than the sample's is
      * gone on in, as behind a signal handler's.  Returns false if it is not known. */

@@ -182,6 +182,7 @@ enum { X86_64_CALL_BYTES = 5 };
 /* call rel32 */
 static size_t call_x86_64(const uint8_t *code, size_t size, int64_t *by)
 {
+    *by = 0;
     if (size < X86_64_CALL_BYTES || code[0] != 0xe8)
         return 0;
     struct byte_cursor cursor = byte_cursor_over(code + 1, X86_64_CALL_BYTES - 1, false);
@@ -332,6 +333,19 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 {
     return machine->elf_mach == EM_AARCH64 ? ends_in_call_aarch64(code, size)
                                            : ends_in_call_x86_64(code, size);
+}
+
+bool code_ends_in_direct_call(const struct unwind_machine *machine, const uint8_t *code,
+                              size_t size, int64_t *by)
+{
+    bool aarch64 = machine->elf_mach == EM_AARCH64;
+    size_t bytes = aarch64 ? WORD_BYTES : X86_64_CALL_BYTES;
+    if (size < bytes)
+        return false;
+    bool is_call = aarch64 ? call_aarch64(code + size - bytes, bytes, by)
+                           : call_x86_64(code + size - bytes, bytes, by);
+    *by -= (int64_t)bytes;
+    return is_call;
 }
 
 size_t code_padding_bytes(const struct unwind_machine *machine, const uint8_t *code, size_t size)

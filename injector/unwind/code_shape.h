@@ -32,6 +32,10 @@ bool code_ends_in_call(const struct unwind_machine *machine, const uint8_t *code
 
 enum { LONGEST_CALL_BYTES = 8 };
 
+/* Whether it can be a direct call's, which leads *BY bytes from its end. */
+bool code_ends_in_direct_call(const struct unwind_machine *machine, const uint8_t *code,
+                              size_t size, int64_t *by);
+
 /* Where the next direct call among the SIZE bytes at CODE ends, behind FROM, 0 or where another one
  * ends; 0: there is none.
  * *TARGET: where it leads, in bytes from CODE's begin.  On x86-64 each byte may begin an

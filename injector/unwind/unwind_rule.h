@@ -15,6 +15,7 @@ enum unwind_rule_kind {
     RULE_SHORT, /* as above */
     RULE_ROW,   /* a row of any other form: number ROW, wherever the user keeps them */
     RULE_PLACE, /* no table: PLACE is what the instructions tell */
+    RULE_SLOT,  /* nor that: of a step alone (return_slot.h) */
 };
 
 enum { SLOT_SAME = INT16_MAX, SLOT_UNDEFINED = INT16_MIN };
@@ -37,6 +38,14 @@ enum unwind_result {
     UNWIND_WRONG,  /* what the rule says can't be */
 };
 
+/* What stands in front of an address, as far as it can have led to code of which only the place is
+ * known. */
+enum call_evidence {
+    CALL_NONE,     /* nothing that calls */
+    CALL_POSSIBLE, /* a call that can lead there */
+    CALL_DOUBTFUL, /* one that leads elsewhere, or code of which the bytes are not known */
+};
+
 /* What a step needs beside the frame. */
 struct unwind_step {
     const struct unwind_machine *machine;
@@ -46,6 +55,8 @@ struct unwind_step {
     bool (*returns_to)(void *context, uint64_t addr);
     /* Whether a function that a runtime logged begins at ADDR; or NULL. */
     bool (*begins_at)(void *context, uint64_t addr);
+    /* What stands in front of ADDR; or NULL: not known (return_slot.h). */
+    enum call_evidence (*calls)(void *context, uint64_t addr);
     void *context;
     uint64_t cfa; /* of the last step */
 };

@@ -8,7 +8,7 @@
 #include "injector/perf_data/perf_format.h"
 #include "injector/stacks/sample_format.h"
 #include "injector/unwind/frame_section.h"
-#include "injector/unwind/unwind_rule.h"
+#include "injector/unwind/return_slot.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <elf.h>
@@ -33,6 +33,13 @@ static bool returns_to(void *context, uint64_t addr)
 {
     (void)context;
     return addr & 1;
+}
+
+/* Each third has a call in front, each other third one that leads elsewhere. */
+static enum call_evidence calls(void *context, uint64_t addr)
+{
+    (void)context;
+    return (enum call_evidence)(addr % 3);
 }
 
 static enum unwind_result step_by_table(struct input *input, struct unwind_step *step,
@@ -64,9 +71,9 @@ static enum unwind_result step_on(struct input *input, struct unwind_step *step,
                                   struct unwind_frame *frame)
 {
     enum unwind_result result = input->no_table ? UNWIND_WRONG : step_by_table(input, step, frame);
-    return result == UNWIND_WRONG
-               ? unwind_by_place(step, (enum code_place)(frame->pc % PLACES), frame)
-               : result;
+    if (result == UNWIND_WRONG)
+        result = unwind_by_place(step, (enum code_place)(frame->pc % PLACES), frame);
+    return result == UNWIND_WRONG ? unwind_by_slot(step, frame) : result;
 }
 
 static void walk(struct input *input)
@@ -82,6 +89,7 @@ static void walk(struct input *input)
                                .stack = &stack,
                                .budget = &budget,
                                .returns_to = returns_to,
+                               .calls = calls,
                                .cfa = STACK_ADDR};
     unwind_frame_set(&frame, input->machine->sp, STACK_ADDR);
     for (size_t i = 0; i < FRAMES; i++) {

@@ -444,6 +444,28 @@ static void test_branches(void **state)
     assert_false(jumps_to(EM_AARCH64, "1f2003d5ffffff97", 0));
 }
 
+static void assert_direct(uint16_t elf_mach, const char *hex, bool wanted, int64_t target)
+{
+    uint8_t code[32];
+    size_t size = read_hex(hex, code);
+    int64_t by;
+    assert_int_equal(code_ends_in_direct_call(unwind_machine_of(elf_mach), code, size, &by),
+                     wanted);
+    if (wanted)
+        assert_int_equal(by, target);
+}
+
+static void test_direct_calls(void **state)
+{
+    (void)state;
+    assert_direct(EM_X86_64, "90e800010000", true, 0x100);
+    assert_direct(EM_X86_64, "e8fbffffff", true, -5);
+    assert_direct(EM_X86_64, "00000000ffd0", false, 0);
+    assert_direct(EM_X86_64, "e8000000", false, 0);
+    assert_direct(EM_AARCH64, "02000094", true, 4);
+    assert_direct(EM_AARCH64, "00003fd6", false, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_moves_between_the_frames_end_and_the_return),
         cmocka_unit_test(test_signal_returns),
         cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_direct_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
