@@ -5,21 +5,19 @@
 #include "injector/claim/dump_machine.h"
 #include "injector/claim/dump_probe.h"
 #include "injector/claim/dump_trust.h"
+#include "injector/claim/injected_image.h"
 #include "injector/clock/clock_choice.h"
 #include "injector/code/log_reader.h"
 #include "injector/dump/dump_name.h"
 #include "injector/host/live_process.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A dump's first records and its process's FORK or EXIT can be stamped by clocks that are this far
- * apart. */
-#define FIT_SLACK_NS UINT64_C(100000000)
-
-static bool same_file(const struct perf_map *a, const struct perf_map *b)
+bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b)
 {
     if (a->has_inode && b->has_inode)
         return a->maj == b->maj && a->min == b->min && a->ino == b->ino;
@@ -46,7 +44,7 @@ static size_t claim_of(struct dump_claims *claims, const struct profile_map *map
 {
     uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
     for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
-        if (same_file(&claims->items[i].map->map, &map->map) &&
+        if (dump_claim_same_file(&claims->items[i].map->map, &map->map) &&
             jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {
             if (claims->items[i].map->synthesized)
                 claims->items[i].map = map;
@@ -83,7 +81,8 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
                                    .lives = lives,
                                    .root = root,
                                    .any_owner = claims->any_owner,
-                                   .no_lines = claims->no_lines};
+                                   .no_lines = claims->no_lines,
+                                   .are_told = injected_image(profile) != NULL};
     dump_origin_begin(&claims->origin, profile);
     for (size_t i = 0; i < profile->map_count && !failed; i++) {
         const struct profile_map *map = &profile->maps[i];
@@ -97,16 +96,10 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
     return failed ? report_failure(findings, "out of memory") : 0;
 }
 
-static const struct process_life *life_of(const struct dump_claims *claims,
-                                          const struct dump_claim *claim)
+const struct process_life *dump_claim_life(const struct dump_claims *claims,
+                                           const struct dump_claim *claim)
 {
     return &claims->lives->items[claim->life];
-}
-
-/* Whether any of its functions was loaded in the life that claims it. */
-static bool fits(const struct dump_claims *claims, const struct dump_claim *claim)
-{
-    return dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, 0, 1, NULL) > 0;
 }
 
 /* ---- Evidence for a number that is not the pid ---- */
@@ -118,7 +111,7 @@ static enum evidence ask_namespaces(const struct dump_claims *claims,
                                     const struct dump_claim *claim)
 {
     const struct profile *profile = claims->profile;
-    uint32_t pid = life_of(claims, claim)->pid;
+    uint32_t pid = dump_claim_life(claims, claim)->pid;
     uint64_t own = profile_namespace_of(profile, pid, claim->map->time_ns);
     enum evidence evidence = EVIDENCE_NONE;
     for (size_t i = 0; own && i < profile->namespace_count; i++) {
@@ -135,7 +128,7 @@ static enum evidence ask_namespaces(const struct dump_claims *claims,
 static enum evidence ask_proc(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     struct live_process live;
-    if (!dump_place_lives(claims->profile, life_of(claims, claim), &live))
+    if (!dump_place_lives(claims->profile, dump_claim_life(claims, claim), &live))
         return EVIDENCE_NONE;
     return live.namespace_pid == claim->number ? EVIDENCE_FOR : EVIDENCE_AGAINST;
 }
@@ -144,7 +137,7 @@ static enum evidence ask_proc(const struct dump_claims *claims, const struct dum
  * parent with that pid, which had mapped its dump before the recording. */
 static enum evidence ask_ancestors(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    uint32_t life = life_of(claims, claim)->parent;
+    uint32_t life = dump_claim_life(claims, claim)->parent;
     for (; life != NO_LIFE; life = claims->lives->items[life].parent)
         if (claims->lives->items[life].pid == claim->number)
             return EVIDENCE_AGAINST;
@@ -153,7 +146,7 @@ static enum evidence ask_ancestors(const struct dump_claims *claims, const struc
 
 static bool is_foreign(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return claim->number != life_of(claims, claim)->pid;
+    return claim->number != dump_claim_life(claims, claim)->pid;
 }
 
 /* The first source that has evidence decides.  Whoever maps a file of any other name need not have
@@ -174,15 +167,39 @@ static void refuse(struct dump_claim *claim, enum finding_kind kind)
 {
     claim->state = CLAIM_REFUSED;
     claim->refusal = kind;
+    claim->over = kind == FINDING_CLOCK_USELESS || kind == FINDING_DUMP_REPLACED ||
+                  kind == FINDING_DUMP_TRUNCATED ||
+                  (kind == FINDING_DUMP_UNUSABLE && claim->dump.ino);
+}
+
+static const char *path_of(const struct dump_claim *claim)
+{
+    return claim->place.path ? claim->place.path : claim->map->map.filename;
+}
+
+/* No dump is used for CLAIM: report that with PATH and the text.  Of an injected recording it was
+ * said when that was done; what needed no dump then needs none now. */
+__attribute__((format(printf, 6, 7))) static void refuse_saying(
+    const struct dump_claims *claims, struct dump_claim *claim, enum finding_kind kind,
+    const char *path, struct findings *findings, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (claims->are_told)
+        report_note(findings, "%s: %s", path, text);
+    else
+        report_finding(findings, kind, "%s: %s", path, text);
+    refuse(claim, kind);
 }
 
 void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *claim,
                        enum finding_kind kind, const char *why, struct findings *findings)
 {
-    const char *path = claim->place.path ? claim->place.path : claim->map->map.filename;
-    report_finding(findings, kind, "%s: process %" PRIu32 ": %s", path, life_of(claims, claim)->pid,
-                   why);
-    refuse(claim, kind);
+    refuse_saying(claims, claim, kind, path_of(claim), findings, "process %" PRIu32 ": %s",
+                  dump_claim_life(claims, claim)->pid, why);
 }
 
 /* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says
@@ -191,8 +208,8 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
 {
     for (size_t i = 0; i < claims->count; i++) {
         const struct dump_claim *other = &claims->items[i];
-        if (life_of(claims, other)->pid == claim->number && other != claim &&
-            same_file(&other->map->map, &claim->map->map) &&
+        if (dump_claim_life(claims, other)->pid == claim->number && other != claim &&
+            dump_claim_same_file(&other->map->map, &claim->map->map) &&
             process_life_descends(claims->lives, claim->life, other->life))
             return true;
     }
@@ -204,12 +221,12 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
 static bool opened_in_another_life(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     uint64_t opened_ns = claim->dump.timestamp;
-    uint32_t pid = life_of(claims, claim)->pid;
+    uint32_t pid = dump_claim_life(claims, claim)->pid;
     const struct dump_claim *other = claim, *end = claims->items + claims->count;
-    while (other > claims->items && life_of(claims, other - 1)->pid == pid)
+    while (other > claims->items && dump_claim_life(claims, other - 1)->pid == pid)
         other--;
-    for (; other < end && life_of(claims, other)->pid == pid; other++) {
-        const struct process_life *life = life_of(claims, other);
+    for (; other < end && dump_claim_life(claims, other)->pid == pid; other++) {
+        const struct process_life *life = dump_claim_life(claims, other);
         if (other->life != claim->life &&
             jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
             opened_ns >= life->begin.time_ns && opened_ns <= life->end_ns)
@@ -218,18 +235,46 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     return false;
 }
 
+/* Whether the process went on as another program, by exec, that wrote its dump into the same file:
+ * by its times the dump is of that one's life. */
+static bool written_anew(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    static const struct jit_clock as_it_is = {0};
+    const struct process_life *life = dump_claim_life(claims, claim);
+    const struct dump_claim *end = claims->items + claims->count;
+    if (!life->execed || dump_origin_fit(life, &claim->dump, &as_it_is, 0, 1, NULL))
+        return false;
+    for (const struct dump_claim *other = claim + 1; other < end; other++) {
+        const struct process_life *later = dump_claim_life(claims, other);
+        if (later->pid != life->pid)
+            return false;
+        if (jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
+            dump_origin_fit(later, &claim->dump, &as_it_is, FIT_SLACK_NS, 1, NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Whether nothing was recorded that CLAIM's dump could name, nor a time that its own could fit. */
+static bool is_not_needed(const struct dump_claims *claims, const struct dump_claim *claim)
+{
+    const struct process_life *life = dump_claim_life(claims, claim);
+    return life->begin.time_ns == 0 && life->end_ns == UINT64_MAX && claim->map->time_ns == 0 &&
+           !profile_has_samples(claims->profile);
+}
+
 /* ---- Another file, or another's ---- */
 
 uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump_claim *claim,
                              const struct jit_dump *dump, const struct jit_clock *clock)
 {
     size_t count;
-    const struct process_life *life = life_of(claims, claim);
+    const struct process_life *life = dump_claim_life(claims, claim);
     const struct profile_map *maps =
         process_life_maps(claims->profile, life->pid, life->begin, life->next, &count);
     uint64_t least_ns = DISTANCE_UNKNOWN;
     for (size_t i = 0; i < count; i++) {
-        if (!same_file(&maps[i].map, &claim->map->map))
+        if (!dump_claim_same_file(&maps[i].map, &claim->map->map))
             continue;
         uint64_t distance_ns = dump_origin_distance(&claims->origin, &maps[i], dump, clock);
         least_ns = distance_ns < least_ns ? distance_ns : least_ns;
@@ -241,7 +286,7 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
 static struct process_life recorded_life(const struct dump_claims *claims,
                                          const struct dump_claim *claim)
 {
-    struct process_life life = *life_of(claims, claim);
+    struct process_life life = *dump_claim_life(claims, claim);
     uint64_t last_ns = profile_last_sample_ns(claims->profile);
     if (claim->map->time_ns > life.begin.time_ns)
         life.begin.time_ns = claim->map->time_ns;
@@ -275,19 +320,18 @@ static bool is_stage(const struct dump_claim *claim)
 static enum dump_trust trust_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     return claims->any_owner ? DUMP_TRUSTED
-                             : dump_trust_of(&claims->origin, life_of(claims, claim),
+                             : dump_trust_of(&claims->origin, dump_claim_life(claims, claim),
                                              &claim->map->map, &claim->dump, claim->place.identity);
 }
 
-static void refuse_owner(struct dump_claim *claim, struct findings *findings)
+static void refuse_owner(const struct dump_claims *claims, struct dump_claim *claim,
+                         struct findings *findings)
 {
     const char *other = claim->place.identity == FILE_OTHER
                             ? "is not the file that the process mapped"
                             : "nothing proves that it is the file that the process mapped";
-    report_finding(findings, FINDING_DUMP_OWNER,
-                   "%s: belongs to the user with id %" PRIu32 ", and %s", claim->place.path,
-                   claim->dump.owner_uid, other);
-    refuse(claim, FINDING_DUMP_OWNER);
+    refuse_saying(claims, claim, FINDING_DUMP_OWNER, claim->place.path, findings,
+                  "belongs to the user with id %" PRIu32 ", and %s", claim->dump.owner_uid, other);
 }
 
 /* WHY: it can't be a copy; NULL: its records will show. */
@@ -301,11 +345,11 @@ static void judge_copy(const struct dump_claims *claims, struct dump_claim *clai
         snprintf(text, sizeof text, "the file there is not the one that it mapped: %s", why);
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, text, findings);
     } else if (trust != DUMP_TRUSTED) {
-        refuse_owner(claim, findings);
+        refuse_owner(claims, claim, findings);
     } else {
         report_note(findings,
                     "%s: taken for a copy of what process %" PRIu32 " mapped, by what is in it",
-                    claim->place.path, life_of(claims, claim)->pid);
+                    claim->place.path, dump_claim_life(claims, claim)->pid);
     }
 }
 
@@ -328,7 +372,7 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
 static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
                                 char why[512], struct findings *findings)
 {
-    const struct process_life *life = life_of(claims, claim);
+    const struct process_life *life = dump_claim_life(claims, claim);
     const struct stamp_range stamps = code_log_stamps(&claim->log);
     const struct clock_question question = {
         .profile = claims->profile,
@@ -348,14 +392,13 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
 {
     char text[512];
     if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
-        report_finding(findings, FINDING_DUMP_NOT_OURS, "%s: was mapped by process %" PRIu32,
-                       claim->map->map.filename, life_of(claims, claim)->pid);
-        refuse(claim, FINDING_DUMP_NOT_OURS);
+        refuse_saying(claims, claim, FINDING_DUMP_NOT_OURS, claim->map->map.filename, findings,
+                      "was mapped by process %" PRIu32, dump_claim_life(claims, claim)->pid);
         return;
     }
     enum dump_trust trust = trust_of(claims, claim);
     if (claim->place.identity != FILE_OTHER && trust == DUMP_UNTRUSTED) {
-        refuse_owner(claim, findings);
+        refuse_owner(claims, claim, findings);
         return;
     }
     if (is_stage(claim) && jit_dump_is_empty(&claim->dump)) {
@@ -371,24 +414,27 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
         judge_copy(claims, claim, trust, why ? "its times are not of this recording" : NULL,
                    findings);
     } else if (trust != DUMP_TRUSTED && (why || why_no_copy(claims, claim))) {
-        refuse_owner(claim, findings);
+        refuse_owner(claims, claim, findings);
+    } else if (why && is_not_needed(claims, claim)) {
+        claim->state = CLAIM_GIVEN;
+    } else if (why && written_anew(claims, claim)) {
+        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, DUMP_WRITTEN_ANEW, findings);
     } else if (why) {
-        report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path, why);
+        refuse_saying(claims, claim, FINDING_DUMP_UNUSABLE, claim->place.path, findings, "%s", why);
         refuse(claim, FINDING_CLOCK_USELESS);
     }
 }
 
-static void report_missing(const struct dump_place_question *question, struct dump_claim *claim,
-                           struct findings *findings)
+static void refuse_missing(const struct dump_claims *claims, struct dump_claim *claim,
+                           const struct dump_place_question *question, struct findings *findings)
 {
     char text[DUMP_PLACE_TEXT_BYTES];
     dump_place_missing(text, question);
-    report_finding(findings, FINDING_DUMP_MISSING, "%s: %s%s", claim->map->map.filename, text,
-                   is_stage(claim)
-                       ? "; the newest that its process recorded was in it, since that did "
-                         "not close its dump"
-                       : "");
-    refuse(claim, FINDING_DUMP_MISSING);
+    refuse_saying(
+        claims, claim, FINDING_DUMP_MISSING, claim->map->map.filename, findings, "%s%s", text,
+        is_stage(claim) ? "; the newest that its process recorded was in it, since that did "
+                          "not close its dump"
+                        : "");
 }
 
 /* The claim to the dump whose stage CLAIM is, or NULL. */
@@ -416,14 +462,24 @@ static bool settle_by_body(const struct dump_claims *claims, struct dump_claim *
     return true;
 }
 
+/* Nothing but the part in the buffer is missing of an empty dump, as of one that ends in a record.
+ */
+static void refuse_unusable(const struct dump_claims *claims, struct dump_claim *claim,
+                            struct findings *findings)
+{
+    bool empty = claim->dump.ino && claim->dump.size == 0;
+    refuse_saying(claims, claim, empty ? FINDING_DUMP_TRUNCATED : FINDING_DUMP_UNUSABLE,
+                  claim->place.path, findings, "%s", claim->place.cause);
+}
+
 /* DEFERS: a stage that is not found stays open until its body is known. */
 static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool defers,
                      struct findings *findings)
 {
     enum dump_place_result result;
     const struct dump_place_question question = {
-        &claims->origin, life_of(claims, claim),    claim->map,
-        claim->number,   is_foreign(claims, claim), claims->root};
+        &claims->origin, dump_claim_life(claims, claim), claim->map,
+        claim->number,   is_foreign(claims, claim),      claims->root};
     if (question.foreign && is_shared(claims, claim)) {
         claim->state = CLAIM_GIVEN;
         return 0;
@@ -444,99 +500,17 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
         read_claim(claims, claim, findings);
         break;
     case DUMP_PLACE_MISSING:
-        report_missing(&question, claim, findings);
+        refuse_missing(claims, claim, &question, findings);
         break;
     case DUMP_PLACE_REPLACED:
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
                           "the file there is not the one that it mapped", findings);
         break;
     case DUMP_PLACE_UNUSABLE:
-        report_finding(findings, FINDING_DUMP_UNUSABLE, "%s: %s", claim->place.path,
-                       claim->place.cause);
-        refuse(claim, FINDING_DUMP_UNUSABLE);
+        refuse_unusable(claims, claim, findings);
         break;
     }
     return 0;
-}
-
-/* ---- Several claims of one file ---- */
-
-static bool are_rivals(const struct dump_claim *a, const struct dump_claim *b)
-{
-    return a->state == CLAIM_FOUND && b->state == CLAIM_FOUND && a->dump.dev == b->dump.dev &&
-           a->dump.ino == b->dump.ino && a->life != b->life;
-}
-
-/* Two that mapped files of their own: whether the copy's header was written when B did it, rather
- * than when A did. */
-static bool is_nearer(const struct dump_claims *claims, const struct dump_claim *a,
-                      const struct dump_claim *b, bool *equal)
-{
-    uint64_t from_a_ns = dump_claim_distance(claims, a, &a->dump, &a->clock);
-    uint64_t from_b_ns = dump_claim_distance(claims, b, &b->dump, &b->clock);
-    *equal = from_a_ns == from_b_ns;
-    return from_b_ns < from_a_ns;
-}
-
-/* Whether B has the better right to the file that both claim. */
-static bool is_better(const struct dump_claims *claims, const struct dump_claim *a,
-                      const struct dump_claim *b, bool *equal)
-{
-    *equal = false;
-    bool a_same = a->place.identity == FILE_SAME, b_same = b->place.identity == FILE_SAME;
-    if (a_same != b_same)
-        return b_same;
-    bool a_fits = fits(claims, a), b_fits = fits(claims, b);
-    if (a_fits != b_fits)
-        return b_fits;
-    if (life_of(claims, a)->pid == life_of(claims, b)->pid)
-        return life_moment_before(life_of(claims, a)->begin, life_of(claims, b)->begin);
-    *equal =
-        a->map->map.has_inode && b->map->map.has_inode && same_file(&a->map->map, &b->map->map);
-    return !*equal && is_nearer(claims, a, b, equal);
-}
-
-static void settle_rivals(struct dump_claims *claims, struct findings *findings)
-{
-    enum { WINS, LOSES, TIES };
-    uint8_t *outcomes = calloc(claims->count + 1, 1);
-    for (size_t i = 0; outcomes && i < claims->count; i++)
-        for (size_t j = 0; j < claims->count; j++) {
-            bool equal;
-            if (!are_rivals(&claims->items[i], &claims->items[j]))
-                continue;
-            if (is_better(claims, &claims->items[i], &claims->items[j], &equal))
-                outcomes[i] = LOSES;
-            else if (equal && outcomes[i] == WINS)
-                outcomes[i] = TIES;
-        }
-    for (size_t i = 0; outcomes && i < claims->count; i++) {
-        struct dump_claim *claim = &claims->items[i];
-        if (outcomes[i] == LOSES)
-            dump_claim_refuse(
-                claims, claim, FINDING_DUMP_REPLACED,
-                "the file there is that of another process, or of a later life of this one",
-                findings);
-        else if (outcomes[i] == TIES)
-            dump_claim_refuse(claims, claim, FINDING_DUMP_AMBIGUOUS,
-                              "could be its dump, and that of another process too", findings);
-    }
-    if (!outcomes)
-        report_failure(findings, "out of memory");
-    free(outcomes);
-}
-
-/* All of it was written before the process was there, or after it ended. */
-static void check_times(struct dump_claims *claims, struct dump_claim *claim,
-                        struct findings *findings)
-{
-    size_t total;
-    if (claim->state == CLAIM_FOUND &&
-        dump_origin_fit(life_of(claims, claim), &claim->dump, &claim->clock, FIT_SLACK_NS, 1,
-                        &total) == 0 &&
-        total > 0)
-        dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED,
-                          "the file there was written when the process was not there", findings);
 }
 
 static int find_stages(struct dump_claims *claims, struct findings *findings)
@@ -565,9 +539,6 @@ int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
     if (find_stages(claims, findings) || find_others(claims, false, findings) ||
         find_others(claims, true, findings))
         return -1;
-    settle_rivals(claims, findings);
-    for (size_t i = 0; i < claims->count; i++)
-        check_times(claims, &claims->items[i], findings);
     return findings->failure[0] ? -1 : 0;
 }
 

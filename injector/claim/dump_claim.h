@@ -34,7 +34,7 @@ enum claim_state {
     CLAIM_OPEN,    /* nothing is known yet */
     CLAIM_FOUND,   /* there is a file, opened, that may be it */
     CLAIM_REFUSED, /* there is none; that has been reported */
-    CLAIM_GIVEN,   /* a dump given by hand stands for it */
+    CLAIM_GIVEN,   /* a dump given by hand stands for it, or nothing needs it */
 };
 
 struct dump_claim {
@@ -46,6 +46,7 @@ struct dump_claim {
     bool closed; /* its dump, or the one that was given, was closed by its process */
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
+    bool over;                 /* if REFUSED: the file is there, and holds nothing of its process */
     struct dump_place place;   /* without its dump, which is the next */
     struct jit_dump dump;
     struct jit_clock clock;
@@ -70,7 +71,13 @@ struct dump_claims {
     size_t marker_count, marker_capacity;
     bool any_owner; /* use other users' files, too */
     bool no_lines;  /* leave records about source lines alone */
+    bool are_told;  /* PROFILE has been injected: what was refused then is known */
 };
+
+/* Why the dump of a program is none any more. */
+#define DUMP_WRITTEN_ANEW                                                                          \
+    "the file there was written anew by a later program of the same process (exec): what was "     \
+    "logged before is gone"
 
 /* Collect the claims in PROFILE.  Of CLAIMS only any_owner and no_lines need be set.  ROOT is NULL
  * or where the processes' root file system is.  Returns 0, or -1 with the failure text set.
@@ -79,8 +86,8 @@ int dump_claims_collect(struct dump_claims *claims, const struct profile *profil
                         const struct process_lives *lives, const char *root,
                         struct findings *findings);
 
-/* Find and open the files of the claims that are still open, and decide which are used: each is
- * CLAIM_FOUND or CLAIM_REFUSED then. */
+/* Find and open the files of the claims that are still open: each is CLAIM_FOUND or CLAIM_REFUSED
+ * then, before dump_rivals_settle. */
 int dump_claims_settle(struct dump_claims *claims, struct findings *findings);
 
 /* No dump is used for CLAIM: report that, with its path, its process and WHY. */
@@ -90,6 +97,13 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
 /* As dump_origin_distance, from the nearest of CLAIM's mappings. */
 uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump_claim *claim,
                              const struct jit_dump *dump, const struct jit_clock *clock);
+
+/* The life that CLAIM is of. */
+const struct process_life *dump_claim_life(const struct dump_claims *claims,
+                                           const struct dump_claim *claim);
+
+/* Whether A and B map one file, by all that the recording tells of it. */
+bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b);
 
 void dump_claims_free(struct dump_claims *claims);
 

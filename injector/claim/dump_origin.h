@@ -28,6 +28,10 @@ enum file_identity { FILE_SAME, FILE_OTHER, FILE_UNKNOWN };
 /* A runtime writes the header of its dump, and maps it, within this time. */
 #define HEADER_SLACK_NS UINT64_C(1000000000)
 
+/* A dump's first records and its process's FORK or EXIT can be stamped by clocks that are this far
+ * apart. */
+#define FIT_SLACK_NS UINT64_C(100000000)
+
 /* What is known of the recording. */
 struct dump_origin {
     const struct profile *profile;

@@ -144,6 +144,9 @@ static void widen_addresses(struct jit_dump *dump)
 
 static int read_header(struct jit_dump *dump, struct cause cause)
 {
+    if (dump->size == 0)
+        return refuse(cause, "nothing of it was written: its process ended, or became another "
+                             "program, with all of it in its buffer");
     if (dump->size < JITHEADER_BYTES)
         return refuse(cause, "only %zu bytes long, less than a jitdump header", dump->size);
     while (dump->used_bytes && dump->data[dump->used_bytes - 1] == 0)

@@ -82,11 +82,13 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "its functions count as live from the start; where an address was "
                                "reused, all samples get the name of the last function",
                                true},
-    [FINDING_DUMP_REPLACED] = {"dump that was overwritten",
-                               "a later process, or one in another container, left a file of the "
-                               "same name; the functions of the first stay [unknown]; if you have "
-                               "a copy of its dump, name it with --jitdump FILE",
-                               true},
+    [FINDING_DUMP_REPLACED] =
+        {"dump that was overwritten",
+         "a later process, a later program of the same one, or one in another "
+         "container, left a file of the same name; the functions of the "
+         "first stay [unknown]; if you have a copy of its dump, name it with "
+         "--jitdump FILE",
+         true},
     [FINDING_DUMP_AMBIGUOUS] = {"dump that fits several processes",
                                 "not used, because its functions could be the wrong ones; to use "
                                 "it all the same, name it with --jitdump FILE",
@@ -145,6 +147,7 @@ bool finding_is_lost(enum finding_kind kind)
 
 const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS] = {
     {FINDING_DUMP_UNUSABLE, ""},
+    {FINDING_DUMP_TRUNCATED, ""},
     {FINDING_DUMP_MISSING, "; the profile names this dump, but it is not there: if it was moved, "
                            "name it with --jitdump FILE"},
     {FINDING_DUMP_REPLACED, "; if you have the right one, name it with --jitdump FILE"},

@@ -10,7 +10,7 @@ enum finding_kind {
     FINDING_DUMP_MISSING,      /* a dump that the profile names is not there */
     FINDING_DUMP_UNUSABLE,     /* a dump whose header or clock can't be used */
     FINDING_DUMP_NOT_OURS,     /* jit-<number>.dump whose number is not the process's pid */
-    FINDING_DUMP_TRUNCATED,    /* a dump ends inside a record */
+    FINDING_DUMP_TRUNCATED,    /* a dump ends inside a record, or is empty */
     FINDING_RECORD_UNKNOWN,    /* a record id that this version does not know */
     FINDING_RECORD_BROKEN,     /* a record that contradicts itself */
     FINDING_CODE_LOST,         /* a move or unload of code that was never loaded */
@@ -58,7 +58,7 @@ struct no_dump_reason {
     enum finding_kind kind;
     const char *remedy;
 };
-enum { NO_DUMP_REASONS = 12 };
+enum { NO_DUMP_REASONS = 13 };
 extern const struct no_dump_reason no_dump_reasons[NO_DUMP_REASONS];
 
 #endif

@@ -2,6 +2,7 @@
 #include "injector/process/process_reading.h"
 
 #include "injector/arrays/array.h"
+#include "injector/claim/dump_rivals.h"
 #include "injector/claim/given_dump.h"
 #include "injector/claim/injected_image.h"
 #include "injector/code/log_reader.h"
@@ -68,14 +69,16 @@ static int take_claims(struct jit_processes *processes, struct dump_claims *clai
     return 0;
 }
 
-/* The markers of dumps that could be read are not passed on: neither are they JIT code, nor
- * anything else that runs. */
+/* The markers of dumps that were read are not passed on: neither are they JIT code, nor anything
+ * else that runs. Nor are those of files that have nothing of their process: whoever reads the
+ * output should not look for them again. The others may still be named with --jitdump. */
 static int take_markers(struct jit_processes *processes, const struct dump_claims *claims,
                         struct findings *findings)
 {
     for (size_t i = 0; i < claims->marker_count; i++) {
         const struct dump_marker *marker = &claims->markers[i];
-        if (claims->items[marker->claim].state == CLAIM_REFUSED)
+        const struct dump_claim *claim = &claims->items[marker->claim];
+        if (claim->state == CLAIM_REFUSED && !claim->over)
             continue;
         if (array_reserve(processes->marker_offsets, processes->marker_count,
                           processes->marker_capacity))
@@ -176,8 +179,9 @@ static int read_dumps(struct jit_processes *processes, const struct profile *pro
     if (given_dumps_add_lives(given, &processes->lives, profile, findings) ||
         dump_claims_collect(claims, profile, &processes->lives, root, findings) ||
         given_dumps_assign(given, claims, findings) || dump_claims_settle(claims, findings) ||
-        take_given(processes, given, findings) || take_claims(processes, claims, findings) ||
-        take_markers(processes, claims, findings) || take_refusals(processes, claims, findings) ||
+        dump_rivals_settle(claims, findings) || take_given(processes, given, findings) ||
+        take_claims(processes, claims, findings) || take_markers(processes, claims, findings) ||
+        take_refusals(processes, claims, findings) ||
         perf_maps_read(processes, profile, perf_maps, findings))
         return -1;
     processes->none = dump_count(processes) == 0;

@@ -116,6 +116,16 @@ bool profile_has_sample_of(const struct profile *profile, uint32_t pid)
     return found;
 }
 
+bool profile_has_samples(const struct profile *profile)
+{
+    struct perf_walk walk = perf_walk_begin(profile->file);
+    struct perf_record record;
+    bool found = profile->sample_count > 0;
+    while (!found && perf_walk_next(&walk, &record, NULL))
+        found = record.type == PERF_RECORD_SAMPLE;
+    return found;
+}
+
 bool profile_any_trailer(const struct profile *profile, struct perf_record *record)
 {
     struct perf_walk walk = perf_walk_begin(profile->file);

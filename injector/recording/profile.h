@@ -98,8 +98,10 @@ uint64_t profile_namespace_of(const struct profile *profile, uint32_t pid, uint6
 /* The same of its mount namespace. */
 uint64_t profile_mount_namespace_of(const struct profile *profile, uint32_t pid, uint64_t time_ns);
 
-/* Whether a sample was taken in process PID.  Reads the profile again: for rare use. */
+/* Whether a sample was taken in process PID, or at all, with a time or without.  Reads the profile
+ * again: for rare use. */
 bool profile_has_sample_of(const struct profile *profile, uint32_t pid);
+bool profile_has_samples(const struct profile *profile);
 
 /* Some record with a sample_id, into *RECORD.  Returns false, and leaves *RECORD as it is,
  * if there is none. */

@@ -184,7 +184,7 @@ all=$(seq 0 19 | xargs)
     head -c 39 "$pristine" >"$named_dump"
     refused 1 "$named_dump: only 39 bytes long" -- inject -i "$sound" -o out.data
     : >"$named_dump"
-    refused 1 "$named_dump: only 0 bytes long" -- inject -i "$sound" -o out.data
+    refused 1 "$named_dump: nothing of it was written: its process ended" -- inject -i "$sound" -o out.data
     printf 'This is a text of more than forty bytes, not a dump.\n' >"$named_dump"
     refused 1 "$named_dump: not a jitdump file" -- inject -i "$sound" -o out.data
 }
@@ -197,10 +197,10 @@ all=$(seq 0 19 | xargs)
 
 @test "--jitdump names what is none: 1; but if the profile's own dump is there, that one is used: 3" {
     : >"$dump"
-    injected 3 "1 x dump that can't be used" "$dump: only 0 bytes long" -- -i "$sound" --jitdump "$dump"
+    injected 3 "1 x dump that can't be used" "$dump: nothing of it was written" -- -i "$sound" --jitdump "$dump"
     [ "$(named)" = "$all" ]
     rm -r out.data out.data.dso "$named_dump"
-    refused 1 "$dump: only 0 bytes long" -- inject -i "$sound" -o out.data --jitdump "$dump"
+    refused 1 "$dump: nothing of it was written" -- inject -i "$sound" -o out.data --jitdump "$dump"
     refused 1 "nowhere: No such file" -- inject -i "$sound" -o out.data --jitdump nowhere
     refused 1 ".: not a regular file" -- inject -i "$sound" -o out.data --jitdump .
 }

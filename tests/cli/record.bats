@@ -124,6 +124,41 @@ END
     mostly hot 80
 }
 
+# empty_dump NAME: a program that maps a dump of its own, and leaves nothing in it.
+empty_dump() {
+    cat >"$1" <<'END'
+import mmap, os
+with open("%s/jit-%d.dump" % (os.environ["TMPDIR"], os.getpid()), "w+b") as dump:
+    dump.truncate(mmap.PAGESIZE)
+    mmap.mmap(dump.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+    dump.truncate(0)
+sum(i * i for i in range(2000000))
+END
+    echo "$1" >>"$BATS_TEST_TMPDIR/before" && sort -o "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/before"
+}
+
+# silent_answers: whoever reads perfjit.perf.data hears nothing of dumps.
+silent_answers() {
+    for command in report "export --format folded -o out.folded" "flamegraph -o out.html" check; do
+        # shellcheck disable=SC2086 # an option and its value
+        run --separate-stderr perfjit $command perfjit.perf.data
+        exits 0
+        [[ $stderr != *dump* ]] && [[ $output != *"dump missing"* ]] || complain "$command: $stderr"
+    done
+    rm out.folded out.html
+}
+
+@test "a dump that nothing was written to is a loss only where samples are unknown, and is told once" {
+    empty_dump empty.py
+    record_it 0 -- sh -c 'python3 empty.py; "$BUILD/tinyjit" work.tj'
+    says "1 x dump cut short" "nothing of it was written: its process ended" "with all of it in its buffer"
+    silent_answers
+    mostly hot 20
+    record_it 0 -g fp -- python3 empty.py
+    says "nothing of it was written: its process ended"
+    silent_answers
+}
+
 @test "a child that outlives the command is told" {
     record_it 0 -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >"$BATS_TEST_TMPDIR/child"; node work.js'
     kill "$(cat "$BATS_TEST_TMPDIR/child")"

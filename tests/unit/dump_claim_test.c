@@ -4,6 +4,16 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+/* V8's, of the wall clock, which this recording does not have. */
+static void set_header_time(const char *path, uint64_t time)
+{
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
+    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
+}
+
 /* ---- Which file ---- */
 
 /* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one
@@ -63,6 +73,93 @@ static void test_of_two_that_mapped_files_of_their_own_the_one_at_the_headers_ti
     assert_reads(NULL, 1);
     assert_int_equal(processes.items[0].pid, CHILD);
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+}
+
+/* ---- A program after another in one process ---- */
+
+/* At TIME the process becomes another program, which writes the dump anew into the same file. */
+static void put_second_program(uint64_t time)
+{
+    write_two(dump_path, PID, time + ms(110), time + ms(120));
+    set_header_time(dump_path, UINT64_C(1700000000000000)); /* CPython's, of the wall clock */
+    put_marker(PID, dump_path, ms(1000));
+    put_exec(PID, time);
+    put_marker(PID, dump_path, time + ms(100));
+    profile_sample(&recording, 0, time + ms(1000));
+}
+
+static void test_a_later_program_of_the_process_wrote_the_dump_anew(void **state)
+{
+    (void)state;
+    put_second_program(ms(2000));
+    assert_reads(NULL, 1);
+    assert_int_equal(processes.items[0].begin.time_ns, ms(2000));
+    assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
+    assert_int_equal(findings_lost(&findings), 1);
+    assert_non_null(strstr(findings.first[FINDING_DUMP_REPLACED], "later program of the same"));
+    assert_int_equal(processes.marker_count, 2); /* nothing is left to look for */
+}
+
+/* ---- Nothing to name ---- */
+
+/* perf record -p of a process that sleeps all the time. */
+static void test_a_recording_without_samples_needs_no_dump(void **state)
+{
+    (void)state;
+    write_two(dump_path, PID, ms(1100), ms(1200));
+    set_header_time(dump_path, UINT64_C(1700000000000000));
+    put_marker(PID, dump_path, 0);
+    profile_end_records(&recording);
+    open_built_profile(&recording, &file);
+    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(read_profile(NULL), -1);
+    assert_int_equal(findings_lost(&findings), 0);
+    assert_non_null(strstr(findings.failure, "no jitdump found"));
+}
+
+/* ---- Injected already ---- */
+
+static void put_image(void)
+{
+    put_map(PID, ARENA, "/x.data.dso/0e397b18/jit-x86_64.so", 0, 0, ms(1001));
+}
+
+static void test_what_an_injection_did_not_find_is_not_told_again(void **state)
+{
+    (void)state;
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000)); /* gone since then */
+    put_image();
+    assert_int_equal(read_all(NULL), -1);
+    assert_int_equal(findings_lost(&findings), 0);
+    assert_int_equal(processes.refused_count, 1); /* perfjit check still knows */
+    assert_non_null(strstr(findings.failure, "injected already"));
+}
+
+static void test_what_an_injection_did_not_find_can_be_given(void **state)
+{
+    (void)state;
+    write_two(other_path, PID, ms(1100), ms(1200));
+    put_map(PID, 0x7000000, dump_path, makedev(200, 1), 5, ms(1000));
+    put_image();
+    assert_reads(other_path, 1);
+    assert_int_equal(processes.marker_count, 1);
+    assert_int_equal(findings_lost(&findings), 0);
+}
+
+/* An empty file's marker is not passed on: the file may be removed.  That of one that is missing
+ * is, since it may be found. */
+static void test_of_a_dump_that_is_empty_no_marker_is_left(void **state)
+{
+    FILE *stream = fopen(dump_path, "wb");
+    (void)state;
+    assert_non_null(stream);
+    assert_int_equal(fclose(stream), 0);
+    put_marker(PID, dump_path, ms(1000));
+    put_map(OTHER, 0x7000000, "/gone/jit-4800.dump", makedev(200, 1), 5, ms(1000));
+    assert_int_equal(read_all(NULL), -1);
+    assert_int_equal(findings.count[FINDING_DUMP_MISSING], 1);
+    assert_int_equal(processes.marker_count, 1);
+    assert_int_equal(processes.refused_count, 2);
 }
 
 /* ---- Another user's ---- */
@@ -302,16 +399,6 @@ static void test_two_processes_that_fit_and_a_dump_given_by_hand(void **state)
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
 }
 
-/* V8's, of the wall clock, which this recording does not have. */
-static void set_header_time(const char *path, uint64_t time)
-{
-    FILE *stream = fopen(path, "r+b");
-    assert_non_null(stream);
-    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
-    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
-    assert_int_equal(fclose(stream), 0);
-}
-
 /* Of two processes that each mapped a dump of that name, given one that was copied. */
 static int read_one_of_two(void)
 {
@@ -429,6 +516,11 @@ static void test_a_file_of_another_container(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        PROCESS_TEST(test_a_later_program_of_the_process_wrote_the_dump_anew),
+        PROCESS_TEST(test_a_recording_without_samples_needs_no_dump),
+        PROCESS_TEST(test_what_an_injection_did_not_find_is_not_told_again),
+        PROCESS_TEST(test_what_an_injection_did_not_find_can_be_given),
+        PROCESS_TEST(test_of_a_dump_that_is_empty_no_marker_is_left),
         PROCESS_TEST(test_another_inode_is_a_copy_if_header_and_records_fit),
         PROCESS_TEST(test_no_copy_has_another_pid_in_its_header),
         PROCESS_TEST(test_no_copy_has_a_header_of_another_time),

@@ -30,7 +30,7 @@ static void test_of_two_lives_the_one_in_which_it_was_written(void **state)
     assert_int_equal(processes.items[0].begin.time_ns, ms(4900));
     assert_int_equal(processes.items[0].map_count, 1);
     assert_int_equal(findings.count[FINDING_DUMP_REPLACED], 1);
-    assert_int_equal(processes.marker_count, 1);
+    assert_int_equal(processes.marker_count, 2);
 }
 
 static void test_exec_is_another_life(void **state)

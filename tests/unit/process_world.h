@@ -188,16 +188,22 @@ static inline void write_two(const char *path, uint32_t pid, uint64_t first, uin
 
 /* ---- Reading ---- */
 
-static inline int read_all(const char *given)
+/* As it is, once it is in PROFILE. */
+static inline int read_profile(const char *given)
 {
     static const struct perf_map_options no_perf_maps = {.only_given = true};
     char *extra[] = {(char *)(uintptr_t)given};
+    return jit_processes_read(&processes, &profile, extra, given != NULL, &no_perf_maps, NULL,
+                              false, &findings);
+}
+
+static inline int read_all(const char *given)
+{
     profile_sample(&recording, 0, 1);
     profile_end_records(&recording);
     open_built_profile(&recording, &file);
     assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    return jit_processes_read(&processes, &profile, extra, given != NULL, &no_perf_maps, NULL,
-                              false, &findings);
+    return read_profile(given);
 }
 
 static inline void assert_reads(const char *given, size_t count)
