@@ -32,7 +32,7 @@ static void remember(struct jit_dump_walk *walk, const struct jit_record *record
         walk->reader.big_endian = record->header.big_endian;
     if (!record->broken && record->id == JIT_CODE_HISTORY)
         walk->reader.history = record->timestamp;
-    if (record->broken || !jit_record_has_time(record->id))
+    if (record->broken || !jit_record_name(record->id) || !jit_record_has_time(record->id))
         return;
     walk->reader.time = record->timestamp;
     if (record->id == JIT_CODE_LOAD)
@@ -111,6 +111,16 @@ static bool look_ahead(struct jit_dump_walk *walk, uint64_t offset)
     return follows;
 }
 
+/* Whether RECORD, where the one before has shown that none is, is one of unknown id by chance:
+ * records go on elsewhere, at *NEXT. */
+static bool is_chance(struct jit_dump_walk *walk, const struct jit_record *record, uint64_t *next)
+{
+    if (jit_record_name(record->id) || walk->no_chain)
+        return false;
+    walk->no_chain = !torn_record_end(&walk->reader, walk->offset, next);
+    return !walk->no_chain;
+}
+
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record)
 {
     const struct record_reader *reader = &walk->reader;
@@ -118,11 +128,10 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
     uint64_t next;
     if (left == 0)
         return JIT_DUMP_WHOLE;
-    if (walk->astray) {
-        walk->astray = false;
-        if (repeated_part_end(reader, walk->offset, &walk->searched_bytes, &next))
-            return step_over(walk, record, next, JIT_DUMP_TWICE);
-    }
+    bool astray = walk->astray;
+    walk->astray = false;
+    if (astray && repeated_part_end(reader, walk->offset, &walk->searched_bytes, &next))
+        return step_over(walk, record, next, JIT_DUMP_TWICE);
     if (!read_next(walk, record)) {
         if (jit_dump_unused_from(reader, walk->offset))
             return JIT_DUMP_WHOLE;
@@ -131,6 +140,8 @@ enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *r
         keep_cut_name(walk, record);
         return JIT_DUMP_CUT;
     }
+    if (astray && is_chance(walk, record, &next))
+        return step_over(walk, record, next, JIT_DUMP_TORN);
     take_code_after(walk, record);
     walk->astray = !look_ahead(walk, walk->offset + record->extent);
     if (walk->astray && torn_record_inside(reader, walk->offset, record->extent, &next)) {

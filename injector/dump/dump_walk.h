@@ -15,6 +15,7 @@ struct jit_dump_walk {
     bool has_ahead, ahead_big_endian;
     bool astray;             /* no record is at OFFSET, by what was seen from the one before */
     uint64_t searched_bytes; /* see repeated_part.h */
+    bool no_chain;           /* none follows any more, up to the end of the file */
 };
 
 /* How a walk ended. */

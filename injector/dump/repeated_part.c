@@ -9,31 +9,57 @@ enum {
     MIN_BYTES = 8,       /* fewer are alike by chance */
     NEEDLE_BYTES = 32,   /* compared first, where so many are alike */
     MAX_BYTES = 4 << 20, /* the largest buffer known, V8's, has 2 MiB */
-    MAX_COMPARED = 64,   /* places where the first bytes are alike, as zeros are */
+    STEP_BYTES = 256,    /* compared at once */
 };
 
 /* For all searches in a dump together: a tenth of a second. */
 #define MAX_SEARCHED_BYTES (UINT64_C(256) << 20)
 
-static bool is_repeated(const struct record_reader *reader, uint64_t offset, uint64_t bytes,
-                        uint64_t *next)
+struct search {
+    const struct record_reader *reader;
+    uint64_t *searched_bytes;
+};
+
+/* Whether the BYTES at OFFSET are those in front of it. */
+static bool are_same(const struct search *search, uint64_t offset, uint64_t bytes)
 {
-    *next = offset + bytes;
-    return bytes <= offset && bytes <= reader->size - offset &&
-           memcmp(reader->data + offset - bytes, reader->data + offset, (size_t)bytes) == 0 &&
-           jit_record_follows(reader, *next);
+    const uint8_t *at = search->reader->data + offset, *end = at + bytes;
+    while (at < end && *search->searched_bytes < MAX_SEARCHED_BYTES) {
+        size_t step = end - at < STEP_BYTES ? (size_t)(end - at) : STEP_BYTES;
+        *search->searched_bytes += step;
+        if (memcmp(at - bytes, at, step) != 0)
+            return false;
+        at += step;
+    }
+    return at == end;
 }
 
-/* NEEDLE_BYTES or more, the most first. */
-static bool many_are_repeated(const struct record_reader *reader, uint64_t offset, uint64_t *next)
+/* Each child of several has written what the buffer held. */
+static bool is_repeated(const struct search *search, uint64_t offset, uint64_t bytes,
+                        uint64_t *next)
 {
-    const uint8_t *end = reader->data + offset;
+    const struct record_reader *reader = search->reader;
+    *next = offset;
+    while (bytes <= *next && bytes <= reader->size - *next && are_same(search, *next, bytes)) {
+        *next += bytes;
+        if (jit_record_follows(reader, *next))
+            return true;
+    }
+    return false;
+}
+
+/* NEEDLE_BYTES or more, the most first.  A buffer can begin with bytes that many records have, such
+ * as those of an unwind table. */
+static bool many_are_repeated(const struct search *search, uint64_t offset, uint64_t *next)
+{
+    const uint8_t *end = search->reader->data + offset;
     const uint8_t *from = end - (offset < MAX_BYTES ? (size_t)offset : MAX_BYTES);
-    for (size_t i = 0; i < MAX_COMPARED && from < end; i++, from++) {
+    *search->searched_bytes += (uint64_t)(end - from);
+    for (; from < end && *search->searched_bytes < MAX_SEARCHED_BYTES; from++) {
         from = memmem(from, (size_t)(end - from), end, NEEDLE_BYTES);
         if (!from)
             return false;
-        if (is_repeated(reader, offset, (uint64_t)(end - from), next))
+        if (is_repeated(search, offset, (uint64_t)(end - from), next))
             return true;
     }
     return false;
@@ -42,13 +68,11 @@ static bool many_are_repeated(const struct record_reader *reader, uint64_t offse
 bool repeated_part_end(const struct record_reader *reader, uint64_t offset,
                        uint64_t *searched_bytes, uint64_t *next)
 {
-    if (reader->size - offset >= NEEDLE_BYTES && *searched_bytes < MAX_SEARCHED_BYTES) {
-        *searched_bytes += offset < MAX_BYTES ? offset : MAX_BYTES;
-        if (many_are_repeated(reader, offset, next))
-            return true;
-    }
+    const struct search search = {reader, searched_bytes};
+    if (reader->size - offset >= NEEDLE_BYTES && many_are_repeated(&search, offset, next))
+        return true;
     for (uint64_t bytes = NEEDLE_BYTES - 1; bytes >= MIN_BYTES; bytes--)
-        if (is_repeated(reader, offset, bytes, next))
+        if (is_repeated(&search, offset, bytes, next))
             return true;
     return false;
 }

@@ -159,7 +159,7 @@ static const struct quirk_text texts[QUIRKS] = {
          "that follows",
          "CPython 3.13 and others that write through stdio and fork: the child flushes its copy of "
          "the parent's buffer (multiprocessing, gunicorn, celery)",
-         "skips the second copy", NOT_A_FINDING},
+         "skips all copies but the first", NOT_A_FINDING},
     [QUIRK_RECORD_TORN] =
         {"record-torn",
          "A record ends early, or contains others; perf silently loses all that follows",

@@ -298,6 +298,71 @@ static void test_a_buffer_of_a_few_bytes_or_of_many(void **state)
     assert_string_equal(walked(), "x...2y$");
 }
 
+static void test_each_of_several_children_may_have_written_the_buffer(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    load(1, "y");
+    size_t buffer = built.sink.size - 30;
+    load(2, "z");
+    size_t bytes = built.sink.size - buffer;
+    for (int children = 0; children < 3; children++)
+        repeat_from(built.sink.size - bytes);
+    load(3, "w");
+    assert_string_equal(walked(), "xyz2w$");
+}
+
+/* Each function has the same unwind table, and the buffer begins within one. */
+static void test_a_buffer_that_begins_as_many_records_do(void **state)
+{
+    enum { BEFORE = 200 };
+    char story[2 * BEFORE + 8];
+    size_t length = 0;
+    (void)state;
+    begin();
+    for (uint32_t i = 0; i < BEFORE; i++) {
+        load(i, "x");
+        dump_unwinding(&built, TIME + i, 100, 20, 100);
+        length += (size_t)snprintf(story + length, sizeof story - length, "x.");
+    }
+    size_t buffer = built.sink.size - 80;
+    load(BEFORE, "y");
+    repeat_from(buffer);
+    load(BEFORE + 1, "z");
+    snprintf(story + length, sizeof story - length, "y2z$");
+    assert_string_equal(walked(), story);
+}
+
+/* What is no record can look like one of unknown id, of a time that never comes. */
+static void test_a_record_of_unknown_id_that_is_chance(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    sink_u32(&built.sink, 400);
+    sink_u32(&built.sink, 20);
+    sink_u64(&built.sink, UINT64_MAX - 0xffff);
+    sink_bytes(&built.sink, "tail, and more of it that is none", 33);
+    load(1, "y");
+    load(2, "z");
+    assert_string_equal(walked(), "xtyz$");
+}
+
+/* One that is followed by records is of a newer runtime, whatever its time means. */
+static void test_the_time_of_an_unknown_record_is_not_believed(void **state)
+{
+    (void)state;
+    begin();
+    load(0, "x");
+    dump_plain(&built, 400, UINT64_MAX - 0xffff, 8);
+    dump_plain(&built, JIT_FILLER, 0, 8); /* has no time */
+    sink_bytes(&built.sink, "tail, and more of it that is none", 33);
+    load(1, "y");
+    load(2, "z");
+    assert_string_equal(walked(), "x..tyz$");
+}
+
 /* A byte that differs is a tear. */
 static void test_what_is_only_alike_is_torn(void **state)
 {
@@ -345,6 +410,10 @@ static void test_searching_for_copies_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_of_several_children_may_have_written_the_buffer),
+        cmocka_unit_test(test_a_buffer_that_begins_as_many_records_do),
+        cmocka_unit_test(test_a_record_of_unknown_id_that_is_chance),
+        cmocka_unit_test(test_the_time_of_an_unknown_record_is_not_believed),
         cmocka_unit_test(test_sound_records_are_met_one_by_one),
         cmocka_unit_test(test_every_tear_costs_one_record),
         cmocka_unit_test(test_a_tear_in_front_of_the_last_record),
