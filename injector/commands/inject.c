@@ -7,9 +7,11 @@
 #include "injector/commands/inject.h"
 
 #include "injector/census/census_ahead.h"
+#include "injector/claim/dump_place.h"
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
+#include "injector/host/live_process.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/image_name.h"
@@ -21,6 +23,7 @@
 #include "injector/plan/image_plan_by_name.h"
 #include "injector/process/inlined_calls.h"
 #include "injector/stacks/chain_records.h"
+#include "injector/text/file_name.h"
 #include "injector/text/printable_text.h"
 
 #include <argp.h>
@@ -166,6 +169,58 @@ static bool unwinds(const struct injection *run, const struct inject_options *op
            (options->stacks == STACKS_UNWIND || user_stacks_possible(file));
 }
 
+/* The mapping of a JVM, which writes its perf map only when it ends by itself, or is asked; or
+ * NULL. */
+static const struct profile_map *find_jvm(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->map_count; i++)
+        if (strcmp(file_name_of(profile->maps[i].map.filename), "libjvm.so") == 0)
+            return &profile->maps[i];
+    return NULL;
+}
+
+/* Whether the process of MAP goes on: perf may have ended before it saw the process end. */
+static bool goes_on(const struct injection *run, const struct profile_map *map)
+{
+    struct live_process live;
+    const struct process_lives *lives = &run->in.processes.lives;
+    uint32_t life = process_life_at(lives, map->map.pid, life_moment_of(map));
+    return life != NO_LIFE && dump_place_lives(&run->in.profile, &lives->items[life], &live) &&
+           live_process_goes_on(map->map.pid);
+}
+
+static void tell_no_map(const struct injection *run, const struct profile_map *jvm)
+{
+    uint32_t pid = jvm->map.pid;
+    if (goes_on(run, jvm))
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: the JVM of process %" PRIu32
+                       " has written no perf map yet; jcmd %" PRIu32
+                       " Compiler.perfmap has it do so, and perfjit report reads it",
+                       pid, pid);
+    else
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: the JVM of process %" PRIu32
+                       " was ended without a perf map: it writes one when it ends by itself "
+                       "(-XX:+DumpPerfMapAtExit), or before for jcmd %" PRIu32 " Compiler.perfmap",
+                       pid, pid);
+}
+
+/* That a recording has no JIT code, for who has told the runtimes to log it, or could not; nothing
+ * if that is a finding, which is told with the others, or if nothing was recorded. */
+static void tell_no_code(const struct injection *run, const struct findings *findings)
+{
+    for (size_t i = 0; i < NO_DUMP_REASONS; i++)
+        if (findings->count[no_dump_reasons[i].kind])
+            return;
+    const struct profile_map *jvm = find_jvm(&run->in.profile);
+    if (jvm)
+        tell_no_map(run, jvm);
+    else if (profile_has_samples(&run->in.profile))
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map");
+}
+
 static int open_recording(struct injection *run, const struct inject_options *options,
                           struct findings *findings)
 {
@@ -173,7 +228,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
         if (!needs_no_code(run, options))
             return -1;
         if (options->code_is_optional && !options->quiet)
-            printable_line(stderr, "perfjit: %s", findings->failure);
+            tell_no_code(run, findings);
         else
             report_note(findings, "%s", findings->failure);
         findings->failure[0] = '\0';

@@ -458,7 +458,30 @@ fake_perf() {
 @test "a command that does nothing: it is said, and the recording is there" {
     record_it 0 --runtime none true
     [ -e perfjit.perf.data ]
-    [[ $stderr == *"no jitdump found"* ]]
+    record_it 0 --runtime none -g fp -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+    says "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map"
+    [[ $stderr != *recording* ]] && [[ $stderr != *--jitdump* ]] || complain "$stderr"
+}
+
+# jvm WORDS: what looks like a JVM from outside, and then does WORDS.
+jvm() {
+    printf '%s\n' 'import mmap, os, time' 'with open(os.environ["BATS_TEST_TMPDIR"] + "/libjvm.so", "w+b") as library:' \
+        '    library.truncate(mmap.PAGESIZE)' \
+        '    code = mmap.mmap(library.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC)' "$1"
+}
+
+@test "a JVM that is killed, or goes on, has not written its perf map: how it does is said" {
+    record_it 0 --runtime none -- python3 -c "$(jvm 'os.kill(os.getpid(), 9)')"
+    says "no JIT code was logged: the JVM of process " " was ended without a perf map: " " Compiler.perfmap"
+    record_it 0 --runtime none -- timeout -s KILL 0.5 python3 -c "$(jvm 'while True: time.sleep(0.01)')" # which ends first
+    says " was ended without a perf map: "
+    python3 -c "$(jvm 'while True: time.sleep(0.01)')" &
+    pid=$!
+    await grep -q libjvm.so /proc/$pid/maps
+    run --separate-stderr perfjit record -p $pid --duration 0.3
+    kill $pid
+    exits 0
+    says "the JVM of process $pid has written no perf map yet; jcmd $pid Compiler.perfmap has it do so"
 }
 
 @test "a full disk: it is said, and what was recorded is left or gone, never half" {
