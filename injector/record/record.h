@@ -7,7 +7,7 @@
 
 #include "injector/attach/attachment.h"
 #include "injector/host/event_choice.h"
-#include "injector/record/program.h"
+#include "injector/program/program.h"
 #include "injector/record/record_options.h"
 #include "injector/record/recorder.h"
 #include "injector/record/run_folder.h"

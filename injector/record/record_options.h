@@ -2,7 +2,7 @@
 #ifndef PERFJIT_RECORD_OPTIONS_H
 #define PERFJIT_RECORD_OPTIONS_H
 
-#include "injector/record/runtime.h"
+#include "injector/program/runtime.h"
 
 #include <argp.h>
 #include <sys/types.h>

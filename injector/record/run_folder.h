@@ -14,7 +14,7 @@
 #define PERFJIT_RUN_FOLDER_H
 
 #include "injector/findings/findings.h"
-#include "injector/record/runtime.h"
+#include "injector/program/runtime.h"
 
 struct run_folder {
     char *path; /* NULL: there is none */

@@ -3,7 +3,7 @@
 #ifndef PERFJIT_RUNTIME_ENVIRONMENT_H
 #define PERFJIT_RUNTIME_ENVIRONMENT_H
 
-#include "injector/record/program.h"
+#include "injector/program/program.h"
 #include "injector/record/run_folder.h"
 
 struct runtime_environment {

@@ -3,7 +3,7 @@
 #include "injector/host/event_choice.h"
 #include "injector/record/growing_recording.h"
 #include "injector/record/left_over.h"
-#include "injector/record/program.h"
+#include "injector/program/program.h"
 #include "injector/record/runtime_environment.h"
 
 #include "tests/unit/scratch.h"

@@ -3,8 +3,8 @@
 #define PERFJIT_PROGRAM_H
 
 #include "injector/findings/findings.h"
-#include "injector/record/runtime.h"
-#include "injector/record/wrapper.h"
+#include "injector/program/runtime.h"
+#include "injector/program/wrapper.h"
 
 struct program {
     char *path;                    /* owned */

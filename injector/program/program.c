@@ -1,5 +1,5 @@
 /* See program.h. */
-#include "injector/record/program.h"
+#include "injector/program/program.h"
 
 #include "injector/files/regular_file.h"
 

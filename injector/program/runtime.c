@@ -2,7 +2,7 @@
  *
  * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp, and none
  * of them can be told another place: left_over.h removes them. */
-#include "injector/record/runtime.h"
+#include "injector/program/runtime.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* See wrapper.h.  Their options are those of coreutils, util-linux, sudo, doas, GNU time, numactl,
  * tini and xvfb-run. */
-#include "injector/record/wrapper.h"
+#include "injector/program/wrapper.h"
 
 #include <stdbool.h>
 #include <string.h>
