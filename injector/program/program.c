@@ -166,6 +166,16 @@ int program_find_command(struct program *program, char *const *words, struct fin
     return 0;
 }
 
+const char *program_called(const struct program *program, const struct runtime *runtime)
+{
+    const char *const paths[] = {program->interpreter, program->wrapped, program->path};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (paths[i] &&
+            (runtime_of_program(last_part(paths[i])) == runtime || by_link(paths[i]) == runtime))
+            return paths[i];
+    return NULL;
+}
+
 void program_free(struct program *program)
 {
     free(program->wrapped);

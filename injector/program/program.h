@@ -23,6 +23,10 @@ int program_find(struct program *program, const char *name, struct findings *fin
  * runtime of what it runs. */
 int program_find_command(struct program *program, char *const *words, struct findings *findings);
 
+/* Which of PROGRAM's files is called as those of RUNTIME are: the interpreter, what is wrapped, or
+ * the program itself.  NULL: none is. */
+const char *program_called(const struct program *program, const struct runtime *runtime);
+
 void program_free(struct program *program);
 
 #endif

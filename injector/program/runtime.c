@@ -15,6 +15,10 @@
         SWITCH_APPEND, variable, text, ' ', false, false                                           \
     }
 
+/* A perf map: each version has that, and an unknown option ends it. */
+static const struct runtime older_mono = {.name = "mono",
+                                          .switches = {APPEND("MONO_ENV_OPTIONS", "--jitmap")}};
+
 const struct runtime runtimes[] = {
     /* V8 logs to jit-PID.dump, of which it loses the last 2 MiB if a signal ends it: the map, which
      * it writes line by line, has them. */
@@ -87,7 +91,9 @@ const struct runtime runtimes[] = {
     {.name = "mono",
      .programs = {"mono", "mono-sgen"},
      .libraries = {"libmono"},
-     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump")}},
+     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump")},
+     .try_first = "--jitdump",
+     .otherwise = &older_mono},
     /* The listener that logs is that of MCJIT; others of LLVM's need JITDUMPDIR alone. */
     {.name = "lli",
      .programs = {"lli"},
@@ -143,12 +149,12 @@ const struct runtime *runtime_of_library(const char *name)
     return NULL;
 }
 
-bool runtime_is_inherited(const struct runtime *runtime)
+const struct runtime *runtime_inherited(const struct runtime *runtime)
 {
     if (runtime->try_first)
-        return false;
+        return runtime->otherwise;
     for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
         if (runtime->switches[i].kind == SWITCH_ARGUMENT || runtime->switches[i].only_quiet)
-            return false;
-    return true;
+            return NULL;
+    return runtime;
 }

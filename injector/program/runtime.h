@@ -41,6 +41,7 @@ struct runtime {
     bool copies_stacks;    /* without being asked for: frame pointers would not lead to its code */
     const char *needs;     /* what it must be for that; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
+    const struct runtime *otherwise; /* with switches that each version takes; or NULL */
 };
 
 /* All of them, up to one without a name. */
@@ -55,8 +56,9 @@ const struct runtime *runtime_of_program(const char *basename);
 /* The one that the shared library NAME belongs to; or NULL. */
 const struct runtime *runtime_of_library(const char *name);
 
-/* Whether its switches can be given to a program that only starts it, as a shell does: they are all
- * in the environment, and no other program minds them. */
-bool runtime_is_inherited(const struct runtime *runtime);
+/* What can be given to a program that only starts RUNTIME, as a shell does: RUNTIME, or what it is
+ * otherwise, with switches that are all in the environment, that each version takes, and that no
+ * other program minds.  NULL: nothing can. */
+const struct runtime *runtime_inherited(const struct runtime *runtime);
 
 #endif

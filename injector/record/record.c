@@ -37,21 +37,23 @@ static const char *stacks_of(const struct record_run *run)
     return copied;
 }
 
-/* Whether PROGRAM knows the argument that RUNTIME's switches are refused without. */
+/* Whether PROGRAM knows the argument that RUNTIME's switches are refused without.  One that is not
+ * called as RUNTIME is may be the user's own, and is not run for that where there is another way.
+ */
 static bool knows_switches(const struct program *program, const struct runtime *runtime)
 {
     int status = -1;
-    pid_t child = runtime->try_first ? fork() : 0;
-    if (!runtime->try_first)
-        return true;
+    const char *path = program_called(program, runtime);
+    if (!runtime->try_first || (!path && runtime->otherwise))
+        return !runtime->try_first;
+    if (!path)
+        path = program->wrapped ? program->wrapped : program->path;
+    pid_t child = fork();
     if (child == 0) {
         int nothing = open("/dev/null", O_RDWR);
         for (int fd = 0; fd < 3; fd++)
             dup2(nothing, fd);
         alarm(TRY_SECONDS); /* it may be another program than its name says */
-        const char *path = program->interpreter ? program->interpreter
-                           : program->wrapped   ? program->wrapped
-                                                : program->path;
         execlp(path, path, runtime->try_first, "--version", NULL);
         _exit(EXIT_NOT_FOUND);
     }
@@ -62,7 +64,10 @@ static bool knows_switches(const struct program *program, const struct runtime *
 static int add_runtime(struct record_run *run, const struct runtime *runtime,
                        struct findings *findings)
 {
-    if (!knows_switches(&run->program, runtime)) {
+    bool knows = knows_switches(&run->program, runtime);
+    if (!knows && runtime->otherwise)
+        return add_runtime(run, runtime->otherwise, findings);
+    if (!knows) {
         if (!run->options->quiet)
             printable_line(stderr, "perfjit: %s: this one can't log its JIT code: that takes %s",
                            runtime->name, runtime->needs);
@@ -70,9 +75,12 @@ static int add_runtime(struct record_run *run, const struct runtime *runtime,
     }
     if (run_folder_settle(&run->folder, runtime, findings))
         return -1;
-    return runtime_environment_add(&run->environment, runtime)
-               ? report_failure(findings, "out of memory")
-               : 0;
+    if (runtime_environment_add(&run->environment, runtime))
+        return report_failure(findings, "out of memory");
+    if (!run->environment.told && !run->options->quiet)
+        printable_line(stderr, "perfjit: %s: the command's own words say what it logs",
+                       runtime->name);
+    return 0;
 }
 
 /* What the files of RUNTIME set, on the line that STREAM is. */
@@ -107,9 +115,10 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
 {
     char names[256] = "";
     for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
-        if (!runtime_is_inherited(runtime))
+        const struct runtime *inherited = runtime_inherited(runtime);
+        if (!inherited)
             continue;
-        if (add_runtime(run, runtime, findings))
+        if (add_runtime(run, inherited, findings))
             return -1;
         size_t bytes = strlen(names);
         snprintf(names + bytes, sizeof names - bytes, "%s%s", bytes ? ", " : "", runtime->name);

@@ -155,6 +155,20 @@ static const char *own_value(const struct runtime_environment *environment, cons
     return value;
 }
 
+/* Whether a word of the command's is the option that TEXT, "-NAME=VALUE", is: with one dash or two,
+ * and whatever its value. */
+static bool sets_option(const struct runtime_environment *environment, const char *text)
+{
+    const char *name = text + strspn(text, "-");
+    size_t bytes = strcspn(name, "=");
+    for (char *const *word = environment->words + environment->command.at + 1; *word; word++) {
+        const char *own = *word + strspn(*word, "-");
+        if (own != *word && strncmp(own, name, bytes) == 0 && (!own[bytes] || own[bytes] == '='))
+            return true;
+    }
+    return false;
+}
+
 static void apply(struct runtime_environment *environment, const struct runtime_switch *one)
 {
     const char *own = one->variable ? own_value(environment, one->variable) : NULL;
@@ -162,6 +176,10 @@ static void apply(struct runtime_environment *environment, const struct runtime_
     char *joined = NULL;
     if (!text) {
         environment->no_memory = true;
+        return;
+    }
+    if (one->kind == SWITCH_ARGUMENT && sets_option(environment, text)) {
+        free(text);
         return;
     }
     tell(environment, one->variable, text);

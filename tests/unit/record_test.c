@@ -1,9 +1,9 @@
 /* What perfjit record decides before it runs anything: what a command is, what it is told, which
  * event is sampled; and what a recording says while it grows, and which files are the run's. */
 #include "injector/host/event_choice.h"
+#include "injector/program/program.h"
 #include "injector/record/growing_recording.h"
 #include "injector/record/left_over.h"
-#include "injector/program/program.h"
 #include "injector/record/runtime_environment.h"
 
 #include "tests/unit/scratch.h"
@@ -248,10 +248,32 @@ static void test_argument(void **state)
     assert_null(environment.words[3]);
     assert_string_equal(environment.told, "-jit-kind=mcjit");
     runtime_environment_free(&environment);
-    assert_false(runtime_is_inherited(runtime_named("lli")));
-    assert_false(runtime_is_inherited(runtime_named("ruby")));
-    assert_true(runtime_is_inherited(runtime_named("java")));
+    assert_null(runtime_inherited(runtime_named("lli")));
+    assert_null(runtime_inherited(runtime_named("ruby")));
+    assert_ptr_equal(runtime_inherited(runtime_named("java")), runtime_named("java"));
+    assert_string_equal(runtime_inherited(runtime_named("mono"))->switches[0].text, "--jitmap");
     assert_null(runtime_named("none"));
+}
+
+/* lli refuses an option that comes twice. */
+static void test_own_argument(void **state)
+{
+    static char *own[] = {"-jit-kind=orc", "--jit-kind=mcjit", "-jit-kind"};
+    struct runtime_environment environment;
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char *words[] = {"lli-14", "-O2", own[i], "x.bc", NULL};
+        assert_int_equal(runtime_environment_begin(&environment, words, &folder, false), 0);
+        runtime_environment_add(&environment, runtime_named("lli"));
+        assert_string_equal(environment.words[1], "-O2");
+        assert_null(environment.told);
+        runtime_environment_free(&environment);
+    }
+    static char *others[] = {"lli-14", "-jit-kinds", "jit-kind", NULL};
+    assert_int_equal(runtime_environment_begin(&environment, others, &folder, false), 0);
+    runtime_environment_add(&environment, runtime_named("lli"));
+    assert_string_equal(environment.words[1], "-jit-kind=mcjit");
+    runtime_environment_free(&environment);
 }
 
 static void test_wrapped(void **state)
@@ -534,14 +556,23 @@ static void test_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_scripts_and_links),
-        cmocka_unit_test(test_libraries),     cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_argument),      cmocka_unit_test(test_wrappers),
-        cmocka_unit_test(test_wrapped),       cmocka_unit_test(test_wrapped_own_values),
-        cmocka_unit_test(test_stale_folders), cmocka_unit_test(test_event),
-        cmocka_unit_test(test_growing),       cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_scripts_and_links),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),
+        cmocka_unit_test(test_own_argument),
+        cmocka_unit_test(test_wrappers),
+        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stale_folders),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

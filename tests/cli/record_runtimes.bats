@@ -1,0 +1,52 @@
+#!/usr/bin/env bats
+# perfjit record: what runtimes are told that refuse what they do not know.  Where one is not installed, or not in that version,
+# a program of its name that does the same with its switches stands for it, first in PATH.
+load helper
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/tmp" "$BATS_TEST_TMPDIR/bin"
+    cd "$BATS_TEST_TMPDIR/run" || return
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp HOME=$BATS_TEST_TMPDIR/tmp PATH=$BATS_TEST_TMPDIR/bin:$PATH
+}
+
+# stand_in NAME LINES: a program of that name that does LINES.
+stand_in() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$BATS_TEST_TMPDIR/bin/$1"
+    chmod +x "$BATS_TEST_TMPDIR/bin/$1"
+}
+
+record_it() { # STATUS WORD...
+    local wanted=$1
+    shift
+    run --separate-stderr perfjit record "$@"
+    exits "$wanted"
+    [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
+}
+
+# shellcheck disable=SC2016 # for the program that stands in
+@test "mono: a dump where it knows that option, else a perf map; below a shell what each version takes" {
+    local refuses='for word in $MONO_ENV_OPTIONS "$@"; do
+            case $word in --jitdump) echo "Unknown command line option: $word" >&2; exit 1 ;; esac
+        done
+        echo "ran with $MONO_ENV_OPTIONS"'
+    stand_in mono "$refuses"
+    MONO_ENV_OPTIONS=--server record_it 0 --exit-status mono app.exe
+    says "perfjit: mono: MONO_ENV_OPTIONS=--jitmap"
+    [ "$output" = "ran with --server --jitmap" ] || complain "$output"
+    record_it 0 --exit-status sh -c 'mono app.exe; :'
+    [ "$output" = "ran with --jitmap" ] || complain "$output"
+    stand_in mono 'echo "ran with $MONO_ENV_OPTIONS"'
+    record_it 0 --exit-status mono app.exe
+    says "perfjit: mono: MONO_ENV_OPTIONS=--jitdump"
+    [ "$output" = "ran with --jitdump" ] || complain "$output"
+}
+
+@test "lli: an option that the command's own words have is not added, for it may be there once" {
+    printf 'define i32 @main() {\n  ret i32 0\n}\n' >one.ll
+    record_it 0 --exit-status lli-14 -jit-kind=mcjit one.ll
+    says "perfjit: lli: the command's own words say what it logs"
+    record_it 0 --exit-status lli-14 --jit-kind=orc one.ll
+    record_it 0 --exit-status lli-14 one.ll
+    says "perfjit: lli: -jit-kind=mcjit"
+}
