@@ -13,6 +13,7 @@
 #include "injector/bench/command_words.h"
 #include "injector/bench/machine.h"
 #include "injector/files/interruption.h"
+#include "injector/record/recorder.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/jitdump.h"
 
@@ -300,6 +301,7 @@ int bench_command(int argc, char **argv)
     sigaction(SIGPIPE, NULL, &work.pipe);
     sigaction(SIGXFSZ, NULL, &work.size);
     interruption_hold_signals();
+    recorder_leave_quit();
     int result = bench(&work, &findings);
     return end(&work, result, &findings);
 }

@@ -291,6 +291,7 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
+    sigaddset(&ending, SIGQUIT);
     sigprocmask(SIG_BLOCK, &ending, &old);
     int result = attach(run, findings) || run_recorder(run, findings) ? -1 : 0;
     forget_signals(&ending);
@@ -477,6 +478,7 @@ int record_command(int argc, char **argv)
     record_options_read(&options, argc, argv);
     findings.verbose = options.verbose;
     findings.quiet = options.quiet;
+    recorder_leave_quit();
     int result = name_output(&output, &options, &findings) ||
                  record_run_go(&run, &options, &findings) || inject_it(&run, &output, &findings);
     int status = result ? EXIT_FAILED : status_of(&run, output.inject_status);

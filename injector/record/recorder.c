@@ -263,6 +263,8 @@ static bool is_asked(const struct recording_run *run)
     sigset_t pending;
     sigpending(&pending);
     sigdelset(&pending, SIGCHLD);
+    if (run->command)
+        sigdelset(&pending, SIGQUIT);
     sigandset(&pending, &pending, &run->signals);
     return !sigisemptyset(&pending);
 }
@@ -339,7 +341,7 @@ static bool wait_tick(struct recording_run *run)
         return false;
     if (run->command && info.si_code <= 0) /* the terminal tells the command itself */
         kill(run->command, signal_number);
-    return true;
+    return signal_number != SIGQUIT || !run->request->words;
 }
 
 static bool is_over(const struct recording_run *run)
@@ -421,10 +423,10 @@ static void give_up(struct recording_run *run)
         waitpid(run->command, NULL, 0);
 }
 
-/* Those that end a run, but for what was ignored when it began, as nohup has it. */
+/* Those that end a run, but for what was ignored when it began, as nohup has it; and SIGQUIT. */
 static void take_signals(sigset_t *signals)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction old;
     sigemptyset(signals);
     sigaddset(signals, SIGCHLD);
@@ -439,6 +441,19 @@ static void forget_signals(const struct recording_run *run)
     const struct timespec at_once = {0, 0};
     while (sigtimedwait(&run->signals, NULL, &at_once) > 0)
         continue;
+}
+
+static void stay(int number)
+{
+    (void)number;
+}
+
+/* What has a handler, unlike what is ignored, is as it ever was in a program that is started. */
+void recorder_leave_quit(void)
+{
+    struct sigaction action = {.sa_handler = stay, .sa_flags = SA_RESTART}, old;
+    if (sigaction(SIGQUIT, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGQUIT, &action, NULL);
 }
 
 int recorder_run(const struct recorder_request *request, struct growing_recording *recording,

@@ -40,6 +40,11 @@ struct recorder_end {
     char *perf_said;                    /* owned; NULL: nothing */
 };
 
+/* From now on SIGQUIT (Ctrl-\) is the command's alone, as a Java VM's thread dump is asked for by
+ * it: this program stays.  One that was sent to this program is passed on while the command runs;
+ * without a command it ends the recording, as SIGINT does. */
+void recorder_leave_quit(void);
+
 /* Record.  RECORDING, which has begun with the output's path, is read to its end.  Returns 0, or -1
  * with the failure text set: nothing was recorded, and the command was not started.  Free
  * END->perf_said in either case. */

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# perfjit record: who ends the run, and how: keys on a terminal, signals, --duration; and what it shows on a terminal meanwhile.
+load helper
+
+setup() {
+    require_perf
+    mkdir "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/tmp"
+    cd "$BATS_TEST_TMPDIR/run" || return
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp HOME=$BATS_TEST_TMPDIR/tmp
+    # on_terminal KEY FILE WORD...: run WORD... on a terminal of its own, type KEY once FILE is there, print what it shows.
+    cat >"$BATS_TEST_TMPDIR/on_terminal" <<'END'
+import os, pty, select, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[3], sys.argv[3:])
+said, sent = b"", False
+while True:
+    if select.select([fd], [], [], 0.05)[0]:
+        try:
+            part = os.read(fd, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    if not sent and os.path.exists(sys.argv[2]):
+        os.write(fd, sys.argv[1].encode().decode("unicode_escape").encode())
+        sent = True
+sys.stdout.buffer.write(said)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+}
+
+on_terminal() {
+    run --separate-stderr python3 "$BATS_TEST_TMPDIR/on_terminal" "$@"
+}
+
+left_nothing() {
+    [ -z "$(ls -A "$TMPDIR")" ] || complain "left in TMPDIR: $(find "$TMPDIR")"
+    [ -z "$(ls | grep -E 'recording|\.dump$')" ] || complain "left: $(ls)"
+}
+
+# What Ctrl-\ does to this one is to let it go on to its end, as a Java VM does; a command that does nothing about it ends.
+listens='import signal, sys, time
+def heard(number, frame):
+    print("heard", number, flush=True)
+    time.sleep(0.3)
+    print("and went on", flush=True)
+    sys.exit(5)
+signal.signal(signal.SIGQUIT, heard)
+open("ready", "w").close()
+while True: time.sleep(0.01)'
+
+@test "Ctrl-\\ is the command's: the recording goes on, and nothing is left" {
+    on_terminal '\x1c' ready "$BUILD/perfjit" record --exit-status --runtime none python3 -c "$listens"
+    exits 5
+    [[ $output == *"heard 3"*"and went on"*"python3 ended with status 5"*"now: perfjit report"* ]] || complain "$output"
+    [ -e perfjit.perf.data ]
+    left_nothing
+    rm -r ready perfjit.perf.data*
+    on_terminal '\x1c' ready "$BUILD/perfjit" record --runtime none sh -c 'ulimit -c 0; : >ready; sleep 100'
+    exits 0
+    [[ $output == *"sh was ended by signal 3"*"now: perfjit report"* ]] || complain "$output"
+    left_nothing
+}
+
+@test "SIGQUIT to perfjit is passed on; without a command it ends the recording" {
+    # In the background a shell without job control has what it starts ignore SIGQUIT.
+    env --default-signal=QUIT "$BUILD/perfjit" record --exit-status --runtime none python3 -c "$listens" >said 2>&1 &
+    local run=$!
+    await test -e ready
+    kill -QUIT $run
+    status=0
+    wait $run || status=$?
+    exits 5
+    grep -q "heard 3" said
+    left_nothing
+    sleep 100 &
+    local slept=$!
+    env --default-signal=QUIT "$BUILD/perfjit" record -p $slept 2>said &
+    run=$!
+    await sh -c "pgrep -P $run perf >/dev/null"
+    await test -s perfjit.recording
+    kill -QUIT $run
+    status=0
+    wait $run || status=$?
+    kill $slept
+    [ "$status" = 0 ] || grep -q "interrupted before perf record had begun" said || complain "status $status: $(cat said)"
+    left_nothing
+}
+
+@test "Ctrl-\\ and perfjit bench" {
+    on_terminal '\x1c' ready "$BUILD/perfjit" bench --runs 1 --warmup 0 -o my.bench --new "python3 -c '${listens/sys.exit(5)/end = time.process_time() + 0.3
+    while time.process_time() < end: pass
+    sys.exit(0)}'"
+    exits 0 # it ends by that key alone
+    [ -e my.bench/new-001.run ]
+    left_nothing
+}
