@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_LINE_BYTES = 256 };
+enum { FIRST_LINE_BYTES = 256, NAME_BYTES = 256 };
 
 static const char *last_part(const char *path)
 {
@@ -144,15 +146,41 @@ int program_find(struct program *program, const char *name, struct findings *fin
     return 0;
 }
 
-int program_find_command(struct program *program, char *const *words, struct findings *findings)
+/* Whether the word of BYTES at WORD names such a runtime, or a script of Python's. */
+static bool names_copier(const char *word, size_t bytes)
+{
+    char name[NAME_BYTES];
+    if (bytes >= sizeof name)
+        return false;
+    memcpy(name, word, bytes);
+    name[bytes] = '\0';
+    const struct runtime *runtime = runtime_of_program(last_part(name));
+    return (runtime && runtime->copies_stacks) ||
+           (bytes > 3 && strcmp(name + bytes - 3, ".py") == 0);
+}
+
+/* Of a shell's "-c TEXT", a tool that runs others ("uv run", "strace"), or an assignment of make's.
+ */
+static bool name_copier(char *const *words)
+{
+    static const char between[] = " \t\n;|&()<>{}'\"`$=";
+    for (; *words; words++)
+        for (const char *at = *words; *at; at += strspn(at, between)) {
+            size_t bytes = strcspn(at, between);
+            if (names_copier(at, bytes))
+                return true;
+            at += bytes;
+        }
+    return false;
+}
+
+static void find_wrapped(struct program *program, char *const *words)
 {
     struct program inner;
     struct findings unheard = {.quiet = true}; /* the wrapper says itself what it can't run */
-    if (program_find(program, words[0], findings))
-        return -1;
     struct wrapped_command command = wrapped_command_of(words);
     if (!command.at)
-        return 0;
+        return;
     if (program_find(&inner, words[command.at], &unheard) == 0) {
         program->runtime = inner.runtime;
         free(program->interpreter);
@@ -163,7 +191,47 @@ int program_find_command(struct program *program, char *const *words, struct fin
     }
     program_free(&inner);
     findings_free(&unheard);
+}
+
+int program_find_command(struct program *program, char *const *words, struct findings *findings)
+{
+    if (program_find(program, words[0], findings))
+        return -1;
+    find_wrapped(program, words);
+    program->copies_stacks = !program->runtime && name_copier(words);
     return 0;
+}
+
+/* ---- A process ---- */
+
+static const struct runtime *by_memory(pid_t pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    const struct runtime *runtime = NULL;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !runtime && getline(&line, &room, maps) > 0)
+        if (strchr(line, '/'))
+            runtime = runtime_of_library(last_part(line));
+    free(line);
+    if (maps)
+        fclose(maps);
+    return runtime;
+}
+
+const struct runtime *program_of_process(pid_t pid)
+{
+    static const char gone[] = " (deleted)";
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    ssize_t bytes = readlink(link, path, sizeof path - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    size_t end = strlen(path);
+    if (end > sizeof gone && strcmp(path + end - (sizeof gone - 1), gone) == 0)
+        path[end - (sizeof gone - 1)] = '\0';
+    const struct runtime *runtime = runtime_of_program(last_part(path));
+    return runtime ? runtime : by_memory(pid);
 }
 
 const char *program_called(const struct program *program, const struct runtime *runtime)

@@ -6,12 +6,15 @@
 #include "injector/program/runtime.h"
 #include "injector/program/wrapper.h"
 
+#include <sys/types.h>
+
 struct program {
     char *path;                    /* owned */
     const struct runtime *runtime; /* NULL: none that is known; it may start any */
     char *interpreter;             /* of a script: owned; or NULL */
     struct wrapped_command command;
-    char *wrapped; /* what a wrapper runs: owned; or NULL */
+    char *wrapped;      /* what a wrapper runs: owned; or NULL */
+    bool copies_stacks; /* it is none that is known, and its words name one that wants that */
 };
 
 /* Find the program of the command NAME as execvp(3) does, and see what it is: by its name, by what
@@ -26,6 +29,9 @@ int program_find_command(struct program *program, char *const *words, struct fin
 /* Which of PROGRAM's files is called as those of RUNTIME are: the interpreter, what is wrapped, or
  * the program itself.  NULL: none is. */
 const char *program_called(const struct program *program, const struct runtime *runtime);
+
+/* The runtime that process PID is, by its program, or by a library in its memory; or NULL. */
+const struct runtime *program_of_process(pid_t pid);
 
 void program_free(struct program *program);
 

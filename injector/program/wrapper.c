@@ -1,5 +1,6 @@
 /* See wrapper.h.  Their options are those of coreutils, util-linux, sudo, doas, GNU time, numactl,
- * tini and xvfb-run. */
+ * tini and xvfb-run.  su has a shell run its command, and so has runuser without -u: these are no
+ * wrappers. */
 #include "injector/program/wrapper.h"
 
 #include <stdbool.h>
@@ -38,6 +39,20 @@ static const struct wrapper wrappers[] = {
       "weighted-interleave"},
      0,
      false},
+    {"setarch", "", {"show"}, 0, false},
+    {"linux32", "", {"show"}, 0, false},
+    {"linux64", "", {"show"}, 0, false},
+    {"i386", "", {"show"}, 0, false},
+    {"x86_64", "", {"show"}, 0, false},
+    {"uname26", "", {"show"}, 0, false},
+    {"unshare",
+     "RwSGl",
+     {"root", "wd", "setuid", "setgid", "propagation", "setgroups", "map-user", "map-group",
+      "map-users", "map-groups", "monotonic", "boottime"},
+     0,
+     false},
+    {"chroot", "", {"userspec", "groups"}, 1, false},
+    {"runuser", "ugGw", {"user", "group", "supp-group", "whitelist-environment"}, 0, false},
     {"doas", "uC", {NULL}, 0, false},
     {"tini", "pe", {NULL}, 0, false},
     {"xvfb-run",
@@ -87,19 +102,35 @@ static bool is_split(const struct wrapper *wrapper, const char *word)
            (strncmp(word, "-S", 2) == 0 || strncmp(word, "--split", 7) == 0);
 }
 
+/* setarch's first word is the machine, unless it is an option; its other names are machines. */
+static bool has_machine(const struct wrapper *wrapper, char *const *words)
+{
+    return strcmp(wrapper->name, "setarch") == 0 && words[1] && words[1][0] != '-';
+}
+
+/* Whether WRAPPER runs a shell, and not the words behind its own. */
+static bool is_shell(const struct wrapper *wrapper, bool names_user)
+{
+    return strcmp(wrapper->name, "runuser") == 0 && !names_user;
+}
+
 /* How many of WORDS are those of WRAPPER, which is the first; COMMAND's assignments are among them,
  * if it has any.  0: they can't be told. */
 static size_t own_words(const struct wrapper *wrapper, char *const *words,
                         struct wrapped_command *command)
 {
-    size_t at = 1;
+    size_t at = has_machine(wrapper, words) ? 2 : 1;
+    bool names_user = false;
     while (words[at] && words[at][0] == '-' && strcmp(words[at], "--")) {
         const char *word = words[at++];
         if (is_split(wrapper, word))
             return 0;
+        names_user = names_user || strncmp(word, "-u", 2) == 0 || strncmp(word, "--u", 3) == 0;
         if (word[1] == '-' ? long_takes_next(wrapper, word) : short_takes_next(wrapper, word))
             at += words[at] != NULL;
     }
+    if (is_shell(wrapper, names_user))
+        return 0;
     at += words[at] && strcmp(words[at], "--") == 0;
     const size_t first = at;
     while (wrapper->assigns && words[at] && is_assignment(words[at]))

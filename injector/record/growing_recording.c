@@ -7,6 +7,7 @@
 #include "injector/arrays/array.h"
 #include "injector/dump/dump_name.h"
 #include "injector/host/live_process.h"
+#include "injector/program/runtime.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -66,13 +67,27 @@ static void add_dump(struct growing_recording *recording, const char *path, uint
 
 /* ---- Records ---- */
 
+/* Whether the program NAME is a Python that can log its functions. */
+static bool is_python(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    unsigned major, minor;
+    name = slash ? slash + 1 : name;
+    int parts = sscanf(name, "python%u.%u", &major, &minor);
+    return parts == 2 ? major == 3 && minor >= 12 && runtime_of_program(name)
+                      : strcmp(name, "python") == 0 || strcmp(name, "python3") == 0;
+}
+
 static void read_map(struct growing_recording *recording, const uint8_t *at, size_t bytes)
 {
     struct byte_cursor cursor = byte_cursor_over(at, bytes, false);
     uint32_t pid = cursor_u32(&cursor);
     const size_t name_at = PERF_MMAP2_BYTES - PERF_RECORD_HEADER_BYTES;
     const char *name = (const char *)at + name_at;
-    if (bytes > name_at && memchr(name, '\0', bytes - name_at) && jit_dump_has_name(name))
+    if (bytes <= name_at || !memchr(name, '\0', bytes - name_at))
+        return;
+    recording->ran_python = recording->ran_python || is_python(name);
+    if (jit_dump_has_name(name))
         add_dump(recording, name, pid);
 }
 

@@ -25,7 +25,8 @@ struct growing_recording {
     uint64_t samples, lost, functions;
     struct growing_dump *dumps;
     size_t dump_count, dump_capacity;
-    uint8_t *pids; /* a bit for each that had a COMM or FORK; NULL: there was none */
+    bool ran_python; /* 3.12 or later, which can log */
+    uint8_t *pids;   /* a bit for each that had a COMM or FORK; NULL: there was none */
 };
 
 /* Begin with PATH, which must outlive RECORDING, and need not be there yet. */

@@ -24,6 +24,11 @@ enum { RAW_MOST = 100, TRY_SECONDS = 10 };
 
 /* ---- What is set ---- */
 
+static bool are_copied(const char *stacks)
+{
+    return stacks && strncmp(stacks, "dwarf", 5) == 0;
+}
+
 static const char *stacks_of(const struct record_run *run)
 {
     const struct record_options *options = run->options;
@@ -31,7 +36,8 @@ static const char *stacks_of(const struct record_run *run)
     static char copied[32];
     if (!options->stacks || *options->stacks)
         return options->stacks;
-    if (options->no_runtime || !runtime || !runtime->copies_stacks)
+    bool copies = runtime ? runtime->copies_stacks : run->program.copies_stacks;
+    if (options->no_runtime || !copies)
         return "fp";
     snprintf(copied, sizeof copied, "dwarf,%d", RECORD_STACKS_BYTES);
     return copied;
@@ -130,6 +136,9 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
                    "%s are in its environment%s",
                    run->options->words[run->program.command.at], names,
                    run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
+    if (run->program.copies_stacks && are_copied(stacks_of(run)))
+        printable_line(stderr,
+                       "perfjit: its words name Python: stacks are copied (-g fp: are not)");
     if (run->options->verbose)
         printable_line(stderr, "perfjit: %s", run->environment.told);
     return 0;
@@ -139,9 +148,8 @@ static int set_switches(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
     const struct runtime *runtime = options->runtime ? options->runtime : run->program.runtime;
-    const char *stacks = stacks_of(run);
-    bool copies = stacks && strncmp(stacks, "dwarf", 5) == 0;
-    if (runtime_environment_begin(&run->environment, options->words, &run->folder, copies))
+    if (runtime_environment_begin(&run->environment, options->words, &run->folder,
+                                  are_copied(stacks_of(run))))
         return report_failure(findings, "out of memory");
     if (options->no_runtime)
         return 0;
@@ -208,6 +216,10 @@ static int find_command(struct record_run *run, struct findings *findings)
         return program_find_command(&run->program, options->words, findings);
     if (kill(options->pid, 0) && errno == ESRCH)
         return report_failure(findings, "-p %d: there is no such process", (int)options->pid);
+    run->program.runtime = program_of_process(options->pid);
+    if (!options->quiet && !options->no_runtime && are_copied(stacks_of(run)))
+        printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (-g fp: are not)",
+                       (int)options->pid, run->program.runtime->name);
     return 0;
 }
 
@@ -422,6 +434,9 @@ static void tell_end(const struct record_run *run)
                        "perfjit: perf lost %" PRIu64 " records: the machine was too busy; a lower "
                        "-F, or -g fp, helps",
                        run->recording.lost);
+    if (run->recording.ran_python && !are_copied(stacks_of(run)) && !run->options->no_runtime)
+        printable_line(stderr, "perfjit: python ran: its functions are seen only in copied "
+                               "stacks: -g dwarf");
     if (!run->recording.samples)
         printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
 }

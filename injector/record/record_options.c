@@ -15,7 +15,7 @@ static const struct argp_option option_table[] = {
     {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
     {"call-graph", 'g', "fp|dwarf[,BYTES]|none", 0,
      "Call chains: by frame pointers (default); from a copy of the stack, as code without frame "
-     "pointers needs (default for Python); or none",
+     "pointers needs (default for Python, also where the command's words name it); or none",
      0},
     {"event", 'e', "EVENT", 0,
      "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are none)",

@@ -50,3 +50,34 @@ record_it() { # STATUS WORD...
     record_it 0 --exit-status lli-14 one.ll
     says "perfjit: lli: -jit-kind=mcjit"
 }
+
+# make_python NAME: the one that is here under another name, with its library.
+make_python() {
+    cp "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" "$BATS_TEST_TMPDIR/bin/$1"
+    PYTHONHOME=$(python3 -c 'import sys; print(sys.prefix)')
+    export PYTHONHOME
+}
+
+@test "Python below a shell, or running already: stacks are copied, and where they are not it is said" {
+    make_python python3.13
+    busy='import time
+while time.process_time() < 0.3: pass'
+    record_it 0 -- sh -c "python3.13 -c '$busy'; :"
+    says "its words name Python: stacks are copied (-g fp: are not)" "stacks unwound"
+    record_it 0 -- setarch -R nice python3.13 -c "$busy"
+    says "perfjit: python: PYTHONPERFSUPPORT=1" "stacks unwound"
+    [[ $stderr != *"python ran"* ]]
+    printf 'python3.13 -c "%s"\n' "$busy" >run.sh
+    record_it 0 sh run.sh
+    says "perfjit: python ran: its functions are seen only in copied stacks: -g dwarf"
+    record_it 0 -g dwarf sh run.sh
+    [[ $stderr != *"python ran"* ]]
+    record_it 0 sh -c :
+    [[ $stderr != *"python ran"* ]]
+    python3.13 -c 'while True: pass' &
+    pid=$!
+    await_use $pid 100
+    record_it 0 -p $pid --duration 0.5
+    kill $pid
+    says "perfjit: -p $pid: is python: stacks are copied" "stacks unwound"
+}

@@ -11,168 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* ---- What a command is ---- */
-
-static void assert_called(const char *program, const char *runtime)
-{
-    const struct runtime *found = runtime_of_program(program);
-    if (runtime ? !found || strcmp(found->name, runtime) : found != NULL)
-        fail_msg("%s: %s", program, found ? found->name : "none");
-}
-
-static void test_names(void **state)
-{
-    (void)state;
-    assert_called("node", "node");
-    assert_called("nodejs", "node");
-    assert_called("npx", "node");
-    assert_called("python", "python");
-    assert_called("python3", "python");
-    assert_called("python3.13", "python");
-    assert_called("python3.13t", "python");
-    assert_called("php8.2", "php");
-    assert_called("php-fpm8.2", "php");
-    assert_called("lli-14", "lli");
-    assert_called("java", "java");
-    assert_called("beam.smp", "erl");
-    assert_called("qemu-aarch64-static", "qemu");
-    assert_called("nodemon", NULL);
-    assert_called("noded", NULL);
-    assert_called("javap", NULL);
-    assert_called("sh", NULL);
-    assert_called("", NULL);
-}
-
-static void make_program(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", scratch, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, 0755), 0);
-}
-
-/* The program NAME in the scratch directory is a RUNTIME. */
-static void assert_is(const char *name, const char *runtime)
-{
-    struct program program;
-    struct findings findings = {0};
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", scratch, name);
-    assert_int_equal(program_find(&program, path, &findings), 0);
-    if (runtime ? !program.runtime || strcmp(program.runtime->name, runtime)
-                : program.runtime != NULL)
-        fail_msg("%s: %s", name, program.runtime ? program.runtime->name : "none");
-    program_free(&program);
-}
-
-static void test_scripts_and_links(void **state)
-{
-    char target[128], link[128];
-    (void)state;
-    make_program("one", "#!/usr/bin/node\n");
-    make_program("two", "#!/usr/bin/env node\n");
-    make_program("three", "#! /usr/bin/env -S NODE_ENV=test python3.12 -u\r\n");
-    make_program("four", "#!/bin/sh\nnode x.js\n");
-    make_program("five", "#!");
-    make_program("six", "");
-    make_program("php8.2", "");
-    assert_is("one", "node");
-    assert_is("two", "node");
-    assert_is("three", "python");
-    assert_is("four", NULL);
-    assert_is("five", NULL);
-    assert_is("six", NULL);
-    snprintf(target, sizeof target, "%s/php8.2", scratch);
-    snprintf(link, sizeof link, "%s/linked", scratch);
-    assert_int_equal(symlink(target, link), 0);
-    assert_is("linked", "php");
-}
-
-/* This program needs libelf, and no runtime's library. */
-static void test_libraries(void **state)
-{
-    struct program program;
-    struct findings findings = {0};
-    (void)state;
-    assert_string_equal(runtime_of_library("libjvm.so")->name, "java");
-    assert_string_equal(runtime_of_library("libpython3.13.so.1.0")->name, "python");
-    assert_null(runtime_of_library("libc.so.6"));
-    assert_int_equal(program_find(&program, "/proc/self/exe", &findings), 0);
-    assert_null(program.runtime);
-    program_free(&program);
-}
-
-static void assert_not_found(const char *name, const char *text)
-{
-    struct program program;
-    struct findings findings = {0};
-    assert_int_equal(program_find(&program, name, &findings), -1);
-    if (!strstr(findings.failure, text))
-        fail_msg("%s: %s", name, findings.failure);
-    program_free(&program);
-}
-
-static void test_no_program(void **state)
-{
-    (void)state;
-    write_scratch("x", 1);
-    assert_not_found("no-such-command-here", "there is no such command");
-    assert_not_found("/no/such", "there is no such command");
-    assert_not_found(scratch, "is a directory");
-    assert_not_found(scratch_file, "Permission denied");
-}
-
-/* ---- Wrappers ---- */
-
-/* Words of LINE, split at spaces. */
-static char **words_of(const char *line)
-{
-    static char copy[256], *words[32];
-    char *rest = NULL;
-    size_t count = 0;
-    snprintf(copy, sizeof copy, "%s", line);
-    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        words[count++] = word;
-    words[count] = NULL;
-    return words;
-}
-
-static void assert_wrapped(const char *line, size_t at, size_t assignments)
-{
-    struct wrapped_command command = wrapped_command_of(words_of(line));
-    if (command.at != at || command.behind_assignments != assignments)
-        fail_msg("%s: %zu, %zu", line, command.at, command.behind_assignments);
-}
-
-static void test_wrappers(void **state)
-{
-    (void)state;
-    assert_wrapped("node x.js", 0, 0);
-    assert_wrapped("env", 0, 0);
-    assert_wrapped("env node", 1, 1);
-    assert_wrapped("/usr/bin/env -i A=1 B= node x.js", 4, 4);
-    assert_wrapped("env - A=1 node", 3, 3);
-    assert_wrapped("env -u NODE_OPTIONS -uB --unset C --chdir=/ -- A=1 node", 9, 9);
-    assert_wrapped("env -S node", 0, 0);
-    assert_wrapped("nice node", 1, 0);
-    assert_wrapped("nice -n 5 node", 3, 0);
-    assert_wrapped("nice -n5 node", 2, 0);
-    assert_wrapped("nice -5 node", 2, 0);
-    assert_wrapped("timeout 5 node", 2, 0);
-    assert_wrapped("timeout -v -k 3 --signal=INT 5 node", 6, 0);
-    assert_wrapped("timeout 5", 0, 0);
-    assert_wrapped("nohup setsid -w stdbuf -oL node", 5, 0);
-    assert_wrapped("taskset -c 0-3 node", 3, 0);
-    assert_wrapped("sudo -n -u www A=1 node", 5, 5);
-    assert_wrapped("sudo nice env -u A node", 5, 5);
-    assert_wrapped("sudo env -S node", 1, 1);
-    assert_wrapped("numactl --membind 0 -C 1 node", 5, 0);
-    assert_wrapped("env -u", 0, 0);
-}
-
 /* ---- What it is told ---- */
 
 static const struct run_folder folder = {
@@ -556,23 +394,12 @@ static void test_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_scripts_and_links),
-        cmocka_unit_test(test_libraries),
-        cmocka_unit_test(test_no_program),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_argument),
-        cmocka_unit_test(test_own_argument),
-        cmocka_unit_test(test_wrappers),
-        cmocka_unit_test(test_wrapped),
-        cmocka_unit_test(test_wrapped_own_values),
-        cmocka_unit_test(test_stale_folders),
-        cmocka_unit_test(test_event),
-        cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_left_over),
-        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_argument),      cmocka_unit_test(test_own_argument),
+        cmocka_unit_test(test_wrapped),       cmocka_unit_test(test_wrapped_own_values),
+        cmocka_unit_test(test_stale_folders), cmocka_unit_test(test_event),
+        cmocka_unit_test(test_growing),       cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
