@@ -9,6 +9,7 @@
 #include "injector/debugger/command_line.h"
 #include "injector/files/full_write.h"
 #include "injector/host/live_process.h"
+#include "injector/record/run_processes.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ struct recording_run {
     sigset_t signals, old_signals;
     int64_t start_ns;                      /* of the command */
     int64_t start_ms, shown_ms, ending_ms; /* ending: when the command was to end; 0: not yet */
-    bool terminated;
+    struct run_processes others;           /* that still ran when the end was asked for */
+    bool is_over, terminated;
 };
 
 static int64_t now_ms(void)
@@ -358,12 +360,9 @@ static void watch(struct recording_run *run)
             run->end->interrupted = true;
             return;
         }
-        if (is_over(run)) {
-            if (run->command)
-                kill(run->command, SIGTERM);
-            run->terminated = true;
+        run->is_over = is_over(run);
+        if (run->is_over)
             return;
-        }
         show_progress(run);
     }
 }
@@ -387,19 +386,42 @@ static void stop_perf(struct recording_run *run)
     }
 }
 
+static void find_others(struct recording_run *run)
+{
+    static const char name[] = "JITDUMPDIR="; /* of a folder that is this run's */
+    char *const *variable = run->request->variables;
+    while (*variable && strncmp(*variable, name, sizeof name - 1))
+        variable++;
+    run_processes_free(&run->others);
+    run_processes_find(&run->others, run->recording, run->command, *variable ? *variable : name);
+}
+
+/* A shell hands on nothing: all of the run are told. */
+static void terminate(struct recording_run *run)
+{
+    find_others(run);
+    if (run->command)
+        kill(run->command, SIGTERM);
+    run_processes_signal(&run->others, SIGTERM);
+    run->terminated = true;
+}
+
 /* A Java VM, say, writes its map when it ends. */
 static void wait_for_command(struct recording_run *run)
 {
     int64_t start = now_ms();
-    while (run->command && now_ms() - start < 2 * LEAVE_MS) {
+    if (run->is_over)
+        terminate(run);
+    else if (run->end->interrupted)
+        find_others(run);
+    while ((run->command || run_processes_go_on(&run->others)) && now_ms() - start < 2 * LEAVE_MS) {
         wait_tick(run);
-        if (run->command && !run->terminated && now_ms() - start > LEAVE_MS) {
-            kill(run->command, SIGTERM);
-            run->terminated = true;
-        }
+        if (!run->terminated && now_ms() - start > LEAVE_MS)
+            terminate(run);
     }
     run->end->still_runs = run->command != 0;
     run->end->command = run->command;
+    run_processes_free(&run->others);
 }
 
 /* ---- A run ---- */
@@ -468,8 +490,9 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     if (!result) {
         watch(&run);
         stop_perf(&run);
-        wait_for_command(&run);
         growing_recording_read(recording);
+        if (request->words)
+            wait_for_command(&run);
         end->perf_said = read_messages(request->messages);
     } else {
         give_up(&run);

@@ -97,3 +97,57 @@ while True: time.sleep(0.01)'
     [ -e my.bench/new-001.run ]
     left_nothing
 }
+
+# ends_late FILE: a program that takes half a second to end by SIGTERM, and says in FILE when it has; SIGINT does nothing to it.
+ends_late() {
+    cat >"$1.py" <<END
+import signal, sys, time
+def heard(number, frame):
+    time.sleep(0.5)
+    open("$1", "w").write(str(number))
+    sys.exit(0)
+signal.signal(signal.SIGTERM, heard)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+open("$1.ready", "w").close()
+while True: time.sleep(0.01)
+END
+}
+
+# A shell that gets SIGTERM ends, and its children go on.
+@test "--duration, and what the command started: all are told to end, and waited for" {
+    ends_late child
+    ends_late orphan
+    for seconds in 1.5 6 30; do # until they have begun by then
+        rm -f ./*.ready child orphan
+        run --separate-stderr perfjit record --runtime none --duration $seconds sh -c '(python3 orphan.py >/dev/null 2>&1 &); python3 child.py; :'
+        [ ! -e child.ready ] || [ ! -e orphan.ready ] || break
+    done
+    exits 0
+    [ "$(cat child orphan)" = 1515 ] || complain "$stderr"
+    [[ $stderr != *"still run"* ]] || complain "$stderr"
+    left_nothing
+}
+
+@test "Ctrl-C, and a child that does nothing about it: after five seconds it is told to end, and waited for" {
+    ends_late child
+    on_terminal '\x03' child.ready "$BUILD/perfjit" record --runtime none sh -c 'python3 child.py; :'
+    exits 0
+    [ "$(cat child)" = 15 ] || complain "$output"
+    [[ $output != *"still run"* ]] || complain "$output"
+    left_nothing
+}
+
+# What the shell of the terminal started beside perfjit has the same process group as the command.
+@test "what is no process of the run is told nothing" {
+    ends_late child
+    ends_late other
+    for seconds in 1.5 6 30; do
+        rm -f ./*.ready child
+        on_terminal '' never sh -c 'JITDUMPDIR=/tmp python3 other.py & "$0" record --runtime none --duration $1 sh -c "python3 child.py; :"
+            kill -0 $! && kill -9 $! && echo "it lives"' "$BUILD/perfjit" $seconds
+        [ ! -e child.ready ] || [ ! -e other.ready ] || break
+    done
+    [ "$(cat child)" = 15 ] || complain "$output"
+    [ ! -e other ]
+    [[ $output == *"it lives"* ]] || complain "$output"
+}

@@ -1,0 +1,93 @@
+/* See run_processes.h.
+ *
+ * /proc/PID/stat     "pid (comm) state ppid ...", where comm may hold blanks and brackets
+ * /proc/PID/environ  "NAME=VALUE", each up to a NUL, as it was at the exec */
+#include "injector/record/run_processes.h"
+
+#include "injector/arrays/array.h"
+#include "injector/host/live_process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANCESTORS_MOST = 64, STAT_BYTES = 1024 };
+
+static FILE *open_proc(pid_t pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return fopen(path, "re");
+}
+
+/* 0: there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+    char line[STAT_BYTES];
+    int parent = 0;
+    FILE *file = open_proc(pid, "stat");
+    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (at && sscanf(at + 1, " %*c %d", &parent) != 1)
+        parent = 0;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+static bool descends(pid_t pid, pid_t command)
+{
+    for (unsigned i = 0; command && pid > 1 && i < ANCESTORS_MOST; i++)
+        if ((pid = parent_of(pid)) == command)
+            return true;
+    return false;
+}
+
+static bool has_mark(pid_t pid, const char *mark)
+{
+    char *variable = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *file = open_proc(pid, "environ");
+    while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
+        found = strcmp(variable, mark) == 0;
+    free(variable);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+void run_processes_find(struct run_processes *processes, const struct growing_recording *recording,
+                        pid_t command, const char *mark)
+{
+    *processes = (struct run_processes){0};
+    for (uint32_t i = 2; recording->pids && i < GROWING_PIDS; i++) {
+        pid_t pid = (pid_t)i;
+        if (!growing_recording_has_pid(recording, i) || pid == command ||
+            !live_process_goes_on(i) || !(descends(pid, command) || has_mark(pid, mark)))
+            continue;
+        if (array_reserve(processes->pids, processes->count, processes->capacity))
+            return;
+        processes->pids[processes->count++] = pid;
+    }
+}
+
+void run_processes_signal(const struct run_processes *processes, int signal_number)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        kill(processes->pids[i], signal_number);
+}
+
+bool run_processes_go_on(const struct run_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        if (live_process_goes_on((uint32_t)processes->pids[i]))
+            return true;
+    return false;
+}
+
+void run_processes_free(struct run_processes *processes)
+{
+    free(processes->pids);
+    *processes = (struct run_processes){0};
+}
