@@ -7,6 +7,7 @@
 #include "injector/commands/inject.h"
 #include "injector/files/output_file.h"
 #include "injector/record/left_over.h"
+#include "injector/record/run_progress.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -284,8 +285,8 @@ static int run_recorder(struct record_run *run, struct findings *findings)
                                              .variables = run->environment.variables,
                                              .pid = options->pid,
                                              .seconds = options->seconds,
-                                             .shows_progress =
-                                                 !options->quiet && isatty(STDERR_FILENO)};
+                                             .shows_progress = !options->quiet &&
+                                                               run_progress_has_room(options->pid)};
     growing_recording_begin(&run->recording, run->raw);
     if (recorder_run(&request, &run->recording, &run->end, findings))
         return -1;

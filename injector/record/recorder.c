@@ -10,6 +10,7 @@
 #include "injector/files/full_write.h"
 #include "injector/host/live_process.h"
 #include "injector/record/run_processes.h"
+#include "injector/record/run_progress.h"
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
@@ -298,11 +299,8 @@ static void show_progress(struct recording_run *run)
     int64_t now = now_ms();
     if (!run->request->shows_progress || now - run->shown_ms < 1000)
         return;
-    growing_recording_read(run->recording);
-    growing_recording_read_dumps(run->recording);
     run->shown_ms = now;
-    fprintf(stderr, "\r\033[Kperfjit: %" PRId64 " s, %" PRIu64 " samples, %" PRIu64 " functions\r",
-            (now - run->start_ms) / 1000, run->recording->samples, run->recording->functions);
+    run_progress_show(run->recording, (now - run->start_ms) / 1000);
 }
 
 static void take_command_end(struct recording_run *run, int status, const struct rusage *usage)
@@ -498,7 +496,7 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
         give_up(&run);
     }
     if (request->shows_progress)
-        fputs("\r\033[K", stderr);
+        run_progress_end();
     close_pipes(&run);
     forget_signals(&run);
     sigprocmask(SIG_SETMASK, &run.old_signals, NULL);

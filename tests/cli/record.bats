@@ -287,36 +287,6 @@ silent_answers() {
     done
 }
 
-@test "Ctrl-C on a terminal, where there is progress as well" {
-    cat >typed <<END
-import os, pty, select, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv("$BUILD/perfjit", ["perfjit", "record", "node", "-e", open("work.js").read() + "; setTimeout(() => {}, 60000)"])
-said, sent, start = b"", False, time.time()
-while True:
-    try:
-        part = os.read(fd, 4096)
-    except OSError:
-        break
-    if not part:
-        break
-    said += part
-    if not sent and b" samples, " in said and b"2 s" in said:
-        os.write(fd, b"\\x03")
-        sent = True
-sys.stdout.buffer.write(said)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-END
-    run --separate-stderr python3 typed
-    rm typed
-    exits 0
-    [[ $output == *" s, "*" samples, "*" functions"* ]]
-    [[ $output == *"node was ended by signal 2"* ]]
-    mostly hot 20
-    left_nothing
-}
-
 # ---- What stays, and what is wrong ----
 
 @test "files of others stay: dumps, maps and logs with other pids, or from before" {

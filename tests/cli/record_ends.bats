@@ -151,3 +151,31 @@ END
     [ ! -e other ]
     [[ $output == *"it lives"* ]] || complain "$output"
 }
+
+@test "Ctrl-C on a terminal: the command's text is all that is shown there meanwhile" {
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+process.stdout.write("a prompt> ");
+for (let i = 0, t = 0; i < 40; i++) t += hot(2000000);
+require("fs").writeFileSync("ready", "");
+setTimeout(() => {}, 60000);
+END
+    on_terminal '\x03' ready "$BUILD/perfjit" record node work.js
+    exits 0
+    [[ $output == *"a prompt> "*"node was ended by signal 2"* ]] || complain "$output"
+    [[ $output != *$'\e[K'* && $output != *"samples, "* ]] || complain "$output"
+    perf script -i perfjit.perf.data -F ip,sym -G 2>/dev/null | grep -c hot
+    left_nothing
+}
+
+@test "progress: beside a process that prints elsewhere, and never that there are no samples" {
+    sh -c 'while :; do :; done' >/dev/null 2>&1 &
+    local busy=$!
+    on_terminal '' never "$BUILD/perfjit" record -p $busy --duration 3.5
+    exits 0
+    [[ $output == *"perfjit: 2 s"* ]] || complain "$output"
+    [[ $output != *" 0 samples"* ]] || complain "$output"
+    kill $busy
+    on_terminal '' never sh -c 'while :; do :; done & "$0" record -p $! --duration 2.5; kill $!' "$BUILD/perfjit"
+    [[ $output != *"perfjit: 1 s"* && $output != *"perfjit: 2 s"* ]] || complain "$output"
+}
