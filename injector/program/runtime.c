@@ -19,16 +19,23 @@
 static const struct runtime older_mono = {.name = "mono",
                                           .switches = {APPEND("MONO_ENV_OPTIONS", "--jitmap")}};
 
+#define PREPEND(variable, text)                                                                    \
+    {                                                                                              \
+        SWITCH_PREPEND, variable, text, ' ', false, false                                          \
+    }
+
 const struct runtime runtimes[] = {
     /* V8 logs to jit-PID.dump, of which it loses the last 2 MiB if a signal ends it: the map, which
-     * it writes line by line, has them. */
+     * it writes line by line, has them.  Node reads NODE_OPTIONS up to a quote that is not closed,
+     * and the last of two that contradict each other counts: the user's. */
     {.name = "node",
      .programs = {"node", "nodejs", "npm", "npx", "yarn", "pnpm", "tsx", "electron", "corepack"},
      .libraries = {"libnode.so"},
-     .switches = {APPEND("NODE_OPTIONS", "--perf-prof"),
-                  APPEND("NODE_OPTIONS", "--interpreted-frames-native-stack"),
-                  APPEND("NODE_OPTIONS", "--perf-basic-prof"),
-                  {SWITCH_APPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true, false}}},
+     .switches = {PREPEND("NODE_OPTIONS", "--perf-prof"),
+                  PREPEND("NODE_OPTIONS", "--interpreted-frames-native-stack"),
+                  PREPEND("NODE_OPTIONS", "--perf-basic-prof"),
+                  {SWITCH_PREPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true,
+                   false}}},
     {.name = "deno",
      .programs = {"deno"},
      .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",

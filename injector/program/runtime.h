@@ -10,6 +10,7 @@ enum switch_kind {
     SWITCH_NONE,     /* the end of a list */
     SWITCH_SET,      /* a variable's value */
     SWITCH_APPEND,   /* a word more in a variable, behind the user's own */
+    SWITCH_PREPEND,  /* the same in front of them; for one variable alone */
     SWITCH_AROUND,   /* TEXT has the user's own value where '*' stands */
     SWITCH_ARGUMENT, /* a word behind the program's name */
 };

@@ -244,6 +244,24 @@ static int end_perf(struct recording_run *run)
     return status;
 }
 
+/* perf reads what each process has mapped, and may end without a word where it can't. */
+static void report_silence(const struct recording_run *run, struct findings *findings)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)run->request->pid);
+    int fd = run->request->pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && run->request->pid && errno != ENOENT)
+        report_failure(findings,
+                       "perf record could not begin: -p %d: %s: %s: it is another user's, or has "
+                       "more rights than this program: who records it needs those to trace it "
+                       "(root, CAP_SYS_PTRACE)",
+                       (int)run->request->pid, path, strerror(errno));
+    else
+        report_failure(findings, "perf record could not begin: it says nothing");
+    if (fd >= 0)
+        close(fd);
+}
+
 static int perf_failed(struct recording_run *run, struct findings *findings)
 {
     int status = end_perf(run);
@@ -253,9 +271,10 @@ static int perf_failed(struct recording_run *run, struct findings *findings)
                        "%s: can't run it: install perf (Debian: linux-perf), or name it with "
                        "--perf FILE",
                        run->request->perf);
+    else if (said)
+        report_failure(findings, "perf record could not begin: %s", said);
     else
-        report_failure(findings, "perf record could not begin: %s",
-                       said ? said : "it says nothing");
+        report_silence(run, findings);
     free(said);
     return -1;
 }

@@ -169,6 +169,28 @@ static bool sets_option(const struct runtime_environment *environment, const cha
     return false;
 }
 
+static bool is_joined(const struct runtime_switch *one)
+{
+    return one->kind == SWITCH_APPEND || one->kind == SWITCH_PREPEND;
+}
+
+/* OWN and TEXT, each in its place; to be freed. */
+static char *join(struct runtime_environment *environment, const struct runtime_switch *one,
+                  const char *own, const char *text)
+{
+    char *joined;
+    size_t bytes = strlen(own),
+           front = one->kind == SWITCH_APPEND ? bytes : environment->front_bytes;
+    const bool ends = front >= bytes;
+    const char separator[2] = {one->separator, '\0'};
+    if (one->kind == SWITCH_PREPEND)
+        environment->front_bytes += strlen(text) + 1;
+    return asprintf(&joined, "%.*s%s%s%s%s", (int)front, own, ends && bytes ? separator : "", text,
+                    ends ? "" : separator, ends ? "" : own + front) < 0
+               ? NULL
+               : joined;
+}
+
 static void apply(struct runtime_environment *environment, const struct runtime_switch *one)
 {
     const char *own = one->variable ? own_value(environment, one->variable) : NULL;
@@ -187,14 +209,15 @@ static void apply(struct runtime_environment *environment, const struct runtime_
         add_word(environment, environment->command.at + 1, text);
         return;
     }
-    if (one->kind != SWITCH_APPEND || !own || !*own)
-        set(environment, one->variable, text);
-    else if (!has_word(own, text, one->separator)) {
-        if (asprintf(&joined, "%s%c%s", own, one->separator, text) < 0)
-            environment->no_memory = true;
-        else
-            set(environment, one->variable, joined);
+    if (is_joined(one) && own && has_word(own, text, one->separator)) {
+        free(text);
+        return;
     }
+    joined = is_joined(one) ? join(environment, one, own ? own : "", text) : strdup(text);
+    if (joined)
+        set(environment, one->variable, joined);
+    else
+        environment->no_memory = true;
     free(joined);
     free(text);
 }

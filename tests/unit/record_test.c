@@ -41,8 +41,8 @@ static void test_environment(void **state)
     assert_null(environment.told);
     runtime_environment_add(&environment, runtime_named("node"));
     assert_set(&environment, "NODE_OPTIONS",
-               "--perf-prof --stack-trace-limit=7 --interpreted-frames-native-stack "
-               "--perf-basic-prof");
+               "--interpreted-frames-native-stack --perf-basic-prof --perf-prof "
+               "--stack-trace-limit=7");
     assert_string_equal(environment.told, "NODE_OPTIONS=--perf-prof "
                                           "--interpreted-frames-native-stack --perf-basic-prof");
     runtime_environment_add(&environment, runtime_named("php"));
@@ -150,8 +150,8 @@ static void test_wrapped_own_values(void **state)
     size_t found = 0;
     for (size_t i = 2; environment.words[i]; i++)
         found += strcmp(environment.words[i],
-                        "NODE_OPTIONS=--inspect --perf-prof --interpreted-frames-native-stack "
-                        "--perf-basic-prof") == 0;
+                        "NODE_OPTIONS=--perf-prof --interpreted-frames-native-stack "
+                        "--perf-basic-prof --inspect") == 0;
     assert_int_equal(found, 1);
     assert_string_equal(environment.words[1], "NODE_OPTIONS=--inspect");
     runtime_environment_free(&environment);
