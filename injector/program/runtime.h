@@ -40,6 +40,7 @@ struct runtime {
     struct runtime_switch switches[RUNTIME_SWITCHES_MOST];
     struct runtime_file files[RUNTIME_FILES_MOST];
     bool copies_stacks;    /* without being asked for: frame pointers would not lead to its code */
+    bool writes_here;      /* its dump goes to the directory where it runs, and nowhere else */
     const char *needs;     /* what it must be for that; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
     const struct runtime *otherwise; /* with switches that each version takes; or NULL */

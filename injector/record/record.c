@@ -145,6 +145,19 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* V8 prints the log that it writes beside its map to standard output where it can't write it. */
+static void warn_of_place(const struct record_run *run, const struct runtime *runtime)
+{
+    if (!runtime->writes_here || run->options->quiet || access(".", W_OK | X_OK) == 0)
+        return;
+    printable_line(
+        stderr,
+        "perfjit: %s: can't write its dump in this directory (%s), and prints lines of a "
+        "log instead: cd to one where it can, with -o NAME for what perfjit writes, or "
+        "--runtime none",
+        runtime->name, strerror(errno));
+}
+
 static int set_switches(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
@@ -158,6 +171,7 @@ static int set_switches(struct record_run *run, struct findings *findings)
         return add_all_runtimes(run, findings);
     if (add_runtime(run, runtime, findings))
         return -1;
+    warn_of_place(run, runtime);
     return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
 }
 

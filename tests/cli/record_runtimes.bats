@@ -81,3 +81,20 @@ while time.process_time() < 0.3: pass'
     kill $pid
     says "perfjit: -p $pid: is python: stacks are copied" "stacks unwound"
 }
+
+@test "node where it may not write: it is said before it runs, and what to do" {
+    [ "$(id -u)" = 0 ] || skip "only root can be another user"
+    mkdir -m 1777 "$BATS_TEST_TMPDIR/free"
+    chmod a+rwx "$TMPDIR" && chmod a+rx . .. "$BATS_RUN_TMPDIR"
+    as_user() { run --separate-stderr setpriv --reuid 12345 --clear-groups "$BUILD/perfjit" record -e cpu-clock:u -o "$BATS_TEST_TMPDIR/free/my" "$@"; }
+    stand_in node 'echo ran'
+    as_user node work.js
+    exits 0
+    says "perfjit: node: can't write its dump in this directory (Permission denied)" "cd to one where it can"
+    as_user --runtime none node work.js
+    [[ $stderr != *"can't write"* ]]
+    cd "$BATS_TEST_TMPDIR/free"
+    as_user node work.js
+    exits 0
+    [[ $stderr != *"can't write"* ]]
+}
