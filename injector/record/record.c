@@ -224,41 +224,37 @@ static int make_raw(struct record_run *run, struct findings *findings)
     return 0;
 }
 
+/* Their stacks are copied if one of them wants that. */
+static int find_processes(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const bool chosen = options->stacks && !*options->stacks && !options->no_runtime;
+    for (size_t i = 0; i < options->pid_count; i++) {
+        const pid_t pid = options->pids[i];
+        if (kill(pid, 0) && errno == ESRCH)
+            return report_failure(findings, "-p %d: there is no such process", (int)pid);
+        const struct runtime *runtime = program_of_process(pid);
+        if (!runtime || (run->program.runtime && !runtime->copies_stacks))
+            continue;
+        run->program.runtime = runtime;
+        if (!options->quiet && chosen && are_copied(stacks_of(run)))
+            printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (-g fp: are not)",
+                           (int)pid, runtime->name);
+    }
+    if (!options->quiet)
+        attached_processes_tell_children(options);
+    return 0;
+}
+
 static int find_command(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
     if (options->words)
         return program_find_command(&run->program, options->words, findings);
-    if (kill(options->pid, 0) && errno == ESRCH)
-        return report_failure(findings, "-p %d: there is no such process", (int)options->pid);
-    run->program.runtime = program_of_process(options->pid);
-    if (!options->quiet && !options->no_runtime && are_copied(stacks_of(run)))
-        printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (-g fp: are not)",
-                       (int)options->pid, run->program.runtime->name);
-    return 0;
+    return find_processes(run, findings);
 }
 
-/* ---- A process that runs already ---- */
-
-static const struct attachment_request attach_request = {.wanted = ATTACH_ON,
-                                                         .seconds = ATTACHMENT_SECONDS};
-
-/* Have it log its code, before perf begins: then each sample has a name.  One that can't be asked
- * may log by itself, or have a perf map. */
-static int attach(struct record_run *run, struct findings *findings)
-{
-    struct attachment_request request = attach_request;
-    struct findings trouble = {0};
-    request.pid = run->options->pid;
-    if (attachment_ask(&run->attachment, &request, &trouble))
-        report_note(findings, "%s", trouble.failure);
-    else if (!run->options->quiet || attachment_good(&run->attachment) < run->attachment.count)
-        attachment_tell(&run->attachment, &request);
-    findings_free(&trouble);
-    return run->attachment.interrupted
-               ? report_failure(findings, "interrupted before perf record had begun")
-               : 0;
-}
+/* ---- What runs already ---- */
 
 /* What asked for the end of the run asks for no more than that. */
 static void forget_signals(const sigset_t *signals)
@@ -268,39 +264,23 @@ static void forget_signals(const sigset_t *signals)
         continue;
 }
 
-/* What was on before stays on. */
-static void detach(const struct record_run *run)
-{
-    struct attachment_request request = attach_request;
-    struct attachment attachment;
-    struct findings trouble = {0};
-    if (!attachment_changed(&run->attachment))
-        return;
-    request.pid = run->options->pid;
-    request.wanted = ATTACH_OFF;
-    if (attachment_ask(&attachment, &request, &trouble) == 0 &&
-        (!run->options->quiet || attachment_good(&attachment) < attachment.count))
-        attachment_tell(&attachment, &request);
-    attachment_free(&attachment);
-    findings_free(&trouble);
-}
-
 static int run_recorder(struct record_run *run, struct findings *findings)
 {
     const struct record_options *options = run->options;
-    const struct recorder_request request = {.perf = options->perf,
-                                             .event = run->event.event,
-                                             .hz = options->hz,
-                                             .stacks = stacks_of(run),
-                                             .output = run->raw,
-                                             .messages = run->folder.messages,
-                                             .words = (const char *const *)run->environment.words,
-                                             .program = run->program.path,
-                                             .variables = run->environment.variables,
-                                             .pid = options->pid,
-                                             .seconds = options->seconds,
-                                             .shows_progress = !options->quiet &&
-                                                               run_progress_has_room(options->pid)};
+    const struct recorder_request request = {
+        .perf = options->perf,
+        .event = run->event.event,
+        .hz = options->hz,
+        .stacks = stacks_of(run),
+        .output = run->raw,
+        .messages = run->folder.messages,
+        .words = (const char *const *)run->environment.words,
+        .program = run->program.path,
+        .variables = run->environment.variables,
+        .pids = options->pid_text,
+        .seconds = options->seconds,
+        .shows_progress =
+            !options->quiet && run_progress_has_room(options->pids, options->pid_count)};
     growing_recording_begin(&run->recording, run->raw);
     if (recorder_run(&request, &run->recording, &run->end, findings))
         return -1;
@@ -312,7 +292,7 @@ static int run_recorder(struct record_run *run, struct findings *findings)
 static int attach_and_record(struct record_run *run, struct findings *findings)
 {
     sigset_t ending, old;
-    if (!run->options->pid)
+    if (!run->options->pid_count)
         return run_recorder(run, findings);
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
@@ -320,9 +300,12 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
     sigaddset(&ending, SIGHUP);
     sigaddset(&ending, SIGQUIT);
     sigprocmask(SIG_BLOCK, &ending, &old);
-    int result = attach(run, findings) || run_recorder(run, findings) ? -1 : 0;
+    int result = attached_processes_begin(&run->attached, run->options, findings) ||
+                         run_recorder(run, findings)
+                     ? -1
+                     : 0;
     forget_signals(&ending);
-    detach(run);
+    attached_processes_end(&run->attached);
     sigprocmask(SIG_SETMASK, &old, NULL);
     return result;
 }
@@ -330,10 +313,8 @@ static int attach_and_record(struct record_run *run, struct findings *findings)
 int record_run_go(struct record_run *run, const struct record_options *options,
                   struct findings *findings)
 {
-    *run = (struct record_run){.options = options,
-                               .recording = {.fd = -1},
-                               .start = left_over_now(),
-                               .attachment = {.root = -1}};
+    *run =
+        (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
     return find_command(run, findings) || choose_event(run, findings) ||
                    run_folder_make(&run->folder, findings) || set_command(run, findings) ||
                    make_raw(run, findings) || attach_and_record(run, findings)
@@ -346,14 +327,14 @@ void record_run_release(struct record_run *run, bool keeps)
     if (!keeps) {
         if (run->recorded && run->options->words)
             left_over_remove(&run->recording, run->start);
-        attachment_remove_dumps(&run->attachment);
+        attached_processes_remove_dumps(&run->attached);
         if (run->raw)
             unlink(run->raw);
     }
     run_folder_remove(&run->folder, keeps);
     runtime_environment_free(&run->environment);
     program_free(&run->program);
-    attachment_free(&run->attachment);
+    attached_processes_free(&run->attached);
     growing_recording_free(&run->recording);
     free(run->end.perf_said);
     free(run->raw);
@@ -501,8 +482,7 @@ static int status_of(const struct record_run *run, int inject_status)
 int record_command(int argc, char **argv)
 {
     struct record_options options;
-    struct record_run run = {
-        .options = &options, .recording = {.fd = -1}, .attachment = {.root = -1}};
+    struct record_run run = {.options = &options, .recording = {.fd = -1}};
     struct record_output output = {0};
     struct findings findings = {0};
     record_options_read(&options, argc, argv);

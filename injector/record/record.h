@@ -5,9 +5,9 @@
 #ifndef PERFJIT_RECORD_H
 #define PERFJIT_RECORD_H
 
-#include "injector/attach/attachment.h"
 #include "injector/host/event_choice.h"
 #include "injector/program/program.h"
+#include "injector/record/attached_processes.h"
 #include "injector/record/record_options.h"
 #include "injector/record/recorder.h"
 #include "injector/record/run_folder.h"
@@ -22,8 +22,8 @@ struct record_run {
     struct program program;
     struct run_folder folder;
     struct runtime_environment environment;
-    char *raw;                    /* NAME.recording, once it was made */
-    struct attachment attachment; /* of a process that runs already */
+    char *raw; /* NAME.recording, once it was made */
+    struct attached_processes attached;
     struct growing_recording recording;
     struct recorder_end end;
     struct timespec start;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { EXIT_USAGE = 2, KEY_EXIT_STATUS = 300, KEY_KEEP, KEY_DURATION };
-enum { STACK_BYTES_MOST = 65528 };
+enum { STACK_BYTES_MOST = 65528, PID_MOST = 1 << 22 };
 
 static const struct argp_option option_table[] = {
     {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
@@ -20,7 +20,8 @@ static const struct argp_option option_table[] = {
     {"event", 'e', "EVENT", 0,
      "What is sampled, as perf list names it (default: cycles, or cpu-clock where there are none)",
      0},
-    {"pid", 'p', "PID", 0, "Record a process that runs already, until Ctrl-C or its end", 0},
+    {"pid", 'p', "PID[,PID...]", 0, "Record processes that run already, until Ctrl-C or their end",
+     0},
     {"output", 'o', "NAME", 0, "Write NAME.perf.data and NAME.perf.data.dso/ (default: perfjit)",
      0},
     {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0,
@@ -68,6 +69,25 @@ static void take_number(const char *option, const char *argument, double most, d
     *value = strtod(argument, &end);
     if (*end || end == argument || !(*value > 0) || *value > most)
         argp_error(state, "%s: not '%s'", option, printable_copy(argument));
+}
+
+static void take_pids(struct record_options *options, const char *argument,
+                      struct argp_state *state)
+{
+    options->pid_text = argument;
+    options->pid_count = 0;
+    for (const char *at = argument;; at++) {
+        char *end;
+        unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+        if (!pid || pid > PID_MOST || (*end && *end != ','))
+            argp_error(state, "-p PID, or PID,PID,...: not '%s'", printable_copy(argument));
+        if (options->pid_count == RECORD_PIDS_MOST)
+            argp_error(state, "-p: at most %d processes", RECORD_PIDS_MOST);
+        options->pids[options->pid_count++] = (pid_t)pid;
+        at = end;
+        if (!*at)
+            return;
+    }
 }
 
 static void take_runtime(struct record_options *options, const char *argument,
@@ -125,11 +145,9 @@ error_t record_options_take(struct record_options *options, int key, char *argum
 static error_t take_value(struct record_options *options, int key, char *argument,
                           struct argp_state *state)
 {
-    double value;
     switch (key) {
     case 'p':
-        take_number("-p", argument, 1 << 22, &value, state);
-        options->pid = (pid_t)value;
+        take_pids(options, argument, state);
         return 0;
     case KEY_DURATION:
         take_number("--duration", argument, 1e9, &options->seconds, state);
@@ -163,7 +181,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_END:
-        if (!options->words == !options->pid)
+        if (!options->words == !options->pid_count)
             argp_error(state, "name a command, behind --, or a process with -p PID");
         return 0;
     default:
@@ -174,7 +192,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const struct argp argp = {
     .options = option_table,
     .parser = parse_option,
-    .args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID",
+    .args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID[,PID...]",
     .doc = "Run a command with what its runtime needs to log JIT code, record it with perf, and "
            "write a recording that names and unwinds it: for perf report, perfjit report, and "
            "perfjit flamegraph.\v"

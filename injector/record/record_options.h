@@ -7,7 +7,10 @@
 #include <argp.h>
 #include <sys/types.h>
 
-enum { RECORD_STACKS_BYTES = 16384 }; /* that are copied, of those that are */
+enum {
+    RECORD_STACKS_BYTES = 16384, /* that are copied, of those that are */
+    RECORD_PIDS_MOST = 1024
+};
 
 struct record_options {
     const char *hz;    /* as perf's -F takes it */
@@ -18,7 +21,9 @@ struct record_options {
     char stacks_text[32]; /* room for that */
     const struct runtime *runtime; /* NULL: to be found out */
     bool no_runtime;
-    pid_t pid;
+    pid_t pids[RECORD_PIDS_MOST]; /* that run already */
+    size_t pid_count;
+    const char *pid_text; /* as perf's -p takes them; NULL: there is a command */
     double seconds;
     bool passes_status, keeps, quiet, verbose;
     char **words; /* the command, up to a NULL; or NULL */

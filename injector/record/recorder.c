@@ -181,10 +181,10 @@ static int start_perf(struct recording_run *run, struct findings *findings)
     struct command_line line = {0};
     char pid[16], control[48];
     pid_t self = getpid();
-    snprintf(pid, sizeof pid, "%d", (int)(run->command ? run->command : run->request->pid));
+    snprintf(pid, sizeof pid, "%d", (int)run->command);
     snprintf(control, sizeof control, "fd:%d,%d", run->order.fd[READ_END],
              run->answer.fd[WRITE_END]);
-    perf_words(run->request, &line, pid, control);
+    perf_words(run->request, &line, run->command ? pid : run->request->pids, control);
     run->perf = line.failed ? -1 : fork();
     if (run->perf == 0)
         become_perf(run, &line, self);
@@ -248,18 +248,23 @@ static int end_perf(struct recording_run *run)
 static void report_silence(const struct recording_run *run, struct findings *findings)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)run->request->pid);
-    int fd = run->request->pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0 && run->request->pid && errno != ENOENT)
-        report_failure(findings,
-                       "perf record could not begin: -p %d: %s: %s: it is another user's, or has "
-                       "more rights than this program: who records it needs those to trace it "
-                       "(root, CAP_SYS_PTRACE)",
-                       (int)run->request->pid, path, strerror(errno));
-    else
-        report_failure(findings, "perf record could not begin: it says nothing");
-    if (fd >= 0)
-        close(fd);
+    for (const char *pid = run->request->pids; pid && *pid; pid += *pid == ',') {
+        int bytes = (int)strcspn(pid, ",");
+        snprintf(path, sizeof path, "/proc/%.*s/maps", bytes, pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 && errno != ENOENT) {
+            report_failure(findings,
+                           "perf record could not begin: -p %.*s: %s: %s: it is another user's, or "
+                           "has more rights than this program: who records it needs those to trace "
+                           "it (root, CAP_SYS_PTRACE)",
+                           bytes, pid, path, strerror(errno));
+            return;
+        }
+        if (fd >= 0)
+            close(fd);
+        pid += bytes;
+    }
+    report_failure(findings, "perf record could not begin: it says nothing");
 }
 
 static int perf_failed(struct recording_run *run, struct findings *findings)

@@ -23,7 +23,7 @@ struct recorder_request {
     const char *const *words; /* the command, up to a NULL; or NULL */
     const char *program;      /* the file of it */
     char *const *variables;   /* its environment, up to a NULL */
-    pid_t pid;                /* without a command: this process */
+    const char *pids;         /* without a command: these processes, as its -p takes them */
     double seconds;           /* to record at most; 0: to the end */
     bool shows_progress;
 };

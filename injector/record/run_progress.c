@@ -17,11 +17,14 @@ static bool prints_on(pid_t pid, int fd, const struct stat *terminal)
     return S_ISCHR(status.st_mode) && status.st_rdev == terminal->st_rdev;
 }
 
-bool run_progress_has_room(pid_t pid)
+bool run_progress_has_room(const pid_t *pids, size_t count)
 {
     struct stat terminal;
-    return pid && isatty(STDERR_FILENO) && fstat(STDERR_FILENO, &terminal) == 0 &&
-           !prints_on(pid, STDOUT_FILENO, &terminal) && !prints_on(pid, STDERR_FILENO, &terminal);
+    bool has_room = count && isatty(STDERR_FILENO) && fstat(STDERR_FILENO, &terminal) == 0;
+    for (size_t i = 0; has_room && i < count; i++)
+        has_room = !prints_on(pids[i], STDOUT_FILENO, &terminal) &&
+                   !prints_on(pids[i], STDERR_FILENO, &terminal);
+    return has_room;
 }
 
 /* perf hands on what it has by the buffer: none yet does not mean that there are none. */

@@ -6,9 +6,9 @@
 
 #include <sys/types.h>
 
-/* Whether the line can be shown beside process PID (0: a command that has this program's standard
- * error): it would erase what is printed on the same terminal. */
-bool run_progress_has_room(pid_t pid);
+/* Whether the line can be shown beside the COUNT processes PIDS (none: beside a command, which has
+ * this program's standard error): it would erase what they print on the same terminal. */
+bool run_progress_has_room(const pid_t *pids, size_t count);
 
 /* Show what RECORDING has after so many SECONDS. */
 void run_progress_show(struct growing_recording *recording, int64_t seconds);

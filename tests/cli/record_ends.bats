@@ -198,3 +198,24 @@ END
     kill $slept
     left_nothing
 }
+
+@test "-p of several; and what a process has started already, which perf does not record with it" {
+    sh -c 'while :; do :; done & echo $! >one; while :; do :; done & echo $! >two; while :; do sleep 0.01; done' >/dev/null 2>&1 3>&- &
+    local parent=$! one two
+    await test -s two
+    one=$(cat one) two=$(cat two)
+    run --separate-stderr perfjit record -p $parent,$one --duration 0.5
+    kill $parent
+    says " of $parent,$one run already and " " not recorded: -p $parent,$one,"
+    [[ $stderr == *",$two"* ]] || complain "$stderr"
+    run --separate-stderr perfjit record -g none -p $one,$two --duration 1
+    kill "$one" "$two"
+    exits 0
+    [[ $stderr != *"not recorded"* ]] || complain "$stderr"
+    perf script -i perfjit.perf.data -F pid | tr -d ' ' | sort -u | grep -qx "$one"
+    perf script -i perfjit.perf.data -F pid | tr -d ' ' | sort -u | grep -qx "$two"
+    for words in 1, ,1 1,x 0 1.5 -1 "1 2" 5000000; do
+        run perfjit record -p "$words"
+        [ "$status" = 2 ] || complain "$words: $status"
+    done
+}
