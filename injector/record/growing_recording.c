@@ -21,6 +21,7 @@ enum {
     CHUNK_BYTES = 1 << 16, /* more than a record can have */
     RECORD_LOST = 2,
     RECORD_LOST_SAMPLES = 13,
+    MAP_DEVICE_AT = 32, /* behind the header: 32 u32 major, 36 u32 minor, 40 u64 inode */
     LOST_COUNT_AT = 16, /* 8 u64 id, 16 u64 lost */
     LOST_SAMPLES_COUNT_AT = 8,
     DUMP_HEADER_BYTES = 40,
@@ -50,19 +51,26 @@ void growing_recording_add_pid(struct growing_recording *recording, uint32_t pid
         recording->pids[pid / 8] |= (uint8_t)(1 << pid % 8);
 }
 
-static void add_dump(struct growing_recording *recording, const char *path, uint32_t pid)
+/* The last file of that path is the one that is there in the end. */
+static void add_dump(struct growing_recording *recording, const struct growing_dump *dump)
 {
     for (size_t i = 0; i < recording->dump_count; i++)
-        if (strcmp(recording->dumps[i].path, path) == 0)
+        if (strcmp(recording->dumps[i].path, dump->path) == 0) {
+            recording->dumps[i].pid = dump->pid;
+            recording->dumps[i].major = dump->major;
+            recording->dumps[i].minor = dump->minor;
+            recording->dumps[i].inode = dump->inode;
             return;
+        }
     if (recording->dump_count == DUMPS_MOST)
         return;
-    char *copy = strdup(path);
+    char *copy = strdup(dump->path);
     if (!copy || array_reserve(recording->dumps, recording->dump_count, recording->dump_capacity)) {
         free(copy); /* then its functions are not counted */
         return;
     }
-    recording->dumps[recording->dump_count++] = (struct growing_dump){copy, pid, 0};
+    recording->dumps[recording->dump_count] = *dump;
+    recording->dumps[recording->dump_count++].path = copy;
 }
 
 /* ---- Records ---- */
@@ -81,14 +89,20 @@ static bool is_python(const char *name)
 static void read_map(struct growing_recording *recording, const uint8_t *at, size_t bytes)
 {
     struct byte_cursor cursor = byte_cursor_over(at, bytes, false);
-    uint32_t pid = cursor_u32(&cursor);
+    struct growing_dump dump = {.pid = cursor_u32(&cursor)};
     const size_t name_at = PERF_MMAP2_BYTES - PERF_RECORD_HEADER_BYTES;
     const char *name = (const char *)at + name_at;
     if (bytes <= name_at || !memchr(name, '\0', bytes - name_at))
         return;
     recording->ran_python = recording->ran_python || is_python(name);
-    if (jit_dump_has_name(name))
-        add_dump(recording, name, pid);
+    if (!jit_dump_has_name(name))
+        return;
+    cursor = byte_cursor_over(at + MAP_DEVICE_AT, bytes - MAP_DEVICE_AT, false);
+    dump.major = cursor_u32(&cursor);
+    dump.minor = cursor_u32(&cursor);
+    dump.inode = cursor_u64(&cursor);
+    dump.path = (char *)(uintptr_t)name;
+    add_dump(recording, &dump);
 }
 
 static void read_lost(struct growing_recording *recording, const uint8_t *at, size_t bytes,

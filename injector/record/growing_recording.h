@@ -15,7 +15,9 @@ enum { GROWING_PIDS = 1 << 22 }; /* the kernel's most */
 struct growing_dump {
     char *path;
     uint32_t pid;
-    uint64_t offset; /* of the first record that was not counted yet; 0: nothing was read */
+    uint64_t offset;       /* of the first record that was not counted yet; 0: nothing was read */
+    uint32_t major, minor; /* of the device; garbage where perf has a build ID in their place */
+    uint64_t inode;
 };
 
 struct growing_recording {

@@ -10,7 +10,13 @@
 /* Now, on the clock of files' times. */
 struct timespec left_over_now(void);
 
-/* Remove those that processes in RECORDING wrote SINCE the command was started. */
-void left_over_remove(const struct growing_recording *recording, struct timespec since);
+struct left_over_request {
+    struct timespec since; /* when the command was started */
+    bool quiet;            /* what has to stay is not told */
+};
+
+/* Remove those that processes in RECORDING wrote since then. */
+void left_over_remove(const struct growing_recording *recording,
+                      const struct left_over_request *request);
 
 #endif

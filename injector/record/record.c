@@ -326,7 +326,8 @@ void record_run_release(struct record_run *run, bool keeps)
 {
     if (!keeps) {
         if (run->recorded && run->options->words)
-            left_over_remove(&run->recording, run->start);
+            left_over_remove(&run->recording,
+                             &(struct left_over_request){run->start, run->options->quiet});
         attached_processes_remove_dumps(&run->attached);
         if (run->raw)
             unlink(run->raw);

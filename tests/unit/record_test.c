@@ -307,10 +307,10 @@ static void test_left_over(void **state)
     make_file(scratch, "isolate-0x12ab-4190002-v8.log");
     make_file(scratch, "isolate-0x12ab-4190001-v8.log.old");
     later.tv_sec += 60;
-    left_over_remove(&recording, later); /* all of it is older */
+    left_over_remove(&recording, &(struct left_over_request){later, true}); /* all of it is older */
     assert_true(is_there(scratch, "jit-4190001.dump"));
     later.tv_sec -= 120;
-    left_over_remove(&recording, later);
+    left_over_remove(&recording, &(struct left_over_request){later, true});
     assert_false(is_there(scratch, "jit-4190001.dump"));
     assert_true(is_there(scratch, "jit-4190002.dump"));
     assert_false(is_there(scratch, "isolate-0x12ab-4190001-v8.log"));
