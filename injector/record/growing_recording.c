@@ -75,15 +75,17 @@ static void add_dump(struct growing_recording *recording, const struct growing_d
 
 /* ---- Records ---- */
 
-/* Whether the program NAME is a Python that can log its functions. */
+/* Whether the file NAME is a Python that can log its functions, or the library that is one. */
 static bool is_python(const char *name)
 {
     const char *slash = strrchr(name, '/');
     unsigned major, minor;
     name = slash ? slash + 1 : name;
-    int parts = sscanf(name, "python%u.%u", &major, &minor);
-    return parts == 2 ? major == 3 && minor >= 12 && runtime_of_program(name)
-                      : strcmp(name, "python") == 0 || strcmp(name, "python3") == 0;
+    if (sscanf(name, "libpython%u.%u", &major, &minor) == 2)
+        return major == 3 && minor >= 12;
+    if (sscanf(name, "python%u.%u", &major, &minor) == 2)
+        return major == 3 && minor >= 12 && runtime_of_program(name);
+    return strcmp(name, "python") == 0 || strcmp(name, "python3") == 0;
 }
 
 static void read_map(struct growing_recording *recording, const uint8_t *at, size_t bytes)

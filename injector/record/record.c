@@ -139,7 +139,7 @@ static int add_all_runtimes(struct record_run *run, struct findings *findings)
                    run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
     if (run->program.copies_stacks && are_copied(stacks_of(run)))
         printable_line(stderr,
-                       "perfjit: its words name Python: stacks are copied (-g fp: are not)");
+                       "perfjit: its words name Python: stacks are copied (not with -g fp)");
     if (run->options->verbose)
         printable_line(stderr, "perfjit: %s", run->environment.told);
     return 0;
@@ -238,7 +238,7 @@ static int find_processes(struct record_run *run, struct findings *findings)
             continue;
         run->program.runtime = runtime;
         if (!options->quiet && chosen && are_copied(stacks_of(run)))
-            printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (-g fp: are not)",
+            printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (not with -g fp)",
                            (int)pid, runtime->name);
     }
     if (!options->quiet)

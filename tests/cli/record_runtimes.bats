@@ -63,7 +63,7 @@ make_python() {
     busy='import time
 while time.process_time() < 0.3: pass'
     record_it 0 -- sh -c "python3.13 -c '$busy'; :"
-    says "its words name Python: stacks are copied (-g fp: are not)" "stacks unwound"
+    says "its words name Python: stacks are copied (not with -g fp)" "stacks unwound"
     record_it 0 -- setarch -R nice python3.13 -c "$busy"
     says "perfjit: python: PYTHONPERFSUPPORT=1" "stacks unwound"
     [[ $stderr != *"python ran"* ]]
