@@ -202,6 +202,14 @@ void dump_claim_refuse(const struct dump_claims *claims, struct dump_claim *clai
                   dump_claim_life(claims, claim)->pid, why);
 }
 
+/* Whether both had the file at one address when the recording began: who was forked before that has
+ * no FORK, but its parent's mappings. */
+static bool are_inherited(const struct dump_claim *claim, const struct dump_claim *other)
+{
+    return claim->map->synthesized && other->map->synthesized &&
+           claim->map->map.start == other->map->map.start;
+}
+
 /* A forked child that maps its parent's dump again shares it: the parent's claim, or LOAD.pid, says
  * what is whose. */
 static bool is_shared(const struct dump_claims *claims, const struct dump_claim *claim)
@@ -210,7 +218,8 @@ static bool is_shared(const struct dump_claims *claims, const struct dump_claim 
         const struct dump_claim *other = &claims->items[i];
         if (dump_claim_life(claims, other)->pid == claim->number && other != claim &&
             dump_claim_same_file(&other->map->map, &claim->map->map) &&
-            process_life_descends(claims->lives, claim->life, other->life))
+            (process_life_descends(claims->lives, claim->life, other->life) ||
+             are_inherited(claim, other)))
             return true;
     }
     return false;
