@@ -24,7 +24,8 @@ struct jit_function {
     uint32_t dump;       /* index of the dump it came from; NO_DUMP: inherited, or a child's */
     uint32_t pid;        /* of the record, as the runtime saw it */
     uint32_t first_fde;  /* of fde_count in the log's fdes: how to unwind from it */
-    uint32_t fde_count : 31;
+    uint32_t fde_count : 30;
+    bool shared : 1;      /* another process's, in memory that this one shares with it */
     bool same_memory : 1; /* the next one is in the same mapping, and the perf map names nothing
                          between them: one map record may cover both, however far apart they are */
     uint32_t piece;       /* 0: the whole function; else its number among the pieces, from 1 */
@@ -65,6 +66,7 @@ struct code_unload {
     uint64_t code_index;
     uint32_t dump;
     uint32_t pid;
+    bool shared; /* as of a function */
 };
 
 /* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */
@@ -117,8 +119,8 @@ static inline uint64_t jit_function_first_index(const struct jit_function *funct
     return function->piece ? function->code_index - (function->piece - 1) : function->code_index;
 }
 
-/* The first piece of FUNCTION, which is in LOG, as it was logged; FUNCTION itself if it is whole, or
- * its first piece is not where it should be. */
+/* The first piece of FUNCTION, which is in LOG, as it was logged; FUNCTION itself if it is whole,
+ * or its first piece is not where it should be. */
 const struct jit_function *code_log_first_piece(const struct code_log *log,
                                                 const struct jit_function *function);
 

@@ -52,8 +52,10 @@ const struct jit_process *jit_processes_find(const struct jit_processes *process
 size_t jit_process_own_functions(const struct jit_process *process)
 {
     size_t count = 0;
-    for (size_t i = 0; i < process->log.function_count; i++)
-        count += process->log.functions[i].dump != NO_DUMP && jit_function_is_first(&process->log.functions[i]);
+    for (size_t i = 0; i < process->log.function_count; i++) {
+        const struct jit_function *function = &process->log.functions[i];
+        count += function->dump != NO_DUMP && !function->shared && jit_function_is_first(function);
+    }
     return count;
 }
 

@@ -91,7 +91,7 @@ struct jit_process *jit_process_of_life(struct jit_processes *processes, uint32_
 /* The process of LIFE, or NULL: it has no JIT code that is known. */
 const struct jit_process *jit_processes_find(const struct jit_processes *processes, uint32_t life);
 
-/* How many functions PROCESS's dumps are about, without what it inherited. */
+/* How many functions PROCESS's dumps are about, without what it inherited, or shares. */
 size_t jit_process_own_functions(const struct jit_process *process);
 
 /* Add DUMP to PROCESS, both of which own PATH then.  Returns 0, or -1 without memory. */

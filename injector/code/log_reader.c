@@ -54,8 +54,9 @@ static int end_earlier(struct log_reader *reader, const struct jit_record *recor
         const struct jit_function *function = &log->functions[i];
         if (array_reserve(log->unloads, log->unload_count, log->unload_capacity))
             return -1;
-        log->unloads[log->unload_count++] = (struct code_unload){
-            function->addr, function->size, function->code_index, function->dump, function->pid};
+        log->unloads[log->unload_count++] =
+            (struct code_unload){function->addr, function->size, function->code_index,
+                                 function->dump, function->pid,  false};
         if (add_event(reader, record, CODE_EVENT_END, log->unload_count - 1))
             return -1;
     }
@@ -186,8 +187,9 @@ static int add_unload(struct log_reader *reader, const struct jit_record *record
     const struct jit_unload *unload = &record->unload;
     if (array_reserve(log->unloads, log->unload_count, log->unload_capacity))
         return -1;
-    log->unloads[log->unload_count++] = (struct code_unload){
-        unload->code_addr, unload->code_size, unload->code_index, reader->dump_index, unload->pid};
+    log->unloads[log->unload_count++] =
+        (struct code_unload){unload->code_addr,  unload->code_size, unload->code_index,
+                             reader->dump_index, unload->pid,       false};
     return add_event(reader, record, CODE_EVENT_UNLOAD, log->unload_count - 1);
 }
 

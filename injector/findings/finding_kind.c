@@ -124,8 +124,8 @@ static const struct finding_text texts[FINDING_KINDS] = {
                                "known; with --stacks keep it is passed on",
                                true},
     [FINDING_INHERITANCE_CUT] =
-        {"forked process whose inherited code is only partly known",
-         "4 million functions have been copied to children already; inherited names may be missing "
+        {"process whose inherited or shared code is only partly known",
+         "4 million functions have been copied to other processes already; names may be missing "
          "there: record fewer processes at once (perf record -p)",
          true},
 };

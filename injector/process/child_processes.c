@@ -5,7 +5,9 @@
 
 #include "injector/arrays/array.h"
 #include "injector/process/code_copy.h"
+#include "injector/process/shared_code.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* What is known of each life, and of each process, while they are being linked: the processes still
@@ -19,6 +21,7 @@ struct tree {
     uint32_t *parent;         /* by process */
     struct footprint *footprints; /* by process */
     size_t parent_capacity, footprint_capacity;
+    struct shared_code shared;
 };
 
 /* All addresses at which a process ever had code, in order, those next to each other joined. */
@@ -78,6 +81,7 @@ static void close_tree(struct tree *tree)
     free(tree->left);
     free(tree->has_child);
     free(tree->parent);
+    shared_code_free(&tree->shared);
 }
 
 /* ---- Records of children in a shared dump ---- */
@@ -127,8 +131,9 @@ static uint32_t borrow_dump(struct jit_process *to, const struct jit_process *fr
     return (uint32_t)(to->dump_count - 1);
 }
 
-static int give_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
-                      uint32_t life)
+/* Copy EVENT of process FROM_INDEX to that of LIFE; MARK it as not its own. */
+static int copy_event(struct tree *tree, uint32_t from_index, const struct code_event *event,
+                      uint32_t life, bool mark)
 {
     uint32_t to_index = process_of(tree, life);
     if (to_index == NO_PROCESS)
@@ -139,26 +144,83 @@ static int give_event(struct tree *tree, uint32_t from_index, const struct code_
     uint32_t dump = borrow_dump(to, from, origin_of(&from->log, event).dump);
     if (dump == NO_DUMP || code_copy_event(&copy, event, dump))
         return -1;
-    struct jit_function *function = code_event_function(&from->log, event);
-    if (function)
+    if (mark)
+        shared_code_mark(&to->log, &to->log.events[to->log.event_count - 1]);
+    return 0;
+}
+
+/* As many as children may inherit (timeline/fork.c), for the same reason. */
+enum { MAX_COPIES = 1 << 22 };
+
+/* Give EVENT of process INDEX, of a LIFE that wrote it to the memory of HOLD, to all others that
+ * have that memory.  *KEPT: the process is one of them; *EVENT is what it keeps then. */
+static int give_to_all(struct tree *tree, uint32_t index, struct code_event *event,
+                       const struct shared_hold *hold, bool *kept)
+{
+    struct shared_code *shared = &tree->shared;
+    const struct shared_memory *memory = &shared->memory;
+    const uint32_t own_life = tree->processes->items[index].life;
+    const struct code_event written = *event;
+    for (uint32_t i = memory->first[hold->object]; i < memory->first[hold->object + 1]; i++) {
+        const struct shared_hold *member = &memory->holds[memory->by_object[i]];
+        struct code_log *log = &tree->processes->items[index].log;
+        struct code_event given = written;
+        if (member->life == hold->life || !shared_code_is_of(member, log, &given))
+            continue;
+        if (member->life == own_life) {
+            *event = given;
+            *kept = true;
+        } else if (!shared_code_is_sampled(shared, member->life, log, &given)) {
+            continue;
+        } else if (shared->copies == MAX_COPIES) {
+            shared->left_out++;
+        } else {
+            shared->copies++;
+            if (copy_event(tree, index, &given, member->life, true))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Give EVENT of process INDEX to whom it belongs.  *KEPT: that is the process itself, perhaps among
+ * others; *EVENT is what it keeps then. */
+static int give_event(struct tree *tree, uint32_t index, struct code_event *event, bool *kept)
+{
+    struct jit_process *process = &tree->processes->items[index];
+    const uint32_t own_life = process->life;
+    const struct code_event written = *event;
+    *kept = true;
+    if (shared_code_is_marked(&process->log, event))
+        return 0;
+    uint32_t life = life_of_event(tree, process, event);
+    const struct shared_hold *hold = shared_code_hold(&tree->shared, process, event, life);
+    *kept = life == own_life;
+    if ((hold && give_to_all(tree, index, event, hold, kept)) ||
+        (life != own_life && copy_event(tree, index, &written, life, false)))
+        return -1;
+    struct code_log *log = &tree->processes->items[index].log;
+    struct jit_function *function = code_event_function(log, event);
+    if (*kept && life != own_life)
+        shared_code_mark(log, event);
+    else if (!*kept && function)
         function->dump = NO_DUMP; /* it has no event there any more */
     return 0;
 }
 
-/* Give the records of process INDEX that are its children's to them. */
+/* Give the records of process INDEX that are others' to them. */
 static int share_out(struct tree *tree, uint32_t index)
 {
     size_t kept = 0;
-    if (!tree->has_child[tree->processes->items[index].life])
+    if (!tree->has_child[tree->processes->items[index].life] && tree->shared.memory.count == 0)
         return 0;
     for (size_t i = 0; i < tree->processes->items[index].log.event_count; i++) {
-        struct jit_process *process = &tree->processes->items[index];
-        struct code_event event = process->log.events[i];
-        uint32_t life = life_of_event(tree, process, &event);
-        if (life == process->life)
-            process->log.events[kept++] = event;
-        else if (give_event(tree, index, &event, life))
+        struct code_event event = tree->processes->items[index].log.events[i];
+        bool keeps;
+        if (give_event(tree, index, &event, &keeps))
             return -1;
+        if (keeps)
+            tree->processes->items[index].log.events[kept++] = event;
     }
     tree->processes->items[index].log.event_count = kept;
     return 0;
@@ -325,7 +387,9 @@ static int collect_forks(struct tree *tree)
 static int find(struct tree *tree)
 {
     uint32_t *order = process_lives_order(&tree->processes->lives);
-    int result = order ? 0 : -1;
+    tree->shared.has_child = tree->has_child;
+    int result =
+        order ? shared_code_begin(&tree->shared, tree->processes, order, tree->profile) : -1;
     size_t with_dumps = tree->processes->count;
     for (size_t i = 0; !result && i < with_dumps; i++)
         result = share_out(tree, (uint32_t)i);
@@ -346,6 +410,9 @@ int child_processes_find(struct jit_processes *processes, const struct profile *
     int result = open_tree(&tree, processes, profile);
     if (!result)
         result = find(&tree);
+    if (!result && tree.shared.left_out)
+        report_finding(findings, FINDING_INHERITANCE_CUT,
+                       "%zu functions in memory that processes share", tree.shared.left_out);
     close_tree(&tree);
     return result ? report_failure(findings, "out of memory") : 0;
 }

@@ -110,7 +110,7 @@ calls_grow() {
         ulimit -v 1500000
         run --separate-stderr timeout 60 "$BUILD/perfjit" inject -i chain/perf.data --jitdump chain/jit-4711.dump -o out.data
         exits 3
-        says "forked process whose inherited code is only partly known"
+        says "process whose inherited or shared code is only partly known"
     )
     grows check deep 100
 }

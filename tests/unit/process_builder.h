@@ -113,7 +113,8 @@ static inline void build_unload(struct process_builder *builder, uint64_t time_n
 {
     struct code_log *log = &builder->process.log;
     const struct jit_function *gone = &log->functions[function];
-    struct code_unload unload = {gone->addr, gone->size, gone->code_index, gone->dump, BUILT_PID};
+    struct code_unload unload = {gone->addr, gone->size, gone->code_index,
+                                 gone->dump, BUILT_PID,  false};
     log->unloads = array_room(log->unloads, log->unload_count, &log->unload_capacity,
                               sizeof(struct code_unload));
     assert_non_null(log->unloads);

@@ -11,6 +11,7 @@
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 enum { PID = 4711, OTHER = 4800, CHILD = 5000, ARENA = 0x100000, SLOT = 0x100 };
@@ -18,6 +19,7 @@ enum { PID = 4711, OTHER = 4800, CHILD = 5000, ARENA = 0x100000, SLOT = 0x100 };
 /* One recording, and what is made of it. */
 static struct profile_builder recording;
 static uint64_t generation; /* of the mappings' files from here on; 0: not told */
+static bool shares;         /* the mappings from here on are MAP_SHARED */
 static struct perf_file file;
 static struct profile profile;
 static struct jit_processes processes;
@@ -30,6 +32,7 @@ static inline int begin(void **state)
     (void)state;
     profile_begin_one(&recording);
     generation = 0;
+    shares = false;
     findings = (struct findings){0};
     snprintf(dump_path, sizeof dump_path, "%s/jit-4711.dump", scratch);
     snprintf(other_path, sizeof other_path, "%s/other", scratch);
@@ -119,7 +122,7 @@ static inline void put_map(uint32_t pid, uint64_t addr, const char *name, dev_t 
     sink_u64(&recording.sink, ino);
     sink_u64(&recording.sink, generation);
     sink_u32(&recording.sink, 5);
-    sink_u32(&recording.sink, 2);
+    sink_u32(&recording.sink, shares ? MAP_SHARED : MAP_PRIVATE);
     sink_cstr(&recording.sink, name);
     sink_zeros(&recording.sink, (8 - (recording.sink.size - start) % 8) % 8);
     end_record_of(start, pid, time);

@@ -52,7 +52,8 @@ static inline void build_inherited(struct process_builder *builder, uint64_t *se
                               sizeof(struct code_unload));
     assert_non_null(log->unloads);
     log->unloads[log->unload_count] =
-        (struct code_unload){function->addr, function->size, function->code_index, 0, BUILT_PID};
+        (struct code_unload){function->addr, function->size, function->code_index, 0, BUILT_PID,
+                             false};
     build_event(builder, time_ns, CODE_EVENT_UNLOAD, log->unload_count++);
 }
 

@@ -191,7 +191,7 @@ static void test_unload_of_what_never_was_is_told(void **state)
 {
     (void)state;
     build_load(&built, 10, 0x1000, 0x100);
-    struct code_unload unload = {0x5000, 0x100, 77, 0, BUILT_PID};
+    struct code_unload unload = {0x5000, 0x100, 77, 0, BUILT_PID, false};
     built.process.log.unloads = malloc(sizeof unload);
     built.process.log.unloads[0] = unload;
     build_event(&built, 20, CODE_EVENT_UNLOAD, 0);
