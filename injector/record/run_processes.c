@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ANCESTORS_MOST = 64, STAT_BYTES = 1024 };
 
@@ -57,6 +58,14 @@ static bool has_mark(pid_t pid, const char *mark)
     return found;
 }
 
+/* Who made a session of its own is to go on without its parent (a build server, epmd): Ctrl-C on
+ * the terminal does not reach it either. */
+static bool is_daemon(pid_t pid, pid_t command)
+{
+    pid_t session = getsid(pid);
+    return session > 0 && session != getsid(0) && (!command || session != getsid(command));
+}
+
 void run_processes_find(struct run_processes *processes, const struct growing_recording *recording,
                         pid_t command, const char *mark)
 {
@@ -64,7 +73,8 @@ void run_processes_find(struct run_processes *processes, const struct growing_re
     for (uint32_t i = 2; recording->pids && i < GROWING_PIDS; i++) {
         pid_t pid = (pid_t)i;
         if (!growing_recording_has_pid(recording, i) || pid == command ||
-            !live_process_goes_on(i) || !(descends(pid, command) || has_mark(pid, mark)))
+            !live_process_goes_on(i) || is_daemon(pid, command) ||
+            !(descends(pid, command) || has_mark(pid, mark)))
             continue;
         if (array_reserve(processes->pids, processes->count, processes->capacity))
             return;

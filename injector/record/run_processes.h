@@ -13,7 +13,8 @@ struct run_processes {
 };
 
 /* Find in RECORDING those that COMMAND (0: it has ended) started, or that have the variable MARK,
- * "NAME=VALUE" of this run alone, in the environment that they were started with; but not COMMAND.
+ * "NAME=VALUE" of this run alone, in the environment that they were started with; but not COMMAND,
+ * nor what has a session of its own.
  * Without memory some are missing.  Free with run_processes_free. */
 void run_processes_find(struct run_processes *processes, const struct growing_recording *recording,
                         pid_t command, const char *mark);

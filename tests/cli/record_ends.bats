@@ -137,6 +137,22 @@ END
     left_nothing
 }
 
+@test "what has a session of its own goes on, and that is told" {
+    ends_late child
+    ends_late daemon
+    for seconds in 1.5 6 30; do
+        [ ! -s pid ] || kill -9 "$(cat pid)"
+        rm -f ./*.ready child pid
+        run --separate-stderr perfjit record --runtime none --duration $seconds \
+            sh -c 'setsid sh -c "echo \$\$ >pid; exec python3 daemon.py" >/dev/null 2>&1 & python3 child.py; :'
+        [ ! -e child.ready ] || [ ! -e daemon.ready ] || break
+    done
+    exits 0
+    says "still run"
+    [ "$(cat child)" = 15 ] && [ ! -e daemon ]
+    kill -9 "$(cat pid)"
+}
+
 # What the shell of the terminal started beside perfjit has the same process group as the command.
 @test "what is no process of the run is told nothing" {
     ends_late child
