@@ -185,8 +185,10 @@ static bool goes_on(const struct injection *run, const struct profile_map *map)
     struct live_process live;
     const struct process_lives *lives = &run->in.processes.lives;
     uint32_t life = process_life_at(lives, map->map.pid, life_moment_of(map));
-    return life != NO_LIFE && dump_place_lives(&run->in.profile, &lives->items[life], &live) &&
-           live_process_goes_on(map->map.pid);
+    if (life == NO_LIFE || !live_process_goes_on(map->map.pid))
+        return false;
+    return !profile_has_samples(&run->in.profile) || /* nor any time to compare */
+           dump_place_lives(&run->in.profile, &lives->items[life], &live);
 }
 
 static void tell_no_map(const struct injection *run, const struct profile_map *jvm)

@@ -47,12 +47,7 @@ const struct shared_hold *shared_code_hold(const struct shared_code *code,
     if (code->memory.count == 0 || is_of_perf_map(process, event))
         return NULL;
     struct address_span extent = extent_of(&process->log, event);
-    const struct shared_hold *hold =
-        shared_memory_at(&code->memory, life, extent.start, extent.end, event->time_ns);
-    if (!hold || event->kind != CODE_EVENT_MOVE)
-        return hold;
-    uint64_t old_addr = process->log.moves[event->index].old_addr;
-    return old_addr >= hold->start && old_addr < hold->end ? hold : NULL;
+    return shared_memory_at(&code->memory, life, extent.start, extent.end, event->time_ns);
 }
 
 bool shared_code_is_of(const struct shared_hold *member, const struct code_log *log,

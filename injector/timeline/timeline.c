@@ -172,19 +172,19 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
     return 0;
 }
 
-/* End the residence of function INDEX: what it still owns is free. */
-static int end_function(struct player *player, uint32_t index)
+/* What OWNER (NO_FUNCTION: anybody) still owns of the addresses is free. */
+static int vacate(struct player *player, uint64_t start, uint64_t end, uint32_t owner)
 {
-    const struct jit_function *function = &player->timeline->log->functions[index];
-    uint64_t end = function->addr + function->size;
     struct address_place place;
-    const struct address_range *range = address_map_find(&player->owners, function->addr, &place);
+    const struct address_range *range = address_map_find(&player->owners, start, &place);
     while (range && range->start < end) {
         struct address_range owned = *range;
-        if (owned.value != index) {
+        if (owner != NO_FUNCTION && owned.value != owner) {
             range = address_map_next(&player->owners, &place);
             continue;
         }
+        owned.start = owned.start < start ? start : owned.start;
+        owned.end = owned.end > end ? end : owned.end;
         if (add_unloaded(&player->moment, &owned) ||
             address_map_set(&player->vacated, owned.start, owned.end, 0) ||
             address_map_clear(&player->owners, owned.start, owned.end))
@@ -192,6 +192,13 @@ static int end_function(struct player *player, uint32_t index)
         range = address_map_find(&player->owners, owned.end, &place);
     }
     return 0;
+}
+
+/* End the residence of function INDEX. */
+static int end_function(struct player *player, uint32_t index)
+{
+    const struct jit_function *function = &player->timeline->log->functions[index];
+    return vacate(player, function->addr, function->addr + function->size, index);
 }
 
 /* The same of a whole function, if INDEX is the first of its pieces. */
@@ -249,6 +256,9 @@ static int move(struct player *player, const struct code_move *code_move)
     if (!owns_index(player, owner, function->dump, function->code_index)) {
         if (player->process->log.history.dropped)
             return 0; /* it may have been overwritten, and dropped */
+        if (function
+                ->shared) /* from memory that this process does not share: it has no name here */
+            return vacate(player, function->addr, function->addr + function->size, NO_FUNCTION);
         report_finding(
             player->findings, FINDING_CODE_LOST,
             "%s: move of code_index %" PRIu64 " from 0x%" PRIx64 ", where no such function is",
@@ -281,7 +291,7 @@ static int unload(struct player *player, const struct code_unload *code_unload, 
     }
     uint32_t owner = owner_at(player, code_unload->addr);
     if (is_recorded && owner == NO_FUNCTION && code_unload->size &&
-        !player->process->log.history.dropped &&
+        !player->process->log.history.dropped && !code_unload->shared &&
         !address_map_meets(&player->shown, code_unload->addr, code_unload->addr + 1))
         report_finding(
             player->findings, FINDING_CODE_LOST,

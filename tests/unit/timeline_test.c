@@ -263,6 +263,30 @@ static void test_move_of_unknown_code_is_told(void **state)
     assert_loses("15 25", "10:1000-1100=f0", 1);
 }
 
+/* Another process's, from memory of its own to memory that both share: what was there is gone. */
+static void test_move_of_anothers_code_ends_what_it_covers(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_load(&built, 20, 0x2080, 0x100);
+    build_move(&built, 30, 0, 0x2000, 0x100);
+    built.process.log.moves[0].old_addr = 0x5000;
+    built.process.log.functions[2].shared = true;
+    assert_plays("15 25 35", "10:1000-1100=f0 20:2080-2180=f1 30:2080-2100=gone", "");
+}
+
+static void test_unload_of_anothers_code_is_no_loss(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    built.process.log.unloads[0].addr = 0x7000;
+    built.process.log.unloads[0].code_index = 77;
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+    built.process.log.unloads[0].shared = true;
+    assert_loses("15 25", "10:1000-1100=f0", 0);
+}
+
 /* ---- Two dumps, forks, exec, late stamps ---- */
 
 /* Both JITs call their function number 1. */
@@ -442,6 +466,8 @@ int main(void)
         TIMELINE_TEST(test_move_of_a_move),
         TIMELINE_TEST(test_move_that_grows_has_no_code),
         TIMELINE_TEST(test_move_of_unknown_code_is_told),
+        TIMELINE_TEST(test_move_of_anothers_code_ends_what_it_covers),
+        TIMELINE_TEST(test_unload_of_anothers_code_is_no_loss),
         TIMELINE_TEST(test_unload_stays_within_its_dump),
         TIMELINE_TEST(test_move_stays_within_its_dump),
         TIMELINE_TEST(test_unload_of_the_first_piece_is_of_all),
