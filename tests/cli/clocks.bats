@@ -93,6 +93,7 @@ check_truth() {
     check_truth demo.raw
 }
 
+# bats test_tags=all
 @test "tinyjit's churn with -k raw: every sample in the arena has the right name" {
     check_truth churn.raw
 }

@@ -410,6 +410,7 @@ has_its_files() {
 
 # ---- Memory ----
 
+# bats test_tags=all
 @test "valgrind finds nothing wrong with the command" {
     command -v valgrind >/dev/null || skip "there is no valgrind"
     local grind=(valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all)

@@ -112,6 +112,7 @@ nothing_half() {
     while_changing every.data "$seed" check every.data
 }
 
+# bats test_tags=all
 @test "one's own dump becomes shorter, and longer again, while it is read" {
     local shape dump
     for shape in every lines; do

@@ -26,6 +26,7 @@ memcheck() {
     memcheck dump -v "$(dumps_of a.data)"
 }
 
+# bats test_tags=all
 @test "memcheck has nothing to say about check and repair, of a dump that is damaged and one that is copied" {
     PERFJIT=dump record a.data "$BUILD/producers/every_record" 0.3
     local dump

@@ -283,6 +283,7 @@ long_run() {
     grep . shown | tail -1 | grep -qE $'^\e\\[Kperfjit: .*700 functions in 700 images'
 }
 
+# bats test_tags=all
 @test "no progress with -q, and none where standard error is no terminal" {
     long_run
     on_terminal "${slowly[@]}" inject -q --layout function -i long/perf.data >shown &

@@ -128,6 +128,7 @@ END
     left_nothing
 }
 
+# bats test_tags=all
 @test "Ctrl-C, and a child that does nothing about it: after five seconds it is told to end, and waited for" {
     ends_late child
     on_terminal '\x03' child.ready "$BUILD/perfjit" record --runtime none sh -c 'python3 child.py; :'
@@ -184,6 +185,7 @@ END
     left_nothing
 }
 
+# bats test_tags=all
 @test "progress: beside a process that prints elsewhere, and never that there are no samples" {
     sh -c 'while :; do :; done' >/dev/null 2>&1 &
     local busy=$!

@@ -106,6 +106,7 @@ named() {
     perfjit check killed.data | grep -q 'sound: every sample in JIT code has a name'
 }
 
+# bats test_tags=all
 @test "a process that was killed: perf inject finds what is in either" {
     perf inject --jit -i killed.data -o out.data 2>/dev/null
     perf script -i out.data -F ip,sym --no-inline 2>/dev/null | sort -u >symbols

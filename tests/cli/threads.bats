@@ -126,6 +126,7 @@ ended_right() {
     ended -g
 }
 
+# bats test_tags=all
 @test "a main thread that has ended: the same with stacks, and it ends again after each reset" {
     local pid clone resets
     ended $dwarf
@@ -162,6 +163,7 @@ late_right() {
     late -g
 }
 
+# bats test_tags=all
 @test "a thread that begins when the main thread has ended: the same with stacks" {
     late $dwarf
     late_right --stacks keep

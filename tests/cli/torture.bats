@@ -47,6 +47,7 @@ on_disk() {
 }
 
 # The loads that had returned, as files of perf inject (by code index) and as symbols of perfjit inject.
+# bats test_tags=all
 @test "perf inject and perfjit inject find every load of runtimes that were killed" {
     require_perf
     cd "$BATS_TEST_TMPDIR"

@@ -166,6 +166,7 @@ C
     [ "$(nm -g --defined-only one.o | awk '{ print $3 }')" = perfmap_both ]
 }
 
+# bats test_tags=all
 @test "musl: no warning, no name too many, the same dumps, static" {
     require_musl
     clean musl c11 -O2
