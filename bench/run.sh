@@ -34,7 +34,8 @@ quick | keep) sizes=${BENCH_SIZES:-10000} perf_max=${BENCH_PERF_MAX:-10000} roun
 esac
 function_max=100000 # of the layout with a file for each function
 new_root=${NEW_PERF_ROOT:-$build/new-perf-root}
-new_perf="$new_root/usr/lib64/ld-linux-x86-64.so.2 --library-path $new_root/usr/lib/x86_64-linux-gnu $new_root/usr/bin/perf"
+# It looks for addr2line beside itself, where one is that lacks its libraries here (tests/new_perf.sh).
+new_perf="env PERF_EXEC_PATH=$build/new-perf-programs $new_root/usr/lib64/ld-linux-x86-64.so.2 --library-path $new_root/usr/lib/x86_64-linux-gnu $new_root/usr/bin/perf"
 [ -x "$new_root/usr/bin/perf" ] && [ "$mode" = full ] || new_perf=
 
 # Dumps are written to disks, so full measures with one.  If many files have just been removed from it, wait five minutes first

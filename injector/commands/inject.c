@@ -390,9 +390,10 @@ static void print_summary(struct injection *run, const char *output,
 static uint64_t lost(const struct injection *run, const struct inject_options *options,
                      const struct findings *findings)
 {
-    const uint64_t *ends = run->stacks.counts.ends;
     uint64_t all = findings_lost(findings);
-    bool known = run->census.unknown + ends[STACK_NO_TABLE] + ends[STACK_WRONG] == 0;
+    bool known = run->census.unknown +
+                     stack_counts_unlogged(&run->stacks.counts, &run->stacks.walker.files) ==
+                 0;
     return options->cut_is_usual && known ? all - findings->count[FINDING_DUMP_TRUNCATED] : all;
 }
 

@@ -166,6 +166,18 @@ static void print_cut(const struct stack_counts *counts, FILE *stream)
                        LARGEST_COPY, size);
 }
 
+uint64_t stack_counts_unlogged(const struct stack_counts *counts, const struct native_files *files)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < counts->stop_count; i++) {
+        const struct stack_stop *stop = &counts->stops[i];
+        if (stop->what && stop->what < SPACE_NOTHING &&
+            perf_map_is_memory(&files->items[stop->what - 1]->map->map))
+            count += stop->count;
+    }
+    return count;
+}
+
 void stack_counts_print(struct stack_counts *counts, const struct native_files *files, bool verbose,
                         FILE *stream)
 {

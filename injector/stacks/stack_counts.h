@@ -41,6 +41,9 @@ int stack_counts_add(struct stack_counts *counts, const struct stack_walker *wal
  * are whole; 0: that is not known. */
 uint64_t stack_counts_size(const struct stack_counts *counts);
 
+/* How many ended in memory that may hold JIT code, of which nothing is known. */
+uint64_t stack_counts_unlogged(const struct stack_counts *counts, const struct native_files *files);
+
 /* Print a line, and one for each place where stacks ended, if VERBOSE; else for the first few. */
 void stack_counts_print(struct stack_counts *counts, const struct native_files *files, bool verbose,
                         FILE *stream);
