@@ -17,7 +17,13 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { STAT_STATE_WORD = 3, STAT_FLAGS_WORD = 9, STAT_START_WORD = 22, STAT_BYTES = 1024 };
+enum {
+    STAT_STATE_WORD = 3,
+    STAT_PARENT_WORD = 4,
+    STAT_FLAGS_WORD = 9,
+    STAT_START_WORD = 22,
+    STAT_BYTES = 1024
+};
 
 #define PF_EXITING 0x4u /* among the flags: it is on its way out */
 
@@ -105,4 +111,11 @@ bool live_process_goes_on(uint32_t pid)
     char line[STAT_BYTES];
     const char *flags = read_stat(line, pid, STAT_FLAGS_WORD);
     return flags && !(strtoul(flags, NULL, 10) & PF_EXITING); /* nor is it a zombie */
+}
+
+uint32_t live_process_parent(uint32_t pid)
+{
+    char line[STAT_BYTES];
+    const char *parent = read_stat(line, pid, STAT_PARENT_WORD);
+    return parent ? (uint32_t)strtoul(parent, NULL, 10) : 0;
 }

@@ -22,4 +22,7 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
  * yet: perf knows by then that it leaves. */
 bool live_process_goes_on(uint32_t pid);
 
+/* The process that PID is a child of now; 0: there is none, or no such process. */
+uint32_t live_process_parent(uint32_t pid);
+
 #endif

@@ -1,6 +1,5 @@
 /* See run_processes.h.
  *
- * /proc/PID/stat     "pid (comm) state ppid ...", where comm may hold blanks and brackets
  * /proc/PID/environ  "NAME=VALUE", each up to a NUL, as it was at the exec */
 #include "injector/record/run_processes.h"
 
@@ -13,43 +12,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MOST = 64, STAT_BYTES = 1024 };
-
-static FILE *open_proc(pid_t pid, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    return fopen(path, "re");
-}
-
-/* 0: there is no such process. */
-static pid_t parent_of(pid_t pid)
-{
-    char line[STAT_BYTES];
-    int parent = 0;
-    FILE *file = open_proc(pid, "stat");
-    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    if (at && sscanf(at + 1, " %*c %d", &parent) != 1)
-        parent = 0;
-    if (file)
-        fclose(file);
-    return parent;
-}
+enum { ANCESTORS_MOST = 64 };
 
 static bool descends(pid_t pid, pid_t command)
 {
     for (unsigned i = 0; command && pid > 1 && i < ANCESTORS_MOST; i++)
-        if ((pid = parent_of(pid)) == command)
+        if ((pid = (pid_t)live_process_parent((uint32_t)pid)) == command)
             return true;
     return false;
 }
 
 static bool has_mark(pid_t pid, const char *mark)
 {
-    char *variable = NULL;
+    char path[64], *variable = NULL;
     size_t room = 0;
     bool found = false;
-    FILE *file = open_proc(pid, "environ");
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
     while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
         found = strcmp(variable, mark) == 0;
     free(variable);
