@@ -411,7 +411,7 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
         return;
     }
     if (is_stage(claim) && jit_dump_is_empty(&claim->dump)) {
-        claim->state = CLAIM_GIVEN; /* nor does it tell a time */
+        claim->state = CLAIM_SETTLED; /* nor does it tell a time */
         return;
     }
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
@@ -425,7 +425,7 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
     } else if (trust != DUMP_TRUSTED && (why || why_no_copy(claims, claim))) {
         refuse_owner(claims, claim, findings);
     } else if (why && is_not_needed(claims, claim)) {
-        claim->state = CLAIM_GIVEN;
+        claim->state = CLAIM_SETTLED;
     } else if (why && written_anew(claims, claim)) {
         dump_claim_refuse(claims, claim, FINDING_DUMP_REPLACED, DUMP_WRITTEN_ANEW, findings);
     } else if (why) {
@@ -467,7 +467,7 @@ static bool settle_by_body(const struct dump_claims *claims, struct dump_claim *
     if (body->state == CLAIM_REFUSED)
         refuse(claim, body->refusal);
     else
-        claim->state = CLAIM_GIVEN;
+        claim->state = CLAIM_SETTLED;
     return true;
 }
 
@@ -490,7 +490,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
         &claims->origin, dump_claim_life(claims, claim), claim->map,
         claim->number,   is_foreign(claims, claim),      claims->root};
     if (question.foreign && is_shared(claims, claim)) {
-        claim->state = CLAIM_GIVEN;
+        claim->state = CLAIM_SETTLED;
         return 0;
     }
     if (dump_place_find(&claim->place, &question, &result))

@@ -34,7 +34,7 @@ enum claim_state {
     CLAIM_OPEN,    /* nothing is known yet */
     CLAIM_FOUND,   /* there is a file, opened, that may be it */
     CLAIM_REFUSED, /* there is none; that has been reported */
-    CLAIM_GIVEN,   /* a dump given by hand stands for it, or nothing needs it */
+    CLAIM_SETTLED, /* none is looked for: one given by hand stands for it, or nothing needs it */
 };
 
 struct dump_claim {

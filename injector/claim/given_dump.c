@@ -403,7 +403,7 @@ static void stand_in(struct given_dump *given, struct dump_claims *claims)
     }
     if (given->match && given->match->state == CLAIM_OPEN &&
         stands_for(given, claims, given->match))
-        given->match->state = CLAIM_GIVEN;
+        given->match->state = CLAIM_SETTLED;
     if (given->match)
         given->match->closed = jit_dump_is_closed(&given->dump);
 }
