@@ -49,7 +49,7 @@ struct injection {
     struct profile_merge merge;
     struct dso_dir dsos;
     struct output_file output;
-    struct sample_census census; /* with -q only for cut_is_usual */
+    struct sample_census census; /* with -q only for after_record */
     struct census_ahead ahead;
 };
 
@@ -123,7 +123,7 @@ static void begin_census(struct injection *run, const struct inject_options *opt
     const struct census_question question = {&run->in.profile, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
                                              .counts_only = true};
-    if (!options->quiet || options->cut_is_usual)
+    if (!options->quiet || options->after_record)
         census_ahead_begin(&run->ahead, &run->census, &question);
 }
 
@@ -157,7 +157,7 @@ static bool needs_no_code(const struct injection *run, const struct inject_optio
 {
     if (!run->in.processes.none || injected_image(&run->in.profile))
         return false;
-    return options->code_is_optional ||
+    return options->after_record ||
            (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
 }
 
@@ -229,7 +229,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
     if (recording_open(&run->in, options->input, &options->request, findings)) {
         if (!needs_no_code(run, options))
             return -1;
-        if (options->code_is_optional && !options->quiet)
+        if (options->after_record && !options->quiet)
             tell_no_code(run, findings);
         else
             report_note(findings, "%s", findings->failure);
@@ -394,7 +394,7 @@ static uint64_t lost(const struct injection *run, const struct inject_options *o
     bool known = run->census.unknown +
                      stack_counts_unlogged(&run->stacks.counts, &run->stacks.walker.files) ==
                  0;
-    return options->cut_is_usual && known ? all - findings->count[FINDING_DUMP_TRUNCATED] : all;
+    return options->after_record && known ? all - findings->count[FINDING_DUMP_TRUNCATED] : all;
 }
 
 int inject_recording(const struct inject_options *options, struct findings *findings)

@@ -34,8 +34,10 @@ struct inject_options {
     struct recording_request request;
     bool no_lines, compress_debug;
     bool verbose, quiet;
-    bool cut_is_usual;     /* a dump that ends in a record is a loss only if samples are unknown */
-    bool code_is_optional; /* a recording without JIT code is written as well, and it is said */
+    /* After perfjit record, which had the runtimes log and saw them end: a recording without JIT code
+     * is written as well, and it is said; a dump that ends in a record is a loss only if samples or
+     * stacks are unknown. */
+    bool after_record;
 };
 
 /* Read the command line ARGV, and name what it does not.  Prints help, and ends the program, where

@@ -383,7 +383,7 @@ static int inject_it(const struct record_run *run, struct record_output *output,
 {
     struct inject_options options;
     if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
-        options.code_is_optional = options.cut_is_usual = true;
+        options.after_record = true;
         options.quiet = run->options->quiet;
         options.verbose = run->options->verbose;
         output->inject_status = inject_recording(&options, findings);
