@@ -4,6 +4,8 @@
  * ends it then.  The first time it tells what it has by a lambda, the second time by an object that
  * can't be copied.  Meanwhile a thread adds functions with lines, in two pieces.  Returns 1 and says
  * why if a call says anything else than its contract. */
+#include "cxx_check.hpp"
+
 #include <jitdump/jitdump.hpp>
 
 #include <atomic>
@@ -18,18 +20,6 @@ namespace
 {
 
 constexpr unsigned life_seconds = 600, step_us = 500, functions = 10;
-
-[[noreturn]] void fail(int line, const char *what)
-{
-    std::fprintf(stderr, "cxx_asked: line %d: %s\n", line, what);
-    std::exit(EXIT_FAILURE);
-}
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            fail(__LINE__, #condition);                                                            \
-    } while (false)
 
 constexpr unsigned char code[256] = {0xc3};
 

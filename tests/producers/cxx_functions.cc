@@ -3,6 +3,8 @@
  *
  * Prints "at NAME: PC" of one instruction in each function, for addr2line and the like, and in the end how often it ran what.
  * Returns 1 and says why if a call says anything else than its contract. */
+#include "cxx_check.hpp"
+
 #include <jitdump/jitdump.hpp>
 
 #include <cinttypes>
@@ -19,18 +21,6 @@ namespace
 {
 
 constexpr std::size_t arena_bytes = 65536, slot_bytes = 256;
-
-[[noreturn]] void fail(int line, const char *what)
-{
-    std::fprintf(stderr, "cxx_functions: line %d: %s\n", line, what);
-    std::exit(EXIT_FAILURE);
-}
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            fail(__LINE__, #condition);                                                            \
-    } while (false)
 
 using code = void();
 

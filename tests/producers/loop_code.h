@@ -4,6 +4,7 @@
 #ifndef LOOP_CODE_H
 #define LOOP_CODE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -34,6 +35,28 @@ static inline void loop_code_put(uint8_t *to, unsigned filling)
 #else
 #error "no loop for this machine yet"
 #endif
+}
+
+/* Write a whole function to TO, which counts down from ROUNDS, 65 535 at most on aarch64, without an
+ * argument.  Returns its size. */
+static inline size_t loop_code_put_counted(uint8_t *to, uint32_t rounds)
+{
+#if defined(__x86_64__)
+    uint8_t code[] = {0xb9, 0,    0, 0, 0, /* mov ecx, ROUNDS */
+                      0xff, 0xc9,          /* dec ecx */
+                      0x75, 0xfc,          /* jnz to the dec */
+                      0xc3};               /* ret */
+    memcpy(code + 1, &rounds, sizeof rounds);
+#elif defined(__aarch64__)
+    const uint32_t code[] = {0x52800000 | (rounds & 0xffff) << 5, /* mov w0, ROUNDS */
+                             0x71000400,                          /* subs w0, w0, 1 */
+                             0x54ffffe1,                          /* b.ne to the subs */
+                             0xd65f03c0};                         /* ret */
+#else
+#error "no loop for this machine yet"
+#endif
+    memcpy(to, code, sizeof code);
+    return sizeof code;
 }
 
 /* Make BYTES at AT, just written, maybe through another mapping, ready to run in this thread. */

@@ -8,6 +8,7 @@
  * where, in the form of tinyjit --truth.
  */
 #include "jitdump/jitdump.h"
+#include "tests/producers/loop_code.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,27 +52,6 @@ static size_t slot_bytes(const struct options *options)
     return options->function_bytes > SLOT_BYTES ? options->function_bytes : SLOT_BYTES;
 }
 
-/* A function that counts down from ROUNDS.  Returns its size. */
-static size_t emit_loop(uint8_t *to, uint32_t rounds)
-{
-#if defined(__x86_64__)
-    uint8_t code[] = {0xb9, 0,    0, 0, 0, /* mov ecx, ROUNDS */
-                      0xff, 0xc9,          /* dec ecx */
-                      0x75, 0xfc,          /* jnz to the dec */
-                      0xc3};               /* ret */
-    memcpy(code + 1, &rounds, sizeof rounds);
-#elif defined(__aarch64__)
-    const uint32_t code[] = {0x52800000 | (rounds & 0xffff) << 5, /* mov w0, ROUNDS */
-                             0x71000400,                          /* subs w0, w0, 1 */
-                             0x54ffffe1,                          /* b.ne to the subs */
-                             0xd65f03c0};                         /* ret */
-#else
-#error "no loop for this machine yet"
-#endif
-    memcpy(to, code, sizeof code);
-    return sizeof code;
-}
-
 static void log_function(struct jitdump *dump, FILE *truth, const uint8_t *at, size_t bytes,
                          size_t number)
 {
@@ -106,7 +86,7 @@ static void make_functions(const struct options *options, const struct arena *ar
                 (uintptr_t)arena->base, (uintptr_t)(arena->base + arena->bytes));
     for (size_t i = 0; i < options->functions; i++) {
         uint8_t *at = arena->base + i * slot_bytes(options);
-        size_t bytes = emit_loop(at, 2000 + (uint32_t)i);
+        size_t bytes = loop_code_put_counted(at, 2000 + (uint32_t)i);
         log_function(dump, truth, at,
                      bytes > options->function_bytes ? bytes : options->function_bytes, i);
     }

@@ -27,6 +27,7 @@
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/jitdump.h"
 #include "jitdump/format/jitdump_format.h"
+#include "tests/producers/loop_code.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -85,22 +86,6 @@ static uint64_t now_ns(void)
 }
 
 /* ---- Code ---- */
-
-/* A function that counts down from ROUNDS.  Returns its size. */
-static size_t emit_loop(uint8_t *to, uint32_t rounds)
-{
-#if defined(__x86_64__)
-    uint8_t code[] = {0xb9, 0, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
-    memcpy(code + 1, &rounds, sizeof rounds);
-#elif defined(__aarch64__)
-    const uint32_t code[] = {0x52800000 | (rounds & 0xffff) << 5, 0x71000400, 0x54ffffe1,
-                             0xd65f03c0};
-#else
-#error "no loop for this machine yet"
-#endif
-    memcpy(to, code, sizeof code);
-    return sizeof code;
-}
 
 static bool is_kept(void)
 {
@@ -283,7 +268,7 @@ static void load(bool late)
     if (next_slot == SLOTS)
         exit(EXIT_FAILURE);
     function->at = arena + next_slot * SLOT_BYTES;
-    function->bytes = emit_loop(function->at, 3000 + (uint32_t)next_slot);
+    function->bytes = loop_code_put_counted(function->at, 3000 + (uint32_t)next_slot);
     snprintf(function->name, sizeof function->name, "%s_%zu", life, next_slot++);
     live_count++;
     if (late)

@@ -19,6 +19,7 @@
  */
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
+#include "tests/producers/loop_code.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -125,23 +126,6 @@ static void open_arena(void)
         fail("mmap");
 }
 
-/* A function that counts down from ROUNDS.  Returns its size. */
-static size_t emit_loop(uint8_t *to, uint32_t rounds)
-{
-#if defined(__x86_64__)
-    uint8_t code[] = {0xb9, 0, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
-    memcpy(code + 1, &rounds, sizeof rounds);
-#elif defined(__aarch64__)
-    const uint32_t code[] = {0x52800000 | (rounds & 0xffff) << 5, 0x71000400, 0x54ffffe1,
-                             0xd65f03c0};
-#else
-#error "no loop for this machine yet"
-#endif
-    memcpy(to, code, sizeof code);
-    __builtin___clear_cache((char *)to, (char *)to + sizeof code);
-    return sizeof code;
-}
-
 /* ---- The dump ---- */
 
 static void open_dump(void)
@@ -232,7 +216,8 @@ static void write_function(uint32_t self, const char *writer)
                 (uintptr_t)at, SLOT_BYTES);
     }
     set_protection(PROT_READ | PROT_WRITE);
-    size_t size = emit_loop(at, 2000 + number);
+    size_t size = loop_code_put_counted(at, 2000 + number);
+    __builtin___clear_cache((char *)at, (char *)at + size);
     set_protection(PROT_READ | PROT_EXEC);
     name_of(number, writer, name);
     fprintf(truth, "%" PRIu64 " load %" PRIxPTR " %zu %s\n", ns_of(CLOCK_MONOTONIC), (uintptr_t)at,

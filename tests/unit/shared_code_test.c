@@ -35,6 +35,14 @@ static void put_two_children(void)
     put_fork(SHARER, PID, ms(2100));
 }
 
+/* The writer and the sharer have the parent's memory. */
+static void share_with_two(void)
+{
+    write_parents_and_childs();
+    put_object(PID, INODE, ms(900));
+    put_two_children();
+}
+
 /* The process of PID's only life, or NULL. */
 static const struct jit_process *process_of(uint32_t pid)
 {
@@ -62,9 +70,7 @@ static uint64_t has_from(uint32_t pid, const char *name)
 static void test_what_a_child_logs_is_of_all(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_sample(SHARER, addr_of(1), ms(3500));
     assert_reads(NULL, 3);
     assert_int_equal(has_from(WRITER, "load1"), ms(3000));
@@ -78,9 +84,7 @@ static void test_it_counts_once(void **state)
 {
     size_t count = 0;
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_sample(SHARER, addr_of(1), ms(3500));
     assert_reads(NULL, 3);
     for (size_t i = 0; i < processes.count; i++)
@@ -103,9 +107,7 @@ static void test_private_memory_is_each_ones_own(void **state)
 static void test_a_child_forked_later_has_it_from_its_parent(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_fork(OTHER, PID, ms(4000));
     put_sample(OTHER, addr_of(1), ms(4500));
     assert_reads(NULL, 2); /* PID, through whom it has it, and WRITER */
@@ -115,9 +117,7 @@ static void test_a_child_forked_later_has_it_from_its_parent(void **state)
 static void test_who_has_ended_gets_nothing(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_sample(SHARER, addr_of(1), ms(2500));
     put_exit(SHARER, SHARER, ms(2900));
     assert_reads(NULL, 2);
@@ -127,9 +127,7 @@ static void test_who_has_ended_gets_nothing(void **state)
 static void test_who_mapped_something_else_there_gets_nothing(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_object(SHARER, INODE + 1, ms(2500));
     put_sample(SHARER, addr_of(1), ms(3500));
     assert_reads(NULL, 3); /* SHARER has records over what it inherited */
@@ -140,9 +138,7 @@ static void test_who_mapped_something_else_there_gets_nothing(void **state)
 static void test_who_maps_the_object_has_what_is_in_it(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_exec(OTHER, ms(1000));
     put_object(OTHER, INODE, ms(2500));
     put_sample(OTHER, addr_of(0), ms(2600));
@@ -167,9 +163,7 @@ static void test_another_object_at_the_address_is_not_shared(void **state)
 static void test_a_mapping_of_the_same_again_changes_nothing(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_object(SHARER, INODE, ms(2500));
     put_object(SHARER, INODE, ms(3500));
     put_sample(SHARER, addr_of(1), ms(3600));
@@ -204,9 +198,7 @@ static void test_workers_from_before_the_recording(void **state)
 static void test_what_no_sample_hits_is_not_copied(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_sample(SHARER, addr_of(1) + SLOT / 2, ms(3500));
     put_sample(WRITER, addr_of(1), ms(3500));
     assert_reads(NULL, 2);
@@ -218,9 +210,7 @@ static void test_what_no_sample_hits_is_not_copied(void **state)
 static void test_the_end_of_a_function_is_a_hit(void **state)
 {
     (void)state;
-    write_parents_and_childs();
-    put_object(PID, INODE, ms(900));
-    put_two_children();
+    share_with_two();
     put_sample(SHARER, addr_of(1) + 4, ms(3500));
     assert_reads(NULL, 3);
     assert_int_equal(has_from(SHARER, "load1"), ms(3000));
