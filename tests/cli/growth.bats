@@ -80,6 +80,10 @@ calls_grow() {
     grows check noise 1000
 }
 
+@test "a hole of zeros before and behind the end of a record" {
+    grows check hole 2
+}
+
 @test "lines of a perf map that overlap in any way" {
     calls_grow perf-map 2500
 }

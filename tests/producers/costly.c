@@ -17,6 +17,8 @@
  *     unloads      N functions, and N unloads of all of them that are of none of them
  *     layers       N functions one after the other at the same addresses, each with a sample
  *     lined        the same, with a source line and unwind tables each
+ *     hole         N pages of zeros, half of them a function's, as where a file was cut and is
+ *                  written again
  *     noise        a record that can't be, and behind it N times 60 bytes that could each be an id
  *                  or a size, and N empty loads
  */
@@ -372,6 +374,19 @@ static void make_noise(uint32_t count)
     }
 }
 
+/* A function of zeros, and zeros behind it: are those behind a copy of those in front? */
+static void make_hole(uint32_t pages)
+{
+    enum { PAGE_BYTES = 4096 };
+    uint32_t bytes = pages / 2 * PAGE_BYTES;
+    put_load_at(PID, 0, ARENA, bytes);
+    memset(dump.data + dump.size - bytes, 0, bytes);
+    for (uint32_t i = 0; i < bytes + CODE_BYTES; i++)
+        sink_u8(&dump, 0);
+    for (uint32_t i = 1; i < 16; i++)
+        put_load_at(PID, i, ARENA + bytes + (uint64_t)CODE_BYTES * i, CODE_BYTES);
+}
+
 static bool make(const char *kind, uint32_t count)
 {
     if (strcmp(kind, "lives") == 0)
@@ -396,6 +411,8 @@ static bool make(const char *kind, uint32_t count)
         make_tables(count);
     else if (strcmp(kind, "large-cie") == 0)
         make_large_cie(count);
+    else if (strcmp(kind, "hole") == 0)
+        make_hole(count);
     else if (strcmp(kind, "noise") == 0)
         make_noise(count);
     else
