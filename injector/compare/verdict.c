@@ -2,6 +2,7 @@
 #include "injector/compare/verdict.h"
 
 #include "injector/compare/permutation.h"
+#include "injector/compare/run_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -344,22 +345,64 @@ static int judge_functions(struct verdicts *verdicts, const struct run_set *set)
     return result ? -1 : 0;
 }
 
+/* The total as it is, and by places, in columns of their own. */
+enum total_column { AS_IT_IS, BY_PLACE, BY_PLACE_OF_PAIR, TOTAL_COLUMNS };
+
+static int find_columns(struct value_matrix *columns, const double *totals, bool paired)
+{
+    double *places = calloc(2 * columns->runs + 1, sizeof *places);
+    double *of_pairs = places ? places + columns->runs : NULL;
+    int result = !places || run_ranks_find(places, totals, columns->runs) ||
+                 (paired && run_ranks_of_pairs(of_pairs, totals, columns->base));
+    for (size_t i = 0; !result && i < columns->runs; i++) {
+        double *run = matrix_run(columns, i);
+        run[AS_IT_IS] = totals[i];
+        run[BY_PLACE] = places[i];
+        run[BY_PLACE_OF_PAIR] = of_pairs[i];
+    }
+    free(places);
+    return result ? -1 : 0;
+}
+
+/* One run that is far off hides a change from the test of the means, and not from that of the runs'
+ * places; pairs that are far off, both runs, hide one from the places of runs, and not from those
+ * of pairs.  As one family they are wrong no more often than the one would be.  The change that
+ * would show is that of the means alone: places have no unit. */
+static int test_total(struct compared_row *total, const struct value_matrix *totals, double floor,
+                      bool paired)
+{
+    struct value_matrix columns = {NULL, totals->runs, totals->base, TOTAL_COLUMNS};
+    struct compared_row items[TOTAL_COLUMNS];
+    struct verdict_rows means = {total, 1}, all = {items, TOTAL_COLUMNS};
+    columns.values = calloc(columns.runs * columns.width + 1, sizeof *columns.values);
+    int result = !columns.values || find_columns(&columns, totals->values, paired);
+    for (size_t i = 0; !result && i < TOTAL_COLUMNS; i++)
+        items[i] = row_of(&columns, i);
+    result = result || test_rows(&means, totals, floor, 0, NULL, paired) ||
+             test_rows(&all, &columns, floor, 0, NULL, paired);
+    free(columns.values);
+    if (result)
+        return -1;
+    total->p = items[AS_IT_IS].p;
+    for (size_t i = BY_PLACE; i < TOTAL_COLUMNS; i++)
+        if (compared_row_change(&items[i]) * compared_row_change(total) > 0)
+            total->p = fmin(total->p, items[i].p);
+    total->q = total->p; /* it is one question */
+    total->verdict = judge(total, total->p, floor);
+    return 0;
+}
+
 static int judge_total(struct verdicts *verdicts, const struct run_set *set)
 {
     struct value_matrix matrix, totals = {0};
-    struct verdict_rows row = {&verdicts->total, 1};
     int result = matrix_make(&matrix, set, ACTIVITIES) || matrix_make(&totals, set, 1) ? -1 : 0;
     if (!result) {
         fill(&matrix, set, BY_ACTIVITY, 0);
         sum_runs(&totals, &matrix);
         verdicts->total = row_of(&totals, 0);
-        double floor = verdicts->floor * verdicts->total.base;
         if (verdicts->enough)
-            result = test_rows(&row, &totals, floor, 0, NULL, verdicts->paired);
-        if (verdicts->enough && !result) { /* it is alone: its p is the exact one */
-            verdicts->total.q = verdicts->total.p;
-            verdicts->total.verdict = judge(&verdicts->total, verdicts->total.p, floor);
-        }
+            result = test_total(&verdicts->total, &totals, verdicts->floor * verdicts->total.base,
+                                verdicts->paired);
     }
     free(matrix.values);
     free(totals.values);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TURNS = 200 };
+enum { TURNS = 200, BUSY_TURNS = 100 };
 
 /* A run of one function, which takes US. */
 static void add_run(struct run_set *set, bool is_new, double us)
@@ -27,14 +27,19 @@ static void add_run(struct run_set *set, bool is_new, double us)
     call_profile_free(&profile);
 }
 
-/* The total of RUNS against RUNS of 1 000 us, the new ones MORE, with a deviation of 10. */
-static struct compared_row compare(uint64_t *seed, size_t runs, bool paired, double more)
+/* The total of RUNS against RUNS of 1 000 us, the new ones MORE, with a deviation of 10; one of
+ * BUSY_ONE_OF, if it is not 0, meets a neighbour and takes up to 300 longer. */
+static struct compared_row compare(uint64_t *seed, size_t runs, bool paired, double more,
+                                   uint64_t busy_one_of)
 {
     struct run_set set;
     struct verdicts verdicts;
     assert_int_equal(run_set_begin(&set), 0);
-    for (size_t i = 0; i < 2 * runs; i++)
-        add_run(&set, i % 2, 1000 + 10 * noise(seed) + (i % 2 ? more : 0));
+    for (size_t i = 0; i < 2 * runs; i++) {
+        bool busy = busy_one_of && chance(seed) * (double)busy_one_of < 1;
+        double late = busy ? 300 * chance(seed) : 0;
+        add_run(&set, i % 2, 1000 + 10 * noise(seed) + (i % 2 ? more : 0) + late);
+    }
     assert_int_equal(verdicts_find(&verdicts, &set, paired, 0), 0);
     struct compared_row total = verdicts.total;
     verdicts_free(&verdicts);
@@ -56,12 +61,36 @@ static void test_what_would_have_been_seen_is_seen(void **state)
         double least = 0;
         size_t seen = 0;
         for (size_t turn = 0; turn < TURNS; turn++)
-            least += compare(&seed, cases[i].runs, cases[i].paired, 0).least / TURNS / 1000;
+            least += compare(&seed, cases[i].runs, cases[i].paired, 0, 0).least / TURNS / 1000;
         for (size_t turn = 0; turn < TURNS; turn++)
-            seen += compare(&seed, cases[i].runs, cases[i].paired, least).verdict == VERDICT_SLOWER;
+            seen +=
+                compare(&seed, cases[i].runs, cases[i].paired, least, 0).verdict == VERDICT_SLOWER;
         print_message("%zu, %s: %.1f us are seen in %zu of %d\n", cases[i].runs,
                       cases[i].paired ? "paired" : "not paired", least, seen, TURNS);
         assert_in_range(seen, TURNS * 70 / 100, TURNS * 90 / 100);
+    }
+}
+
+/* Neighbours that come and go seldom hide a change of twice the deviation (the means alone show
+ * 36 of 100), and make none. */
+static void test_runs_that_a_neighbour_met(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int paired = 0; paired < 2; paired++) {
+        size_t seen = 0, wrong = 0, false_ones = 0;
+        for (size_t turn = 0; turn < BUSY_TURNS; turn++) {
+            enum verdict verdict = compare(&seed, 10, paired, 20, 8).verdict;
+            seen += verdict == VERDICT_SLOWER;
+            wrong += verdict == VERDICT_FASTER;
+            verdict = compare(&seed, 10, paired, 0, 8).verdict;
+            false_ones += verdict == VERDICT_SLOWER || verdict == VERDICT_FASTER;
+        }
+        print_message("%s: %zu of %d seen, %zu false\n", paired ? "paired" : "not paired", seen,
+                      BUSY_TURNS, false_ones);
+        assert_in_range(seen, BUSY_TURNS / 2, BUSY_TURNS);
+        assert_int_equal(wrong, 0);
+        assert_in_range(false_ones, 0, BUSY_TURNS * 10 / 100);
     }
 }
 
@@ -69,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_would_have_been_seen_is_seen),
+        cmocka_unit_test(test_runs_that_a_neighbour_met),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
