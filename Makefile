@@ -187,6 +187,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(PRODUCT) $(LIBJITUNWIND)
 $(BUILD)/tests/jitunwind_exceptions_test: $(BUILD)/tests/unit/throwing.o
 
 $(BUILD)/tests/jitdump_stop_test: LDFLAGS += -Wl,--wrap=jd_holder_sleep
+$(BUILD)/tests/jitdump_place_test: LDFLAGS += -Wl,--wrap=flock
 
 $(addprefix $(BUILD)/tests/,perfmap_stack_test jitdump_stack_test jitunwind_room_test): LDFLAGS += -Wl,-z,now
 

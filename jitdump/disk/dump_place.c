@@ -68,7 +68,8 @@ static bool was_changed_since(const struct stat *status, uint64_t start)
 }
 
 /* Whether it is a dump that was begun after this process started.  An empty file may be one whose
- * header is still in a buffer; a closed one without records need not be kept. */
+ * header is still in a buffer, and zeros one that another thread is just opening, which writes its
+ * header last; a closed one without records need not be kept. */
 static bool is_of_this_life(int fd, const struct stat *status)
 {
     enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
@@ -76,11 +77,13 @@ static bool is_of_this_life(int fd, const struct stat *status)
     if (status->st_size == JITHEADER_BYTES + JR_CODE_CLOSE_BYTES)
         return false;
     ssize_t bytes = pread(fd, header, sizeof header, 0);
-    if (bytes > 0 && (bytes != sizeof header || (uint32_t)header[0] != JITDUMP_MAGIC))
+    bool has_header = bytes == sizeof header && header[0] != 0;
+    if (bytes > 0 &&
+        (bytes != sizeof header || (has_header && (uint32_t)header[0] != JITDUMP_MAGIC)))
         return false; /* not a dump */
     if (!jd_process_start(&start))
         return true;
-    if (bytes <= 0 || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
+    if (!has_header || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
         return was_changed_since(status, start);
     return header[TIME] >= start && header[TIME] <= jd_clock_now(false);
 }

@@ -3,6 +3,7 @@
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/dump_clock.h"
 #include "jitdump/format/jitdump_format.h"
+#include "jitdump/guest/holder_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,15 @@ struct dump_file *jd_file_new(const char *dir, struct dump_file *parent, struct 
 
 /* ---- Opening ---- */
 
+/* Who asks whether it is locked, another handle or perfjit, has a lock itself for that moment. Best
+ * effort: some file systems have no locks, and whoever asks may be stopped. */
+static void lock(int fd)
+{
+    enum { TRIES = 50, PAUSE_NS = 100000 };
+    for (int i = 0; i < TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; i++)
+        jd_holder_sleep(PAUSE_NS);
+}
+
 /* Create PATH and set its MODE.  Returns 1 if a dump that must be kept has appeared there
  * meanwhile. */
 static int create(const char *path, mode_t mode, struct held_fd *held, struct first_error *error)
@@ -56,8 +66,8 @@ static int create(const char *path, mode_t mode, struct held_fd *held, struct fi
         unlink(path);
         return result;
     }
-    fchmod(fd, mode);             /* best effort: a umask may have removed the owner's rights */
-    flock(fd, LOCK_EX | LOCK_NB); /* best effort: some file systems have no locks */
+    fchmod(fd, mode); /* best effort: a umask may have removed the owner's rights */
+    lock(fd);
     if (!jd_fd_hold(held, fd)) {
         int result = jd_error_keep(error, -errno, "%s: cannot look at the new file: %m", path);
         unlink(path);

@@ -173,6 +173,54 @@ static void test_no_more_than_999_dumps(void **state)
     check_inventory(file_path, 3, 1);
 }
 
+/* Another thread, with a handle of its own, is opening it: it is longer already, and its header
+ * comes last.  It isn't locked, because somebody asked in that moment whether it is. */
+static void test_a_dump_that_is_being_opened(void **state)
+{
+    const struct timespec long_ago[] = {{1, 0}, {1, 0}};
+    int fd = make_foreign_dump(path, 0);
+    ino_t inode = inode_of(path);
+    (void)state;
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    check_goes_to(second_path);
+    assert_int_equal(inode_of(path), inode);
+    assert_int_equal(futimens(fd, long_ago), 0); /* of an earlier life, killed while it opened it */
+    check_goes_to(path);
+    close(fd);
+}
+
+static int locked_by_others; /* so many more times */
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
+int __wrap_flock(int fd, int operation)
+{
+    if (operation != (LOCK_EX | LOCK_NB) || locked_by_others == 0)
+        return __real_flock(fd, operation);
+    locked_by_others--;
+    errno = EWOULDBLOCK;
+    return -1;
+}
+
+/* Or perfjit would take the process for one that has ended. */
+static void test_a_dump_is_locked_though_somebody_asked(void **state)
+{
+    (void)state;
+    locked_by_others = 2;
+    struct jitdump *dump = open_at(path, 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(locked_by_others, 0);
+    assert_int_equal(__real_flock(fd, LOCK_SH | LOCK_NB), -1);
+    assert_int_equal(errno, EWOULDBLOCK);
+    close(fd);
+    assert_int_equal(jitdump_close(dump), 0);
+    remove_dump(path);
+    locked_by_others = 1000000; /* somebody who was stopped: nobody waits for that */
+    assert_int_equal(jitdump_close(open_at(path, 1)), 0);
+    locked_by_others = 0;
+}
+
 static void *open_one(void *to)
 {
     struct jitdump **dump = to;
@@ -338,6 +386,8 @@ int main(void)
         TEST(test_two_sessions),
         TEST(test_empty_sessions),
         TEST(test_no_more_than_999_dumps),
+        TEST(test_a_dump_that_is_being_opened),
+        TEST(test_a_dump_is_locked_though_somebody_asked),
         TEST(test_handles_at_the_same_time),
         TEST(test_exec_of_itself),
         TEST(test_namesake),
