@@ -7,7 +7,7 @@ function startPage() {
     let state = readHash();
     let shown = null; // {tree or time, boxes drawn, colours, matched}
     let focus = 0;
-    let cache = { key: "" };
+    let cache = {};
 
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1));
@@ -38,14 +38,39 @@ function startPage() {
         return scopes.find((scope) => scope.id === state.scope) || scopes[0];
     }
 
+    // What is made of a scope is kept as long as it is shown: to make the trees takes longer than to draw them.
     function treeNow() {
-        const key = state.view + " " + state.scope;
-        if (cache.key !== key) {
-            const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[state.view];
-            focus = 0;
-            cache = { key, tree: make(profile, scopeNow()), flame: null };
+        if (cache.scope !== state.scope) {
+            cache = { scope: state.scope, trees: {} };
+            makeAhead(cache);
         }
-        return cache.tree;
+        if (cache.view !== state.view) focus = 0;
+        cache.view = state.view;
+        return treeFor(state.view);
+    }
+
+    function treeFor(view) {
+        const make = { flame: flameTree, inverted: invertedTree, time: timeRows }[view];
+        return cache.trees[view] = cache.trees[view] || make(profile, scopeNow());
+    }
+
+    // The other views and what a tooltip needs, in pieces, while nobody waits for anything.
+    function makeAhead(own) {
+        if (profile.difference || !globalThis.requestIdleCallback) return;
+        const steps = otherViews();
+        const go = (idle) => {
+            while (cache === own && idle.timeRemaining() > 2) if (steps.next().done) return;
+            if (cache === own) requestIdleCallback(go);
+        };
+        requestIdleCallback(go);
+    }
+
+    function* otherViews() {
+        yield treeFor("inverted");
+        yield* expandAhead(treeFor("inverted"), stage.clientWidth, leastWidth);
+        yield treeFor("flame");
+        yield totalsNow();
+        yield treeFor("time");
     }
 
     // The node that the frames of the link's path lead to.
@@ -102,15 +127,10 @@ function startPage() {
         return cache.found.frames;
     }
 
-    // All stacks of the scope, whatever the view is.
-    function flameNow() {
-        return cache.flame = cache.flame || (state.view === "flame" ? cache.tree : flameTree(profile, scopeNow()));
-    }
-
     // Of the whole view, whatever is zoomed in to.
     function matchedShare() {
         if (!cache.found.share) {
-            const whole = flameNow();
+            const whole = treeFor("flame");
             cache.found.share = percent(matchedWeight(whole, cache.found.frames), whole.total[0]) + " matched";
         }
         return cache.found.share;
@@ -193,8 +213,11 @@ function startPage() {
     // What the frame's function had in each tier, in this scope; most have one.
     function tiersOf(frame) {
         if (framesLike(profile, frame).size < 2) return [];
-        cache.totals = cache.totals || frameTotals(profile, flameNow());
-        return tiersIn(profile, cache.totals, frame);
+        return tiersIn(profile, totalsNow(), frame);
+    }
+
+    function totalsNow() {
+        return cache.totals = cache.totals || frameTotals(profile, treeFor("flame"));
     }
 
     function textOfDifference(box) {

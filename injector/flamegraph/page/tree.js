@@ -67,7 +67,7 @@ function invertedTree(profile, scope) {
         weights.push(weight);
         tree.total[0] += weight;
     }
-    tree.stacks[0] = { nodes, weights };
+    tree.stacks[0] = { nodes, weights, total: tree.total[0] };
     tree.expand = (node) => expand(profile, tree, node);
     return tree;
 }
@@ -76,31 +76,68 @@ function expand(profile, tree, node) {
     const stacks = tree.stacks[node];
     if (!stacks) return;
     tree.stacks[node] = null;
+    if (stacks.nodes.length === 1) expandOne(profile, tree, node, stacks);
+    else expandMany(profile, tree, node, stacks);
+}
+
+// Most nodes far from the root have one stack, and so one child, which needs no place among others.
+function expandOne(profile, tree, node, stacks) {
+    const at = stacks.nodes[0];
+    if (!at) {
+        tree.self[node] += stacks.weights[0];
+        return;
+    }
+    stacks.nodes[0] = profile.nodes.parent[at];
+    const child = addChild(tree, node, profile.nodes.frame[at], stacks);
+    tree.start[child] = tree.start[node];
+    tree.depth[child] = tree.depth[node] + 1;
+}
+
+function expandMany(profile, tree, node, stacks) {
     const groups = new Map();
     for (let i = 0; i < stacks.nodes.length; i++) {
-        const at = stacks.nodes[i];
+        const at = stacks.nodes[i], weight = stacks.weights[i];
         if (!at) {
-            tree.self[node] += stacks.weights[i];
+            tree.self[node] += weight;
             continue;
         }
-        const frame = profile.nodes.frame[at];
-        let group = groups.get(frame);
-        if (!group) groups.set(frame, group = { nodes: [], weights: [], total: 0 });
-        group.nodes.push(profile.nodes.parent[at]);
-        group.weights.push(stacks.weights[i]);
-        group.total += stacks.weights[i];
+        const frame = profile.nodes.frame[at], group = groups.get(frame);
+        if (group) {
+            group.nodes.push(profile.nodes.parent[at]);
+            group.weights.push(weight);
+            group.total += weight;
+        } else groups.set(frame, { nodes: [profile.nodes.parent[at]], weights: [weight], total: weight });
     }
-    for (const [frame, group] of groups) {
-        const child = tree.count++;
-        for (const column of ["self", "start", "depth", "first", "below"]) tree[column].push(0);
-        tree.frame.push(frame);
-        tree.parent.push(node);
-        tree.total.push(group.total);
-        tree.next.push(tree.first[node]);
-        tree.first[node] = child;
-        tree.stacks[child] = group;
-    }
+    for (const [frame, group] of groups) addChild(tree, node, frame, group);
     if (groups.size) placeChildren(tree, node);
+}
+
+function addChild(tree, node, frame, stacks) {
+    const child = tree.count++;
+    tree.frame.push(frame);
+    tree.parent.push(node);
+    tree.total.push(stacks.total);
+    tree.self.push(0);
+    tree.start.push(0);
+    tree.depth.push(0);
+    tree.below.push(0);
+    tree.first.push(0);
+    tree.next.push(tree.first[node]);
+    tree.first[node] = child;
+    tree.stacks[child] = stacks;
+    return child;
+}
+
+// Expand, node by node, what can be seen of all of TREE if it is as wide as WIDTH.
+function* expandAhead(tree, width, least) {
+    const scale = width / (tree.total[0] || 1);
+    const open = [0];
+    while (open.length) {
+        const node = open.pop();
+        tree.expand(node);
+        for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) open.push(child);
+        yield;
+    }
 }
 
 // The nodes that can be seen if ROOT is as wide as WIDTH: VISIT is told each, with where it stands, callers first. Returns the number
