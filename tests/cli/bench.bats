@@ -125,6 +125,22 @@ setup() {
     ! kill -0 "$(cat command.pid)" 2>/dev/null || complain "the command still runs"
 }
 
+# Each of these is held where it is until the signal has come: perf that has been told to end, behind the command.
+@test "interrupted behind the end of a command: no other run begins, and the signal is the end of the bench" {
+    local bench status=0
+    printf '#!/bin/sh\nperf "$@"\nstatus=$?\n[ "$1" = record ] || exit $status\n: >perf-ends\nwhile [ ! -e told ]; do sleep 0.01; done\nexit $status\n' >slow-perf
+    chmod +x slow-perf
+    sh -c 'echo $$ >late.pid; exec "$@"' - "$BUILD/perfjit" bench --perf ./slow-perf --runs 1 --warmup 0 -o none.bench --new "$BUILD/tinyjit base.tj" 2>said &
+    bench=$!
+    await test -e perf-ends
+    kill -TERM "$(cat late.pid)"
+    : >told
+    wait $bench || status=$?
+    [ "$status" = 143 ] || complain "$status: $(cat said)"
+    grep -q 'interrupted (new, run 1); nothing was written' said || complain "$(cat said)"
+    [ -z "$(ls -d none.bench* 2>/dev/null)" ]
+}
+
 # bats test_tags=all
 @test "interrupted while a command ignores signals: it is said which process still runs" {
     local bench
