@@ -92,6 +92,20 @@ setup() {
     [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
 }
 
+@test "a command of two lines is two commands, as a shell has it; a line that ends is one" {
+    perfjit bench -q --runs 1 --warmup 0 -o lines.bench --new "$BUILD/tinyjit --no-inline base.tj
+        touch second"
+    [ -e second ]
+    perfjit bench -q --runs 1 --warmup 0 -o line.bench --new "$BUILD/tinyjit --no-inline base.tj
+"
+    [[ "$(perfjit export -q --format folded line.bench/new-001.run)" != *"sh;"* ]]
+    printf '#!/bin/sh\nprintf "%%s|" "$@" >words\nexec "$BUILD/tinyjit" base.tj\n' >in-words
+    chmod +x in-words
+    perfjit bench -q --runs 1 --warmup 0 -o line.bench --new "./in-words 'a b
+c' \"d'\" ''"
+    [ "$(cat words)" = "$(printf "a b\nc|d'||")" ]
+}
+
 @test "a directory with somebody's own bench.txt or .run, or a link to a bench, is not replaced" {
     local there
     mkdir own.bench installer.bench
