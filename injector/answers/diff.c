@@ -43,7 +43,7 @@ struct diff_options {
     size_t bench_count;
     enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
     bool paired, fail_unknown, fail_slower;
-    double floor, fail_share;
+    double floor, fail_share; /* the floor: negative as long as nobody names one */
     size_t rows;
     const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
@@ -55,7 +55,9 @@ static const struct argp_option option_table[] = {
     {"new", KEY_NEW, 0, 0, "Those that follow are of runs after it", 0},
     {"paired", KEY_PAIRED, 0, 0,
      "The runs were in turns: the first of both are a pair, the second, ...", 0},
-    {"floor", KEY_FLOOR, "PERCENT", 0, "A change by less of the total is none (default: 1%)", 0},
+    {"floor", KEY_FLOOR, "PERCENT", 0,
+     "A change by less of the total is none (default: 1%, or what --fail-on has if that is less)",
+     0},
     {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
      "End with status 4 if the total is slower by that, or if nothing can be told", 0},
     {"lines", KEY_LINES, "FUNCTION", 0,
@@ -133,6 +135,16 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
     }
 }
 
+/* What is less than the floor is no change, at which no gate closes: who names a gate below it, and
+ * no floor, means that such a change matters. */
+static void set_floor(struct diff_options *options)
+{
+    static const double usual = 0.01;
+    if (options->floor < 0)
+        options->floor =
+            options->fail_slower && options->fail_share < usual ? options->fail_share : usual;
+}
+
 /* Each form in a place of its own. */
 static void check_forms(struct diff_options *options, struct argp_state *state)
 {
@@ -191,6 +203,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         check_sides(options, state);
         check_forms(options, state);
+        set_floor(options);
         return 0;
     default:
         return answer_request_take(&options->request, key, argument, state);
@@ -409,7 +422,7 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
 
 int diff_command(int argc, char **argv)
 {
-    struct diff_options options = {.floor = 0.01, .rows = DEFAULT_ROWS};
+    struct diff_options options = {.floor = -1, .rows = DEFAULT_ROWS};
     struct findings findings = {0};
     bool closes = false;
     answer_request_begin(&options.request, WEIGHT_PERIOD);

@@ -126,6 +126,16 @@ END
     perfjit diff -q --base base? --new new?
 }
 
+@test "what is less than the floor fails no gate: the usual floor goes down to the gate, one that is named stays" {
+    [ "$(perfjit diff -q --json - --base base? --new new? | jq .floor)" = 0.01 ]
+    run perfjit diff -q --fail-on regression:0.5% --json gate.json --base base? --new new?
+    [ "$status" = 4 ] && [ "$(jq .floor gate.json)" = 0.005 ]
+    run perfjit diff -q --fail-on regression:5% --json gate.json --base base? --new new?
+    [ "$status" = 4 ] && [ "$(jq .floor gate.json)" = 0.01 ]
+    run perfjit diff -q --floor 9999% --fail-on regression:0.5% --json gate.json --base base? --new new?
+    [ "$status" = 0 ] && [ "$(jq .floor gate.json)" = 99.99 ]
+}
+
 @test "too few runs have no verdict, in words, and fail only on request" {
     perfjit diff -q --base base1 base2 base3 --new new? >text
     grep -q '^no verdict: 3 against 6 runs are too few' text
