@@ -159,6 +159,13 @@ END
     [[ "$output" == *"another event, task-clock"* ]]
     run perfjit diff -q --base base1 --new old/work.tj
     [ "$status" = 1 ]
+    run perfjit diff -q base1 new1
+    [ "$status" = 1 ]
+    [[ "$output" == *"base1: is a file, and a bench is a directory; to compare recordings: perfjit diff --base FILE"* ]] || complain "$output"
+    mkdir -p a.bench && : >a.bench/bench.txt
+    run perfjit diff -q --base a.bench --new new1
+    [ "$status" = 1 ]
+    [[ "$output" == *"a.bench: is a bench, and no recording; to compare benches: perfjit diff BASE.bench"* ]] || complain "$output"
 }
 
 @test "one recording is not two runs, and no form takes the place of an input or of another form" {
