@@ -106,6 +106,13 @@ c' \"d'\" ''"
     [ "$(cat words)" = "$(printf "a b\nc|d'||")" ]
 }
 
+@test "what a bench leaves can be read by whom the umask lets" {
+    (umask 022 && perfjit bench -q --runs 1 --warmup 0 -o "$BATS_TEST_TMPDIR/empty.bench" --new "$BUILD/tinyjit base.tj")
+    [ -z "$(find "$BATS_TEST_TMPDIR/empty.bench" ! -perm -044)" ] || complain "$(ls -l "$BATS_TEST_TMPDIR/empty.bench")"
+    (umask 027 && perfjit diff -o "$BATS_TEST_TMPDIR/report" --json "$BATS_TEST_TMPDIR/json" kept.bench)
+    [ "$(stat -c %a "$BATS_TEST_TMPDIR/report" "$BATS_TEST_TMPDIR/json")" = "$(printf '640\n640')" ]
+}
+
 @test "a directory with somebody's own bench.txt or .run, or a link to a bench, is not replaced" {
     local there
     mkdir own.bench installer.bench
