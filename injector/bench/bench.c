@@ -238,22 +238,29 @@ static int bench(struct bench_work *work, struct findings *findings)
 
 /* ---- The command ---- */
 
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void tell_end(const struct bench_work *work)
 {
     if (work->repeated)
         printable_line(stderr,
-                       "perfjit: other work on the machine disturbed %zu %s, which ran again",
-                       work->repeated, work->list.order == ORDER_TURNS ? "pairs of runs" : "runs");
+                       "perfjit: other work on the machine disturbed %zu %s%s, which ran again",
+                       work->repeated, work->list.order == ORDER_TURNS ? "pair" : "run",
+                       plural(work->repeated));
     size_t base = bench_list_count(&work->list, BENCH_BASE);
     size_t new = bench_list_count(&work->list, BENCH_NEW);
     if (base)
-        printable_line(stderr, "perfjit: %s: %zu runs of the base, %zu new; now: perfjit diff %s",
-                       work->options->output, base, new, work->options->output);
+        printable_line(stderr, "perfjit: %s: %zu run%s of the base, %zu new; now: perfjit diff %s",
+                       work->options->output, base, plural(base), new, work->options->output);
     else
         printable_line(stderr,
-                       "perfjit: %s: %zu runs; to compare: perfjit bench --base-dir %s --new ..., "
+                       "perfjit: %s: %zu run%s; to compare: perfjit bench --base-dir %s --new ..., "
                        "or perfjit diff %s OTHER.bench",
-                       work->options->output, new, work->options->output, work->options->output);
+                       work->options->output, new, plural(new), work->options->output,
+                       work->options->output);
 }
 
 /* What the commands read and print is not what is measured. */
