@@ -101,10 +101,11 @@ static void count_use(uint64_t numbers[RUN_NUMBERS], const struct recorder_end *
     numbers[RUN_STOLEN_NS] = end->after.stolen_ns - end->before.stolen_ns;
 }
 
-int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *command,
-                 struct findings *findings)
+int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
+                 const struct bench_command *command, struct findings *findings)
 {
     struct record_run run;
+    *leftover = (struct bench_leftover){0};
     memset(numbers, 0, RUN_NUMBERS * sizeof *numbers);
     numbers[RUN_LOOP_NS] = machine_loop_ns();
     int result = record_run_go(&run, &command->record, findings);
@@ -118,6 +119,8 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *comm
     numbers[RUN_LOST] = run.recording.lost;
     if (!result && command->kept)
         result = keep(numbers, run.raw, command, findings);
+    if (!result) /* by now; what was about to end has had its time */
+        leftover->count = growing_recording_living(&run.recording, &leftover->pid);
     record_run_release(&run, false);
     return result ? -1 : 0;
 }

@@ -7,8 +7,8 @@
 
 static const char white[] = " \t\n";
 
-/* Whether a shell does more at AT, which is in QUOTE or (0) in none, than to split words: behind the
- * end of a line is another command. */
+/* Whether a shell does more at AT, which is in QUOTE or (0) in none, than to split words: behind
+ * the end of a line is another command. */
 static bool is_shells(const char *at, char quote)
 {
     if (quote)

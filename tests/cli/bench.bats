@@ -154,6 +154,17 @@ c' \"d'\" ''"
     ! kill -0 "$(cat command.pid)" 2>/dev/null || complain "the command still runs"
 }
 
+@test "a process that goes on behind the command is told, once for each side" {
+    local told
+    printf '#!/bin/sh\nsleep 1000 >/dev/null 2>&1 &\necho $! >>leftover\nexec "$@"\n' >leaves
+    chmod +x leaves
+    perfjit bench --runs 2 --warmup 0 -o leaves.bench --base "$BUILD/tinyjit base.tj" --new "./leaves $BUILD/tinyjit base.tj" 2>said
+    # shellcheck disable=SC2046
+    kill $(cat leftover)
+    told=$(grep -c 'still run' said) || complain "$(cat said)"
+    [ "$told" = 1 ] && grep -q "new, run 1: 1 process that it started still runs ($(head -1 leftover)): what it does from now on" said || complain "$(cat said)"
+}
+
 # Each of these is held where it is until the signal has come: perf that has been told to end, behind the command.
 @test "interrupted behind the end of a command: no other run begins, and the signal is the end of the bench" {
     local bench status=0
