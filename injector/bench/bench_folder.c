@@ -88,6 +88,11 @@ static int check_place(const char *name, struct findings *findings)
     struct stat status;
     if (lstat(name, &status))
         return 0;
+    if (S_ISDIR(status.st_mode) && access(name, R_OK | W_OK | X_OK))
+        return report_failure(findings,
+                              "%s: is there already, and can't be replaced: %s; name another with "
+                              "-o NAME.bench",
+                              name, strerror(errno));
     if (!is_replaced(name))
         return report_failure(findings,
                               "%s: is there already, and is no bench, or has other files in it: "

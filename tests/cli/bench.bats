@@ -121,6 +121,18 @@ c' \"d'\" ''"
     [[ "$output" == *"name one in it, -o ./perfjit.bench"* ]] || complain "$output"
 }
 
+@test "a bench that another user made is not replaced, since its files would stay" {
+    [ "$(id -u)" = 0 ] || skip "only root makes files for others"
+    mkdir -m 777 "$BATS_TEST_TMPDIR/shared"
+    chmod a+rx . .. "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.."
+    cd "$BATS_TEST_TMPDIR/shared"
+    cp -r "$BATS_FILE_TMPDIR/kept.bench" .
+    run setpriv --reuid 12345 --regid 12345 --clear-groups "$BUILD/perfjit" bench -o kept.bench --runs 1 --new "touch ran"
+    [ "$status" = 1 ] && [ ! -e ran ]
+    [[ "$output" == *"kept.bench: is there already, and can't be replaced: Permission denied; name another"* ]] || complain "$output"
+    [ "$(ls -A)" = kept.bench ]
+}
+
 @test "a directory with somebody's own bench.txt or .run, or a link to a bench, is not replaced" {
     local there
     mkdir own.bench installer.bench
