@@ -89,6 +89,8 @@ setup() {
     done
     run perfjit bench -o '' --new true
     [ "$status" = 2 ]
+    run perfjit bench -o none.bench -F 99999999 --new true
+    [ "$status" = 2 ] && [[ "$output" == *"-F is a number above 0, up to 1000000, not '99999999'"* ]] || complain "$output"
     mkdir -p mine.bench && : >mine.bench/notes
     run perfjit bench -o mine.bench --new true
     [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
