@@ -282,7 +282,7 @@ int answer_write(const char *path, int (*write)(void *context, FILE *stream), vo
     if (!path || strcmp(path, "-") == 0)
         return write_standard_output(write, context, findings);
     interruption_hold_signals(); /* one would leave the file with the temporary name */
-    if (output_file_open(&output.file, path, findings))
+    if (output_file_open_shared(&output.file, path, findings))
         return -1;
     FILE *stream = fopencookie(&output, "w", (cookie_io_functions_t){.write = put_bytes});
     int result = stream ? write(context, stream) : -1;

@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     EXIT_USAGE = 2,
@@ -43,7 +45,7 @@ struct diff_options {
     size_t bench_count;
     enum { SIDE_NONE, SIDE_BASE, SIDE_NEW } side;
     bool paired, fail_unknown, fail_slower;
-    double floor, fail_share;
+    double floor, fail_share; /* the floor: negative as long as nobody names one */
     size_t rows;
     const char *lines_of;
     const char *forms[DIFF_FORMS]; /* where each is to be written; NULL: nowhere */
@@ -55,7 +57,9 @@ static const struct argp_option option_table[] = {
     {"new", KEY_NEW, 0, 0, "Those that follow are of runs after it", 0},
     {"paired", KEY_PAIRED, 0, 0,
      "The runs were in turns: the first of both are a pair, the second, ...", 0},
-    {"floor", KEY_FLOOR, "PERCENT", 0, "A change by less of the total is none (default: 1%)", 0},
+    {"floor", KEY_FLOOR, "PERCENT", 0,
+     "A change by less of the total is none (default: 1%, or what --fail-on has if that is less)",
+     0},
     {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
      "End with status 4 if the total is slower by that, or if nothing can be told", 0},
     {"lines", KEY_LINES, "FUNCTION", 0,
@@ -133,6 +137,16 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
     }
 }
 
+/* What is less than the floor is no change, at which no gate closes: who names a gate below it, and
+ * no floor, means that such a change matters. */
+static void set_floor(struct diff_options *options)
+{
+    static const double usual = 0.01;
+    if (options->floor < 0)
+        options->floor =
+            options->fail_slower && options->fail_share < usual ? options->fail_share : usual;
+}
+
 /* Each form in a place of its own. */
 static void check_forms(struct diff_options *options, struct argp_state *state)
 {
@@ -191,6 +205,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         check_sides(options, state);
         check_forms(options, state);
+        set_floor(options);
         return 0;
     default:
         return answer_request_take(&options->request, key, argument, state);
@@ -213,6 +228,28 @@ static const struct argp argp = {
     0};
 
 /* ---- Reading ---- */
+
+/* perf diff takes two recordings, and so may who comes from there. */
+static int check_kind(const char *path, bool is_to_be_bench, struct findings *findings)
+{
+    char *list;
+    struct stat status;
+    if (asprintf(&list, "%s/" BENCH_LIST_NAME, path) < 0)
+        return report_failure(findings, "out of memory");
+    bool is_bench = access(list, F_OK) == 0;
+    free(list);
+    if (is_to_be_bench && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+        return report_failure(findings,
+                              "%s: is a file, and a bench is a directory; to compare recordings: "
+                              "perfjit diff --base FILE... --new FILE...",
+                              path);
+    return !is_to_be_bench && is_bench
+               ? report_failure(findings,
+                                "%s: is a bench, and no recording; to compare benches: perfjit "
+                                "diff BASE.bench NEW.bench",
+                                path)
+               : 0;
+}
 
 /* What is compared has to be the same in all runs. */
 struct compared_event {
@@ -266,6 +303,8 @@ static int read_runs(struct run_set *set, struct diff_options *options,
     for (size_t i = 0; i < options->file_count && !result; i++) {
         struct answer_input input;
         options->request.input = options->files[i];
+        if (!options->bench_count && check_kind(options->files[i], false, findings))
+            return -1;
         result = (options->bench_count ? answer_input_open_kept
                                        : answer_input_open)(&input, &options->request, findings) ||
                  check_event(event, &input, findings);
@@ -282,6 +321,9 @@ static int read_benches(struct run_set *set, struct diff_options *options,
                         struct compared_event *event, struct findings *findings)
 {
     struct bench_sides sides;
+    for (size_t i = 0; i < options->bench_count; i++)
+        if (check_kind(options->benches[i], true, findings))
+            return -1;
     int result = bench_sides_read(&sides, set, options->benches, options->bench_count, findings);
     for (size_t i = 0; i < options->bench_count && !result; i++)
         if (asprintf(&options->lists[i], "%s/" BENCH_LIST_NAME, options->benches[i]) < 0)
@@ -409,7 +451,7 @@ static int compare_runs(struct diff_options *options, bool *closes, struct findi
 
 int diff_command(int argc, char **argv)
 {
-    struct diff_options options = {.floor = 0.01, .rows = DEFAULT_ROWS};
+    struct diff_options options = {.floor = -1, .rows = DEFAULT_ROWS};
     struct findings findings = {0};
     bool closes = false;
     answer_request_begin(&options.request, WEIGHT_PERIOD);

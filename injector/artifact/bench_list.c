@@ -103,7 +103,7 @@ static void put(const struct bench_list *list, FILE *stream)
 static int write_text(const char *path, const char *text, size_t bytes, struct findings *findings)
 {
     struct output_file file = {.fd = -1};
-    int result = output_file_open(&file, path, findings);
+    int result = output_file_open_shared(&file, path, findings);
     if (!result)
         result = output_file_write(&file, text, bytes, findings) ||
                  output_file_flush(&file, findings) || output_file_commit(&file, findings);

@@ -154,7 +154,7 @@ static int write_file(const char *path, const void *packed, size_t bytes, size_t
     sink_bytes(&sink, magic, sizeof magic);
     sink_u32(&sink, RUN_FILE_VERSION);
     sink_u32(&sink, (uint32_t)body_bytes);
-    int result = output_file_open(&file, path, findings);
+    int result = output_file_open_shared(&file, path, findings);
     if (!result)
         result = output_file_write(&file, header, sizeof header, findings) ||
                  output_file_write(&file, packed, bytes, findings) ||

@@ -35,7 +35,8 @@ static int copy_file(const char *from, const char *to, struct findings *findings
     int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return report_failure(findings, "%s: can't read it: %s", from, strerror(errno));
-    result = output_file_open(&output, to, findings) || copy_bytes(&output, fd, from, findings);
+    result =
+        output_file_open_shared(&output, to, findings) || copy_bytes(&output, fd, from, findings);
     output_file_close(&output);
     close(fd);
     return result ? -1 : 0;

@@ -36,6 +36,7 @@ struct bench_work {
     size_t measured, repeated; /* runs that were no warm-ups; groups that were run again */
     uint64_t least_loop_ns;    /* of all runs so far; 0: there was none */
     bool told[BENCH_SIDES];    /* what its runtime is told, and which event it is */
+    bool told_leftover[BENCH_SIDES];
     struct sigaction pipe, size;
 };
 
@@ -93,11 +94,28 @@ static void tell_run(const struct bench_work *work, const char *place,
                        numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
 }
 
+/* What goes on is not in this run's numbers, but takes time from the runs that follow. */
+static void tell_leftover(struct bench_work *work, enum bench_side side, const char *place,
+                          const struct bench_leftover *leftover)
+{
+    bool is_one = leftover->count == 1;
+    if (!leftover->count || work->options->quiet || work->told_leftover[side])
+        return;
+    work->told_leftover[side] = true;
+    printable_line(stderr,
+                   "perfjit: %s: %zu process%s that it started still run%s (%" PRIu32
+                   "%s): what %s from now on is not measured, and disturbs the other runs; let the "
+                   "command wait for %s",
+                   place, leftover->count, is_one ? "" : "es", is_one ? "s" : "", leftover->pid,
+                   is_one ? "" : ", ...", is_one ? "it does" : "they do", is_one ? "it" : "them");
+}
+
 /* Run SIDE as PLACE says; KEPT: the file of its profile, or NULL. */
 static int run_one(struct bench_work *work, enum bench_side side, const char *place,
                    const char *kept, uint64_t numbers[RUN_NUMBERS], struct findings *findings)
 {
     struct bench_command command = {work->options->record, place, NULL};
+    struct bench_leftover leftover = {0};
     char *name = bench_folder_file(work->folder.path, "raw", findings);
     char *path = kept ? bench_folder_file(work->folder.path, kept, findings) : NULL;
     command.record.words = work->words[side];
@@ -109,8 +127,10 @@ static int run_one(struct bench_work *work, enum bench_side side, const char *pl
     show_progress(work, place);
     sigaction(SIGPIPE, &work->pipe, NULL); /* the command has these as they were */
     sigaction(SIGXFSZ, &work->size, NULL);
-    int result = !name || (kept && !path) ? -1 : bench_run_go(numbers, &command, findings);
+    int result =
+        !name || (kept && !path) ? -1 : bench_run_go(numbers, &leftover, &command, findings);
     interruption_watch_files();
+    tell_leftover(work, side, place, &leftover);
     if (!work->least_loop_ns || numbers[RUN_LOOP_NS] < work->least_loop_ns)
         work->least_loop_ns = numbers[RUN_LOOP_NS];
     free(name);
@@ -238,22 +258,29 @@ static int bench(struct bench_work *work, struct findings *findings)
 
 /* ---- The command ---- */
 
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void tell_end(const struct bench_work *work)
 {
     if (work->repeated)
         printable_line(stderr,
-                       "perfjit: other work on the machine disturbed %zu %s, which ran again",
-                       work->repeated, work->list.order == ORDER_TURNS ? "pairs of runs" : "runs");
+                       "perfjit: other work on the machine disturbed %zu %s%s, which ran again",
+                       work->repeated, work->list.order == ORDER_TURNS ? "pair" : "run",
+                       plural(work->repeated));
     size_t base = bench_list_count(&work->list, BENCH_BASE);
     size_t new = bench_list_count(&work->list, BENCH_NEW);
     if (base)
-        printable_line(stderr, "perfjit: %s: %zu runs of the base, %zu new; now: perfjit diff %s",
-                       work->options->output, base, new, work->options->output);
+        printable_line(stderr, "perfjit: %s: %zu run%s of the base, %zu new; now: perfjit diff %s",
+                       work->options->output, base, plural(base), new, work->options->output);
     else
         printable_line(stderr,
-                       "perfjit: %s: %zu runs; to compare: perfjit bench --base-dir %s --new ..., "
+                       "perfjit: %s: %zu run%s; to compare: perfjit bench --base-dir %s --new ..., "
                        "or perfjit diff %s OTHER.bench",
-                       work->options->output, new, work->options->output, work->options->output);
+                       work->options->output, new, plural(new), work->options->output,
+                       work->options->output);
 }
 
 /* What the commands read and print is not what is measured. */

@@ -4,6 +4,7 @@
 #include "injector/artifact/bench_list.h"
 #include "injector/artifact/run_file.h"
 #include "injector/files/regular_file.h"
+#include "injector/text/file_name.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,20 +54,55 @@ static bool is_own_file(const char *directory, const char *name)
 }
 
 /* Whether PATH is a directory, and no link to one, with a bench's list, and nothing that no bench
- * has. */
-static bool is_bench(const char *path)
+ * has; or with nothing in it. */
+static bool is_replaced(const char *path)
 {
-    bool has_list = false, has_other = false;
+    bool has_list = false, has_any = false, has_other = false;
     struct stat status;
     DIR *directory = lstat(path, &status) == 0 && S_ISDIR(status.st_mode) ? opendir(path) : NULL;
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
         has_list |= strcmp(entry->d_name, BENCH_LIST_NAME) == 0;
+        has_any |= !is_dots(entry->d_name);
         has_other |= !is_dots(entry->d_name) && !is_own_file(path, entry->d_name);
     }
-    if (directory)
-        closedir(directory);
-    return has_list && !has_other;
+    if (!directory)
+        return false;
+    closedir(directory);
+    return (has_list || !has_any) && !has_other;
+}
+
+/* Whether PATH, a directory, is none that another can take the name of: "." or where something is
+ * mounted.  What a kernel does not tell (before 5.8) fails in the end. */
+static bool is_fixed(const char *path)
+{
+    struct statx status;
+    return is_dots(file_name_of(path)) ||
+           (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) == 0 &&
+            status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* What stands at NAME must be such that the bench can take its place. */
+static int check_place(const char *name, struct findings *findings)
+{
+    struct stat status;
+    if (lstat(name, &status))
+        return 0;
+    if (S_ISDIR(status.st_mode) && access(name, R_OK | W_OK | X_OK))
+        return report_failure(findings,
+                              "%s: is there already, and can't be replaced: %s; name another with "
+                              "-o NAME.bench",
+                              name, strerror(errno));
+    if (!is_replaced(name))
+        return report_failure(findings,
+                              "%s: is there already, and is no bench, or has other files in it: "
+                              "name another with -o NAME.bench",
+                              name);
+    return is_fixed(name) ? report_failure(findings,
+                                           "%s: is a directory that no other can replace: name one "
+                                           "in it, -o %s/perfjit.bench",
+                                           name, name)
+                          : 0;
 }
 
 /* Remove a bench's files, and the directory if it has no others. */
@@ -87,13 +123,9 @@ static void remove_bench(const char *path)
 
 int bench_folder_make(struct bench_folder *folder, const char *name, struct findings *findings)
 {
-    struct stat status;
     *folder = (struct bench_folder){.name = name};
-    if (lstat(name, &status) == 0 && !is_bench(name))
-        return report_failure(findings,
-                              "%s: is there already, and is no bench, or has other files in it: "
-                              "name another with -o NAME.bench",
-                              name);
+    if (check_place(name, findings))
+        return -1;
     if (asprintf(&folder->path, "%s.XXXXXX", name) < 0) {
         folder->path = NULL;
         return report_failure(findings, "out of memory");
@@ -122,7 +154,7 @@ int bench_folder_commit(struct bench_folder *folder, struct findings *findings)
     umask(mask);
     chmod(folder->path, 0777 & ~mask);
     int failed = rename(folder->path, folder->name);
-    if (failed && is_bench(folder->name)) {
+    if (failed && is_replaced(folder->name)) {
         /* The old one takes the new one's place, to be removed. */
         if (renameat2(AT_FDCWD, folder->path, AT_FDCWD, folder->name, RENAME_EXCHANGE) == 0)
             return 0;

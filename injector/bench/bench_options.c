@@ -66,6 +66,8 @@ static void check(const struct bench_options *options, struct argp_state *state)
 {
     if (!options->commands[BENCH_NEW])
         argp_error(state, "name a command: --new 'COMMAND', and --base 'COMMAND' to compare with");
+    if (!options->output[0])
+        argp_error(state, "-o: there is no name");
     if (options->commands[BENCH_BASE] && options->base_dir)
         argp_error(state, "--base and --base-dir are two bases");
 }

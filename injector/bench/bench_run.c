@@ -5,6 +5,7 @@
 #include "injector/artifact/compile_time.h"
 #include "injector/artifact/run_file.h"
 #include "injector/bench/machine.h"
+#include "injector/files/interruption.h"
 #include "injector/record/record.h"
 
 #include <signal.h>
@@ -22,7 +23,7 @@ static int check_end(const struct record_run *run, const struct bench_command *c
                               "interrupted (%s); nothing was written; %s, process %d, did not end "
                               "by SIGTERM: it still runs",
                               command->place, word, (int)end->command);
-    if (end->interrupted)
+    if (end->signal)
         return report_failure(findings, "interrupted (%s); nothing was written", command->place);
     if (end->perf_failed)
         return report_failure(findings, "%s: perf record ended before the command did: %s",
@@ -100,14 +101,17 @@ static void count_use(uint64_t numbers[RUN_NUMBERS], const struct recorder_end *
     numbers[RUN_STOLEN_NS] = end->after.stolen_ns - end->before.stolen_ns;
 }
 
-int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *command,
-                 struct findings *findings)
+int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
+                 const struct bench_command *command, struct findings *findings)
 {
     struct record_run run;
+    *leftover = (struct bench_leftover){0};
     memset(numbers, 0, RUN_NUMBERS * sizeof *numbers);
     numbers[RUN_LOOP_NS] = machine_loop_ns();
     int result = record_run_go(&run, &command->record, findings);
     uint64_t loop_ns = machine_loop_ns();
+    if (run.end.signal)
+        interruption_note(run.end.signal);
     result = result || check_end(&run, command, findings);
     count_use(numbers, &run.end);
     if (loop_ns > numbers[RUN_LOOP_NS])
@@ -115,6 +119,8 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *comm
     numbers[RUN_LOST] = run.recording.lost;
     if (!result && command->kept)
         result = keep(numbers, run.raw, command, findings);
+    if (!result) /* by now; what was about to end has had its time */
+        leftover->count = growing_recording_living(&run.recording, &leftover->pid);
     record_run_release(&run, false);
     return result ? -1 : 0;
 }

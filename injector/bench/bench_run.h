@@ -12,9 +12,15 @@ struct bench_command {
     const char *kept;             /* where its profile goes; NULL: nowhere */
 };
 
-/* Run it, and fill in NUMBERS but for the turn.  Returns 0, or -1 with the failure text set, as
- * when the command failed. */
-int bench_run_go(uint64_t numbers[RUN_NUMBERS], const struct bench_command *command,
-                 struct findings *findings);
+/* Processes that the command started and that go on behind its end: how many, and one of them. */
+struct bench_leftover {
+    size_t count;
+    uint32_t pid;
+};
+
+/* Run it, and fill in NUMBERS, but for the turn, and LEFTOVER.  Returns 0, or -1 with the failure
+ * text set, as when the command failed. */
+int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
+                 const struct bench_command *command, struct findings *findings);
 
 #endif

@@ -7,6 +7,15 @@
 
 static const char white[] = " \t\n";
 
+/* Whether a shell does more at AT, which is in QUOTE or (0) in none, than to split words: behind
+ * the end of a line is another command. */
+static bool is_shells(const char *at, char quote)
+{
+    if (quote)
+        return quote == '"' && strchr("$`\\!", *at);
+    return strchr("$`\\|&;<>()*?[]{}#~!", *at) || (*at == '\n' && at[strspn(at, white)]);
+}
+
 /* Whether TEXT means nothing but words: what a shell reads otherwise, and words that are its own.
  */
 static bool is_plain(const char *text)
@@ -22,8 +31,7 @@ static bool is_plain(const char *text)
     for (const char *at = text; *at; at++) {
         if (quote ? *at == quote : *at == '\'' || *at == '"')
             quote = quote ? 0 : *at;
-        else if (quote == '"' ? strchr("$`\\!", *at) != NULL
-                              : !quote && strchr("$`\\|&;<>()*?[]{}#~!", *at))
+        else if (is_shells(at, quote))
             return false;
     }
     return !quote && first > 0;

@@ -120,7 +120,8 @@ static const char *word_of(const struct run_set *set, const struct compared_row 
 }
 
 /* "TurboFan, then Sparkplug: deoptimised" if FUNCTION has less in one state and more in another,
- * both beyond noise, and one of them by as much as matters; else "".  NULL without memory. */
+ * both beyond noise, and one of them by as much as matters; else "", as where both are called the
+ * same (code that is in another library now).  NULL without memory. */
 static char *state_move(const struct moves *moves, uint32_t function)
 {
     size_t count;
@@ -133,8 +134,10 @@ static char *state_move(const struct moves *moves, uint32_t function)
         return strdup("");
     char *before = move_state_text(moves->set, from), *after = move_state_text(moves->set, to);
     char *text = NULL;
-    if (!before || !after ||
-        asprintf(&text, "%s, then %s: %s", before, after, word_of(moves->set, from, to)) < 0)
+    if (before && after && strcmp(before, after) == 0)
+        text = strdup("");
+    else if (!before || !after ||
+             asprintf(&text, "%s, then %s: %s", before, after, word_of(moves->set, from, to)) < 0)
         text = NULL;
     free(before);
     free(after);

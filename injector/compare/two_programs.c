@@ -70,7 +70,8 @@ int two_programs_tell(struct run_set *set)
     if (!share_a_process(set))
         bytes = asprintf(&text,
                          "warning: the sides ran different programs, %s and %s: what is compared "
-                         "is not one change",
+                         "is not one change; two builds of one program need one name, in two "
+                         "directories, as functions are known by their file's",
                          call_profile_string(&set->names, process_of(set, false)),
                          call_profile_string(&set->names, process_of(set, true)));
     else if (share < least_common)

@@ -18,6 +18,11 @@ static void note_signal(int number)
     signal_that_came = number;
 }
 
+void interruption_note(int number)
+{
+    signal_that_came = number;
+}
+
 /* mmap is a bare system call on Linux, and as good as async-signal-safe. */
 static void replace_page(int number, siginfo_t *info, void *context)
 {

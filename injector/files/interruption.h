@@ -18,6 +18,9 @@ void interruption_watch_files(void);
  * ignored. */
 void interruption_hold_signals(void);
 
+/* The signal NUMBER came, which somebody took who had blocked it. */
+void interruption_note(int number);
+
 /* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */
 int interruption_check(struct findings *findings);
 

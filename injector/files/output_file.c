@@ -62,6 +62,16 @@ int output_file_open(struct output_file *file, const char *path, struct findings
     return -1;
 }
 
+int output_file_open_shared(struct output_file *file, const char *path, struct findings *findings)
+{
+    int result = output_file_open(file, path, findings);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (!result)
+        fchmod(file->fd, 0666 & ~mask); /* where that can't be, it is there for its owner */
+    return result;
+}
+
 static int write_all(struct output_file *file, const uint8_t *bytes, size_t count,
                      struct findings *findings)
 {

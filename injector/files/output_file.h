@@ -28,6 +28,10 @@ const char *output_file_obstacle(const char *path);
 /* Begin to write PATH, which must outlive FILE.  Returns 0, or -1 with the failure text set. */
 int output_file_open(struct output_file *file, const char *path, struct findings *findings);
 
+/* Begin to write PATH, too, as a file that whoever the umask lets may read, as of one that a shell
+ * makes: one from output_file_open is the user's alone, as perf.data is. */
+int output_file_open_shared(struct output_file *file, const char *path, struct findings *findings);
+
 /* Append.  Returns 0, or -1 with the failure text set. */
 int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings);

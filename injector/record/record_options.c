@@ -68,7 +68,8 @@ static void take_number(const char *option, const char *argument, double most, d
     char *end;
     *value = strtod(argument, &end);
     if (*end || end == argument || !(*value > 0) || *value > most)
-        argp_error(state, "%s: not '%s'", option, printable_copy(argument));
+        argp_error(state, "%s is a number above 0, up to %.0f, not '%s'", option, most,
+                   printable_copy(argument));
 }
 
 static void take_pids(struct record_options *options, const char *argument,

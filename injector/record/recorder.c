@@ -365,7 +365,10 @@ static bool wait_tick(struct recording_run *run)
         return false;
     if (run->command && info.si_code <= 0) /* the terminal tells the command itself */
         kill(run->command, signal_number);
-    return signal_number != SIGQUIT || !run->request->words;
+    if (signal_number == SIGQUIT && run->request->words)
+        return false;
+    run->end->signal = signal_number;
+    return true;
 }
 
 static bool is_over(const struct recording_run *run)
@@ -479,12 +482,15 @@ static void take_signals(sigset_t *signals)
             sigaddset(signals, ending[i]);
 }
 
-/* What came while the run ended asked for no more than that. */
-static void forget_signals(const struct recording_run *run)
+/* What came while the run ended, or before it began, does not end this program.  For one recording
+ * it asked for no more than that; who makes one after the other has to know. */
+static void take_late_signals(struct recording_run *run)
 {
     const struct timespec at_once = {0, 0};
-    while (sigtimedwait(&run->signals, NULL, &at_once) > 0)
-        continue;
+    int number;
+    while ((number = sigtimedwait(&run->signals, NULL, &at_once)) > 0)
+        if (number != SIGCHLD && number != SIGQUIT)
+            run->end->signal = number;
 }
 
 static void stay(int number)
@@ -522,7 +528,7 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     if (request->shows_progress)
         run_progress_end();
     close_pipes(&run);
-    forget_signals(&run);
+    take_late_signals(&run);
     sigprocmask(SIG_SETMASK, &run.old_signals, NULL);
     return result;
 }

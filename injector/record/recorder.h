@@ -31,6 +31,7 @@ struct recorder_request {
 /* How a recording ended. */
 struct recorder_end {
     bool interrupted; /* by a signal to perfjit */
+    int signal;       /* that came and asks for the end, be it when the command had ended; or 0 */
     bool perf_failed; /* before it was told to end */
     bool still_runs;  /* the command, which is process COMMAND */
     pid_t command;

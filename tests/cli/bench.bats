@@ -87,9 +87,52 @@ setup() {
         run eval "perfjit bench -o none.bench $command"
         [ "$status" = 2 ] || complain "$command: $status"
     done
+    run perfjit bench -o '' --new true
+    [ "$status" = 2 ]
+    run perfjit bench -o none.bench -F 99999999 --new true
+    [ "$status" = 2 ] && [[ "$output" == *"-F is a number above 0, up to 1000000, not '99999999'"* ]] || complain "$output"
     mkdir -p mine.bench && : >mine.bench/notes
     run perfjit bench -o mine.bench --new true
     [ "$status" = 1 ] && [[ "$output" == *"is there already"* ]] && [ -e mine.bench/notes ]
+}
+
+@test "a command of two lines is two commands, as a shell has it; a line that ends is one" {
+    perfjit bench -q --runs 1 --warmup 0 -o lines.bench --new "$BUILD/tinyjit --no-inline base.tj
+        touch second"
+    [ -e second ]
+    perfjit bench -q --runs 1 --warmup 0 -o line.bench --new "$BUILD/tinyjit --no-inline base.tj
+"
+    [[ "$(perfjit export -q --format folded line.bench/new-001.run)" != *"sh;"* ]]
+    printf '#!/bin/sh\nprintf "%%s|" "$@" >words\nexec "$BUILD/tinyjit" base.tj\n' >in-words
+    chmod +x in-words
+    perfjit bench -q --runs 1 --warmup 0 -o line.bench --new "./in-words 'a b
+c' \"d'\" ''"
+    [ "$(cat words)" = "$(printf "a b\nc|d'||")" ]
+}
+
+@test "what a bench leaves can be read by whom the umask lets, and takes the place of an empty directory" {
+    mkdir "$BATS_TEST_TMPDIR/empty.bench"
+    (umask 022 && perfjit bench -q --runs 1 --warmup 0 -o "$BATS_TEST_TMPDIR/empty.bench" --new "$BUILD/tinyjit base.tj")
+    [ -z "$(find "$BATS_TEST_TMPDIR/empty.bench" ! -perm -044)" ] || complain "$(ls -l "$BATS_TEST_TMPDIR/empty.bench")"
+    (umask 027 && perfjit diff -o "$BATS_TEST_TMPDIR/report" --json "$BATS_TEST_TMPDIR/json" kept.bench)
+    [ "$(stat -c %a "$BATS_TEST_TMPDIR/report" "$BATS_TEST_TMPDIR/json")" = "$(printf '640\n640')" ]
+    mkdir "$BATS_TEST_TMPDIR/here"
+    cd "$BATS_TEST_TMPDIR/here"
+    run perfjit bench --runs 1 -o . --new "touch ran"
+    [ "$status" = 1 ] && [ ! -e ran ]
+    [[ "$output" == *"name one in it, -o ./perfjit.bench"* ]] || complain "$output"
+}
+
+@test "a bench that another user made is not replaced, since its files would stay" {
+    [ "$(id -u)" = 0 ] || skip "only root makes files for others"
+    mkdir -m 777 "$BATS_TEST_TMPDIR/shared"
+    chmod a+rx . .. "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.."
+    cd "$BATS_TEST_TMPDIR/shared"
+    cp -r "$BATS_FILE_TMPDIR/kept.bench" .
+    run setpriv --reuid 12345 --regid 12345 --clear-groups "$BUILD/perfjit" bench -o kept.bench --runs 1 --new "touch ran"
+    [ "$status" = 1 ] && [ ! -e ran ]
+    [[ "$output" == *"kept.bench: is there already, and can't be replaced: Permission denied; name another"* ]] || complain "$output"
+    [ "$(ls -A)" = kept.bench ]
 }
 
 @test "a directory with somebody's own bench.txt or .run, or a link to a bench, is not replaced" {
@@ -123,6 +166,33 @@ setup() {
     grep -q 'interrupted' said || complain "$(cat said)"
     [ -z "$(ls -d none.bench* 2>/dev/null)" ]
     ! kill -0 "$(cat command.pid)" 2>/dev/null || complain "the command still runs"
+}
+
+@test "a process that goes on behind the command is told, once for each side" {
+    local told
+    printf '#!/bin/sh\nsleep 1000 >/dev/null 2>&1 &\necho $! >>leftover\nexec "$@"\n' >leaves
+    chmod +x leaves
+    perfjit bench --runs 2 --warmup 0 -o leaves.bench --base "$BUILD/tinyjit base.tj" --new "./leaves $BUILD/tinyjit base.tj" 2>said
+    # shellcheck disable=SC2046
+    kill $(cat leftover)
+    told=$(grep -c 'still run' said) || complain "$(cat said)"
+    [ "$told" = 1 ] && grep -q "new, run 1: 1 process that it started still runs ($(head -1 leftover)): what it does from now on" said || complain "$(cat said)"
+}
+
+# Each of these is held where it is until the signal has come: perf that has been told to end, behind the command.
+@test "interrupted behind the end of a command: no other run begins, and the signal is the end of the bench" {
+    local bench status=0
+    printf '#!/bin/sh\nperf "$@"\nstatus=$?\n[ "$1" = record ] || exit $status\n: >perf-ends\nwhile [ ! -e told ]; do sleep 0.01; done\nexit $status\n' >slow-perf
+    chmod +x slow-perf
+    sh -c 'echo $$ >late.pid; exec "$@"' - "$BUILD/perfjit" bench --perf ./slow-perf --runs 1 --warmup 0 -o none.bench --new "$BUILD/tinyjit base.tj" 2>said &
+    bench=$!
+    await test -e perf-ends
+    kill -TERM "$(cat late.pid)"
+    : >told
+    wait $bench || status=$?
+    [ "$status" = 143 ] || complain "$status: $(cat said)"
+    grep -q 'interrupted (new, run 1); nothing was written' said || complain "$(cat said)"
+    [ -z "$(ls -d none.bench* 2>/dev/null)" ]
 }
 
 # bats test_tags=all
@@ -170,7 +240,7 @@ setup() {
     perfjit bench --runs 1 --repeats 2 -o "$BATS_TEST_TMPDIR/again.bench" --new "$BUILD/tinyjit --no-inline base.tj" 2>said
     kill $load
     wait $load || true
-    grep -q 'other work on the machine disturbed [12] runs, which ran again' said || complain "$(cat said)"
+    grep -q 'other work on the machine disturbed [12] runs\?, which ran again' said || complain "$(cat said)"
     [ "$(grep -c ^run "$BATS_TEST_TMPDIR/again.bench/bench.txt")" = 1 ]
     grep -q 'turn=[23]' "$BATS_TEST_TMPDIR/again.bench/bench.txt"
     cp -r "$BATS_TEST_TMPDIR/loaded.bench" "$BATS_TEST_TMPDIR/quiet.bench"

@@ -126,6 +126,16 @@ END
     perfjit diff -q --base base? --new new?
 }
 
+@test "what is less than the floor fails no gate: the usual floor goes down to the gate, one that is named stays" {
+    [ "$(perfjit diff -q --json - --base base? --new new? | jq .floor)" = 0.01 ]
+    run perfjit diff -q --fail-on regression:0.5% --json gate.json --base base? --new new?
+    [ "$status" = 4 ] && [ "$(jq .floor gate.json)" = 0.005 ]
+    run perfjit diff -q --fail-on regression:5% --json gate.json --base base? --new new?
+    [ "$status" = 4 ] && [ "$(jq .floor gate.json)" = 0.01 ]
+    run perfjit diff -q --floor 9999% --fail-on regression:0.5% --json gate.json --base base? --new new?
+    [ "$status" = 0 ] && [ "$(jq .floor gate.json)" = 99.99 ]
+}
+
 @test "too few runs have no verdict, in words, and fail only on request" {
     perfjit diff -q --base base1 base2 base3 --new new? >text
     grep -q '^no verdict: 3 against 6 runs are too few' text
@@ -149,6 +159,13 @@ END
     [[ "$output" == *"another event, task-clock"* ]]
     run perfjit diff -q --base base1 --new old/work.tj
     [ "$status" = 1 ]
+    run perfjit diff -q base1 new1
+    [ "$status" = 1 ]
+    [[ "$output" == *"base1: is a file, and a bench is a directory; to compare recordings: perfjit diff --base FILE"* ]] || complain "$output"
+    mkdir -p a.bench && : >a.bench/bench.txt
+    run perfjit diff -q --base a.bench --new new1
+    [ "$status" = 1 ]
+    [[ "$output" == *"a.bench: is a bench, and no recording; to compare benches: perfjit diff BASE.bench"* ]] || complain "$output"
 }
 
 @test "one recording is not two runs, and no form takes the place of an input or of another form" {

@@ -254,6 +254,17 @@ static void test_the_first_lines_name_what_changed(void **state)
         {{JIT("main", "TurboFan"), JIT("hot", "OptimizedTier1OSR")}, NULL, {0, 40000}},
         {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
     assert_head_says(beside, COUNT(beside), "(OptimizedTier1, then OptimizedTier1OSR: moved)");
+    /* two states that are called the same: another library's code of one source */
+    static const struct made_stack rebuilt[] = {
+        {{JIT("main", "TurboFan"), {"hot", "libold.so", "hot.c", "", FRAME_NATIVE, true}},
+         NULL,
+         {10000, 0}},
+        {{JIT("main", "TurboFan"), {"hot", "libnew.so", "hot.c", "", FRAME_NATIVE, true}},
+         NULL,
+         {0, 40000}},
+        {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
+    assert_head_says(rebuilt, COUNT(rebuilt), "by: hot  hot.c +30.");
+    assert_head_says(rebuilt, COUNT(rebuilt), " ms\n4 of 5");
     /* what differs where the total does not */
     static const struct made_stack exchanged[] = {
         {{JIT("hot", "TurboFan")}, NULL, {50000, 30000}},
@@ -301,6 +312,7 @@ static void test_different_programs_are_told(void **state)
     free(head);
     head = head_of(one, COUNT(one), names);
     assert_says(head, "warning: the sides ran different programs, node and bun");
+    assert_says(head, "two builds of one program need one name, in two directories");
     free(head);
     head = head_of(two, COUNT(two), one_program);
     assert_says(head, "warning: the sides have 0 % of their time in functions that both have");
