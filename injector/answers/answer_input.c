@@ -40,6 +40,14 @@ static uint32_t pid_in(const char *word, struct argp_state *state)
     return (uint32_t)value;
 }
 
+static error_t take_input(struct answer_request *request, char *argument, struct argp_state *state)
+{
+    if (request->input)
+        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
+    request->input = argument;
+    return 0;
+}
+
 error_t answer_request_take(struct answer_request *request, int key, char *argument,
                             struct argp_state *state)
 {
@@ -64,11 +72,9 @@ error_t answer_request_take(struct answer_request *request, int key, char *argum
         return 0;
     case ANSWER_JITDUMP:
         return recording_request_add_dump(&request->recording, argument);
+    case 'i': /* not diff's, which has no such option */
     case ARGP_KEY_ARG:
-        if (request->input)
-            argp_error(state, "unexpected argument '%s'", printable_copy(argument));
-        request->input = argument;
-        return 0;
+        return take_input(request, argument, state);
     default:
         return recording_request_take(&request->recording, key, argument);
     }

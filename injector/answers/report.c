@@ -46,6 +46,7 @@ static const struct argp_option option_table[] = {
      "Functions by what they took themselves (default), or with all that they call", 0},
     {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
     {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    ANSWER_INPUT,
     ANSWER_OPTIONS,
     {0}};
 

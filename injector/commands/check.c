@@ -215,6 +215,7 @@ static int repair(struct report *report, const struct check_options *options)
 enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_CHAINS };
 
 static const struct argp_option option_table[] = {
+    {"input", 'i', "FILE", 0, "The recording, said as to perf; - is standard input", 0},
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
     {"chains", KEY_CHAINS, 0, 0,
      "Unwind the stacks of --call-graph dwarf, and say in which JIT functions and files chains "
@@ -246,16 +247,22 @@ static bool is_dump(const char *path)
     return length > 5 && strcmp(path + length - 5, ".dump") == 0;
 }
 
-static error_t take_argument(struct check_options *options, char *argument,
-                             struct argp_state *state)
+static error_t take_profile(struct check_options *options, char *argument,
+                            struct argp_state *state)
 {
-    if (strcmp(argument, "-") != 0 && is_dump(argument))
-        return recording_request_add_dump(&options->request, argument);
     if (options->profile)
         argp_error(state, "only one recording can be given: '%s' is a second one",
                    printable_copy(argument));
     options->profile = argument;
     return 0;
+}
+
+static error_t take_argument(struct check_options *options, char *argument,
+                             struct argp_state *state)
+{
+    if (strcmp(argument, "-") != 0 && is_dump(argument))
+        return recording_request_add_dump(&options->request, argument);
+    return take_profile(options, argument, state);
 }
 
 static error_t take_end(struct check_options *options, struct argp_state *state)
@@ -286,6 +293,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
+    case 'i':
+        return take_profile(options, argument, state);
     case ARGP_KEY_ARG:
         return take_argument(options, argument, state);
     case ARGP_KEY_END:
