@@ -153,6 +153,18 @@ set_u64() {
     perf script -i out.data -F ip,sym -G | awk '/unknown/ { print $1 }' | grep -qx "$(printf %x "$first")"
 }
 
+# All is logged before the first of it runs.
+@test "a dump that is cut short: what is not in it may have been in the rest" {
+    checked 0 many.data
+    cp "$dump" many.saved
+    truncate -s $(($(stat -c %s "$dump") / 2)) "$dump"
+    checked 3 many.data
+    is '.profile.samples | .jit_named > 20 and .jit_unknown > 20'
+    is '.profile.unknown | length == 1 and .[0].cause == "not-written"'
+    grep -q ': not in its dump, which is cut short$' text
+    grep -q '^ *not-written: if the process still runs, inject when it has ended' text
+}
+
 @test "code that runs on after it was freed: freed" {
     checked 3 churn.data
     is '.profile.unknown | length >= 1 and all(.cause == "freed")'
