@@ -198,6 +198,24 @@ set_u64() {
     mv "given/${dump##*/}" "$dump"
 }
 
+@test "the dump was moved together with the recording: it is said where it is" {
+    local name=${dump##*/} text='No such file or directory; a file of that name lies beside the recording: --jitdump'
+    cp "$dump" many.saved
+    mkdir -p "moved/jitdump-$number"
+    mv many.data moved
+    mv "$dump" "moved/$name"
+    run --separate-stderr perfjit inject -i moved/many.data
+    exits 1
+    says "$dump: $text moved/$name"
+    perfjit inject -q -i moved/many.data --jitdump "moved/$name" -o out.data
+    mv "moved/$name" "moved/jitdump-$number"
+    run --separate-stderr perfjit check moved/many.data
+    mv "moved/jitdump-$number/$name" "$dump" # the same file, by its inode
+    rm many.saved
+    exits 3
+    grep -F "$dump: $text moved/jitdump-$number/$name" <<<"$output"
+}
+
 @test "the dump can't be read: dump-refused" {
     cp "$dump" many.saved
     printf 'something else, as long as the header of a dump is' >"$dump"
