@@ -98,6 +98,19 @@ static const char *input_of(const struct answer_request *request)
     return usual[0];
 }
 
+/* perf finds the names of an injected recording where they were written, and so does this. */
+static void warn_of_gone_image(const struct answer_input *input,
+                               const struct answer_request *request)
+{
+    const char *image = injected_image_gone(&input->recording.profile);
+    if (image && !request->recording.root && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s: is not there: %s was injected with it, and has no names of "
+                       "JIT code without; put it back, or give the recording as perf record wrote "
+                       "it",
+                       image, input->path);
+}
+
 /* What has been injected names its code itself, and what has none is a profile, too. */
 static int open_recording(struct answer_input *input, const struct answer_request *request,
                           struct findings *findings)
@@ -107,6 +120,7 @@ static int open_recording(struct answer_input *input, const struct answer_reques
             return -1;
         if (!injected_image(&input->recording.profile))
             report_note(findings, "%s", findings->failure);
+        warn_of_gone_image(input, request);
         findings->failure[0] = '\0';
     }
     return recording_play(&input->recording, findings);

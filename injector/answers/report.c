@@ -220,7 +220,7 @@ static void put_cause(const struct answer_input *input, struct findings *finding
     if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
     else if (most->kind == FRAME_NATIVE)
-        printf(": most in %s, whose symbols don't name it", module);
+        printf(": most in %s, whose symbols don't name it, or are not there", module);
     else if (cause)
         printf(": %s (perfjit check)", cause);
     else if (*module)

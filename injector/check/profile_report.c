@@ -125,9 +125,11 @@ static void report_remedies(struct report *report, const struct sample_census *c
     report_close_array(report);
 }
 
-/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL. */
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
+ * not there. */
 static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings, uint64_t misled, const char *image)
+                           const struct findings *findings, uint64_t misled, const char *image,
+                           bool gone)
 {
     uint64_t lost = findings_lost(findings);
     if (misled)
@@ -140,7 +142,12 @@ static void report_verdict(struct report *report, const struct sample_census *ce
         report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
     if (census->unknown || census->incomplete || lost || misled)
         return;
-    if (census->named)
+    if (gone)
+        report_line(report,
+                    "injected already, with %s, which is not there: its JIT code has no "
+                    "names; put it back, or check the recording as perf record wrote it",
+                    image);
+    else if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
     else if (!image)
         report_line(report, "no sample is in JIT code");
@@ -164,8 +171,9 @@ int profile_report(struct report *report, const struct census_question *question
 {
     const char *path = question->profile->file->path;
     const char *image = injected_image(question->profile);
-    bool sound =
-        !census->unknown && !census->incomplete && !findings_lost(findings) && !chains->misled;
+    bool gone = injected_image_gone(question->profile) != NULL;
+    bool sound = !census->unknown && !census->incomplete && !findings_lost(findings) &&
+                 !chains->misled && !gone;
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);
@@ -177,7 +185,7 @@ int profile_report(struct report *report, const struct census_question *question
     report_unknown(report, question, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings, chains->misled, image);
+    report_verdict(report, census, findings, chains->misled, image, gone);
     report_close(report);
     return result;
 }

@@ -10,6 +10,7 @@
 
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
+#include "injector/claim/injected_image.h"
 #include "injector/commands/newest_records.h"
 #include "injector/commands/recording.h"
 #include "injector/files/interruption.h"
@@ -173,8 +174,8 @@ static int check_profile(struct report *report, const struct check_options *opti
     } else {
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
-        bool lost =
-            run.census.unknown || run.census.incomplete || findings_lost(&findings) || chains.misled;
+        bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
+                    chains.misled || injected_image_gone(&run.in.profile);
         status = lost ? EXIT_LOST : EXIT_SOUND;
         if (profile_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");
@@ -247,8 +248,7 @@ static bool is_dump(const char *path)
     return length > 5 && strcmp(path + length - 5, ".dump") == 0;
 }
 
-static error_t take_profile(struct check_options *options, char *argument,
-                            struct argp_state *state)
+static error_t take_profile(struct check_options *options, char *argument, struct argp_state *state)
 {
     if (options->profile)
         argp_error(state, "only one recording can be given: '%s' is a second one",

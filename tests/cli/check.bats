@@ -106,6 +106,15 @@ set_u64() {
         grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
     done
     rm -f "${dump%/*}/jitted-$number"-*.so
+    checked 3 theirs.data
+    is '.profile.sound == false'
+    grep -q '^  injected already, with /.*, which is not there: its JIT code has no names' text
+    run --separate-stderr perfjit report theirs.data
+    exits 0
+    says "/jitted-$number" ".so: is not there: theirs.data was injected with it, and has no names of JIT code without"
+    run --separate-stderr perfjit report ours.data
+    exits 0
+    ! grep -F 'is not there' <<<"$stderr" || complain "it is"
     checked 0 ours.data
     is ".profile.samples.in_files == $all"
 }
