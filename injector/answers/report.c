@@ -226,7 +226,7 @@ static void put_cause(const struct answer_input *input, struct findings *finding
     else if (*module)
         printf(": most in code in memory (%s) that nobody logged (perfjit check)", module);
     else
-        printf(": most at addresses where nothing was mapped");
+        printf(": most at addresses of which the recording does not say what was mapped there");
 }
 
 static void put_honest_line(const struct answer_input *input, struct findings *findings)

@@ -104,11 +104,19 @@ static void report_unknown(struct report *report, const struct census_question *
     report_close_array(report);
 }
 
+/* Whether the recording lacks most of what says where memory was: nothing is known of such samples,
+ * in JIT code or not. */
+static bool lacks_maps(const struct sample_census *census)
+{
+    return census->unmapped > census->in_files + census->named + census->unknown;
+}
+
 static void report_remedies(struct report *report, const struct sample_census *census)
 {
     bool said[CAUSES] = {false};
     report_open_array(report, "remedies",
-                      census->unknown || census->incomplete ? "what to do" : NULL);
+                      census->unknown || census->incomplete || lacks_maps(census) ? "what to do"
+                                                                                  : NULL);
     for (size_t i = 0; i < census->group_count; i++) {
         enum sample_cause cause = census->groups[i].cause;
         if (said[cause])
@@ -122,6 +130,11 @@ static void report_remedies(struct report *report, const struct sample_census *c
     }
     if (census->incomplete)
         report_line(report, "record with times (perf record -T) and without --per-thread alone");
+    if (lacks_maps(census))
+        report_line(report,
+                    "the recording does not say what was mapped, as where its beginning was "
+                    "overwritten (perf record --overwrite, --tail-synthesize) or its end cut off: "
+                    "record all of it; JIT code has names if its dump is named, --jitdump FILE");
     report_close_array(report);
 }
 
@@ -149,6 +162,8 @@ static void report_verdict(struct report *report, const struct sample_census *ce
                     image);
     else if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
+    else if (lacks_maps(census))
+        report_line(report, "most samples are where no mapping was recorded, in JIT code or not");
     else if (!image)
         report_line(report, "no sample is in JIT code");
     else

@@ -174,6 +174,27 @@ set_u64() {
     grep -q '^ *not-written: if the process still runs, inject when it has ended' text
 }
 
+@test "a recording that does not say what was mapped: whether there is JIT code is not known, and what to do" {
+    perf record -q -k mono -e cpu-clock:u -F 1000 -o - sh -c "exec '$BUILD/producers/many_functions' -n 300 -s 0.2 >/dev/null" >whole
+    python3 - >bare.data <<'END'
+import struct, sys
+data = open("whole", "rb").read()
+out, at = sys.stdout.buffer, 16
+out.write(data[:at])
+while at + 8 <= len(data):
+    kind, _, size = struct.unpack_from("<IHH", data, at)
+    if kind not in (1, 10): # MMAP, MMAP2
+        out.write(data[at:at + size])
+    at += size
+END
+    checked 0 bare.data
+    is '.profile.samples | .unmapped > 20 and .jit_named == 0 and .jit_unknown == 0'
+    grep -q '^    the recording does not say what was mapped, .* --jitdump FILE$' text
+    grep -qx '  most samples are where no mapping was recorded, in JIT code or not' text
+    ! grep 'no sample is in JIT code' text || complain "$(cat text)"
+    perfjit report -q bare.data | grep 'most at addresses of which the recording does not say what was mapped there$'
+}
+
 @test "code that runs on after it was freed: freed" {
     checked 3 churn.data
     is '.profile.unknown | length >= 1 and all(.cause == "freed")'
