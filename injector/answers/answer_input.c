@@ -40,6 +40,14 @@ static uint32_t pid_in(const char *word, struct argp_state *state)
     return (uint32_t)value;
 }
 
+static error_t take_input(struct answer_request *request, char *argument, struct argp_state *state)
+{
+    if (request->input)
+        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
+    request->input = argument;
+    return 0;
+}
+
 error_t answer_request_take(struct answer_request *request, int key, char *argument,
                             struct argp_state *state)
 {
@@ -64,11 +72,9 @@ error_t answer_request_take(struct answer_request *request, int key, char *argum
         return 0;
     case ANSWER_JITDUMP:
         return recording_request_add_dump(&request->recording, argument);
+    case 'i': /* not diff's, which has no such option */
     case ARGP_KEY_ARG:
-        if (request->input)
-            argp_error(state, "unexpected argument '%s'", printable_copy(argument));
-        request->input = argument;
-        return 0;
+        return take_input(request, argument, state);
     default:
         return recording_request_take(&request->recording, key, argument);
     }
@@ -92,6 +98,19 @@ static const char *input_of(const struct answer_request *request)
     return usual[0];
 }
 
+/* perf finds the names of an injected recording where they were written, and so does this. */
+static void warn_of_gone_image(const struct answer_input *input,
+                               const struct answer_request *request)
+{
+    const char *image = injected_image_gone(&input->recording.profile);
+    if (image && !request->recording.root && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s: is not there: %s was injected with it, and has no names of "
+                       "JIT code without; put it back, or give the recording as perf record wrote "
+                       "it",
+                       image, input->path);
+}
+
 /* What has been injected names its code itself, and what has none is a profile, too. */
 static int open_recording(struct answer_input *input, const struct answer_request *request,
                           struct findings *findings)
@@ -101,6 +120,7 @@ static int open_recording(struct answer_input *input, const struct answer_reques
             return -1;
         if (!injected_image(&input->recording.profile))
             report_note(findings, "%s", findings->failure);
+        warn_of_gone_image(input, request);
         findings->failure[0] = '\0';
     }
     return recording_play(&input->recording, findings);

@@ -26,6 +26,10 @@ enum answer_option_key { ANSWER_EVENT = 600, ANSWER_PID, ANSWER_WEIGHT, ANSWER_J
     {                                                                                              \
         "output", 'o', "FILE", 0, "Where to write", 0                                              \
     }
+#define ANSWER_INPUT                                                                               \
+    {                                                                                              \
+        "input", 'i', "FILE", 0, "FILE, said as to perf", 0                                        \
+    }
 #define ANSWER_OPTIONS                                                                             \
     {"event",                                                                                      \
      ANSWER_EVENT,                                                                                 \

@@ -18,6 +18,7 @@ struct export_options {
 static const struct argp_option option_table[] = {
     {"format", 'f', "FORMAT", 0, "folded, pprof, firefox, speedscope or callgrind", 0},
     ANSWER_OUTPUT,
+    ANSWER_INPUT,
     ANSWER_OPTIONS,
     {0}};
 

@@ -21,6 +21,7 @@ static const struct argp_option option_table[] = {
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
     {"title", KEY_TITLE, "TEXT", 0, "What stands above it (default: the recording's name)", 0},
     ANSWER_OUTPUT,
+    ANSWER_INPUT,
     ANSWER_OPTIONS,
     {0}};
 

@@ -46,6 +46,7 @@ static const struct argp_option option_table[] = {
      "Functions by what they took themselves (default), or with all that they call", 0},
     {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
     {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    ANSWER_INPUT,
     ANSWER_OPTIONS,
     {0}};
 
@@ -219,13 +220,13 @@ static void put_cause(const struct answer_input *input, struct findings *finding
     if (most->kind == FRAME_KERNEL)
         printf(": the kernel's names are hidden, or another machine's");
     else if (most->kind == FRAME_NATIVE)
-        printf(": most in %s, whose symbols don't name it", module);
+        printf(": most in %s, whose symbols don't name it, or are not there", module);
     else if (cause)
         printf(": %s (perfjit check)", cause);
     else if (*module)
         printf(": most in code in memory (%s) that nobody logged (perfjit check)", module);
     else
-        printf(": most at addresses where nothing was mapped");
+        printf(": most at addresses of which the recording does not say what was mapped there");
 }
 
 static void put_honest_line(const struct answer_input *input, struct findings *findings)

@@ -176,11 +176,21 @@ static int find_logged(const struct code_log *log, const struct census_sample *s
     return result;
 }
 
+/* Whether the function that SAMPLE hit may have been logged in the part of PROCESS's dump that is
+ * not there: it is logged before it runs, and the dump ends before the sample. */
+static bool is_behind_cut(const struct jit_process *process, const struct census_sample *sample)
+{
+    const struct code_log *log = process ? &process->log : NULL;
+    return log && log->cut &&
+           (!log->event_count || log->events[log->event_count - 1].time_ns <= sample->time_ns);
+}
+
 /* Why SAMPLE, in the memory of a JIT, has no name. */
 static enum sample_cause cause_of(const struct census_sample *sample,
-                                  const struct code_history *history, bool later, bool earlier,
+                                  const struct jit_process *process, bool later, bool earlier,
                                   enum sample_cause of_life)
 {
+    const struct code_history *history = process ? &process->log.history : NULL;
     if (history && history->dropped && sample->time_ns < history->begin_ns)
         return CAUSE_DROPPED;
     if (sample->facts.last == ADDRESS_GONE)
@@ -189,7 +199,10 @@ static enum sample_cause cause_of(const struct census_sample *sample,
         return CAUSE_REMAPPED;
     if (later)
         return CAUSE_BEFORE_LOAD;
-    return earlier ? CAUSE_FREED : of_life;
+    if (earlier)
+        return CAUSE_FREED;
+    return of_life == CAUSE_NOT_LOGGED && is_behind_cut(process, sample) ? CAUSE_NOT_WRITTEN
+                                                                         : of_life;
 }
 
 static int explain_unknown(struct collector *collector, const struct census_sample *samples,
@@ -207,8 +220,7 @@ static int explain_unknown(struct collector *collector, const struct census_samp
                      : 0;
     for (size_t i = 0; !result && i < count; i++)
         result = count_unknown(collector, &samples[i],
-                               cause_of(&samples[i], process ? &process->log.history : NULL,
-                                        later[i], earlier[i], of_life));
+                               cause_of(&samples[i], process, later[i], earlier[i], of_life));
     free(later);
     free(earlier);
     return result;

@@ -104,11 +104,19 @@ static void report_unknown(struct report *report, const struct census_question *
     report_close_array(report);
 }
 
+/* Whether the recording lacks most of what says where memory was: nothing is known of such samples,
+ * in JIT code or not. */
+static bool lacks_maps(const struct sample_census *census)
+{
+    return census->unmapped > census->in_files + census->named + census->unknown;
+}
+
 static void report_remedies(struct report *report, const struct sample_census *census)
 {
     bool said[CAUSES] = {false};
     report_open_array(report, "remedies",
-                      census->unknown || census->incomplete ? "what to do" : NULL);
+                      census->unknown || census->incomplete || lacks_maps(census) ? "what to do"
+                                                                                  : NULL);
     for (size_t i = 0; i < census->group_count; i++) {
         enum sample_cause cause = census->groups[i].cause;
         if (said[cause])
@@ -122,12 +130,19 @@ static void report_remedies(struct report *report, const struct sample_census *c
     }
     if (census->incomplete)
         report_line(report, "record with times (perf record -T) and without --per-thread alone");
+    if (lacks_maps(census))
+        report_line(report,
+                    "the recording does not say what was mapped, as where its beginning was "
+                    "overwritten (perf record --overwrite, --tail-synthesize) or its end cut off: "
+                    "record all of it; JIT code has names if its dump is named, --jitdump FILE");
     report_close_array(report);
 }
 
-/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL. */
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
+ * not there. */
 static void report_verdict(struct report *report, const struct sample_census *census,
-                           const struct findings *findings, uint64_t misled, const char *image)
+                           const struct findings *findings, uint64_t misled, const char *image,
+                           bool gone)
 {
     uint64_t lost = findings_lost(findings);
     if (misled)
@@ -140,8 +155,15 @@ static void report_verdict(struct report *report, const struct sample_census *ce
         report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
     if (census->unknown || census->incomplete || lost || misled)
         return;
-    if (census->named)
+    if (gone)
+        report_line(report,
+                    "injected already, with %s, which is not there: its JIT code has no "
+                    "names; put it back, or check the recording as perf record wrote it",
+                    image);
+    else if (census->named)
         report_line(report, "sound: every sample in JIT code has a name");
+    else if (lacks_maps(census))
+        report_line(report, "most samples are where no mapping was recorded, in JIT code or not");
     else if (!image)
         report_line(report, "no sample is in JIT code");
     else
@@ -164,8 +186,9 @@ int profile_report(struct report *report, const struct census_question *question
 {
     const char *path = question->profile->file->path;
     const char *image = injected_image(question->profile);
-    bool sound =
-        !census->unknown && !census->incomplete && !findings_lost(findings) && !chains->misled;
+    bool gone = injected_image_gone(question->profile) != NULL;
+    bool sound = !census->unknown && !census->incomplete && !findings_lost(findings) &&
+                 !chains->misled && !gone;
     report_open(report, "profile", path);
     report_text(report, "file", NULL, path);
     report_flag(report, "sound", sound);
@@ -177,7 +200,7 @@ int profile_report(struct report *report, const struct census_question *question
     report_unknown(report, question, census);
     report_findings(report, findings);
     report_remedies(report, census);
-    report_verdict(report, census, findings, chains->misled, image);
+    report_verdict(report, census, findings, chains->misled, image, gone);
     report_close(report);
     return result;
 }

@@ -56,6 +56,34 @@ static bool has_other_mounts(const struct profile *profile, const struct profile
     return inode && stat("/proc/self/ns/mnt", &here) == 0 && here.st_ino != inode;
 }
 
+/* The last PARTS parts of the path of MAP, below the directory of RECORDING, if there is such a
+ * file; NULL if not. */
+static char *path_beside(const char *recording, const struct perf_map *map, unsigned parts)
+{
+    const char *slash = strrchr(recording, '/');
+    size_t start = perf_map_name_length(map->filename), end = start;
+    while (start && (map->filename[start - 1] != '/' || --parts))
+        start--;
+    char *path;
+    if (asprintf(&path, "%.*s%.*s", slash ? (int)(slash + 1 - recording) : 0, recording,
+                 (int)(end - start), map->filename + start) < 0)
+        return NULL;
+    struct stat status;
+    if (start && stat(path, &status) == 0 && S_ISREG(status.st_mode))
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Where a dump is that was moved, or copied, together with the recording: beside it, with the
+ * directory that libjitdump makes for each process, or without.  NULL: not there. */
+static char *moved_along(const struct dump_place_question *question)
+{
+    const char *recording = question->origin->profile->file->path;
+    char *path = path_beside(recording, &question->map->map, 2);
+    return path ? path : path_beside(recording, &question->map->map, 1);
+}
+
 void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
                         const struct dump_place_question *question)
 {
@@ -63,7 +91,11 @@ void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
     const struct profile *profile = question->origin->profile;
     recording_host_read(&host, profile->file);
     const char *what = "No such file or directory";
-    if (question->root)
+    char *moved = moved_along(question);
+    if (moved)
+        snprintf(text, DUMP_PLACE_TEXT_BYTES,
+                 "%s; a file of that name lies beside the recording: --jitdump %s", what, moved);
+    else if (question->root)
         snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s, nor below --root %s", what, question->root);
     else if (!recording_host_is_here(&host))
         snprintf(text, DUMP_PLACE_TEXT_BYTES,
@@ -76,6 +108,7 @@ void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
             what);
     else
         snprintf(text, DUMP_PLACE_TEXT_BYTES, "%s", what);
+    free(moved);
 }
 
 /* A copy of MAP's path without " (deleted)", below PREFIX. */

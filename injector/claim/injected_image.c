@@ -4,6 +4,7 @@
 #include "injector/text/file_name.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Whether NAME is PATTERN, in which # stands for decimal digits, % for hexadecimal ones, and & for
  * the name of a machine.  (sscanf keeps memory if the string changes under it, as that of a file
@@ -40,4 +41,10 @@ const char *injected_image(const struct profile *profile)
         if (injected_image_is(profile->maps[i].map.filename))
             return profile->maps[i].map.filename;
     return NULL;
+}
+
+const char *injected_image_gone(const struct profile *profile)
+{
+    const char *image = injected_image(profile);
+    return image && access(image, F_OK) != 0 ? image : NULL;
 }

@@ -100,6 +100,7 @@ struct code_log {
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
+    bool cut;           /* a dump ended inside a record: what else was logged is not there */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */

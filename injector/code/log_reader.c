@@ -395,6 +395,7 @@ static int take_end(struct log_reader *reader, const struct jit_record *record,
 {
     if (end != JIT_DUMP_CUT)
         return 0;
+    reader->log->cut = true;
     if (record->quirks & quirk_bit(QUIRK_DUMP_CUT) && !reader->foreign)
         return add_record(reader, record);
     report_end(reader, record, end);

@@ -10,6 +10,7 @@
 
 #include "injector/check/dump_report.h"
 #include "injector/check/profile_report.h"
+#include "injector/claim/injected_image.h"
 #include "injector/commands/newest_records.h"
 #include "injector/commands/recording.h"
 #include "injector/files/interruption.h"
@@ -173,8 +174,8 @@ static int check_profile(struct report *report, const struct check_options *opti
     } else {
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
-        bool lost =
-            run.census.unknown || run.census.incomplete || findings_lost(&findings) || chains.misled;
+        bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
+                    chains.misled || injected_image_gone(&run.in.profile);
         status = lost ? EXIT_LOST : EXIT_SOUND;
         if (profile_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");
@@ -215,6 +216,7 @@ static int repair(struct report *report, const struct check_options *options)
 enum option_key { KEY_JSON = 256, KEY_REPAIR, KEY_CHAINS };
 
 static const struct argp_option option_table[] = {
+    {"input", 'i', "FILE", 0, "The recording, said as to perf; - is standard input", 0},
     {"json", KEY_JSON, 0, 0, "One JSON object", 0},
     {"chains", KEY_CHAINS, 0, 0,
      "Unwind the stacks of --call-graph dwarf, and say in which JIT functions and files chains "
@@ -246,16 +248,21 @@ static bool is_dump(const char *path)
     return length > 5 && strcmp(path + length - 5, ".dump") == 0;
 }
 
-static error_t take_argument(struct check_options *options, char *argument,
-                             struct argp_state *state)
+static error_t take_profile(struct check_options *options, char *argument, struct argp_state *state)
 {
-    if (strcmp(argument, "-") != 0 && is_dump(argument))
-        return recording_request_add_dump(&options->request, argument);
     if (options->profile)
         argp_error(state, "only one recording can be given: '%s' is a second one",
                    printable_copy(argument));
     options->profile = argument;
     return 0;
+}
+
+static error_t take_argument(struct check_options *options, char *argument,
+                             struct argp_state *state)
+{
+    if (strcmp(argument, "-") != 0 && is_dump(argument))
+        return recording_request_add_dump(&options->request, argument);
+    return take_profile(options, argument, state);
 }
 
 static error_t take_end(struct check_options *options, struct argp_state *state)
@@ -286,6 +293,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
+    case 'i':
+        return take_profile(options, argument, state);
     case ARGP_KEY_ARG:
         return take_argument(options, argument, state);
     case ARGP_KEY_END:

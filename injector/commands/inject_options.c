@@ -25,7 +25,8 @@ enum option_key {
 };
 
 static const struct argp_option option_table[] = {
-    {"input", 'i', "FILE", 0, "The recording (default: perf.data); - is standard input", 0},
+    {"input", 'i', "FILE", 0,
+     "The recording, as FILE alone (default: perf.data); - is standard input", 0},
     {"output", 'o', "FILE", 0,
      "Where to write (default: beside the input and named after it, perf.jit.data for perf.data); "
      "- is standard output",
@@ -123,13 +124,22 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
     }
 }
 
+static error_t take_input(struct inject_options *options, char *argument, struct argp_state *state)
+{
+    if (options->input_given)
+        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
+    options->input_given = true;
+    options->input = argument;
+    return 0;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct inject_options *options = state->input;
     switch (key) {
     case 'i':
-        options->input = argument;
-        return 0;
+    case ARGP_KEY_ARG: /* as the commands that only read take it */
+        return take_input(options, argument, state);
     case 'o':
         options->output = strdup(argument);
         return options->output ? 0 : ENOMEM;
@@ -159,9 +169,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_STITCH:
         options->stitch = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
-        return EINVAL;
     default:
         return parse_choice(options, key, argument, state);
     }
@@ -169,6 +176,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {.options = option_table,
                                  .parser = parse_option,
+                                 .args_doc = "[FILE]",
                                  .doc = "Rewrite a recording of perf record -k mono so that perf "
                                         "report names JIT-compiled code.\vThe "
                                         "dumps are found through the recording, perf maps by the "

@@ -23,6 +23,7 @@ enum inlines {
 
 struct inject_options {
     const char *input;
+    bool input_given;
     char *output;
     char *dso_dir;
     bool dso_dir_given;

@@ -9,7 +9,8 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_NO_DUMP] =
         {"no-dump", "no dump and no perf map",
          "tell the runtime to write one: PERFJIT=dump, node --perf-prof, ... (README, \"You have a "
-         "profile of\"); executable memory of something else (a trampoline, say) looks the same"},
+         "profile of\"); executable memory of something else (a trampoline, say) looks the same; a "
+         "perf map from a container has the pid that the process had there: --perf-map PID:FILE"},
     [CAUSE_NO_MARKER] = {"no-marker", "a dump is there, but the recording does not name it",
                          "name it: perfjit inject --jitdump FILE; it was opened before the "
                          "recording began, or the runtime does not map it"},
@@ -36,6 +37,10 @@ static const struct cause_text texts[CAUSES] = {
     [CAUSE_DROPPED] = {"dropped", "logged, but dropped: older than what its dump has kept",
                        "the dump is bounded (JITDUMP_RING): give it more bytes (PERFJIT=dump,"
                        "ring=256M), or run perfjit inject sooner after the recording"},
+    [CAUSE_NOT_WRITTEN] =
+        {"not-written", "not in its dump, which is cut short",
+         "if the process still runs, inject when it has ended, and has written the rest of its "
+         "dump (V8 keeps up to 2 MiB in memory); of one that was killed the rest is lost"},
     [CAUSE_BEFORE_LOAD] = {"before-load", "sampled before the function was logged",
                            "the runtime should log a function before it first runs; if there are "
                            "many, the dump's clock may be wrong: record with perf record -k mono"},

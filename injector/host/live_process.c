@@ -87,12 +87,13 @@ static bool read_status(struct live_process *live, uint32_t pid)
     return found;
 }
 
-static bool has_other_root(uint32_t pid)
+/* Whether PID sees another directory at PATH than this program. */
+static bool has_other(uint32_t pid, const char *path)
 {
-    char path[64];
+    char theirs[64];
     struct stat its, ours;
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/root/.", pid);
-    return stat(path, &its) == 0 && stat("/", &ours) == 0 &&
+    snprintf(theirs, sizeof theirs, "/proc/%" PRIu32 "/root%s", pid, path);
+    return stat(theirs, &its) == 0 && stat(path, &ours) == 0 &&
            (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
 }
 
@@ -102,7 +103,8 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
     if (!read_start(live, pid) || live->started_wall_ns > recorded_wall_ns ||
         !read_status(live, pid))
         return false;
-    live->other_root = has_other_root(pid);
+    live->other_root = has_other(pid, "/");
+    live->other_tmp = has_other(pid, "/tmp");
     return true;
 }
 

@@ -12,6 +12,8 @@ struct live_process {
     uint64_t started_boot_ns; /* when it started, on CLOCK_BOOTTIME */
     uint64_t started_wall_ns; /* the same, on the wall clock */
     bool other_root;          /* its root directory is not this program's */
+    bool other_tmp;           /* its /tmp is not: in a container, or mounted for a service alone
+                                 (systemd's PrivateTmp) */
 };
 
 /* Read what /proc says of PID.  Returns false if there is no such process, or one that began after

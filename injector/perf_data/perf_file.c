@@ -5,6 +5,7 @@
 #include "injector/files/file_bytes.h"
 #include "injector/perf_data/perf_format.h"
 #include "jitdump/format/byte_cursor.h"
+#include "jitdump/format/jitdump_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,6 +196,11 @@ static int check_header(struct perf_file *file, struct findings *findings)
     uint64_t header_bytes = cursor_u64(&cursor);
     if (magic == __builtin_bswap64(PERF_MAGIC))
         return report_failure(findings, "%s: recorded on a machine of the other byte order",
+                              file->path);
+    if ((uint32_t)magic == JITDUMP_MAGIC || (uint32_t)magic == JITDUMP_MAGIC_SWAPPED)
+        return report_failure(findings,
+                              "%s: is a dump, not a recording: give perf record's file, and this "
+                              "with --jitdump if the recording does not name it",
                               file->path);
     if (magic != PERF_MAGIC)
         return report_failure(findings, "%s: not a perf.data file: it does not begin with PERFILE2",

@@ -225,7 +225,7 @@ static char *path_in(enum place place, const struct perf_map_search *search, uin
     else if (place == PLACE_ROOT && search->root)
         length = asprintf(&path, "%s/tmp/perf-%" PRIu32 ".map", search->root,
                           live ? live->namespace_pid : pid);
-    else if (place == PLACE_LIVE && live && live->other_root)
+    else if (place == PLACE_LIVE && live && (live->other_root || live->other_tmp))
         length = asprintf(&path, "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid,
                           live->namespace_pid);
     else

@@ -3,8 +3,8 @@
  *
  * Places, the first that holds a file counts:
  *     <root>/tmp/perf-<pid>.map                       only if --root is given
- *     /proc/<pid>/root/tmp/perf-<its own pid>.map     while a process with another root directory
- *                                                     lives
+ *     /proc/<pid>/root/tmp/perf-<its own pid>.map     while a process with another root directory,
+ *                                                     or another /tmp, lives
  *     /tmp/perf-<pid>.map
  *
  * /tmp is writable by everybody, pids are reused and maps are never removed; so a map that was

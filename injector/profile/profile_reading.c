@@ -5,6 +5,7 @@
 #include "injector/files/interruption.h"
 #include "injector/host/recording_host.h"
 #include "injector/profile/address_names.h"
+#include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/thread_names.h"
 #include "injector/stacks/life_walk.h"
@@ -35,6 +36,7 @@ struct profile_run {
     struct stack_walker walker;
     struct address_names names;
     struct thread_names threads;
+    struct group_counts counts;
     struct walk_sample *asked; /* of those in a life that is known */
     size_t asked_count, asked_capacity;
     struct address_frame *frames; /* of the stack at hand, the innermost first */
@@ -266,25 +268,22 @@ static int look_ahead(struct profile_run *run, const struct perf_record *record,
 
 /* ---- All of them ---- */
 
-/* Add RECORD to the profile, with no stack yet, and ask for that. */
-static int add_sample(struct profile_run *run, const struct perf_record *record)
+/* Add what EVENT has of RECORD to the profile, with no stack yet, and ask for that. */
+static int add_to_event(struct profile_run *run, const struct perf_record *record,
+                        const struct sample_fields *fields, uint32_t event)
 {
     const struct process_lives *lives = &run->source->processes->lives;
-    const struct sample_fields fields = read_fields(run, record);
     struct walk_sample asked = {
-        .time_ns = fields.time_ns,
+        .time_ns = fields->time_ns,
         .offset = record->offset,
-        .life = process_life_at(lives, fields.pid,
-                                (struct life_moment){fields.time_ns, record->number}),
+        .life = process_life_at(lives, fields->pid,
+                                (struct life_moment){fields->time_ns, record->number}),
         .number = (uint32_t)run->to->sample_count};
-    const struct call_sample sample = {.time_ns = fields.time_ns,
-                                       .period = fields.period,
-                                       .event =
-                                           event_of(run, sample_format_of(&run->formats, record)),
-                                       .thread = thread_of(run, asked.life, &fields)};
+    const struct call_sample sample = {.time_ns = fields->time_ns,
+                                       .period = fields->period,
+                                       .event = event,
+                                       .thread = thread_of(run, asked.life, fields)};
     if (sample.thread == PROFILE_NOTHING || call_profile_add_sample(run->to, &sample))
-        return -1;
-    if (look_ahead(run, record, &fields))
         return -1;
     if (asked.life == NO_LIFE)
         return find_stack(run, &asked, NULL);
@@ -292,6 +291,37 @@ static int add_sample(struct profile_run *run, const struct perf_record *record)
         return -1;
     run->asked[run->asked_count++] = asked;
     return 0;
+}
+
+/* The count at VALUE, of an event's that RECORD, of FORMAT, has; what grew by nothing is no sample
+ * of that event. */
+static int add_count(struct profile_run *run, const struct perf_record *record,
+                     const struct sample_format *format, struct sample_fields fields,
+                     const uint8_t *value)
+{
+    uint64_t id = perf_get_u64(value + 8);
+    uint32_t event;
+    if (!sample_formats_event_of(&run->formats, id, &event))
+        return 0;
+    if (group_counts_set(&run->counts, id, format->inherits ? fields.tid : 0, perf_get_u64(value),
+                         &fields.period))
+        return -1;
+    return fields.period ? add_to_event(run, record, &fields, event) : 0;
+}
+
+/* A sample that has more counts than there are events is damaged; each would be a stack. */
+static int add_sample(struct profile_run *run, const struct perf_record *record)
+{
+    const struct sample_format *format = sample_format_of(&run->formats, record);
+    const struct sample_fields fields = read_fields(run, record);
+    struct sample_counts counts;
+    int result = look_ahead(run, record, &fields);
+    if (!sample_counts_read(&counts, format, record) ||
+        counts.count > run->formats.file->event_count)
+        return result ? result : add_to_event(run, record, &fields, event_of(run, format));
+    for (size_t i = 0; !result && i < counts.count; i++)
+        result = add_count(run, record, format, fields, counts.values + i * counts.value_bytes);
+    return result;
 }
 
 static int add_samples(struct profile_run *run)
@@ -343,6 +373,7 @@ static void end(struct profile_run *run)
     stack_walker_end(&run->walker);
     space_source_free(&run->space_source);
     thread_names_free(&run->threads);
+    group_counts_free(&run->counts);
     sample_formats_free(&run->formats);
     free(run->asked);
     free(run->frames);

@@ -7,6 +7,7 @@
 
 enum {
     ATTR_READ_FORMAT = 32,
+    FLAG_INHERIT = 1 << 1,
     ATTR_BRANCH_SAMPLE_TYPE = 72,
     ATTR_REGS_USER = 80,
 };
@@ -60,10 +61,11 @@ int sample_formats_read(struct sample_formats *formats, const struct perf_file *
         return -1;
     for (size_t i = 0; i < file->event_count; i++) {
         const struct perf_event *event = &file->events[i];
-        formats->items[i] = (struct sample_format){event->layout.sample_type,
-                                                   attr_field(file, event, ATTR_READ_FORMAT),
-                                                   attr_field(file, event, ATTR_BRANCH_SAMPLE_TYPE),
-                                                   attr_field(file, event, ATTR_REGS_USER)};
+        formats->items[i] = (struct sample_format){
+            event->layout.sample_type, attr_field(file, event, ATTR_READ_FORMAT),
+            attr_field(file, event, ATTR_BRANCH_SAMPLE_TYPE),
+            attr_field(file, event, ATTR_REGS_USER),
+            attr_field(file, event, PERF_ATTR_FLAGS) & FLAG_INHERIT};
         if (!(event->layout.sample_type & PERF_SAMPLE_IDENTIFIER))
             formats->by_identifier = false;
     }
@@ -96,18 +98,30 @@ static size_t id_place(const struct sample_formats *formats)
                                                     PERF_SAMPLE_ADDR));
 }
 
+bool sample_formats_event_of(const struct sample_formats *formats, uint64_t id, uint32_t *event)
+{
+    if (formats->file->event_count == 1) {
+        *event = 0;
+        return true;
+    }
+    const struct perf_id wanted = {id, 0};
+    const struct perf_id *found =
+        formats->id_count
+            ? bsearch(&wanted, formats->ids, formats->id_count, sizeof *formats->ids, compare_ids)
+            : NULL;
+    *event = found ? found->event : 0;
+    return found != NULL;
+}
+
 const struct sample_format *sample_format_of(const struct sample_formats *formats,
                                              const struct perf_record *record)
 {
     size_t at = formats->file->event_count > 1 ? id_place(formats) : 0;
     if (at == 0 || record->size < at + 8)
         return &formats->items[0];
-    struct perf_id wanted = {perf_get_u64(record->bytes + at), 0};
-    const struct perf_id *found =
-        formats->id_count
-            ? bsearch(&wanted, formats->ids, formats->id_count, sizeof *formats->ids, compare_ids)
-            : NULL;
-    return &formats->items[found ? found->event : 0];
+    uint32_t event;
+    sample_formats_event_of(formats, perf_get_u64(record->bytes + at), &event);
+    return &formats->items[event];
 }
 
 void sample_formats_free(struct sample_formats *formats)
@@ -126,13 +140,15 @@ static const uint8_t *take(struct byte_cursor *cursor, uint64_t count, size_t by
                         count <= cursor_left(cursor) / bytes ? (size_t)count * bytes : SIZE_MAX);
 }
 
-static void skip_read(struct byte_cursor *cursor, uint64_t format)
+/* Of an event alone the times stand behind its value, not in front; nobody asks for that value. */
+static struct sample_counts read_counts(struct byte_cursor *cursor, uint64_t format)
 {
     size_t times = (format & READ_ENABLED ? 1 : 0) + (format & READ_RUNNING ? 1 : 0);
     size_t value = 1u + (format & READ_ID ? 1 : 0) + (format & READ_LOST ? 1 : 0);
     uint64_t count = format & READ_GROUP ? cursor_u64(cursor) : 1;
     cursor_skip(cursor, 8 * times);
-    take(cursor, count, 8 * value);
+    const uint8_t *values = take(cursor, count, 8 * value);
+    return (struct sample_counts){values, values ? (size_t)count : 0, 8 * value};
 }
 
 static void read_chain(struct byte_cursor *cursor, struct user_sample *sample)
@@ -182,20 +198,38 @@ static void read_stack(struct byte_cursor *cursor, struct user_sample *sample)
         sample->stack_bytes = 0;
 }
 
-bool user_sample_read(struct user_sample *sample, const struct sample_format *format,
-                      const struct perf_record *record)
+/* What stands behind PERIOD in RECORD. */
+static struct byte_cursor behind_period(const struct perf_record *record, uint64_t type)
 {
-    uint64_t type = format->sample_type;
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
-    *sample = (struct user_sample){.record = record, .format = format};
     cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
     cursor_skip(&cursor,
                 8 * (size_t)__builtin_popcountll(
                         type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                                 PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
                                 PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)));
+    return cursor;
+}
+
+bool sample_counts_read(struct sample_counts *counts, const struct sample_format *format,
+                        const struct perf_record *record)
+{
+    if (!(format->sample_type & PERF_SAMPLE_READ) || !(format->read_format & READ_GROUP) ||
+        !(format->read_format & READ_ID))
+        return false;
+    struct byte_cursor cursor = behind_period(record, format->sample_type);
+    *counts = read_counts(&cursor, format->read_format);
+    return !cursor.failed;
+}
+
+bool user_sample_read(struct user_sample *sample, const struct sample_format *format,
+                      const struct perf_record *record)
+{
+    uint64_t type = format->sample_type;
+    struct byte_cursor cursor = behind_period(record, type);
+    *sample = (struct user_sample){.record = record, .format = format};
     if (type & PERF_SAMPLE_READ)
-        skip_read(&cursor, format->read_format);
+        read_counts(&cursor, format->read_format);
     sample->chain_at = cursor.offset;
     if (type & PERF_SAMPLE_CALLCHAIN)
         read_chain(&cursor, sample);

@@ -2,7 +2,8 @@
  *
  * In this order, each if its bit of sample_type is set:
  *     IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD      u64 each
- *     READ           a value, or with read_format's bit 3 u64 nr, times, then nr values
+ *     READ           a value and times, or with read_format's bit 3 (a group) u64 nr, times, then
+ *                    nr values; behind each value its event's id, if bit 2 is set
  *     CALLCHAIN      u64 nr, then nr addresses: from PERF_CONTEXT_KERNEL on the kernel's, from
  *                    PERF_CONTEXT_USER on the user's, the innermost first
  *     RAW            u32 size, then size bytes
@@ -26,6 +27,8 @@ struct sample_format {
     uint64_t read_format;
     uint64_t branch_sample_type;
     uint64_t regs_user;
+    bool inherits; /* children are counted as well: Linux 6.13 lets a group's sample do so, and has
+                      each thread's own counts in its samples */
 };
 
 struct sample_formats {
@@ -70,6 +73,19 @@ const struct sample_format *sample_format_of(const struct sample_formats *format
  * false if it is not valid. */
 bool user_sample_read(struct user_sample *sample, const struct sample_format *format,
                       const struct perf_record *record);
+
+/* The counts that a SAMPLE of perf record -e '{a,b}:S' has: of each event of the group one. */
+struct sample_counts {
+    const uint8_t *values; /* each with its event's id behind it */
+    size_t count, value_bytes;
+};
+
+/* Read those of RECORD, of FORMAT.  Returns false if it has none, or is not valid. */
+bool sample_counts_read(struct sample_counts *counts, const struct sample_format *format,
+                        const struct perf_record *record);
+
+/* Which event has ID.  Returns false if none has. */
+bool sample_formats_event_of(const struct sample_formats *formats, uint64_t id, uint32_t *event);
 
 /* How many frames a record can have room for in the place of SAMPLE's registers and stack. */
 size_t user_sample_most_frames(const struct user_sample *sample);

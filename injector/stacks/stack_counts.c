@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_STOPS = 3, LARGEST_COPY = 65528, COPY_STEP = 1024 };
 
@@ -131,8 +132,21 @@ static int compare_stops(const void *left, const void *right)
     return a->what < b->what ? -1 : a->what > b->what;
 }
 
+/* The memory that STOP is in, if it is no file's; or NULL. */
+static const struct perf_map *memory_of(const struct stack_stop *stop,
+                                        const struct native_files *files)
+{
+    if (stop->what == 0 || stop->what >= SPACE_NOTHING)
+        return NULL;
+    const struct perf_map *map = &files->items[stop->what - 1]->map->map;
+    return perf_map_is_memory(map) ? map : NULL;
+}
+
 static const char *name_of(const struct stack_stop *stop, const struct native_files *files)
 {
+    const struct perf_map *memory = memory_of(stop, files);
+    if (memory && strcmp(memory->filename, "//anon") == 0)
+        return "code in memory (//anon)";
     if (stop->what == SPACE_FUNCTION)
         return "JIT code";
     if (stop->what == SPACE_NOTHING || stop->what == 0)
@@ -142,6 +156,8 @@ static const char *name_of(const struct stack_stop *stop, const struct native_fi
 
 static const char *reason_of(const struct stack_stop *stop, const struct native_files *files)
 {
+    if (memory_of(stop, files))
+        return "no function is known there";
     if (stop->what && stop->what < SPACE_NOTHING && !files->items[stop->what - 1]->view.elf)
         return "it can't be read, or is not what was mapped";
     if (stop->end == STACK_OUTSIDE)
@@ -171,8 +187,7 @@ uint64_t stack_counts_unlogged(const struct stack_counts *counts, const struct n
     uint64_t count = 0;
     for (size_t i = 0; i < counts->stop_count; i++) {
         const struct stack_stop *stop = &counts->stops[i];
-        if (stop->what && stop->what < SPACE_NOTHING &&
-            perf_map_is_memory(&files->items[stop->what - 1]->map->map))
+        if (memory_of(stop, files))
             count += stop->count;
     }
     return count;

@@ -436,7 +436,10 @@ check_mount() {
 @test "wrong usage: 2" {
     refused 2 "--no-such-option" -- inject --no-such-option
     refused 2 "--layout is image or function, not 'heap'" -- inject -i "$sound" --layout heap
-    refused 2 "unexpected argument 'perf.data'" -- inject perf.data
+    refused 2 "unexpected argument 'perf.data'" -- inject "$sound" perf.data
+    refused 2 "unexpected argument 'perf.data'" -- inject -i "$sound" perf.data
+    refused 2 "'perf.data' is a second one" -- check -i "$sound" perf.data
+    refused 2 "unexpected argument 'perf.data'" -- report -i "$sound" perf.data
     refused 2 "requires an argument" -- inject -i
     refused 2 "Usage: perfjit COMMAND" --
     refused 2 "there is no command 'insert'" "Usage: perfjit COMMAND" -- insert

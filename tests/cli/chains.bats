@@ -111,6 +111,14 @@ middle_ends() {
     done
 }
 
+@test "chains: what ends in memory where nothing was logged is said to, and not of a file" {
+    shape bare
+    rm -r dump
+    run --separate-stderr perfjit inject --stacks unwind -i bare.data -o out.data
+    exits 3
+    grep -qE '^perfjit: +[0-9]+ at code in memory \(//anon\): no function is known there$' <<<"$stderr" || complain "$stderr"
+}
+
 @test "chains: ten places in the text, all with -v" {
     {
         for i in $(seq 14); do

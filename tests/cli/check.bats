@@ -106,6 +106,15 @@ set_u64() {
         grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
     done
     rm -f "${dump%/*}/jitted-$number"-*.so
+    checked 3 theirs.data
+    is '.profile.sound == false'
+    grep -q '^  injected already, with /.*, which is not there: its JIT code has no names' text
+    run --separate-stderr perfjit report theirs.data
+    exits 0
+    says "/jitted-$number" ".so: is not there: theirs.data was injected with it, and has no names of JIT code without"
+    run --separate-stderr perfjit report ours.data
+    exits 0
+    ! grep -F 'is not there' <<<"$stderr" || complain "it is"
     checked 0 ours.data
     is ".profile.samples.in_files == $all"
 }
@@ -153,6 +162,39 @@ set_u64() {
     perf script -i out.data -F ip,sym -G | awk '/unknown/ { print $1 }' | grep -qx "$(printf %x "$first")"
 }
 
+# All is logged before the first of it runs.
+@test "a dump that is cut short: what is not in it may have been in the rest" {
+    checked 0 many.data
+    cp "$dump" many.saved
+    truncate -s $(($(stat -c %s "$dump") / 2)) "$dump"
+    checked 3 many.data
+    is '.profile.samples | .jit_named > 20 and .jit_unknown > 20'
+    is '.profile.unknown | length == 1 and .[0].cause == "not-written"'
+    grep -q ': not in its dump, which is cut short$' text
+    grep -q '^ *not-written: if the process still runs, inject when it has ended' text
+}
+
+@test "a recording that does not say what was mapped: whether there is JIT code is not known, and what to do" {
+    perf record -q -k mono -e cpu-clock:u -F 1000 -o - sh -c "exec '$BUILD/producers/many_functions' -n 300 -s 0.2 >/dev/null" >whole
+    python3 - >bare.data <<'END'
+import struct, sys
+data = open("whole", "rb").read()
+out, at = sys.stdout.buffer, 16
+out.write(data[:at])
+while at + 8 <= len(data):
+    kind, _, size = struct.unpack_from("<IHH", data, at)
+    if kind not in (1, 10): # MMAP, MMAP2
+        out.write(data[at:at + size])
+    at += size
+END
+    checked 0 bare.data
+    is '.profile.samples | .unmapped > 20 and .jit_named == 0 and .jit_unknown == 0'
+    grep -q '^    the recording does not say what was mapped, .* --jitdump FILE$' text
+    grep -qx '  most samples are where no mapping was recorded, in JIT code or not' text
+    ! grep 'no sample is in JIT code' text || complain "$(cat text)"
+    perfjit report -q bare.data | grep 'most at addresses of which the recording does not say what was mapped there$'
+}
+
 @test "code that runs on after it was freed: freed" {
     checked 3 churn.data
     is '.profile.unknown | length >= 1 and all(.cause == "freed")'
@@ -184,6 +226,24 @@ set_u64() {
     checked 0 many.data "given/${dump##*/}"
     is '.profile.samples.jit_unknown == 0 and (.dumps | length == 1 and .[0].sound)'
     mv "given/${dump##*/}" "$dump"
+}
+
+@test "the dump was moved together with the recording: it is said where it is" {
+    local name=${dump##*/} text='No such file or directory; a file of that name lies beside the recording: --jitdump'
+    cp "$dump" many.saved
+    mkdir -p "moved/jitdump-$number"
+    mv many.data moved
+    mv "$dump" "moved/$name"
+    run --separate-stderr perfjit inject -i moved/many.data
+    exits 1
+    says "$dump: $text moved/$name"
+    perfjit inject -q -i moved/many.data --jitdump "moved/$name" -o out.data
+    mv "moved/$name" "moved/jitdump-$number"
+    run --separate-stderr perfjit check moved/many.data
+    mv "moved/jitdump-$number/$name" "$dump" # the same file, by its inode
+    rm many.saved
+    exits 3
+    grep -F "$dump: $text moved/jitdump-$number/$name" <<<"$output"
 }
 
 @test "the dump can't be read: dump-refused" {

@@ -25,6 +25,20 @@ has_names() {
     has_names "$PWD/perf.jit.data"
 }
 
+@test "each command takes its recording as perf does, -i FILE, and as FILE alone" {
+    local command
+    mv perf.data own.data
+    perfjit inject -q own.data
+    has_names "$PWD/own.jit.data"
+    for command in report "flamegraph -o -" "export -f folded" check; do
+        # shellcheck disable=SC2086 # words
+        perfjit $command own.data >alone
+        # shellcheck disable=SC2086 # words
+        perfjit $command -i own.data >named
+        same alone named
+    done
+}
+
 @test "by default the output goes beside the input" {
     mkdir sub
     mv perf.data sub/recorded.data

@@ -461,6 +461,24 @@ refused() {
     [ "$(truth boxed "$out")" -ge 100 ]
 }
 
+# As systemd starts a service with PrivateTmp: nothing but /tmp is another.
+@test "a service that lives and has a /tmp of its own: the map is found through /proc" {
+    unshare --mount true 2>/dev/null || skip "unshare does not work here"
+    local own=$BATS_TEST_TMPDIR/own
+    mkdir "$own"
+    unshare --mount bash -c "
+        mount -t tmpfs tmpfs '$own' && cp '$BUILD/producers/perf_map_code' '$own' && mount --move '$own' /tmp
+        exec /tmp/perf_map_code anon 60 /tmp/truth" >service.pid &
+    running=$!
+    await [ -s service.pid ]
+    cp "/proc/$running/root/tmp/truth" service.truth
+    record service.data -p "$running" bash -c "await_use $running 200"
+    run --separate-stderr perfjit inject -v -i service.data -o "$out"
+    exits 0
+    says "read /proc/$running/root/tmp/perf-$running.map"
+    [ "$(truth service "$out")" -ge 100 ]
+}
+
 # ---- Size ----
 
 # put_many_lines N: N times 12288 of them, the last third of which counts.

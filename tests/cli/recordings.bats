@@ -395,6 +395,20 @@ record_pieces() {
     expect_names out.data
 }
 
+@test "recording: a group that only counts with its first event: all have samples, as perf has them" {
+    perf record -q -k mono -e '{cpu-clock,page-faults}:S' -F 1000 -g -o group $(producer)
+    perf script -i group -F event,period >periods 2>/dev/null
+    local event all samples
+    for event in cpu-clock page-faults; do
+        read -r all samples < <(awk -v "event=$event:" '$2 == event { all += $1; n++ } END { printf "%d %d\n", all, n }' periods)
+        [ "$samples" -ge 1 ] || complain "no $event"
+        perfjit report -q --event $event --json group >report
+        [ "$(jq '[.total, .samples] | @tsv' -r report)" = "$(printf '%s\t%s' "$all" "$samples")" ] ||
+            complain "$event: $(jq -c '[.total, .samples]' report), perf $all $samples"
+        [ "$(perfjit export -q -f folded --event $event --weight period group | awk '{ n += $NF } END { printf "%d\n", n }')" = "$all" ]
+    done
+}
+
 @test "recording: attached to a process that runs already" {
     "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" 60 &
     local producer=$!

@@ -25,6 +25,7 @@ static void test_this_process(void **state)
     assert_int_equal(live.uid, geteuid());
     assert_int_equal(live.namespace_pid, getpid());
     assert_false(live.other_root);
+    assert_false(live.other_tmp);
     assert_true(live.started_wall_ns <= now_ns());
     assert_true(live.started_wall_ns + 3600 * NS_PER_S > now_ns());
 }

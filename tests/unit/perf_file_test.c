@@ -92,6 +92,9 @@ static void test_refuses_what_is_no_perf_data(void **state)
     assert_refused_at(103, "header of 104 bytes in a file of 103");
     built.bytes[0] = 'X';
     assert_refused("does not begin with PERFILE2");
+    for (size_t i = 0; i < 4; i++)
+        built.bytes[i] = (uint8_t)"DTiJ"[i];
+    assert_refused("is a dump, not a recording");
 }
 
 static void test_refuses_the_other_byte_order(void **state)

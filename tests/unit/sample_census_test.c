@@ -127,6 +127,21 @@ static void its_last_byte_is_and_the_next_is_not(void **state)
     assert_cause(CAUSE_NOT_LOGGED, 20);
 }
 
+/* What the sample at 20 hit would stand in front of the last record of the log. */
+static void behind_the_end_of_a_cut_dump(void **state)
+{
+    (void)state;
+    build_load(&built, 25, IP - 64, 64);
+    built.process.log.cut = true;
+    judge(&built.process, NULL, 0);
+    assert_counts(0, 0, 4);
+    assert_int_equal(census.group_count, 2);
+    assert_int_equal(census.groups[0].cause, CAUSE_NOT_WRITTEN);
+    assert_int_equal(census.groups[0].count, 3);
+    assert_int_equal(census.groups[0].first_ns, 30);
+    assert_int_equal(census.groups[1].cause, CAUSE_NOT_LOGGED);
+}
+
 static void before_its_load(void **state)
 {
     (void)state;
@@ -370,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_logged_function_is_named),
         test(its_last_byte_is_and_the_next_is_not),
+        test(behind_the_end_of_a_cut_dump),
         test(before_its_load),
         test(after_an_unload),
         test(after_a_move),
