@@ -124,11 +124,14 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
     }
 }
 
-static error_t take_input(struct inject_options *options, char *argument, struct argp_state *state)
+/* Of several -i the last one counts, as perf has it, so that a script's own can be replaced. */
+static error_t take_input(struct inject_options *options, char *argument, bool is_option,
+                          struct argp_state *state)
 {
-    if (options->input_given)
+    if (options->input_given && !(is_option && options->input_is_option))
         argp_error(state, "unexpected argument '%s'", printable_copy(argument));
     options->input_given = true;
+    options->input_is_option = is_option;
     options->input = argument;
     return 0;
 }
@@ -139,7 +142,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'i':
     case ARGP_KEY_ARG: /* as the commands that only read take it */
-        return take_input(options, argument, state);
+        return take_input(options, argument, key == 'i', state);
     case 'o':
         options->output = strdup(argument);
         return options->output ? 0 : ENOMEM;

@@ -23,7 +23,7 @@ enum inlines {
 
 struct inject_options {
     const char *input;
-    bool input_given;
+    bool input_given, input_is_option;
     char *output;
     char *dso_dir;
     bool dso_dir_given;

@@ -37,6 +37,11 @@ has_names() {
         perfjit $command -i own.data >named
         same alone named
     done
+    rm -r own.jit.data own.jit.data.dso
+    perfjit inject -q -i not-there.data -i own.data # the last one counts
+    has_names "$PWD/own.jit.data"
+    run perfjit inject -q own.data -i own.data
+    [ "$status" = 2 ]
 }
 
 @test "by default the output goes beside the input" {
