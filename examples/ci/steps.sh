@@ -18,6 +18,7 @@ command_in() { # DIR
 }
 : "${PERFJIT:=perfjit}"  # the command
 : "${RUNS:=10}"          # of each side: 10 find 5 percent, 20 find 2
+: "${ORDER:=together}"     # both on one processor at once; a program that needs several: turns
 : "${SLOWER_BY:=2%}"     # what ends the job
 : "${COMMENT_BYTES:=60000}" # of a comment: both services take 64 KiB, or more
 
@@ -32,7 +33,7 @@ build() { # COMMIT DIR
 compare() { # BASE NEW OUT
     local status=0
     mkdir -p "$3"
-    "$PERFJIT" bench --runs "$RUNS" -o "$3/perfjit.bench" --base "$(command_in "$1")" --new "$(command_in "$2")" || status=$?
+    "$PERFJIT" bench --runs "$RUNS" --order "$ORDER" -o "$3/perfjit.bench" --base "$(command_in "$1")" --new "$(command_in "$2")" || status=$?
     [ $status = 0 ] || [ $status = 3 ] || return $status # 3: written, but something of a recording was lost
     status=0
     "$PERFJIT" diff --fail-on "regression:$SLOWER_BY" -o "$3/report.txt" --markdown "$3/summary.md" --json "$3/report.json" \

@@ -10,6 +10,7 @@
 #include "injector/bench/bench_folder.h"
 #include "injector/bench/bench_options.h"
 #include "injector/bench/bench_run.h"
+#include "injector/bench/bench_together.h"
 #include "injector/bench/command_words.h"
 #include "injector/bench/machine.h"
 #include "injector/files/interruption.h"
@@ -110,31 +111,51 @@ static void tell_leftover(struct bench_work *work, enum bench_side side, const c
                    is_one ? "" : ", ...", is_one ? "it does" : "they do", is_one ? "it" : "them");
 }
 
+/* COMMAND: SIDE's, as PLACE says; KEPT: the file of its profile, or NULL.  Returns 0, or -1 with
+ * the failure text set.  Free with forget_command in either case. */
+static int make_command(struct bench_command *command, struct bench_work *work,
+                        enum bench_side side, const char *place, const char *kept,
+                        struct findings *findings)
+{
+    const char *raw = side == BENCH_BASE ? "raw-base" : "raw-new";
+    *command = (struct bench_command){work->options->record, place, NULL};
+    command->record.words = work->words[side];
+    command->record.name = bench_folder_file(work->folder.path, raw, findings);
+    command->record.quiet = work->options->quiet || work->told[side];
+    command->kept = kept ? bench_folder_file(work->folder.path, kept, findings) : NULL;
+    work->told[side] = true;
+    work->turn++;
+    show_progress(work, place);
+    return command->record.name && (!kept || command->kept) ? 0 : -1;
+}
+
+static void forget_command(struct bench_command *command)
+{
+    free((char *)(uintptr_t)command->record.name);
+    free((char *)(uintptr_t)command->kept);
+}
+
+/* The commands have these signals as they were. */
+static void give_signals_back(const struct bench_work *work)
+{
+    sigaction(SIGPIPE, &work->pipe, NULL);
+    sigaction(SIGXFSZ, &work->size, NULL);
+}
+
 /* Run SIDE as PLACE says; KEPT: the file of its profile, or NULL. */
 static int run_one(struct bench_work *work, enum bench_side side, const char *place,
                    const char *kept, uint64_t numbers[RUN_NUMBERS], struct findings *findings)
 {
-    struct bench_command command = {work->options->record, place, NULL};
+    struct bench_command command;
     struct bench_leftover leftover = {0};
-    char *name = bench_folder_file(work->folder.path, "raw", findings);
-    char *path = kept ? bench_folder_file(work->folder.path, kept, findings) : NULL;
-    command.record.words = work->words[side];
-    command.record.name = name;
-    command.record.quiet = work->options->quiet || work->told[side];
-    work->told[side] = true;
-    command.kept = path;
-    work->turn++;
-    show_progress(work, place);
-    sigaction(SIGPIPE, &work->pipe, NULL); /* the command has these as they were */
-    sigaction(SIGXFSZ, &work->size, NULL);
-    int result =
-        !name || (kept && !path) ? -1 : bench_run_go(numbers, &leftover, &command, findings);
+    int result = make_command(&command, work, side, place, kept, findings);
+    give_signals_back(work);
+    result = result || bench_run_go(numbers, &leftover, &command, findings);
     interruption_watch_files();
     tell_leftover(work, side, place, &leftover);
-    if (!work->least_loop_ns || numbers[RUN_LOOP_NS] < work->least_loop_ns)
+    if (!result && (!work->least_loop_ns || numbers[RUN_LOOP_NS] < work->least_loop_ns))
         work->least_loop_ns = numbers[RUN_LOOP_NS];
-    free(name);
-    free(path);
+    forget_command(&command);
     return result || interruption_check(findings) ? -1 : 0;
 }
 
@@ -150,18 +171,38 @@ static int warm_up(struct bench_work *work, enum bench_side side, struct finding
     return 0;
 }
 
+/* What the next run of a side is called. */
+struct run_names {
+    char place[64], file[64];
+};
+
+static struct run_names names_of(const struct bench_work *work, enum bench_side side)
+{
+    struct run_names names;
+    size_t number = bench_list_count(&work->list, side) + 1;
+    snprintf(names.place, sizeof names.place, "%s, run %zu", bench_side_words[side], number);
+    snprintf(names.file, sizeof names.file, "%s-%03zu.run", bench_side_words[side], number);
+    return names;
+}
+
+static int add_run(struct bench_work *work, enum bench_side side, struct run_names *names,
+                   const uint64_t numbers[RUN_NUMBERS], struct findings *findings)
+{
+    struct bench_run run = {.side = side, .file = names->file};
+    memcpy(run.numbers, numbers, sizeof run.numbers);
+    run.numbers[RUN_TURN] = ++work->measured;
+    tell_run(work, names->place, run.numbers);
+    return bench_list_add_run(&work->list, &run) ? report_failure(findings, "out of memory") : 0;
+}
+
 static int run_side(struct bench_work *work, enum bench_side side, struct findings *findings)
 {
-    char place[64], file[64];
-    size_t number = bench_list_count(&work->list, side) + 1;
-    struct bench_run run = {.side = side, .file = file};
-    snprintf(place, sizeof place, "%s, run %zu", bench_side_words[side], number);
-    snprintf(file, sizeof file, "%s-%03zu.run", bench_side_words[side], number);
-    if (run_one(work, side, place, file, run.numbers, findings))
-        return -1;
-    run.numbers[RUN_TURN] = ++work->measured;
-    tell_run(work, place, run.numbers);
-    return bench_list_add_run(&work->list, &run) ? report_failure(findings, "out of memory") : 0;
+    uint64_t numbers[RUN_NUMBERS];
+    struct run_names names = names_of(work, side);
+    return run_one(work, side, names.place, names.file, numbers, findings) ||
+                   add_run(work, side, &names, numbers, findings)
+               ? -1
+               : 0;
 }
 
 /* Whether the run may have taken longer by what others did: processors share caches, and often a
@@ -198,15 +239,53 @@ static int run_group(struct bench_work *work, const enum bench_side *sides, size
 }
 
 /* Each pair has the other one's order: what comes first is now the one, now the other. */
+static const enum bench_side pair_orders[2][BENCH_SIDES] = {{BENCH_BASE, BENCH_NEW},
+                                                            {BENCH_NEW, BENCH_BASE}};
+
 static int run_in_turns(struct bench_work *work, struct findings *findings)
 {
-    static const enum bench_side orders[2][BENCH_SIDES] = {{BENCH_BASE, BENCH_NEW},
-                                                           {BENCH_NEW, BENCH_BASE}};
     for (size_t i = 0; i < work->options->runs; i++)
-        if (run_group(work, orders[i % 2], BENCH_SIDES, findings))
+        if (run_group(work, pair_orders[i % 2], BENCH_SIDES, findings))
             return -1;
     work->list.order = ORDER_TURNS;
     return 0;
+}
+
+/* SIDES: which of the two is started first. */
+static int run_pair(struct bench_work *work, const enum bench_side sides[BENCH_SIDES],
+                    struct findings *findings)
+{
+    struct bench_partner partners[BENCH_SIDES] = {0};
+    struct run_names names[BENCH_SIDES];
+    int result = 0;
+    for (int i = 0; i < BENCH_SIDES; i++) {
+        names[i] = names_of(work, sides[i]);
+        result |= make_command(&partners[i].command, work, sides[i], names[i].place, names[i].file,
+                               findings);
+    }
+    give_signals_back(work);
+    result = result || bench_together_go(partners, findings);
+    interruption_watch_files();
+    for (int i = 0; i < BENCH_SIDES; i++) {
+        if (!result) {
+            tell_leftover(work, sides[i], names[i].place, &partners[i].leftover);
+            result = add_run(work, sides[i], &names[i], partners[i].numbers, findings);
+        }
+        forget_command(&partners[i].command);
+    }
+    return result || interruption_check(findings) ? -1 : 0;
+}
+
+static int run_together(struct bench_work *work, struct findings *findings)
+{
+    for (size_t i = 0; i < work->options->runs; i++)
+        if (run_pair(work, pair_orders[i % 2], findings))
+            return -1;
+    work->list.order = ORDER_TURNS;
+    return bench_list_add_fact(&work->list, BENCH_BASE, "together", "on one processor") ||
+                   bench_list_add_fact(&work->list, BENCH_NEW, "together", "on one processor")
+               ? report_failure(findings, "out of memory")
+               : 0;
 }
 
 static int run_in_blocks(struct bench_work *work, struct findings *findings)
@@ -244,13 +323,15 @@ static int bench(struct bench_work *work, struct findings *findings)
 {
     const struct bench_options *options = work->options;
     bool in_turns = options->commands[BENCH_BASE] && !options->in_blocks;
+    int (*run)(struct bench_work *, struct findings *) = options->together ? run_together
+                                                         : in_turns        ? run_in_turns
+                                                                           : run_in_blocks;
     if (prepare(work, findings))
         return -1;
     for (int side = 0; side < BENCH_SIDES; side++)
         if (work->words[side] && warm_up(work, (enum bench_side)side, findings))
             return -1;
-    return (in_turns ? run_in_turns(work, findings) : run_in_blocks(work, findings)) ||
-                   bench_list_write(&work->list, work->folder.path, findings) ||
+    return run(work, findings) || bench_list_write(&work->list, work->folder.path, findings) ||
                    interruption_check(findings) || bench_folder_commit(&work->folder, findings)
                ? -1
                : 0;

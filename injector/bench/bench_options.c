@@ -28,8 +28,10 @@ static const struct argp_option option_table[] = {
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
     {"repeats", KEY_REPEATS, "COUNT", 0,
      "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
-    {"order", KEY_ORDER, "turns|blocks", 0,
-     "base new new base base new ... (default), or all of the base first", 0},
+    {"order", KEY_ORDER, "turns|together|blocks", 0,
+     "base new new base base new ... (default); both of a pair at the same time, on one processor; "
+     "or all of the base first",
+     0},
     {"output", 'o', "NAME.bench", 0, "The directory to write (default: perfjit.bench)", 0},
     {"show-output", KEY_SHOW_OUTPUT, 0, 0, "Leave the commands' standard output as it is", 0},
     {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
@@ -70,6 +72,11 @@ static void check(const struct bench_options *options, struct argp_state *state)
         argp_error(state, "-o: there is no name");
     if (options->commands[BENCH_BASE] && options->base_dir)
         argp_error(state, "--base and --base-dir are two bases");
+    if (options->together && !options->commands[BENCH_BASE])
+        argp_error(state, "--order together needs two commands, --base and --new");
+    if (options->together && options->repeats)
+        argp_error(state, "--repeats is for runs one after the other: of two at the same time what "
+                          "disturbs the one disturbs the other");
 }
 
 static error_t take_word(struct bench_options *options, int key, char *argument,
@@ -78,8 +85,10 @@ static error_t take_word(struct bench_options *options, int key, char *argument,
     switch (key) {
     case KEY_ORDER:
         options->in_blocks = strcmp(argument, "blocks") == 0;
-        if (!options->in_blocks && strcmp(argument, "turns"))
-            argp_error(state, "--order is turns or blocks, not '%s'", printable_copy(argument));
+        options->together = strcmp(argument, "together") == 0;
+        if (!options->in_blocks && !options->together && strcmp(argument, "turns"))
+            argp_error(state, "--order is turns, together or blocks, not '%s'",
+                       printable_copy(argument));
         return 0;
     case KEY_SHOW_OUTPUT:
         options->shows_output = true;

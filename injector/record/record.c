@@ -279,6 +279,9 @@ static int run_recorder(struct record_run *run, struct findings *findings)
         .variables = run->environment.variables,
         .pids = options->pid_text,
         .seconds = options->seconds,
+        .processor = options->processor,
+        .ready = options->ready,
+        .go = options->go,
         .shows_progress =
             !options->quiet && run_progress_has_room(options->pids, options->pid_count)};
     growing_recording_begin(&run->recording, run->raw);

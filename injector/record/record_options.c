@@ -111,8 +111,13 @@ static void take_name(struct record_options *options, const char *argument,
 
 void record_options_default(struct record_options *options)
 {
-    *options =
-        (struct record_options){.hz = "999", .name = "perfjit", .perf = "perf", .stacks = ""};
+    *options = (struct record_options){.hz = "999",
+                                       .name = "perfjit",
+                                       .perf = "perf",
+                                       .stacks = "",
+                                       .processor = -1,
+                                       .ready = -1,
+                                       .go = -1};
 }
 
 /* Ranges of numbers are perf's to judge, but for what would be taken for something else. */

@@ -26,7 +26,8 @@ struct record_options {
     const char *pid_text; /* as perf's -p takes them; NULL: there is a command */
     double seconds;
     bool passes_status, keeps, quiet, verbose;
-    char **words; /* the command, up to a NULL; or NULL */
+    char **words;             /* the command, up to a NULL; or NULL */
+    int processor, ready, go; /* see recorder.h */
 };
 
 /* The keys of options that perfjit bench takes as well, beside 'F', 'g' and 'e'. */

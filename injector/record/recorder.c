@@ -8,6 +8,7 @@
 
 #include "injector/debugger/command_line.h"
 #include "injector/files/full_write.h"
+#include "injector/files/interruption.h"
 #include "injector/host/live_process.h"
 #include "injector/record/run_processes.h"
 #include "injector/record/run_progress.h"
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,16 @@ static void close_pipes(struct recording_run *run)
 
 /* ---- The command ---- */
 
+static void use_processor(int number)
+{
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    if (number < 0)
+        return;
+    CPU_SET((size_t)number, &only);
+    sched_setaffinity(0, sizeof only, &only);
+}
+
 static void become_command(struct recording_run *run)
 {
     const struct recorder_request *request = run->request;
@@ -100,6 +112,7 @@ static void become_command(struct recording_run *run)
     sigprocmask(SIG_SETMASK, &run->old_signals, NULL);
     if (read(run->gate.fd[READ_END], &byte, 1) != 1)
         _exit(NOT_STARTED);
+    use_processor(request->processor);
     execve(request->program, (char *const *)(uintptr_t)request->words, request->variables);
     if (errno == ENOEXEC) /* a script without a first line: execvpe gives it to the shell */
         execvpe(request->program, (char *const *)(uintptr_t)request->words, request->variables);
@@ -122,12 +135,23 @@ static int start_command(struct recording_run *run, struct findings *findings)
     return 0;
 }
 
+static void wait_for_partner(const struct recorder_request *request)
+{
+    char byte;
+    if (request->ready < 0)
+        return;
+    full_write(request->ready, WRITE_WHERE_IT_STANDS, "", 1);
+    while (read(request->go, &byte, 1) < 0 && errno == EINTR)
+        continue;
+}
+
 /* Let the command go.  Returns 0, or -1: it could not be run. */
 static int open_gate(struct recording_run *run, struct findings *findings)
 {
     int error;
     if (!run->command)
         return 0;
+    wait_for_partner(run->request);
     run->end->before = processor_use_now();
     full_write(run->gate.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
     close_end(&run->gate, WRITE_END);
@@ -514,7 +538,8 @@ int recorder_run(const struct recorder_request *request, struct growing_recordin
     *end = (struct recorder_end){0};
     take_signals(&run.signals);
     sigprocmask(SIG_BLOCK, &run.signals, &run.old_signals);
-    int result = begin(&run, findings);
+    /* One that was held until now, while what is run was looked at, is not seen any more. */
+    int result = interruption_check(findings) ? -1 : begin(&run, findings);
     if (!result) {
         watch(&run);
         stop_perf(&run);

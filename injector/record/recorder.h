@@ -25,6 +25,9 @@ struct recorder_request {
     char *const *variables;   /* its environment, up to a NULL */
     const char *pids;         /* without a command: these processes, as its -p takes them */
     double seconds;           /* to record at most; 0: to the end */
+    int processor;            /* the only one that the command may use; -1: any */
+    int ready, go;            /* pipes: a byte says on the one when the command could start, and it
+                                 starts when one comes on the other; -1: at once */
     bool shows_progress;
 };
 

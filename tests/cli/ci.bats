@@ -23,7 +23,7 @@ setup_file() {
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR/project" || return
-    export PERFJIT=$BUILD/perfjit RUNS=5 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    export PERFJIT=$BUILD/perfjit RUNS=6 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 }
 
 # job_steps FILE: the lines of a job that run the script, of the first commit.
