@@ -12,6 +12,7 @@
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
 # Of A/B, KINDS and PLANTS (RUNS:PERCENT) choose rows, TIMES how often, and LENGTH makes the programs as many times longer.
+# ORDER=together: both runs of a pair at the same time, on one processor.
 #
 # full    all tables, of which bench/comparisons.md is made (an hour and a half)
 # aa ...  one of them
@@ -89,7 +90,7 @@ END
 # ---- Benches ----
 
 measure() { # NAME RUNS BASE NEW
-    "$perfjit" bench -q -F 3000 --runs "$2" -o "$work/$1.bench" --base "$3" --new "$4" 2>"$work/$1.said" || {
+    "$perfjit" bench -q -F 3000 --runs "$2" --order "${ORDER:-turns}" -o "$work/$1.bench" --base "$3" --new "$4" 2>"$work/$1.said" || {
         cat "$work/$1.said" >&2
         return 1
     }
