@@ -174,7 +174,10 @@ static void read_identity(struct byte_cursor *cursor, const struct perf_record *
     map->generation = cursor_u64(cursor);
     cursor_u32(cursor); /* prot */
     map->flags = cursor_u32(cursor);
-    map->has_inode = map->ino != 0 && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
+    /* Memory is on no device.  The first System V segment of a machine, or of a container, has
+     * inode 0. */
+    map->has_inode =
+        (map->ino || map->maj || map->min) && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
 }
 
 bool perf_record_is_map(const struct perf_record *record)

@@ -100,6 +100,16 @@ all_began() {
     grep -q ' worker3_' truth
 }
 
+# As of each container: its inode is 0.
+# bats test_tags=test
+@test "the first System V memory there is" {
+    unshare --ipc true 2>/dev/null || skip "no IPC namespace can be made"
+    record perf.data unshare --ipc "$BUILD/producers/shared_arena" sysv "$PWD/truth"
+    perf script -i perf.data --show-mmap-events | grep -q ' 0 [0-9]*\]: rwxs /SYSV' || complain "it has another inode"
+    injected 0
+    right 0 1 2 3
+}
+
 # bats test_tags=all
 @test "System V memory, and a file in /dev/shm" {
     shared perf.data sysv
