@@ -9,9 +9,12 @@ setup() {
     export TMPDIR=$BATS_TEST_TMPDIR/tmp HOME=$BATS_TEST_TMPDIR/tmp
     # on_terminal KEY FILE WORD...: run WORD... on a terminal of its own, type KEY once FILE is there, print what it shows.
     cat >"$BATS_TEST_TMPDIR/on_terminal" <<'END'
-import os, pty, select, sys, time
+import os, pty, select, signal, sys, time
 pid, fd = pty.fork()
 if pid == 0:
+    # A script that runs the tests behind its back, "make check &", has them ignore both.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     os.execvp(sys.argv[3], sys.argv[3:])
 said, sent = b"", False
 while True:
