@@ -144,10 +144,14 @@ judge() {
         print " return s; }" }' >server.tj
     local round
     serve server.tj --no-inline --truth truth
-    await_use $pid 4000
+    await_use $pid 20000 # until its collector has done with the first tier
     for round in 1 2 3 4 5 6 7 8 9 10; do
-        run --separate-stderr record_use 3000 -o run
-        exits 0
+        # Until it is asked, which a slow machine takes longer for than the process for its time.
+        start_recorder 0 -o run
+        await grep -q 'functions that were alive' record.err
+        await_use "$pid" 1000
+        kill -INT $recorder
+        wait $recorder
         echo "# $(grep -o '[0-9]* functions that were alive.*' record.err)" >&3
         judge run.perf.data truth 200
         rm -r run.perf.data*
