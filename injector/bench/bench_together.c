@@ -3,9 +3,9 @@
 
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
+#include "injector/files/pipe_ends.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,14 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READ_END, WRITE_END };
 enum { TICK_MS = 100 };
 
 /* What a partner's process says of its run.  It is less than a pipe takes at once. */
 struct answer {
     uint64_t numbers[RUN_NUMBERS], found[FINDING_KINDS];
     struct bench_leftover leftover;
-    bool failed;
+    bool failed, interrupted;
     char failure[1024];
 };
 
@@ -30,24 +29,9 @@ struct runner {
     struct bench_partner *partner;
     struct answer answer;
     size_t answered; /* bytes of it */
-    int ready[2], go[2], said[2];
+    struct pipe_ends ready, go, said;
     pid_t process; /* 0: there is none */
 };
-
-static void close_end(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static void close_pipes(struct runner *runner)
-{
-    int *pipes[] = {runner->ready, runner->go, runner->said};
-    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++)
-        for (int end = READ_END; end <= WRITE_END; end++)
-            close_end(&pipes[i][end]);
-}
 
 /* The last one that this process may use: interrupts are mostly the first one's.  -1: unknown. */
 static int last_processor(void)
@@ -71,15 +55,16 @@ static _Noreturn void run_and_answer(struct runner *runner, pid_t parent,
     struct bench_command *command = &runner->partner->command;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     command->record.processor = last_processor();
-    command->record.ready = runner->ready[WRITE_END];
-    command->record.go = runner->go[READ_END];
+    command->record.ready = runner->ready.fd[WRITE_END];
+    command->record.go = runner->go.fd[READ_END];
     if (getppid() == parent)
         answer.failed = bench_run_go(answer.numbers, &answer.leftover, command, &own);
+    answer.interrupted = interruption_came();
     if (own.verbose || (findings_lost(&own) && !own.quiet))
         findings_print(&own, stderr);
     memcpy(answer.found, own.count, sizeof answer.found);
     memcpy(answer.failure, own.failure, sizeof answer.failure);
-    full_write(runner->said[WRITE_END], WRITE_WHERE_IT_STANDS, &answer, sizeof answer);
+    full_write(runner->said.fd[WRITE_END], WRITE_WHERE_IT_STANDS, &answer, sizeof answer);
     _exit(EXIT_SUCCESS);
 }
 
@@ -88,15 +73,15 @@ static _Noreturn void run_and_answer(struct runner *runner, pid_t parent,
 static int start(struct runner *runner, struct findings *findings)
 {
     pid_t self = getpid();
-    if (pipe2(runner->ready, O_CLOEXEC) || pipe2(runner->go, O_CLOEXEC) ||
-        pipe2(runner->said, O_CLOEXEC))
-        return report_failure(findings, "can't make a pipe: %s", strerror(errno));
+    if (pipe_ends_open(&runner->ready, findings) || pipe_ends_open(&runner->go, findings) ||
+        pipe_ends_open(&runner->said, findings))
+        return -1;
     runner->process = fork();
     if (runner->process == 0)
         run_and_answer(runner, self, findings);
-    close_end(&runner->ready[WRITE_END]);
-    close_end(&runner->go[READ_END]);
-    close_end(&runner->said[WRITE_END]);
+    pipe_ends_close_one(&runner->ready, WRITE_END);
+    pipe_ends_close_one(&runner->go, READ_END);
+    pipe_ends_close_one(&runner->said, WRITE_END);
     if (runner->process > 0)
         return 0;
     runner->process = 0;
@@ -113,9 +98,9 @@ static bool is_readable(int fd, int ms)
 static void wait_until_ready(const struct runner runners[BENCH_SIDES])
 {
     for (int i = 0; i < BENCH_SIDES; i++)
-        while (!is_readable(runners[i].ready[READ_END], TICK_MS) && !interruption_came())
-            if (is_readable(runners[0].said[READ_END], 0) ||
-                is_readable(runners[1].said[READ_END], 0))
+        while (!is_readable(runners[i].ready.fd[READ_END], TICK_MS) && !interruption_came())
+            if (is_readable(runners[0].said.fd[READ_END], 0) ||
+                is_readable(runners[1].said.fd[READ_END], 0))
                 return;
 }
 
@@ -123,14 +108,14 @@ static void wait_until_ready(const struct runner runners[BENCH_SIDES])
 static void let_go(struct runner runners[BENCH_SIDES])
 {
     for (int i = 0; i < BENCH_SIDES; i++)
-        if (runners[i].go[WRITE_END] >= 0)
-            full_write(runners[i].go[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
+        if (runners[i].go.fd[WRITE_END] >= 0)
+            full_write(runners[i].go.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
 }
 
 /* Returns whether there is more to come. */
 static bool read_answer(struct runner *runner)
 {
-    ssize_t bytes = read(runner->said[READ_END], (char *)&runner->answer + runner->answered,
+    ssize_t bytes = read(runner->said.fd[READ_END], (char *)&runner->answer + runner->answered,
                          sizeof runner->answer - runner->answered);
     if (bytes < 0 && errno == EINTR)
         return true;
@@ -146,7 +131,7 @@ static void wait_for_answers(struct runner runners[BENCH_SIDES])
     while (waits[0] || waits[1]) {
         bool over = interruption_came();
         for (int i = 0; i < BENCH_SIDES; i++) {
-            if (waits[i] && is_readable(runners[i].said[READ_END], TICK_MS / BENCH_SIDES))
+            if (waits[i] && is_readable(runners[i].said.fd[READ_END], TICK_MS / BENCH_SIDES))
                 waits[i] = read_answer(&runners[i]);
             over |= !waits[i] &&
                     (runners[i].answered < sizeof runners[i].answer || runners[i].answer.failed);
@@ -188,13 +173,27 @@ static int take_answer(const struct runner *own, const struct runner *other,
     return 0;
 }
 
+static void end(struct runner *runner, bool at_once)
+{
+    pipe_ends_close(&runner->ready);
+    pipe_ends_close(&runner->go);
+    pipe_ends_close(&runner->said);
+    if (at_once && runner->process)
+        kill(runner->process, SIGTERM);
+    while (runner->process && waitpid(runner->process, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
 int bench_together_go(struct bench_partner partners[BENCH_SIDES], struct findings *findings)
 {
     struct runner runners[BENCH_SIDES];
     int result = 0;
     for (int i = 0; i < BENCH_SIDES; i++)
-        runners[i] =
-            (struct runner){&partners[i], {.failed = true}, 0, {-1, -1}, {-1, -1}, {-1, -1}, 0};
+        runners[i] = (struct runner){.partner = &partners[i],
+                                     .answer = {.failed = true},
+                                     .ready = PIPE_ENDS_CLOSED,
+                                     .go = PIPE_ENDS_CLOSED,
+                                     .said = PIPE_ENDS_CLOSED};
     for (int i = 0; i < BENCH_SIDES && !result; i++)
         result = start(&runners[i], findings);
     interruption_watch_files(); /* only the commands have these signals as they were */
@@ -203,16 +202,10 @@ int bench_together_go(struct bench_partner partners[BENCH_SIDES], struct finding
     let_go(runners);
     if (!result)
         wait_for_answers(runners);
-    for (int i = 0; i < BENCH_SIDES; i++) {
-        close_pipes(&runners[i]);
-        if (result && runners[i].process)
-            kill(runners[i].process, SIGTERM);
-        while (runners[i].process && waitpid(runners[i].process, NULL, 0) < 0 && errno == EINTR)
-            continue;
-    }
+    for (int i = 0; i < BENCH_SIDES; i++)
+        end(&runners[i], result != 0);
     /* One that was told to end says so, but the reason is the other's. */
-    int first =
-        runners[0].answer.failed && !strstr(runners[0].answer.failure, "interrupted") ? 0 : 1;
+    int first = runners[0].answer.failed && !runners[0].answer.interrupted ? 0 : 1;
     for (int i = 0; i < BENCH_SIDES && !result; i++) {
         int own = i == 0 ? first : 1 - first;
         result = take_answer(&runners[own], &runners[1 - own], findings);

@@ -9,6 +9,7 @@
 #include "injector/debugger/command_line.h"
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
+#include "injector/files/pipe_ends.h"
 #include "injector/host/live_process.h"
 #include "injector/record/run_processes.h"
 #include "injector/record/run_progress.h"
@@ -29,18 +30,12 @@
 #include <unistd.h>
 
 enum {
-    READ_END,
-    WRITE_END,
     NOT_STARTED = 127,
     TICK_MS = 200,
     START_MS = 30000, /* for perf to begin */
     STOP_MS = 3000,   /* for perf to take "stop" before it gets a signal */
     LEAVE_MS = 5000,  /* for the command to end by itself after Ctrl-C, then after SIGTERM */
     MESSAGE_BYTES = 600,
-};
-
-struct pipe_ends {
-    int fd[2];
 };
 
 struct recording_run {
@@ -68,26 +63,17 @@ static int64_t now_ms(void)
 static int open_pipes(struct recording_run *run, struct findings *findings)
 {
     struct pipe_ends *all[] = {&run->gate, &run->trouble, &run->order, &run->answer};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (pipe2(all[i]->fd, O_CLOEXEC))
-            return report_failure(findings, "can't make a pipe: %s", strerror(errno));
-    return 0;
-}
-
-static void close_end(struct pipe_ends *ends, int which)
-{
-    if (ends->fd[which] >= 0)
-        close(ends->fd[which]);
-    ends->fd[which] = -1;
+    int result = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && !result; i++)
+        result = pipe_ends_open(all[i], findings);
+    return result;
 }
 
 static void close_pipes(struct recording_run *run)
 {
     struct pipe_ends *all[] = {&run->gate, &run->trouble, &run->order, &run->answer};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        close_end(all[i], READ_END);
-        close_end(all[i], WRITE_END);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        pipe_ends_close(all[i]);
 }
 
 /* ---- The command ---- */
@@ -106,9 +92,9 @@ static void become_command(struct recording_run *run)
 {
     const struct recorder_request *request = run->request;
     char byte;
-    close_end(&run->gate, WRITE_END);
-    close_end(&run->order, READ_END); /* that perf has ended is seen by these */
-    close_end(&run->answer, WRITE_END);
+    pipe_ends_close_one(&run->gate, WRITE_END);
+    pipe_ends_close_one(&run->order, READ_END); /* that perf has ended is seen by these */
+    pipe_ends_close_one(&run->answer, WRITE_END);
     sigprocmask(SIG_SETMASK, &run->old_signals, NULL);
     if (read(run->gate.fd[READ_END], &byte, 1) != 1)
         _exit(NOT_STARTED);
@@ -130,8 +116,8 @@ static int start_command(struct recording_run *run, struct findings *findings)
     if (run->command < 0)
         return report_failure(findings, "can't start a process: %s", strerror(errno));
     growing_recording_add_pid(run->recording, (uint32_t)run->command);
-    close_end(&run->gate, READ_END);
-    close_end(&run->trouble, WRITE_END);
+    pipe_ends_close_one(&run->gate, READ_END);
+    pipe_ends_close_one(&run->trouble, WRITE_END);
     return 0;
 }
 
@@ -154,7 +140,7 @@ static int open_gate(struct recording_run *run, struct findings *findings)
     wait_for_partner(run->request);
     run->end->before = processor_use_now();
     full_write(run->gate.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
-    close_end(&run->gate, WRITE_END);
+    pipe_ends_close_one(&run->gate, WRITE_END);
     if (read(run->trouble.fd[READ_END], &error, sizeof error) == sizeof error)
         return report_failure(findings, "%s: can't run it: %s", run->request->program,
                               strerror(error));
@@ -213,8 +199,8 @@ static int start_perf(struct recording_run *run, struct findings *findings)
     if (run->perf == 0)
         become_perf(run, &line, self);
     free(line.items);
-    close_end(&run->order, READ_END);
-    close_end(&run->answer, WRITE_END);
+    pipe_ends_close_one(&run->order, READ_END);
+    pipe_ends_close_one(&run->answer, WRITE_END);
     if (run->perf < 0) {
         run->perf = 0;
         return report_failure(findings, "can't start a process: %s", strerror(errno));
@@ -533,7 +519,7 @@ void recorder_leave_quit(void)
 int recorder_run(const struct recorder_request *request, struct growing_recording *recording,
                  struct recorder_end *end, struct findings *findings)
 {
-    static const struct pipe_ends closed = {{-1, -1}};
+    static const struct pipe_ends closed = PIPE_ENDS_CLOSED;
     struct recording_run run = {request, recording, end, closed, closed, closed, closed, .perf = 0};
     *end = (struct recorder_end){0};
     take_signals(&run.signals);
