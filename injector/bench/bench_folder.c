@@ -3,6 +3,7 @@
 
 #include "injector/artifact/bench_list.h"
 #include "injector/artifact/run_file.h"
+#include "injector/files/file_mask.h"
 #include "injector/files/regular_file.h"
 #include "injector/text/file_name.h"
 
@@ -150,9 +151,7 @@ char *bench_folder_file(const char *directory, const char *file, struct findings
 
 int bench_folder_commit(struct bench_folder *folder, struct findings *findings)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    chmod(folder->path, 0777 & ~mask);
+    chmod(folder->path, 0777 & ~file_mask());
     int failed = rename(folder->path, folder->name);
     if (failed && is_replaced(folder->name)) {
         /* The old one takes the new one's place, to be removed. */

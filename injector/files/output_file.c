@@ -1,6 +1,7 @@
 /* See output_file.h. */
 #include "injector/files/output_file.h"
 
+#include "injector/files/file_mask.h"
 #include "injector/files/full_write.h"
 #include "injector/files/interruption.h"
 
@@ -65,10 +66,8 @@ int output_file_open(struct output_file *file, const char *path, struct findings
 int output_file_open_shared(struct output_file *file, const char *path, struct findings *findings)
 {
     int result = output_file_open(file, path, findings);
-    mode_t mask = umask(0);
-    umask(mask);
     if (!result)
-        fchmod(file->fd, 0666 & ~mask); /* where that can't be, it is there for its owner */
+        fchmod(file->fd, 0666 & ~file_mask()); /* where that can't be, it is there for its owner */
     return result;
 }
 

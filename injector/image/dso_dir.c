@@ -2,6 +2,7 @@
 #include "injector/image/dso_dir.h"
 
 #include "injector/arrays/array.h"
+#include "injector/files/file_mask.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -256,9 +257,7 @@ static int put_into(struct dso_dir *dir)
 
 static int put_in_place(struct dso_dir *dir)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(dir->fd, 0777 & ~mask))
+    if (fchmod(dir->fd, 0777 & ~file_mask()))
         return -1;
     dir->is_new = rename(dir->temporary, dir->path) == 0;
     if (dir->is_new)
