@@ -67,7 +67,7 @@ function startPage() {
 
     function* otherViews() {
         yield treeFor("inverted");
-        yield* expandAhead(treeFor("inverted"), stage.clientWidth, leastWidth);
+        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
         yield treeFor("flame");
         yield totalsNow();
         yield treeFor("time");

@@ -128,30 +128,25 @@ function addChild(tree, node, frame, stacks) {
     return child;
 }
 
-// Expand, node by node, what can be seen of all of TREE if it is as wide as WIDTH.
-function* expandAhead(tree, width, least) {
-    const scale = width / (tree.total[0] || 1);
-    const open = [0];
+// The nodes that can be seen if ROOT is as wide as WIDTH, callers first, each expanded.
+function* nodesInSight(tree, root, width, least) {
+    const scale = width / (tree.total[root] || 1);
+    const open = [root];
     while (open.length) {
         const node = open.pop();
-        tree.expand(node);
+        if (tree.expand) tree.expand(node);
+        yield node;
         for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) open.push(child);
-        yield;
     }
 }
 
-// The nodes that can be seen if ROOT is as wide as WIDTH: VISIT is told each, with where it stands, callers first. Returns the number
-// of the deepest row.
+// VISIT is told each node in sight, with where it stands. Returns the number of the deepest row.
 function visitTree(tree, root, width, least, visit) {
     const scale = width / (tree.total[root] || 1);
-    const open = [root];
     let deepest = tree.depth[root];
-    while (open.length) {
-        const node = open.pop();
+    for (const node of nodesInSight(tree, root, width, least)) {
         visit(node, (tree.start[node] - tree.start[root]) * scale, tree.total[node] * scale);
         deepest = Math.max(deepest, tree.depth[node]);
-        if (tree.expand) tree.expand(node);
-        for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) open.push(child);
     }
     return deepest;
 }
