@@ -230,20 +230,25 @@ static const struct argp argp = {
 /* ---- Reading ---- */
 
 /* perf diff takes two recordings, and so may who comes from there. */
-static int check_kind(const char *path, bool is_to_be_bench, struct findings *findings)
+static int check_bench(const char *path, struct findings *findings)
+{
+    struct stat status;
+    if (stat(path, &status) || S_ISDIR(status.st_mode))
+        return 0;
+    return report_failure(findings,
+                          "%s: is a file, and a bench is a directory; to compare recordings: "
+                          "perfjit diff --base FILE... --new FILE...",
+                          path);
+}
+
+static int check_recording(const char *path, struct findings *findings)
 {
     char *list;
-    struct stat status;
     if (asprintf(&list, "%s/" BENCH_LIST_NAME, path) < 0)
         return report_failure(findings, "out of memory");
     bool is_bench = access(list, F_OK) == 0;
     free(list);
-    if (is_to_be_bench && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
-        return report_failure(findings,
-                              "%s: is a file, and a bench is a directory; to compare recordings: "
-                              "perfjit diff --base FILE... --new FILE...",
-                              path);
-    return !is_to_be_bench && is_bench
+    return is_bench
                ? report_failure(findings,
                                 "%s: is a bench, and no recording; to compare benches: perfjit "
                                 "diff BASE.bench NEW.bench",
@@ -303,7 +308,7 @@ static int read_runs(struct run_set *set, struct diff_options *options,
     for (size_t i = 0; i < options->file_count && !result; i++) {
         struct answer_input input;
         options->request.input = options->files[i];
-        if (!options->bench_count && check_kind(options->files[i], false, findings))
+        if (!options->bench_count && check_recording(options->files[i], findings))
             return -1;
         result = (options->bench_count ? answer_input_open_kept
                                        : answer_input_open)(&input, &options->request, findings) ||
@@ -322,7 +327,7 @@ static int read_benches(struct run_set *set, struct diff_options *options,
 {
     struct bench_sides sides;
     for (size_t i = 0; i < options->bench_count; i++)
-        if (check_kind(options->benches[i], true, findings))
+        if (check_bench(options->benches[i], findings))
             return -1;
     int result = bench_sides_read(&sides, set, options->benches, options->bench_count, findings);
     for (size_t i = 0; i < options->bench_count && !result; i++)
