@@ -78,8 +78,8 @@ static bool is_of_this_life(int fd, const struct stat *status)
         return false;
     ssize_t bytes = pread(fd, header, sizeof header, 0);
     bool has_header = bytes == sizeof header && header[0] != 0;
-    if (bytes > 0 &&
-        (bytes != sizeof header || (has_header && (uint32_t)header[0] != JITDUMP_MAGIC)))
+    if ((bytes > 0 && bytes != sizeof header) ||
+        (has_header && (uint32_t)header[0] != JITDUMP_MAGIC))
         return false; /* not a dump */
     if (!jd_process_start(&start))
         return true;

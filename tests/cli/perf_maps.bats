@@ -440,6 +440,16 @@ refused() {
     [ "$(truth attached "$out")" -ge 100 ]
 }
 
+# found_through_proc NAME PID TRUTH MAP: of the process, whose TRUTH is below its own root, the map in its own /tmp is read.
+found_through_proc() {
+    cp "/proc/$2/root/$3" "$1.truth"
+    record "$1.data" -p "$2" bash -c "await_use $2 200"
+    run --separate-stderr perfjit inject -v -i "$1.data" -o "$out"
+    exits 0
+    says "read /proc/$2/root/tmp/$4"
+    [ "$(truth "$1" "$out")" -ge 100 ]
+}
+
 # Its pid is 1 there, and its /tmp its own.
 @test "a process in a container that lives: the map is found through /proc" {
     local host
@@ -454,12 +464,7 @@ refused() {
     running=$!
     await [ -s boxed.pid ]
     host=$(pgrep -P $running)
-    cp "/proc/$host/root/work/truth" boxed.truth
-    record boxed.data -p "$host" bash -c "await_use $host 200"
-    run --separate-stderr perfjit inject -v -i boxed.data -o "$out"
-    exits 0
-    says "read /proc/$host/root/tmp/perf-1.map"
-    [ "$(truth boxed "$out")" -ge 100 ]
+    found_through_proc boxed "$host" work/truth perf-1.map
 }
 
 # As systemd starts a service with PrivateTmp: nothing but /tmp is another.
@@ -472,12 +477,7 @@ refused() {
         exec /tmp/perf_map_code anon 60 /tmp/truth" >service.pid &
     running=$!
     await [ -s service.pid ]
-    cp "/proc/$running/root/tmp/truth" service.truth
-    record service.data -p "$running" bash -c "await_use $running 200"
-    run --separate-stderr perfjit inject -v -i service.data -o "$out"
-    exits 0
-    says "read /proc/$running/root/tmp/perf-$running.map"
-    [ "$(truth service "$out")" -ge 100 ]
+    found_through_proc service "$running" tmp/truth "perf-$running.map"
 }
 
 # ---- Size ----
