@@ -84,7 +84,8 @@ int bench_sides_read(struct bench_sides *sides, struct run_set *set, const char 
              add_files(sides, directories[0], &base, false, findings) ||
              add_files(sides, directories[count - 1], &new, true, findings) ||
              add_notes(set, &base, &new, order, findings);
-    sides->in_turns = order == ORDER_TURNS && base_count == new_count;
+    sides->paired =
+        (order == ORDER_TURNS || order == ORDER_TOGETHER) && base_count == new_count;
     bench_list_free(&lists[0]);
     bench_list_free(&lists[1]);
     return result ? -1 : 0;

@@ -14,7 +14,7 @@ struct side_file {
 struct bench_sides {
     struct side_file *files; /* of each side, in the order in which they ran */
     size_t count, capacity;
-    bool in_turns; /* as many of both, each next to the other's one */
+    bool paired; /* as many of both, each next to the other's one */
 };
 
 /* List the runs of the COUNT DIRECTORIES, one or two, and tell SET what differs between the

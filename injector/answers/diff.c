@@ -336,7 +336,7 @@ static int read_benches(struct run_set *set, struct diff_options *options,
     for (size_t i = 0; i < sides.count && !result; i++)
         if (add_path(options, sides.files[i].path, sides.files[i].is_new))
             result = report_failure(findings, "out of memory");
-    options->paired |= sides.in_turns && sides.count >= 2 * LEAST_PAIRS;
+    options->paired |= sides.paired && sides.count >= 2 * LEAST_PAIRS;
     result = result || read_runs(set, options, event, findings);
     if (!result && options->paired && set->base != set->new)
         result = report_failure(findings, "--paired needs as many runs of both sides");

@@ -2,16 +2,17 @@
  * beside it (run_file.h).  Text, a line for each, fields apart by tabs:
  *
  *     perfjit-bench  1                      the version, in the first line
- *     order          turns|blocks|apart     how the two sides' runs followed each other
+ *     order          turns|blocks|apart|together
+ *                                            how the two sides' runs followed each other
  *     fact           SIDE  KEY  VALUE       of a side: what was run, by what, where
  *     run            SIDE  FILE  KEY=NUMBER ...
  *     end                                   the last line: the file is whole
  *
  * SIDE is base or new; runs of one side are in the order in which they ran.  FILE is a name without
- * a "/" that ends in ".run", and no two runs have one.  Numbers are decimal.  A reader passes over lines that begin with
- * another word, and over keys that it does not know: what changes the meaning of others is another
- * version.  The file is valid if its first and last line are these two, and every line in between
- * that it knows has all its fields. */
+ * a "/" that ends in ".run", and no two runs have one.  Numbers are decimal.  A reader passes over
+ * lines that begin with another word, and over keys that it does not know: what changes the meaning
+ * of others is another version.  The file is valid if its first and last line are these two, and
+ * every line in between that it knows has all its fields. */
 #ifndef PERFJIT_BENCH_LIST_H
 #define PERFJIT_BENCH_LIST_H
 
@@ -24,8 +25,9 @@ enum { BENCH_VERSION = 1, BENCH_LIST_MOST_BYTES = 4 << 20 };
 enum bench_side { BENCH_BASE, BENCH_NEW, BENCH_SIDES };
 
 /* Whether run I of the base and run I of the new side stood next to each other; whether all of one
- * side were before all of the other; or whether they come from two benches. */
-enum bench_order { ORDER_TURNS, ORDER_BLOCKS, ORDER_APART, BENCH_ORDERS };
+ * side were before all of the other; whether they come from two benches; or whether run I of both
+ * ran at the same time, on one processor. */
+enum bench_order { ORDER_TURNS, ORDER_BLOCKS, ORDER_APART, ORDER_TOGETHER, BENCH_ORDERS };
 
 /* What is counted of a run; 0: it is not known. */
 enum bench_number {

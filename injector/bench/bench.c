@@ -281,11 +281,8 @@ static int run_together(struct bench_work *work, struct findings *findings)
     for (size_t i = 0; i < work->options->runs; i++)
         if (run_pair(work, pair_orders[i % 2], findings))
             return -1;
-    work->list.order = ORDER_TURNS;
-    return bench_list_add_fact(&work->list, BENCH_BASE, "together", "on one processor") ||
-                   bench_list_add_fact(&work->list, BENCH_NEW, "together", "on one processor")
-               ? report_failure(findings, "out of memory")
-               : 0;
+    work->list.order = ORDER_TOGETHER;
+    return 0;
 }
 
 static int run_in_blocks(struct bench_work *work, struct findings *findings)
@@ -322,10 +319,10 @@ static int prepare(struct bench_work *work, struct findings *findings)
 static int bench(struct bench_work *work, struct findings *findings)
 {
     const struct bench_options *options = work->options;
-    bool in_turns = options->commands[BENCH_BASE] && !options->in_blocks;
-    int (*run)(struct bench_work *, struct findings *) = options->together ? run_together
-                                                         : in_turns        ? run_in_turns
-                                                                           : run_in_blocks;
+    enum bench_order order = options->commands[BENCH_BASE] ? options->order : ORDER_BLOCKS;
+    int (*run)(struct bench_work *, struct findings *) = order == ORDER_TOGETHER ? run_together
+                                                         : order == ORDER_TURNS  ? run_in_turns
+                                                                                 : run_in_blocks;
     if (prepare(work, findings))
         return -1;
     for (int side = 0; side < BENCH_SIDES; side++)

@@ -53,6 +53,16 @@ static size_t count_in(const char *option, const char *word, size_t least, struc
     return value;
 }
 
+static enum bench_order order_in(const char *word, struct argp_state *state)
+{
+    static const enum bench_order orders[] = {ORDER_TURNS, ORDER_TOGETHER, ORDER_BLOCKS};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (!strcmp(word, bench_order_words[orders[i]]))
+            return orders[i];
+    argp_error(state, "--order is turns, together or blocks, not '%s'", printable_copy(word));
+    return ORDER_TURNS;
+}
+
 static error_t take_command(struct bench_options *options, enum bench_side side, char *command,
                             struct argp_state *state)
 {
@@ -72,9 +82,9 @@ static void check(const struct bench_options *options, struct argp_state *state)
         argp_error(state, "-o: there is no name");
     if (options->commands[BENCH_BASE] && options->base_dir)
         argp_error(state, "--base and --base-dir are two bases");
-    if (options->together && !options->commands[BENCH_BASE])
+    if (options->order == ORDER_TOGETHER && !options->commands[BENCH_BASE])
         argp_error(state, "--order together needs two commands, --base and --new");
-    if (options->together && options->repeats)
+    if (options->order == ORDER_TOGETHER && options->repeats)
         argp_error(state, "--repeats is for runs one after the other: of two at the same time what "
                           "disturbs the one disturbs the other");
 }
@@ -84,11 +94,7 @@ static error_t take_word(struct bench_options *options, int key, char *argument,
 {
     switch (key) {
     case KEY_ORDER:
-        options->in_blocks = strcmp(argument, "blocks") == 0;
-        options->together = strcmp(argument, "together") == 0;
-        if (!options->in_blocks && !options->together && strcmp(argument, "turns"))
-            argp_error(state, "--order is turns, together or blocks, not '%s'",
-                       printable_copy(argument));
+        options->order = order_in(argument, state);
         return 0;
     case KEY_SHOW_OUTPUT:
         options->shows_output = true;

@@ -10,7 +10,8 @@ struct bench_options {
     const char *base_dir;              /* a bench whose last side is the base; or NULL */
     const char *output;
     size_t runs, warm_ups, repeats; /* repeats: of what others disturbed, at most */
-    bool in_blocks, together, shows_output, quiet, verbose;
+    enum bench_order order; /* turns, blocks or together */
+    bool shows_output, quiet, verbose;
     struct record_options record; /* how each run is recorded */
 };
 

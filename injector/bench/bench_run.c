@@ -6,6 +6,7 @@
 #include "injector/artifact/run_file.h"
 #include "injector/bench/machine.h"
 #include "injector/files/interruption.h"
+#include "injector/files/pipe_ends.h"
 #include "injector/record/record.h"
 
 #include <signal.h>
@@ -117,6 +118,8 @@ int bench_run_go(uint64_t numbers[RUN_NUMBERS], struct bench_leftover *leftover,
     if (loop_ns > numbers[RUN_LOOP_NS])
         numbers[RUN_LOOP_NS] = loop_ns;
     numbers[RUN_LOST] = run.recording.lost;
+    if (!result) /* reading takes a processor, and the other one of a pair may still run */
+        pipe_ends_meet(command->record.ready, command->record.go);
     if (!result && command->kept)
         result = keep(numbers, run.raw, command, findings);
     if (!result) /* by now; what was about to end has had its time */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100 };
+enum { TICK_MS = 100, MEETINGS = 2 };
 
 /* What a partner's process says of its run.  It is less than a pipe takes at once. */
 struct answer {
@@ -94,14 +94,15 @@ static bool is_readable(int fd, int ms)
     return poll(&wait, 1, ms) > 0;
 }
 
-/* Until both can start, or one of them has failed before. */
-static void wait_until_ready(const struct runner runners[BENCH_SIDES])
+/* Whether RUNNER has come so far, before it or the other one has failed. */
+static bool has_come(const struct runner *runner, const struct runner runners[BENCH_SIDES])
 {
-    for (int i = 0; i < BENCH_SIDES; i++)
-        while (!is_readable(runners[i].ready.fd[READ_END], TICK_MS) && !interruption_came())
-            if (is_readable(runners[0].said.fd[READ_END], 0) ||
-                is_readable(runners[1].said.fd[READ_END], 0))
-                return;
+    char byte;
+    while (!is_readable(runner->ready.fd[READ_END], TICK_MS))
+        if (interruption_came() || is_readable(runners[0].said.fd[READ_END], 0) ||
+            is_readable(runners[1].said.fd[READ_END], 0))
+            return false;
+    return read(runner->ready.fd[READ_END], &byte, 1) == 1;
 }
 
 /* By a byte: the other partner's process may hold this end, too. */
@@ -110,6 +111,17 @@ static void let_go(struct runner runners[BENCH_SIDES])
     for (int i = 0; i < BENCH_SIDES; i++)
         if (runners[i].go.fd[WRITE_END] >= 0)
             full_write(runners[i].go.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
+}
+
+/* They wait for each other at the start, and again at the end, before they read what they have.  If
+ * one has failed, the other one goes on alone. */
+static void let_meet(struct runner runners[BENCH_SIDES])
+{
+    for (int meeting = 0; meeting < MEETINGS; meeting++) {
+        if (has_come(&runners[0], runners))
+            has_come(&runners[1], runners);
+        let_go(runners);
+    }
 }
 
 /* Returns whether there is more to come. */
@@ -197,11 +209,10 @@ int bench_together_go(struct bench_partner partners[BENCH_SIDES], struct finding
     for (int i = 0; i < BENCH_SIDES && !result; i++)
         result = start(&runners[i], findings);
     interruption_watch_files(); /* only the commands have these signals as they were */
-    if (!result)
-        wait_until_ready(runners);
-    let_go(runners);
-    if (!result)
+    if (!result) {
+        let_meet(runners);
         wait_for_answers(runners);
+    }
     for (int i = 0; i < BENCH_SIDES; i++)
         end(&runners[i], result != 0);
     /* One that was told to end says so, but the reason is the other's. */

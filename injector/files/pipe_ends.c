@@ -1,6 +1,8 @@
 /* See pipe_ends.h. */
 #include "injector/files/pipe_ends.h"
 
+#include "injector/files/full_write.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,4 +26,14 @@ void pipe_ends_close(struct pipe_ends *ends)
 {
     pipe_ends_close_one(ends, READ_END);
     pipe_ends_close_one(ends, WRITE_END);
+}
+
+void pipe_ends_meet(int ready, int go)
+{
+    char byte;
+    if (ready < 0)
+        return;
+    full_write(ready, WRITE_WHERE_IT_STANDS, "", 1);
+    while (read(go, &byte, 1) < 0 && errno == EINTR)
+        continue;
 }

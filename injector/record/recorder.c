@@ -121,23 +121,13 @@ static int start_command(struct recording_run *run, struct findings *findings)
     return 0;
 }
 
-static void wait_for_partner(const struct recorder_request *request)
-{
-    char byte;
-    if (request->ready < 0)
-        return;
-    full_write(request->ready, WRITE_WHERE_IT_STANDS, "", 1);
-    while (read(request->go, &byte, 1) < 0 && errno == EINTR)
-        continue;
-}
-
 /* Let the command go.  Returns 0, or -1: it could not be run. */
 static int open_gate(struct recording_run *run, struct findings *findings)
 {
     int error;
     if (!run->command)
         return 0;
-    wait_for_partner(run->request);
+    pipe_ends_meet(run->request->ready, run->request->go);
     run->end->before = processor_use_now();
     full_write(run->gate.fd[WRITE_END], WRITE_WHERE_IT_STANDS, "", 1);
     pipe_ends_close_one(&run->gate, WRITE_END);

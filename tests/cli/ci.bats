@@ -14,7 +14,7 @@ setup_file() {
     mkdir -p examples/ci
     cp "$examples"/* examples/ci
     printf 'build/tinyjit:\n\tmkdir -p build && cp %s build/\n' "$BUILD/tinyjit" >Makefile
-    sed -i 's/round < 600/round < 500/' examples/ci/benchmark.tj
+    sed -i 's/round < 600/round < 300/' examples/ci/benchmark.tj
     git add . && git commit -qm base
     sed -i 's/count(100000)/count(400000)/' examples/ci/benchmark.tj
     git commit -qam slower
@@ -23,7 +23,7 @@ setup_file() {
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR/project" || return
-    export PERFJIT=$BUILD/perfjit RUNS=6 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+    export PERFJIT=$BUILD/perfjit RUNS=8 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 }
 
 # job_steps FILE: the lines of a job that run the script, of the first commit.
