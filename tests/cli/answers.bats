@@ -96,11 +96,6 @@ periods() {
     done
 }
 
-# data PAGE: what is in it, as JSON.
-data() {
-    sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
-}
-
 # ---- Names ----
 
 # innermost FILE: how many samples each innermost function has, by perf; node's as their names are shown.
@@ -478,77 +473,6 @@ END
     perfjit flamegraph -q --svg --title '<&"' -o odd.svg odd
     xmllint --noout odd.svg
     ! grep -q "$(printf '\033')" odd.svg odd.html || complain "it is there"
-}
-
-# ---- The page ----
-
-@test "the page's sums of functions are the report's, in node" {
-    for form in node unwound; do
-        perfjit flamegraph -q -o own.html $form
-        data own.html >own.json
-        cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
-        cat >>model.js <<'END'
-const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
-const scopes = scopesOf(profile);
-const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, scopes[0]), time = timeRows(profile, scopes[0]);
-if (flame.total[0] !== inverted.total[0]) throw new Error("the inverted view has another sum");
-const inThreads = scopes.filter((scope) => scope.id[0] === "t").map((scope) => flameTree(profile, scope).total[0]).reduce((a, b) => a + b, 0);
-if (inThreads !== flame.total[0]) throw new Error("threads have another sum");
-const outermost = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0).filter((box) => box.depth === row.top + 1))
-    .reduce((sum, box) => sum + box.weight, 0);
-const leaves = new Map();
-visitTree(inverted, 0, 1e12, 0, (node) => {
-    if (inverted.depth[node] === 1) leaves.set(inverted.frame[node], inverted.total[node]);
-});
-for (const [frame, total] of leaves) {
-    let self = 0;
-    for (let i = 1; i < flame.count; i++) if (flame.frame[i] === frame) self += flame.self[i];
-    if (self !== total) throw new Error("inverted: " + frameName(profile, frame) + " has " + total + ", not " + self);
-}
-if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
-const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
-if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");
-for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
-    throw new Error("a box is outside of its caller's");
-for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
-END
-        node model.js | sort >page
-        perfjit report -q --json $form | jq -r '.functions[] | "\(.self) \(.total) \(.name)"' | sort >report
-        same page report
-    done
-}
-
-@test "the page shows when a function moved to another tier, and what it had in each" {
-    cat >tiers.js <<'END'
-function mix(n, o) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + (i ^ o.k)) % 1000003; return s; }
-for (let o = { k: 3 }, t = 0; process.cpuUsage().user < 1.5e6;) for (let i = 0; i < 1000; i++) t += mix(200, o);
-END
-    perf record -q -k mono -e cpu-clock -F 4000 -g -o tiers node --perf-prof --interpreted-frames-native-stack --no-use-osr --no-sparkplug --interrupt-budget=30000000 \
-        --interrupt-budget-factor-for-feedback-allocation=4000 --interrupt-budget-for-feedback-allocation=40000000 tiers.js
-    perfjit flamegraph -q -o tiers.html tiers
-    data tiers.html >tiers.json
-    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
-    cat >>model.js <<'END'
-const profile = openProfile(JSON.parse(require("fs").readFileSync("tiers.json")));
-const scope = scopesOf(profile)[0], time = timeRows(profile, scope);
-const name = (frame) => frameName(profile, frame), tier = (frame) => profile.strings[profile.frames.tier[frame]];
-const moves = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0)).filter((box) => box.before >= 0 && name(box.frame) === "mix");
-if (!moves.some((box) => tier(box.before) === "bytecode" && tier(box.frame) === "TurboFan")) throw new Error("no move: " + JSON.stringify(moves));
-const frame = profile.frames.name.findIndex((_, frame) => name(frame) === "mix");
-const tiers = tiersIn(profile, frameTotals(profile, flameTree(profile, scope)), frame);
-if (!["interpreter, bytecode", "jit, TurboFan"].every((wanted) => tiers.some(([kind]) => kind === wanted))) throw new Error(JSON.stringify(tiers));
-const all = [...functionTotals(profile, scope).values()].find((sums) => sums.name === "mix").total;
-if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
-if (!hasTiers(profile)) throw new Error("the legend does not tell");
-// A caller in another tier than its callee of the same function has not moved.
-const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
-    nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
-    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
-const row = timeRows(small, scopesOf(small)[0]).rows[0];
-const found = timeBoxes(small, row, 0, 1000, 0).map((box) => [box.depth, box.frame, box.before].join());
-if (found.join(" ") !== "1,0,-1 2,1,-1 1,1,0 1,0,1") throw new Error(found.join(" "));
-END
-    node model.js
 }
 
 @test "a picture: a box for each stack that can be seen, well-formed" {

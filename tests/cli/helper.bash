@@ -222,3 +222,10 @@ script_of_functions() {
         print "    return 0;\n}\nfn main() { all(); wait(); all(); return 0; }"
     }'
 }
+
+# ---- The page of perfjit flamegraph ----
+
+# data PAGE: what is in it, as JSON.
+data() {
+    sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
+}

@@ -1,5 +1,5 @@
 // Drawing: boxes of a tree, or of the time view, in the part that is zoomed in to.
-const rowHeight = 20, leastWidth = 0.4, leastTime = 1.5, leastText = 30;
+const rowHeight = 20, leastWidth = 0.4, leastTime = 1.5, leastText = 30, leastFrame = 6;
 
 // A canvas as wide as STAGE and as high as what is seen of it; rows begin at stage.scrollTop.
 function sizeCanvas(canvas, stage, rows) {
@@ -9,32 +9,89 @@ function sizeCanvas(canvas, stage, rows) {
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
     canvas.style.marginBottom = Math.max(rows * rowHeight - height, 0) + "px";
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
+    const pixels = [Math.round(width * scale), Math.round(height * scale)];
+    if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) [canvas.width, canvas.height] = pixels;
     const context = canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
-    return { context, width, height, top: stage.scrollTop };
+    return { context, width, height, scale, top: stage.scrollTop, thin: [], wide: [] };
 }
 
+// What is drawn is seen after endDrawing.
 function drawBox(surface, box, text, style) {
-    const { context } = surface;
-    context.fillStyle = style.fill;
-    context.fillRect(box.x, box.y, Math.max(box.width - 0.6, leastWidth), rowHeight - 1);
+    box.style = style;
+    if (box.width < (style.outline ? leastFrame : leastText)) surface.thin.push(box);
+    else surface.wide.push([box, text]);
+}
+
+function endDrawing(surface) {
+    if (surface.thin.length) fillThin(surface);
+    for (const box of surface.thin) drawMarks(surface.context, box, box.style);
+    for (const [box, text] of surface.wide) drawWide(surface.context, box, text, box.style);
+}
+
+// There are tens of thousands of boxes without text, and to have each drawn takes longer than all else: they are put in as pixels.
+// Of one that is thinner still than a frame around it, all is frame.
+function fillThin({ context, thin, scale }) {
+    const { width, height } = context.canvas, image = clearImage(context, width, height);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (const box of thin) {
+        const { style } = box;
+        if (style.pixel === undefined) style.pixel = pixelOf(context, style.outline || style.fill);
+        fillPixels(pixels, width, height, box, scale, style.pixel);
+    }
+    context.putImageData(image, 0, 0);
+}
+
+// An empty image. It is a large one, and kept for the next time.
+let kept = null;
+function clearImage(context, width, height) {
+    if (!kept || kept.width !== width || kept.height !== height) kept = context.createImageData(width, height);
+    else kept.data.fill(0);
+    return kept;
+}
+
+// COLOUR as an image has it.
+function pixelOf(context, colour) {
+    context.fillStyle = colour; // any colour is read as #rrggbb
+    const hex = parseInt(context.fillStyle.slice(1), 16);
+    const bytes = new Uint8Array([hex >> 16, hex >> 8, hex, 255]);
+    return new Uint32Array(bytes.buffer)[0];
+}
+
+// Of boxes that share a pixel the first one has it: the heaviest.
+function fillPixels(pixels, width, height, box, scale, pixel) {
+    const gap = box.width >= 3 ? 1 : 0;
+    const left = Math.max(Math.round(box.x * scale), 0), top = Math.max(Math.round(box.y * scale), 0);
+    const right = Math.min(Math.max(Math.round((box.x + box.width) * scale) - gap, left + 1), width);
+    const bottom = Math.min(Math.round((box.y + rowHeight - 1) * scale), height);
+    let from = left;
+    while (from < right && pixels[top * width + from]) from++;
+    for (let y = top; y < bottom && from < right; y++)
+        for (let at = y * width + from, end = y * width + right; at < end; at++) pixels[at] = pixel;
+}
+
+function drawMarks(context, box, style) {
     if (style.inlined && box.width > 6) {
         context.fillStyle = style.hatch;
         context.fillRect(box.x, box.y, 3, rowHeight - 1);
     }
+    if (style.mark && box.moved) { // its function was in another tier before
+        context.fillStyle = style.mark;
+        context.fillRect(box.x - 1, box.y, 3, rowHeight - 1);
+    }
+}
+
+function drawWide(context, box, text, style) {
+    context.fillStyle = style.fill;
+    context.fillRect(box.x, box.y, Math.max(box.width - 0.6, leastWidth), rowHeight - 1);
+    drawMarks(context, box, style);
     if (style.outline) {
         context.strokeStyle = style.outline;
         context.lineWidth = 2;
         context.strokeRect(box.x + 1, box.y + 1, Math.max(box.width - 2.6, 1), rowHeight - 3);
-    }
-    if (style.mark && box.moved) { // its function was in another tier before
-        context.fillStyle = style.mark;
-        context.fillRect(box.x - 1, box.y, 3, rowHeight - 1);
     }
     if (box.width < leastText) return;
     context.fillStyle = style.text;

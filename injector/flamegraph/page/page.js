@@ -8,6 +8,9 @@ function startPage() {
     let shown = null; // {tree or time, boxes drawn, colours, matched}
     let focus = 0;
     let cache = {};
+    let isToBeShown = false; // what the last frame had no time for
+    let drawnAt = -Infinity;
+    const frameMs = 8, drawMs = 100;
 
     function readHash() {
         const words = new URLSearchParams(location.hash.slice(1));
@@ -27,7 +30,12 @@ function startPage() {
         if (next.path.length) words.set("zoom", next.path.join("."));
         if (next.span.length === 2) words.set("span", next.span.join("-"));
         history[replaces ? "replaceState" : "pushState"](null, "", "#" + words);
+        take(next);
+    }
+
+    function take(next) {
         state = next;
+        drawnAt = -Infinity;
         tip.hidden = true; // what it stood beside is elsewhere now
         show();
     }
@@ -67,10 +75,12 @@ function startPage() {
 
     function* otherViews() {
         yield treeFor("inverted");
-        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
+        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth, () => true);
         yield treeFor("flame");
-        yield totalsNow();
+        yield* totalSteps();
         yield treeFor("time");
+        for (const row of treeFor("time").rows)
+            for (const part = partOf(row, wholeTime(treeFor("time"))); part.steps; takeStep(part)) yield;
     }
 
     // The node that the frames of the link's path lead to.
@@ -91,19 +101,17 @@ function startPage() {
         return path.reverse();
     }
 
-    function colours() {
+    function takeColours() {
         const dark = isDark();
-        if (!cache.colours || cache.dark !== dark) {
-            cache.colours = frameColours(profile, dark);
-            cache.dark = dark;
-        }
-        return cache.colours;
+        if (cache.colours && cache.dark === dark) return;
+        cache.colours = frameColours(profile, dark);
+        cache.dark = dark;
     }
 
     function style(frame, matched, node) {
         const dark = cache.dark;
         const dim = matched && !matched[frame];
-        const own = profile.difference ? differenceColour(profile.difference, node, dark) : colours()[frame];
+        const own = profile.difference ? differenceColour(profile.difference, node, dark) : cache.colours[frame];
         return { fill: dim ? (dark ? "#33343a" : "#e9e6df") : own, text: dark ? "#f2efe9" : "#1a1917",
             inlined: profile.frames.inlined[frame], mark: dim ? null : dark ? "#fff" : "#000", hatch: dark ? "rgba(255,255,255,.55)" : "rgba(0,0,0,.45)",
             outline: matched && matched[frame] ? (dark ? "#d9a5ff" : "#8a2be2") : profile.difference ? differenceOutline(profile.difference, node, dark) : null };
@@ -115,11 +123,36 @@ function startPage() {
         if (document.activeElement !== byId("search")) byId("search").value = state.search;
         const tree = treeNow();
         const matched = matchedNow();
-        colours();
-        if (state.view === "time") showTime(tree, matched);
-        else showTree(tree, matched);
+        takeColours();
+        const hasTime = makeBudget();
+        if (state.view === "time") showTime(tree, matched, hasTime);
+        else showTree(tree, matched, hasTime);
         byId("matched").textContent = matched ? matchedShare() : "";
         describe(shown.boxes.find((box) => box.id === focus) || null);
+    }
+
+    // What a frame has no time for comes with the next ones.
+    function makeBudget() {
+        const end = performance.now() + frameMs;
+        const hasTime = () => {
+            if (performance.now() < end) return true;
+            if (!isToBeShown) requestAnimationFrame(() => { isToBeShown = false; show(); });
+            isToBeShown = true;
+            return false;
+        };
+        return hasTime;
+    }
+
+    // What is not whole need not be drawn in each frame.
+    function canWait() {
+        if (isToBeShown && performance.now() - drawnAt < drawMs) return true;
+        drawnAt = performance.now();
+        return false;
+    }
+
+    // Numbers of the first and the last one.
+    function rowsInSight() {
+        return [stage.scrollTop / rowHeight - 1, (stage.scrollTop + Math.max(stage.clientHeight, 60)) / rowHeight];
     }
 
     function matchedNow() {
@@ -136,18 +169,20 @@ function startPage() {
         return cache.found.share;
     }
 
-    function showTree(tree, matched) {
-        const root = zoomed(tree);
-        let rows = tree.below ? tree.depth[root] + tree.below[root] + 1 : 0;
-        if (tree.expand) rows = visitTree(tree, root, stage.clientWidth, leastWidth, () => {}) + 1;
-        const surface = sizeCanvas(canvas, stage, rows);
+    function showTree(tree, matched, hasTime) {
+        const root = zoomed(tree), inSight = [], [top, bottom] = rowsInSight();
+        const deepest = visitTree(tree, root, stage.clientWidth, leastWidth, (node, x, width) => {
+            if (tree.depth[node] >= top && tree.depth[node] <= bottom) inSight.push([node, x, width]);
+        }, hasTime);
+        if (canWait()) return;
+        const surface = sizeCanvas(canvas, stage, (tree.expand ? deepest : tree.depth[root] + tree.below[root]) + 1);
         const styles = []; // a frame has many boxes
         shown = { boxes: [], all: tree.total[0] };
-        for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) put(node, 0, surface.width);
-        visitTree(tree, root, surface.width, leastWidth, put);
+        for (let node = tree.parent[root]; node >= 0; node = tree.parent[node]) if (tree.depth[node] >= top) put(node, 0, surface.width);
+        for (const [node, x, width] of inSight) put(node, x, width);
+        endDrawing(surface);
         function put(node, x, width) {
             const y = tree.depth[node] * rowHeight - surface.top;
-            if (y < -rowHeight || y > surface.height) return;
             const box = { id: node, frame: tree.frame[node], x, y, width, total: tree.total[node], self: tree.expand ? undefined : tree.self[node] };
             shown.boxes.push(box);
             if (node === 0) drawBox(surface, box, profile.difference ? "all" : scopeNow().title, plain());
@@ -164,27 +199,51 @@ function startPage() {
         return { fill: cache.dark ? "#3a3b40" : "#e1ddd4", text: cache.dark ? "#fff" : "#000" };
     }
 
-    function showTime(time, matched) {
-        const [from, to] = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : [time.first, Math.max(time.last, time.first + 1)];
+    function wholeTime(time) {
+        return [time.first, Math.max(time.last, time.first + 1)];
+    }
+
+    function showTime(time, matched, hasTime) {
+        const span = state.span.length === 2 && state.span[1] > state.span[0] ? state.span : wholeTime(time), [from, to] = span;
+        const [top, bottom] = rowsInSight(), rows = time.rows.filter((row) => row.top <= bottom && row.top + row.deepest + 2 >= top);
+        for (const row of rows)
+            for (const part = partOf(row, span); part.steps && hasTime();) takeStep(part);
+        if (canWait()) return;
         const surface = sizeCanvas(canvas, stage, time.height);
         const scale = surface.width / (to - from);
         const styles = []; // by frame: a frame has many boxes
         shown = { boxes: [], all: scopeWeight() };
-        for (const row of time.rows) {
+        for (const row of rows) {
             const y = row.top * rowHeight - surface.top;
-            if (y > surface.height || y + (row.deepest + 2) * rowHeight < 0) continue;
             const thread = profile.threads;
             drawBox(surface, { x: 0, y, width: surface.width }, profile.strings[thread.name[row.thread]] + " " + thread.pid[row.thread] + "/" + thread.tid[row.thread], plain());
-            for (const part of timeBoxes(profile, row, from, to, leastTime / scale)) putPart(part);
+            partOf(row, span).boxes.forEach(putPart);
         }
+        endDrawing(surface);
         function putPart(part) {
             const x = (part.from - from) * scale, width = (part.to - part.from) * scale, y = part.depth * rowHeight - surface.top;
-            if (x + width < 0 || x > surface.width || y < -rowHeight || y > surface.height) return;
+            if (x + width < 0 || x > surface.width || part.depth < top || part.depth > bottom) return;
             const box = { id: shown.boxes.length + 1, frame: part.frame, x, y, width, total: part.weight, part, moved: part.before >= 0 };
             shown.boxes.push(box);
             styles[part.frame] = styles[part.frame] || style(part.frame, matched);
             drawBox(surface, box, width < leastText ? "" : frameName(profile, part.frame), styles[part.frame]);
         }
+    }
+
+    // ROW's boxes in SPAN as far as they are made, and the steps that make the others. They are kept: keys, a search, scrolling and the
+    // way back show the same ones again.
+    function partOf(row, [from, to]) {
+        const least = leastTime * (to - from) / stage.clientWidth, key = [from, to, least].join();
+        if (!row.parts || row.parts.size > 8) row.parts = new Map();
+        if (!row.parts.has(key)) {
+            const boxes = [];
+            row.parts.set(key, { boxes, steps: timeBoxSteps(profile, row, from, to, least, boxes) });
+        }
+        return row.parts.get(key);
+    }
+
+    function takeStep(part) {
+        if (part.steps.next().done) part.steps = null;
     }
 
     function scopeWeight() {
@@ -216,8 +275,14 @@ function startPage() {
         return tiersIn(profile, totalsNow(), frame);
     }
 
+    function* totalSteps() {
+        const own = cache, tree = treeFor("flame");
+        own.totals = own.totals || (yield* frameTotalSteps(profile, tree));
+    }
+
     function totalsNow() {
-        return cache.totals = cache.totals || frameTotals(profile, treeFor("flame"));
+        finish(totalSteps());
+        return cache.totals;
     }
 
     function textOfDifference(box) {
@@ -265,8 +330,8 @@ function startPage() {
     canvas.addEventListener("click", (event) => zoomTo(boxAt(event)));
     stage.addEventListener("scroll", () => { tip.hidden = true; requestAnimationFrame(show); });
     addEventListener("resize", () => requestAnimationFrame(show));
-    addEventListener("popstate", () => { state = readHash(); show(); });
-    addEventListener("hashchange", () => { state = readHash(); show(); });
+    addEventListener("popstate", () => take(readHash()));
+    addEventListener("hashchange", () => take(readHash()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(); show(); });
     byId("view").addEventListener("change", (event) => go({ view: event.target.value, path: [], span: [] }));
     byId("scope").addEventListener("change", (event) => go({ scope: event.target.value, path: [], span: [] }));
@@ -333,7 +398,7 @@ function startPage() {
             item.append(mark, title);
             list.append(item);
         }
-        if (!profile.difference && hasTiers(profile)) {
+        if (!profile.difference && framesOfSeveralTiers(profile).includes(1)) {
             const item = document.createElement("li"), mark = document.createElement("i");
             mark.className = "moved";
             item.append(mark, "moved to another tier (time)");

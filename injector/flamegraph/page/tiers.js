@@ -14,9 +14,10 @@ function functionsOf(profile) {
 }
 
 // What each frame's function had as that frame, with all that it calls: an interpreted function has hardly anything itself. Where it
-// calls itself, the outermost counts.
-function frameTotals(profile, tree) {
+// calls itself, the outermost counts. In steps, since a tree may have a million nodes.
+function* frameTotalSteps(profile, tree) {
     const functions = functionsOf(profile), totals = new Float64Array(functions.length), within = new Uint32Array(functions.length);
+    let visited = 0;
     for (let node = 0; node >= 0;) {
         if (node > 0 && within[functions[tree.frame[node]]]++ === 0) totals[tree.frame[node]] += tree.total[node];
         let next = tree.first[node];
@@ -26,8 +27,13 @@ function frameTotals(profile, tree) {
             node = tree.parent[node];
         }
         node = next || -1;
+        if (++visited % 1024 === 0) yield;
     }
     return totals;
+}
+
+function frameTotals(profile, tree) {
+    return finish(frameTotalSteps(profile, tree));
 }
 
 // The frames of FRAME's function, one a kind.
@@ -53,11 +59,15 @@ function tierChanged(profile, before, now) {
     return before !== undefined && tier[before] && tier[now] && tier[before] !== tier[now];
 }
 
-// Whether some function has frames of several tiers.
-function hasTiers(profile) {
-    const functions = functionsOf(profile), first = new Map();
-    return functions.some((number, frame) => {
+// By frame: whether its function has frames of several tiers.
+function framesOfSeveralTiers(profile) {
+    if (profile.several) return profile.several;
+    const functions = functionsOf(profile), first = new Map(), several = new Set();
+    functions.forEach((number, frame) => {
+        if (!profile.frames.tier[frame]) return;
         if (!first.has(number)) first.set(number, frame);
-        return tierChanged(profile, first.get(number), frame);
+        if (tierChanged(profile, first.get(number), frame)) several.add(number);
     });
+    profile.several = functions.map((number) => several.has(number) ? 1 : 0);
+    return profile.several;
 }

@@ -29,6 +29,14 @@ function flameTree(profile, scope) {
     return tree;
 }
 
+// Take STEPS to their end. Returns what they return.
+function finish(steps) {
+    for (;;) {
+        const step = steps.next();
+        if (step.done) return step.value;
+    }
+}
+
 function childrenOf(tree, node) {
     const children = [];
     for (let child = tree.first[node]; child; child = tree.next[child]) children.push(child);
@@ -128,23 +136,23 @@ function addChild(tree, node, frame, stacks) {
     return child;
 }
 
-// The nodes that can be seen if ROOT is as wide as WIDTH, callers first, each expanded.
-function* nodesInSight(tree, root, width, least) {
+// The nodes that can be seen if ROOT is as wide as WIDTH, row by row, each expanded as long as there is time for it.
+function* nodesInSight(tree, root, width, least, hasTime) {
     const scale = width / (tree.total[root] || 1);
-    const open = [root];
-    while (open.length) {
-        const node = open.pop();
-        if (tree.expand) tree.expand(node);
+    const nodes = [root];
+    for (let i = 0; i < nodes.length; i++) {
+        const node = nodes[i];
+        if (tree.stacks && tree.stacks[node] && hasTime()) tree.expand(node);
         yield node;
-        for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) open.push(child);
+        for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) nodes.push(child);
     }
 }
 
 // VISIT is told each node in sight, with where it stands. Returns the number of the deepest row.
-function visitTree(tree, root, width, least, visit) {
+function visitTree(tree, root, width, least, visit, hasTime = () => true) {
     const scale = width / (tree.total[root] || 1);
     let deepest = tree.depth[root];
-    for (const node of nodesInSight(tree, root, width, least)) {
+    for (const node of nodesInSight(tree, root, width, least, hasTime)) {
         visit(node, (tree.start[node] - tree.start[root]) * scale, tree.total[node] * scale);
         deepest = Math.max(deepest, tree.depth[node]);
     }
@@ -195,11 +203,19 @@ function sampleFrom(profile, row, at) {
 // What ROW shows from FROM to TO: boxes for frames that stay, a gap where it did not run. Of samples closer than LEAST the heaviest
 // stands for all. A box tells which frame its function was in the same depth before, if that was in another tier, or -1.
 function timeBoxes(profile, row, from, to, least) {
-    const boxes = [], before = new Map(); // the last frame of a function in one depth
+    const boxes = [];
+    finish(timeBoxSteps(profile, row, from, to, least, boxes));
+    return boxes;
+}
+
+// The same, one stack a step, into BOXES.
+function* timeBoxSteps(profile, row, from, to, least, boxes) {
+    const before = new Map(); // the last frame of a function in one depth
     let open = [], end = -Infinity;
     const last = Math.min(sampleFrom(profile, row, to) + 1, row.samples.length);
-    const functions = functionsOf(profile);
+    const functions = functionsOf(profile), several = framesOfSeveralTiers(profile);
     const moved = (frame, depth) => {
+        if (!several[frame]) return -1;
         const key = functions[frame] * 65536 + depth, last = before.get(key);
         before.set(key, frame);
         return tierChanged(profile, last, frame) ? last : -1;
@@ -218,8 +234,8 @@ function timeBoxes(profile, row, from, to, least) {
         end = after - before > 4 * row.usual ? before + row.usual : after;
         addStack(boxes, open, stackOf(profile, profile.samples.node[shown]), row.top, at, end, weight, moved);
         n = next;
+        yield;
     }
-    return boxes;
 }
 
 // Go on with the boxes in OPEN as far as STACK is the same, and begin others.

@@ -1,0 +1,236 @@
+#!/usr/bin/env bats
+# The page of perfjit flamegraph, its scripts in node: sums, tiers, and what it takes when there is much to show.
+load helper
+
+setup_file() {
+    require_perf || return 0
+    cd "$BATS_FILE_TMPDIR" || return
+    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+for (let i = 0, t = 0; i < 30; i++) t += hot(2000000);
+END
+    export PERFJIT=dump JITDUMPDIR=$PWD
+    record stacks -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" work.tj
+    record node -g node --perf-prof --interpreted-frames-native-stack work.js
+    unset PERFJIT JITDUMPDIR
+    perfjit inject -q -i stacks -o unwound
+}
+
+setup() {
+    require_perf
+    cd "$BATS_FILE_TMPDIR" || return
+}
+
+@test "the page's sums of functions are the report's, in node" {
+    for form in node unwound; do
+        perfjit flamegraph -q -o own.html $form
+        data own.html >own.json
+        cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
+        cat >>model.js <<'END'
+const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
+const scopes = scopesOf(profile);
+const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, scopes[0]), time = timeRows(profile, scopes[0]);
+if (flame.total[0] !== inverted.total[0]) throw new Error("the inverted view has another sum");
+const inThreads = scopes.filter((scope) => scope.id[0] === "t").map((scope) => flameTree(profile, scope).total[0]).reduce((a, b) => a + b, 0);
+if (inThreads !== flame.total[0]) throw new Error("threads have another sum");
+const outermost = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0).filter((box) => box.depth === row.top + 1))
+    .reduce((sum, box) => sum + box.weight, 0);
+const leaves = new Map();
+visitTree(inverted, 0, 1e12, 0, (node) => {
+    if (inverted.depth[node] === 1) leaves.set(inverted.frame[node], inverted.total[node]);
+});
+for (const [frame, total] of leaves) {
+    let self = 0;
+    for (let i = 1; i < flame.count; i++) if (flame.frame[i] === frame) self += flame.self[i];
+    if (self !== total) throw new Error("inverted: " + frameName(profile, frame) + " has " + total + ", not " + self);
+}
+if (outermost !== flame.total[0]) throw new Error("time has another sum: " + outermost + " of " + flame.total[0]);
+const matched = matchFrames(profile, "/^(hot|tj::inner)$/");
+if (!(matchedWeight(flame, matched) > flame.total[0] / 3)) throw new Error("nothing is found");
+for (let i = 1; i < flame.count; i++) if (flame.total[i] && flame.start[i] + flame.total[i] > flame.start[flame.parent[i]] + flame.total[flame.parent[i]])
+    throw new Error("a box is outside of its caller's");
+for (const [, sums] of functionTotals(profile, scopes[0])) console.log(sums.self + " " + sums.total + " " + sums.name);
+END
+        node model.js | sort >page
+        perfjit report -q --json $form | jq -r '.functions[] | "\(.self) \(.total) \(.name)"' | sort >report
+        same page report
+    done
+}
+
+@test "the page shows when a function moved to another tier, and what it had in each" {
+    cat >tiers.js <<'END'
+function mix(n, o) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + (i ^ o.k)) % 1000003; return s; }
+for (let o = { k: 3 }, t = 0; process.cpuUsage().user < 1.5e6;) for (let i = 0; i < 1000; i++) t += mix(200, o);
+END
+    perf record -q -k mono -e cpu-clock -F 4000 -g -o tiers node --perf-prof --interpreted-frames-native-stack --no-use-osr --no-sparkplug --interrupt-budget=30000000 \
+        --interrupt-budget-factor-for-feedback-allocation=4000 --interrupt-budget-for-feedback-allocation=40000000 tiers.js
+    perfjit flamegraph -q -o tiers.html tiers
+    data tiers.html >tiers.json
+    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
+    cat >>model.js <<'END'
+const profile = openProfile(JSON.parse(require("fs").readFileSync("tiers.json")));
+const scope = scopesOf(profile)[0], time = timeRows(profile, scope);
+const name = (frame) => frameName(profile, frame), tier = (frame) => profile.strings[profile.frames.tier[frame]];
+const moves = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0)).filter((box) => box.before >= 0 && name(box.frame) === "mix");
+if (!moves.some((box) => tier(box.before) === "bytecode" && tier(box.frame) === "TurboFan")) throw new Error("no move: " + JSON.stringify(moves));
+const frame = profile.frames.name.findIndex((_, frame) => name(frame) === "mix");
+const tiers = tiersIn(profile, frameTotals(profile, flameTree(profile, scope)), frame);
+if (!["interpreter, bytecode", "jit, TurboFan"].every((wanted) => tiers.some(([kind]) => kind === wanted))) throw new Error(JSON.stringify(tiers));
+const all = [...functionTotals(profile, scope).values()].find((sums) => sums.name === "mix").total;
+if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
+if (!framesOfSeveralTiers(profile)[frame]) throw new Error("the legend does not tell");
+// A caller in another tier than its callee of the same function has not moved.
+const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { name: [1, 1], module: [0, 0], file: [0, 0], line: [0, 0], tier: [2, 3], kind: [0, 0], inlined: [0, 0] },
+    nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
+    samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
+const row = timeRows(small, scopesOf(small)[0]).rows[0];
+const found = timeBoxes(small, row, 0, 1000, 0).map((box) => [box.depth, box.frame, box.before].join());
+if (found.join(" ") !== "1,0,-1 2,1,-1 1,1,0 1,0,1") throw new Error(found.join(" "));
+// One of two kinds, of which one alone has a tier, was not compiled anew.
+const other = openProfile({ ...JSON.parse(JSON.stringify({ unit: "ns", strings: small.strings, threads: small.threads, samples: small.samples })),
+    frames: { ...small.frames, tier: [0, 3] }, nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] } });
+if (framesOfSeveralTiers(other).join() !== "0,0" || framesOfSeveralTiers(small).join() !== "1,1") throw new Error("tiers: " + framesOfSeveralTiers(other));
+END
+    node model.js
+}
+
+# A profile of 3 000 stacks of 20 frames, nearly each of its own, as text of a script.
+many_stacks() {
+    cat <<'END'
+let seed = 1;
+const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+const nodes = { parent: [0], frame: [0] }, samples = { node: [], thread: [], weight: [], time: [] }, children = new Map();
+for (let stack = 0; stack < 3000; stack++) {
+    let node = 0;
+    for (let depth = 0; depth < 20; depth++) {
+        const frame = random(50), key = node * 50 + frame;
+        if (!children.has(key)) {
+            children.set(key, nodes.parent.length);
+            nodes.frame.push(frame);
+            nodes.parent.push(nodes.parent.length - node);
+        }
+        node = children.get(key);
+    }
+    samples.node.push(node);
+    samples.thread.push(0);
+    samples.weight.push(1 + random(3));
+    samples.time.push(1000);
+}
+const fifty = [...Array(50).keys()], none = fifty.map(() => 0);
+const many = { unit: "ns", strings: ["", ...fifty.map((i) => "f" + i)], nodes, samples,
+    frames: { name: fifty.map((i) => i + 1), module: none, file: none, line: none, tier: none, kind: none, inlined: none },
+    threads: { pid: [1], tid: [1], name: [0], process: [0] } };
+END
+}
+
+@test "what a frame has no time for comes with the next ones, and is the same in the end" {
+    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
+    many_stacks >>model.js
+    cat >>model.js <<'END'
+const profile = openProfile(many), scope = scopesOf(profile)[0];
+const look = (tree, hasTime) => {
+    const seen = [];
+    const deepest = visitTree(tree, 0, 1e6, 0.4, (node, x, width) => seen.push([tree.depth[node], tree.frame[node], x.toFixed(3), width.toFixed(3)].join()), hasTime);
+    return { seen, deepest };
+};
+const whole = look(invertedTree(profile, scope)), sliced = invertedTree(profile, scope);
+if (whole.deepest !== 20 || whole.seen.length < 30000) throw new Error(whole.deepest + " " + whole.seen.length);
+const none_yet = look(sliced, () => false);
+if (none_yet.seen.length !== 1) throw new Error("something was expanded: " + none_yet.seen.length);
+let looks = 0, before = 1;
+for (;;) {
+    let steps = 0, isWhole = true;
+    const { seen } = look(sliced, () => steps++ < 1000 || (isWhole = false));
+    looks++;
+    if (seen.length < before) throw new Error("less than before");
+    before = seen.length;
+    if (isWhole) break;
+}
+if (looks < 20) throw new Error("not in slices: " + looks);
+const end = look(sliced, () => false);
+if (end.seen.sort().join("\n") !== whole.seen.sort().join("\n") || end.deepest !== whole.deepest) throw new Error("another picture");
+// Row by row, so that those that come later are further in.
+const rows = [];
+visitTree(sliced, 0, 1e6, 0.4, (node) => rows.push(sliced.depth[node]));
+if (rows.some((row, i) => i && row < rows[i - 1])) throw new Error("not row by row");
+END
+    node model.js
+}
+
+@test "boxes without text are pixels: none is missing, none is outside, and the heaviest of those that share one has it" {
+    cat "$here"/../../injector/flamegraph/page/canvas.js >canvas.js
+    cat >>canvas.js <<'END'
+const width = 200, height = 100, context = { canvas: { width, height },
+    createImageData: (width, height) => ({ width, height, data: new Uint8ClampedArray(width * height * 4) }), putImageData: (image) => { context.image = image; },
+    set fillStyle(colour) { this.colour = colour; }, get fillStyle() { return this.colour; } };
+const draw = (scale, boxes) => {
+    const surface = { thin: [], wide: [] };
+    for (const [x, y, width, fill, outline] of boxes) drawBox(surface, { x, y, width }, "", { fill, outline });
+    if (surface.wide.length) throw new Error("wide: " + JSON.stringify(surface.wide));
+    fillThin({ context, scale, thin: surface.thin });
+    return (x, y) => "#" + [...context.image.data.slice((y * width + x) * 4, (y * width + x) * 4 + 4)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+};
+const nothing = "#00000000";
+const check = (what, got, wanted) => { if (got !== wanted) throw new Error(what + ": " + got + ", not " + wanted); };
+let at = draw(1, [[10, 20, 5, "#102030"], [15, 20, 0.1, "#ff0000"], [15.2, 20, 0.1, "#00ff00"], [-3, 40, 5, "#0000ff"], [198, 40, 8, "#0000fe"], [50, 90, 4, "#aabbcc"], [60, -10, 4, "#aabbcd"]]);
+check("left", at(10, 20), "#102030ff");
+check("last row", at(10, 38), "#102030ff");
+check("between rows", at(10, 39), nothing);
+check("gap", at(14, 20), nothing);
+check("a thin one has a pixel", at(15, 20), "#ff0000ff");
+check("cut at the left", at(0, 40), "#0000ffff");
+check("cut at the right", at(199, 40), "#0000feff");
+check("no wrap", at(0, 41) + at(2, 41), "#0000ffff" + nothing);
+check("cut at the end", at(50, 99), "#aabbccff");
+check("cut at the top", at(60, 0) + at(60, 9), "#aabbcdff" + nothing);
+check("framed", draw(1, [[10, 20, 5, "#102030", "#a0b0c0"]])(12, 22), "#a0b0c0ff");
+at = draw(2, [[10, 20, 5, "#102030"]]);
+check("scaled", at(20, 40) + at(28, 77) + at(29, 40) + at(10, 20), "#102030ff#102030ff" + nothing + nothing);
+END
+    node canvas.js
+}
+
+@test "each view is drawn whole, at once or frame by frame, and so is what is zoomed in to, and back" {
+    cat "$here"/small_browser.js >whole.js
+    many_stacks >>whole.js
+    echo 'book.data = JSON.stringify(many);' >>whole.js
+    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,colours,format,search,canvas,page}.js >>whole.js
+    cat >>whole.js <<'END'
+const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
+const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;
+allFrames();
+check("flame graph, the first two rows", full(0, 2, 900));
+press("i");
+allFrames();
+check("inverted, the first two rows", full(0, 2, 900));
+clickAt(500, 30);
+const sum = () => drawnRows().reduce((all, count) => all + count);
+const first = sum(), frames = allFrames();
+check(`inverted and zoomed: ${first} pixels first, ${frames} frames`, frames >= 5 && frames < 100 && first < sum() * 0.9);
+check("inverted and zoomed: all rows", full(0, 21, 700) && drawnRows().length === 21);
+check("the link", /^#view=inverted&zoom=\d+$/.test(location.hash));
+const zoomed = drawnRows().join();
+press("t");
+const timeFrames = allFrames();
+check("time: in several frames, not " + timeFrames, timeFrames >= 3 && timeFrames < 100);
+check("time: all rows", full(0, 21, 400));
+const time = drawnRows().join();
+clickAt(500, 30);
+allFrames();
+check("time, a part", full(0, 21, 900) && /span=\d/.test(location.hash));
+press("Escape");
+check("time: the whole again, at once", allFrames() === 0 && drawnRows().join() === time);
+press("i");
+allFrames();
+clickAt(500, 30);
+check("inverted again: at once, and the same", allFrames() === 0 && drawnRows().join() === zoomed);
+byName("search").value = "f7";
+byName("search").handlers.input({ target: byName("search") });
+check("search", allFrames() === 0 && /%\u0020matched$/.test(byName("matched").textContent) && full(0, 21, 900));
+press("r");
+allFrames();
+check("reset", full(0, 2, 900) && location.hash === "#");
+END
+    node whole.js
+}
