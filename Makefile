@@ -251,7 +251,7 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
 # What make check runs of either build; `tests` adds the units as they are shipped, which make test runs.
-SHIPPED_UNITS := $(shell sed -n 's,^shipped unit/,,p' tests/levels)
+SHIPPED_UNITS := $(shell sed -nE 's,^(shipped|arithmetic) unit/,,p' tests/levels)
 ifdef SANITIZE
 check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
 else
