@@ -12,7 +12,7 @@
 #        diff and pprof -diff_base say of a pair of runs, where they are there.
 #
 # Of A/B, KINDS and PLANTS (RUNS:PERCENT) choose rows, TIMES how often, and LENGTH makes the programs as many times longer.
-# ORDER=together: both runs of a pair at the same time, on one processor.
+# ORDER=together: both runs of a pair at the same time, on one processor.  FLOOR: what matters (default: perfjit diff's, 1%).
 #
 # full    all tables, of which bench/comparisons.md is made (an hour and a half)
 # aa ...  one of them
@@ -209,7 +209,7 @@ planted() { # NAME RUNS TIMES BASE NEW FUNCTION
     local found=0 named=0 least= i
     for ((i = 0; i < $3; i++)); do
         measure ab "$2" "$4" "$5"
-        "$perfjit" diff -q -n 3 "$work/ab.bench" >"$work/ab.text"
+        "$perfjit" diff -q -n 3 --floor "${FLOOR:-1%}" "$work/ab.bench" >"$work/ab.text"
         [ "$(verdict "$work/ab.text")" != slower ] || found=$((found + 1))
         ! head -3 "$work/ab.text" | grep -q -- "$6" || named=$((named + 1))
         least="$least $(least_seen "$work/ab.text")"

@@ -175,6 +175,19 @@ static bool went_as_a_whole(const struct compared_row *row)
     return fmin(row->base, row->new) <= rest * fmax(row->base, row->new);
 }
 
+/* Whether CALLER's code has a good part of ROW's lines on the side where ROW has hardly any. */
+static bool caller_has_lines(const struct moves *moves, const struct compared_row *row,
+                             const struct compared_row *caller)
+{
+    const struct run_set *set = moves->set;
+    bool in_new = row->new > row->base;
+    double here = (double)(in_new ? set->new : set->base);
+    double there = (double)(in_new ? set->base : set->new);
+    double of;
+    double inlined = function_lines_inlined(&set->lines, caller->number, row->number, in_new, &of);
+    return of > 0 && inlined / there >= large * of / here;
+}
+
 /* What is to be said of ROW because of CALLER, another function. */
 static char *text_of_caller(const struct moves *moves, const struct compared_row *row,
                             const struct compared_row *caller)
@@ -184,8 +197,9 @@ static char *text_of_caller(const struct moves *moves, const struct compared_row
     bool generated = is_generated(&moves->set->names.frames[state->number]);
     const char *name = call_profile_string(&moves->set->names, caller->number);
     char *text = NULL, *move;
-    if (generated && went_as_a_whole(row) && compared_row_differs(caller) &&
-        caller->verdict != row->verdict)
+    if (generated && went_as_a_whole(row) &&
+        ((compared_row_differs(caller) && caller->verdict != row->verdict) ||
+         caller_has_lines(moves, row, caller)))
         return asprintf(&text, "%s %s",
                         row->verdict == VERDICT_FASTER ? "inlined into" : "no longer inlined into",
                         name) < 0

@@ -84,15 +84,29 @@ int run_set_begin(struct run_set *set)
 /* From a profile's numbers to those of NAMES. */
 struct common_numbers {
     uint32_t *frames, *nodes;
+    uint32_t *files; /* by place: that of its line, without directories */
     struct activity_map activities;
 };
+
+static int find_files(struct common_numbers *numbers, struct run_set *set,
+                      const struct call_profile *profile)
+{
+    numbers->files = calloc(profile->place_count + 1, sizeof *numbers->files);
+    for (size_t i = 0; numbers->files && i < profile->place_count; i++) {
+        const char *file = call_profile_string(profile, profile->places[i].file);
+        if ((numbers->files[i] = copy_string(set, file_name_of(file))) == PROFILE_NOTHING)
+            return -1;
+    }
+    return numbers->files ? 0 : -1;
+}
 
 static int find_numbers(struct common_numbers *numbers, struct run_set *set,
                         const struct call_profile *profile)
 {
     numbers->frames = calloc(profile->frame_count + 1, sizeof *numbers->frames);
     numbers->nodes = calloc(profile->node_count + 1, sizeof *numbers->nodes);
-    if (!numbers->frames || !numbers->nodes || activity_map_make(&numbers->activities, profile))
+    if (!numbers->frames || !numbers->nodes || find_files(numbers, set, profile) ||
+        activity_map_make(&numbers->activities, profile))
         return -1;
     for (size_t i = 0; i < profile->frame_count; i++)
         if ((numbers->frames[i] = add_frame(set, profile, &profile->frames[i])) == PROFILE_NOTHING)
@@ -182,6 +196,17 @@ static int add_place(struct run_set *set, struct compared_run *run,
                : 0;
 }
 
+/* What is inlined has its lines by its own name. */
+static int add_line(struct run_set *set, bool is_new, const struct call_place *place, uint32_t file,
+                    uint32_t number, double value)
+{
+    const struct call_frame *frame = &set->names.frames[number];
+    if (frame->kind != FRAME_JIT || frame->inlined || !place->line)
+        return 0;
+    const struct function_line line = {set->function_of[number], file, place->line, {0, 0}};
+    return function_lines_add(&set->lines, &line, is_new, value);
+}
+
 static int add_sample(struct run_set *set, struct compared_run *run,
                       const struct call_profile *profile, const struct common_numbers *numbers,
                       const struct call_sample *sample, double value)
@@ -190,7 +215,9 @@ static int add_sample(struct run_set *set, struct compared_run *run,
     uint32_t frame = node ? set->names.nodes[node].frame : NO_STACK;
     if (is_asked_for(set, frame) && add_place(set, run, profile, sample, frame, value))
         return -1;
-    return add_value(&run->tables[BY_FUNCTION], set->function_of[frame], value) ||
+    return add_line(set, run->is_new, &profile->places[sample->place],
+                    numbers->files[sample->place], frame, value) ||
+                   add_value(&run->tables[BY_FUNCTION], set->function_of[frame], value) ||
                    add_value(&run->tables[BY_STATE], frame, value) ||
                    add_value(&run->tables[BY_ACTIVITY], activity_of(&numbers->activities, sample),
                              value) ||
@@ -236,8 +263,10 @@ int run_set_add(struct run_set *set, bool is_new, const struct call_profile *pro
             result = add_sample(set, run, profile, &numbers, sample,
                                 (double)profile_choice_weight(choice, sample));
     }
+    function_lines_join(&set->lines);
     free(numbers.frames);
     free(numbers.nodes);
+    free(numbers.files);
     activity_map_free(&numbers.activities);
     return result;
 }
@@ -274,5 +303,6 @@ void run_set_free(struct run_set *set)
         free(set->notes[i]);
     free(set->notes);
     free(set->function_of);
+    function_lines_free(&set->lines);
     call_profile_free(&set->names);
 }

@@ -4,6 +4,7 @@
 #define PERFJIT_RUN_SET_H
 
 #include "injector/artifact/activity.h"
+#include "injector/compare/function_lines.h"
 #include "injector/profile/profile_totals.h"
 
 /* What a run's values are by: each table's values add up to the run's total. */
@@ -37,6 +38,7 @@ struct run_set {
     struct compared_run *runs;
     size_t run_count, run_capacity;
     size_t base, new;
+    struct function_lines lines; /* of JIT code, all runs of a side as one */
     const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none is asked for */
     bool lines_found;     /* a run has it */
     char **notes;         /* what has to be known of the runs, whatever comes out: lines */

@@ -1,118 +1,11 @@
 /* What perfjit diff says of runs that are made here: sums, states and moves, activities, what is
  * warned of, and each form with names that mean something in it. */
-#include "injector/compare/diff_json.h"
-#include "injector/compare/diff_markdown.h"
 #include "injector/compare/diff_text.h"
 #include "injector/compare/two_programs.h"
 #include "injector/flamegraph/diff_page.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/made_runs.h"
 
 #include <math.h>
-#include <sys/resource.h>
-
-enum { SIDE = 8, MOST = 4 };
-
-/* ---- Runs ---- */
-
-struct made_frame {
-    const char *name, *module, *file, *tier;
-    enum frame_kind kind;
-    bool inlined;
-};
-
-/* A stack, the outermost first, and what it takes of a run of each side, in us. */
-struct made_stack {
-    struct made_frame frames[MOST];
-    const char *thread;
-    uint32_t us[2];
-};
-
-static uint32_t text(struct call_profile *profile, const char *word)
-{
-    return call_profile_add_string(profile, word ? word : "", word ? strlen(word) : 0);
-}
-
-static void add_stack(struct call_profile *profile, const struct made_stack *stack,
-                      const char *process, uint64_t period, uint32_t line)
-{
-    uint32_t node = 0;
-    const char *thread = stack->thread ? stack->thread : process;
-    for (size_t i = 0; i < MOST && stack->frames[i].name; i++) {
-        const struct made_frame *made = &stack->frames[i];
-        const struct call_frame frame = {.name = text(profile, made->name),
-                                         .module = text(profile, made->module),
-                                         .file = text(profile, made->file),
-                                         .line = line,
-                                         .tier = text(profile, made->tier),
-                                         .kind = made->kind,
-                                         .inlined = made->inlined};
-        node = call_profile_add_node(profile, node, call_profile_add_frame(profile, &frame));
-    }
-    const struct profile_thread named = {1, 1, text(profile, thread), text(profile, process)};
-    const struct call_sample sample = {
-        .period = period, .node = node, .thread = call_profile_add_thread(profile, &named)};
-    assert_int_equal(call_profile_add_sample(profile, &sample), 0);
-}
-
-static void begin_runs(struct run_set *set, const char *lines_of)
-{
-    assert_int_equal(run_set_begin(set), 0);
-    set->lines_of = lines_of;
-}
-
-/* RUNS of each side of the COUNT STACKS; each run has up to NOISE per mille more. */
-static void add_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
-                     size_t runs, uint64_t noise, const char *const processes[2])
-{
-    uint64_t seed = 5;
-    for (size_t run = 0; run < 2 * runs; run++) {
-        bool is_new = run % 2;
-        struct call_profile profile;
-        const struct profile_choice choice = {0, PROFILE_ALL, WEIGHT_PERIOD};
-        const struct profile_event event = {0, true};
-        assert_int_equal(call_profile_begin(&profile), 0);
-        assert_int_equal(call_profile_add_event(&profile, &event), 0);
-        for (size_t i = 0; i < count; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-            uint64_t more = noise ? (seed >> 33) % (noise + 1) : 0;
-            if (stacks[i].us[is_new])
-                add_stack(&profile, &stacks[i], processes[is_new],
-                          (uint64_t)stacks[i].us[is_new] * (1000 + more), (uint32_t)run + 1);
-        }
-        assert_int_equal(run_set_add(set, is_new, &profile, &choice), 0);
-        call_profile_free(&profile);
-    }
-}
-
-static void make_runs(struct run_set *set, const struct made_stack *stacks, size_t count,
-                      size_t runs, uint64_t noise, const char *const processes[2])
-{
-    begin_runs(set, NULL);
-    add_runs(set, stacks, count, runs, noise, processes);
-}
-
-static const char *const one_program[2] = {"node", "node"};
-
-static char *text_of(const struct diff_report *report,
-                     void (*put)(FILE *stream, const struct diff_report *report))
-{
-    char *made = NULL;
-    size_t bytes;
-    FILE *stream = open_memstream(&made, &bytes);
-    put(stream, report);
-    assert_int_equal(fclose(stream), 0);
-    return made;
-}
-
-static char *markdown_of(const struct diff_report *report, size_t most_bytes)
-{
-    char *made = NULL;
-    size_t bytes;
-    FILE *stream = open_memstream(&made, &bytes);
-    assert_int_equal(diff_markdown_put(stream, report, most_bytes), 0);
-    assert_int_equal(fclose(stream), 0);
-    return made;
-}
 
 static char *page_of(const struct diff_report *report)
 {
@@ -155,28 +48,6 @@ static void assert_head_says(const struct made_stack *stacks, size_t count, cons
     assert_says(head, wanted);
     free(head);
 }
-
-#define JIT(name, tier)                                                                            \
-    {                                                                                              \
-        name, "jit", "/srv/" name ".js", tier, FRAME_JIT, false                                    \
-    }
-#define INLINED(name, tier)                                                                        \
-    {                                                                                              \
-        name, "jit", "/srv/" name ".js", tier, FRAME_JIT, true                                     \
-    }
-#define BYTECODE(name)                                                                             \
-    {                                                                                              \
-        name, "jit", "/srv/" name ".js", "bytecode", FRAME_INTERPRETER, false                      \
-    }
-#define NATIVE(name)                                                                               \
-    {                                                                                              \
-        name, "node", "", "", FRAME_NATIVE, false                                                  \
-    }
-#define KERNEL(name)                                                                               \
-    {                                                                                              \
-        name, "[kernel]", "", "", FRAME_KERNEL, false                                              \
-    }
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* ---- Sums ---- */
 
@@ -256,10 +127,10 @@ static void test_the_first_lines_name_what_changed(void **state)
     assert_head_says(beside, COUNT(beside), "(OptimizedTier1, then OptimizedTier1OSR: moved)");
     /* two states that are called the same: another library's code of one source */
     static const struct made_stack rebuilt[] = {
-        {{JIT("main", "TurboFan"), {"hot", "libold.so", "hot.c", "", FRAME_NATIVE, true}},
+        {{JIT("main", "TurboFan"), {"hot", "libold.so", "hot.c", "", FRAME_NATIVE, true, NULL}},
          NULL,
          {10000, 0}},
-        {{JIT("main", "TurboFan"), {"hot", "libnew.so", "hot.c", "", FRAME_NATIVE, true}},
+        {{JIT("main", "TurboFan"), {"hot", "libnew.so", "hot.c", "", FRAME_NATIVE, true, NULL}},
          NULL,
          {0, 40000}},
         {{JIT("main", "TurboFan")}, NULL, {50000, 50000}}};
@@ -277,6 +148,32 @@ static void test_the_first_lines_name_what_changed(void **state)
     static const struct made_stack alike[] = {{{JIT("same", "TurboFan")}, NULL, {50000, 50000}}};
     char *head = head_of(alike, COUNT(alike), one_program);
     assert_null(strstr(head, "but: "));
+    free(head);
+}
+
+/* V8's dumps have the lines of what was inlined, and no other word of it. */
+static void test_inlined_by_its_lines_alone(void **state)
+{
+    (void)state;
+    static const struct made_stack parted[] = {
+        {{JIT("main", "TurboFan"), AT("hot", "/src/hot.js")}, NULL, {0, 70000}},
+        {{AT("main", "/work/hot.js")}, NULL, {20000, 0}},
+        {{AT("main", "main.js")}, NULL, {30000, 50000}}};
+    assert_head_says(parted, COUNT(parted), " ms (no longer inlined into main  main.js)\n");
+    static const struct made_stack joined[] = {
+        {{JIT("main", "TurboFan"), AT("hot", "hot.js")}, NULL, {70000, 0}},
+        {{AT("main", "hot.js")}, NULL, {0, 20000}},
+        {{AT("main", "main.js")}, NULL, {50000, 30000}}};
+    assert_head_says(joined, COUNT(joined), " ms (inlined into main  main.js)\n");
+    /* lines that the caller has on both sides, or of another file */
+    static const struct made_stack others[] = {
+        {{JIT("main", "TurboFan"), AT("hot", "hot.js")}, NULL, {0, 70000}},
+        {{AT("main", "hot.js")}, NULL, {20000, 20000}},
+        {{AT("main", "cold.js")}, NULL, {20000, 0}},
+        {{AT("main", "main.js")}, NULL, {10000, 30000}}};
+    assert_head_says(others, COUNT(others), "by: hot  hot.js +70.");
+    char *head = head_of(others, COUNT(others), one_program);
+    assert_null(strstr(head, "inlined"));
     free(head);
 }
 
@@ -348,8 +245,10 @@ static void test_names_are_no_markup(void **state)
 {
     (void)state;
     static const struct made_stack stacks[] = {
-        {{{"a|b`c`*d*<script>@you [x](y)", "jit", "", "", FRAME_JIT, false}}, NULL, {50000, 60000}},
-        {{{"\\\"</script>", "jit", "", "", FRAME_JIT, false}}, NULL, {10000, 90000}}};
+        {{{"a|b`c`*d*<script>@you [x](y)", "jit", "", "", FRAME_JIT, false, NULL}},
+         NULL,
+         {50000, 60000}},
+        {{{"\\\"</script>", "jit", "", "", FRAME_JIT, false, NULL}}, NULL, {10000, 90000}}};
     struct run_set set;
     struct diff_report report;
     make_runs(&set, stacks, COUNT(stacks), SIDE, 10, one_program);
@@ -381,10 +280,10 @@ static void test_names_do_not_turn_the_text_around(void **state)
     static const struct made_stack stacks[] = {
         {{{"a\xe2\x80\xae"
            "b\xe2\x81\xa6\xd8\x9c",
-           "jit", "", "", FRAME_JIT, false}},
+           "jit", "", "", FRAME_JIT, false, NULL}},
          NULL,
          {50000, 60000}},
-        {{{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "jit", "", "", FRAME_JIT, false}},
+        {{{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "jit", "", "", FRAME_JIT, false, NULL}},
          NULL,
          {50000, 50000}}};
     static const char *const programs[2] = {"no\xe2\x80\xae", "de"};
@@ -435,7 +334,7 @@ static void test_lines_are_in_each_form(void **state)
 {
     (void)state;
     static const struct made_stack stacks[] = {
-        {{{"a|<b>", "jit", "x<i>.js", "", FRAME_JIT, false}}, NULL, {50000, 60000}},
+        {{{"a|<b>", "jit", "x<i>.js", "", FRAME_JIT, false, NULL}}, NULL, {50000, 60000}},
         {{JIT("same", "")}, NULL, {50000, 50000}}};
     struct run_set set;
     struct diff_report report;
@@ -470,89 +369,12 @@ static void test_lines_are_in_each_form(void **state)
     run_set_free(&set);
 }
 
-/* Of 3 000 functions some have room; the headline is there, and how many are not is told. */
-static void test_markdown_ends_before_its_limit(void **state)
-{
-    (void)state;
-    enum { FUNCTIONS = 3000, LIMIT = 16 * 1024 };
-    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
-    char *names = calloc(FUNCTIONS, 64);
-    struct run_set set;
-    struct diff_report report;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        snprintf(names + 64 * i, 64, "function_%zu_||||||||", i);
-        stacks[i] = (struct made_stack){
-            {{names + 64 * i, "jit", "a.js", "", FRAME_JIT, false}}, NULL, {1000, 1100}};
-    }
-    make_runs(&set, stacks, FUNCTIONS, SIDE, 10, one_program);
-    assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
-    char *markdown = markdown_of(&report, LIMIT);
-    size_t left = 0, rows = 0;
-    assert_in_range(strlen(markdown), LIMIT / 2, LIMIT - 1);
-    assert_ptr_equal(strstr(markdown, "### slower: +"), markdown);
-    for (char *at = markdown; (at = strstr(at, "<code>function")) != NULL; at++)
-        rows++;
-    char *notice = strstr(markdown, "\n\n");
-    while (strstr(notice + 1, "\n\n") || strstr(notice + 1, "|\n\n"))
-        notice = strstr(notice + 1, "\n\n");
-    assert_int_equal(sscanf(notice, "\n\n%zu more functions are left out: this is limited", &left),
-                     1);
-    assert_int_equal(left + rows, FUNCTIONS);
-    free(markdown);
-    diff_report_free(&report);
-    run_set_free(&set);
-    free(names);
-    free(stacks);
-}
-
-/* ---- Time ---- */
-
-/* 10 against 10 runs of 20 000 functions, all of which are tested, in 10 000 ways. */
-static void test_twenty_thousand_functions(void **state)
-{
-    (void)state;
-#if defined(__SANITIZE_ADDRESS__)
-    enum { FUNCTIONS = 500 };
-#else
-    enum { FUNCTIONS = 20000, MOST_S = 5, MOST_KIB = 500 * 1024 };
-#endif
-    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
-    char *names = calloc(FUNCTIONS, 32);
-    struct run_set set;
-    struct diff_report report;
-    struct rusage before, after;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        snprintf(names + 32 * i, 32, "function_%zu", i);
-        stacks[i] = (struct made_stack){
-            {NATIVE("main"), {names + 32 * i, "jit", "a.js", "", FRAME_JIT, false}},
-            NULL,
-            {1000, 1000}};
-    }
-    getrusage(RUSAGE_SELF, &before);
-    make_runs(&set, stacks, FUNCTIONS, 10, 100, one_program);
-    assert_int_equal(diff_report_make(&report, &set, false, 0), 0);
-    char *json = text_of(&report, diff_json_put);
-    getrusage(RUSAGE_SELF, &after);
-    assert_int_equal(report.verdicts.tables[BY_FUNCTION].count, FUNCTIONS);
-#if !defined(__SANITIZE_ADDRESS__)
-    double seconds = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
-                     (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1e6;
-    print_message("%.2f s of user time, %ld KiB\n", seconds, after.ru_maxrss);
-    assert_true(seconds < MOST_S);
-    assert_true(after.ru_maxrss < MOST_KIB);
-#endif
-    free(json);
-    diff_report_free(&report);
-    run_set_free(&set);
-    free(names);
-    free(stacks);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_table_adds_up_to_the_total),
         cmocka_unit_test(test_the_first_lines_name_what_changed),
+        cmocka_unit_test(test_inlined_by_its_lines_alone),
         cmocka_unit_test(test_collectors_and_compilers_are_named),
         cmocka_unit_test(test_different_programs_are_told),
         cmocka_unit_test(test_no_variance),
@@ -560,8 +382,6 @@ int main(void)
         cmocka_unit_test(test_names_do_not_turn_the_text_around),
         cmocka_unit_test(test_lines_are_in_each_form),
         cmocka_unit_test(test_large_numbers_stand_apart),
-        cmocka_unit_test(test_markdown_ends_before_its_limit),
-        cmocka_unit_test(test_twenty_thousand_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

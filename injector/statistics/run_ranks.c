@@ -1,5 +1,5 @@
 /* See run_ranks.h. */
-#include "injector/compare/run_ranks.h"
+#include "injector/statistics/run_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * with its sign|), by the same rule for all functions.  So a round is additions and a maximum, and
  * sums of different functions can be counted together: which share of all rounds' sums is that
  * large says how many functions would reach a sum by chance. */
-#include "injector/compare/permutation.h"
+#include "injector/statistics/permutation.h"
 
 #include <math.h>
 #include <stdint.h>
