@@ -88,7 +88,7 @@ by_script() {
     mkfifo go
     # shellcheck disable=SC2016 # for the inner shell
     record_with record "${@:2}" -- bash -c 'perf=$PPID
-        (until [ ! -e /proc/$$ ] || [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; echo >go) >/dev/null 2>&1 & exec "$@"' \
+        (until [ ! -e /proc/$$ ] || [ "$(ls /proc/$$/task | wc -l)" -ge 3 ]; do sleep 0.01; done; eval "$0"; [ ! -e /proc/$$ ] || echo >go) >/dev/null 2>&1 & exec "$@"' \
         "$1" $(churn -n -w go)
 }
 

@@ -37,11 +37,7 @@ function endDrawing(surface) {
 function fillThin({ context, thin, scale }) {
     const { width, height } = context.canvas, image = clearImage(context, width, height);
     const pixels = new Uint32Array(image.data.buffer);
-    for (const box of thin) {
-        const { style } = box;
-        if (style.pixel === undefined) style.pixel = pixelOf(context, style.outline || style.fill);
-        fillPixels(pixels, width, height, box, scale, style.pixel);
-    }
+    for (const box of thin) fillPixels(pixels, width, height, box, scale, pixelOf(context, box.style.outline || box.style.fill));
     context.putImageData(image, 0, 0);
 }
 
@@ -53,8 +49,14 @@ function clearImage(context, width, height) {
     return kept;
 }
 
-// COLOUR as an image has it.
+// COLOUR as an image has it; of a difference nearly each box has its own.
+const pixelsOf = new Map();
 function pixelOf(context, colour) {
+    if (!pixelsOf.has(colour)) pixelsOf.set(colour, readPixel(context, colour));
+    return pixelsOf.get(colour);
+}
+
+function readPixel(context, colour) {
     context.fillStyle = colour; // any colour is read as #rrggbb
     const hex = parseInt(context.fillStyle.slice(1), 16);
     const bytes = new Uint8Array([hex >> 16, hex >> 8, hex, 255]);
