@@ -41,7 +41,7 @@ setup() {
 
 # periods FILE: the sum of those of its first event, by perf, which reads no streams from a file of another's.
 periods() {
-    perf script -i "$1" -F event,period 2>/dev/null | awk 'NR == 1 { first = $2 } $2 == first { all += $1; n++ } END { printf "%d %d\n", all, n }'
+    perf script -i "$1" -F event,period 2>/dev/null | awk 'NR == 1 { first = $2 } $2 == first { all += $1; n++ } END { printf "%.0f %d\n", all, n }'
 }
 
 # ---- Sums ----
@@ -58,11 +58,11 @@ periods() {
         [ "$(jq '[.functions[].self] | add' report)" = "$all" ] || complain "$form: self times"
         [ "$(jq '.named + .interpreter + .unknown' report)" = "$all" ]
         [ "$(perfjit export -q -f folded $form | awk '{ n += $NF } END { print n }')" = "$samples" ]
-        [ "$(perfjit export -q -f folded --weight period $form | awk '{ n += $NF } END { printf "%d\n", n }')" = "$all" ]
+        [ "$(perfjit export -q -f folded --weight period $form | awk '{ n += $NF } END { printf "%.0f\n", n }')" = "$all" ]
         [ "$(perfjit export -q -f speedscope $form | jq '[.profiles[].weights[]] | add')" = "$all" ]
         [ "$(perfjit export -q -f speedscope $form | jq '[.profiles[] | (.weights | add) == .endValue and (.weights | length) == (.samples | length)] | all')" = true ]
         [ "$(perfjit export -q -f callgrind $form | sed -n 's/^totals: //p')" = "$all" ]
-        [ "$(perfjit export -q -f callgrind $form | awk '/^calls=/ { getline; next } /^[0-9]+ [0-9]+$/ { n += $2 } END { printf "%d\n", n }')" = "$all" ]
+        [ "$(perfjit export -q -f callgrind $form | awk '/^calls=/ { getline; next } /^[0-9]+ [0-9]+$/ { n += $2 } END { printf "%.0f\n", n }')" = "$all" ]
         [ "$(perfjit export -q -f firefox $form | jq '[.threads[].samples.length] | add')" = "$samples" ]
         perfjit flamegraph -q -o page.html $form
         [ "$(data page.html | jq '[.samples.weight[]] | add')" = "$all" ]
@@ -184,10 +184,10 @@ nearly_same() {
     perfjit report -q --json injected | jq -r '.functions[] | select(.self > 0) | "\(.self) \(.name)"' | sort >report
     perfjit export -q -f speedscope injected |
         jq -r '.shared.frames as $f | .profiles[] | range(.samples | length) as $i | "\(.weights[$i]) \($f[.samples[$i][-1]].name)"' |
-        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' | sort >speedscope
-    same speedscope <(awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' report | sort)
+        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%.0f%s\n", sum[name], name }' | sort >speedscope
+    same speedscope <(awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%.0f%s\n", sum[name], name }' report | sort)
     perfjit export -q -f folded --weight period injected | sed -E 's/^.*;([^;]*) ([0-9]+)$/\2 \1/; s/_\[[jki]\]$//' |
-        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%d%s\n", sum[name], name }' | sort >folded
+        awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) printf "%.0f%s\n", sum[name], name }' | sort >folded
     same folded speedscope
 }
 
@@ -313,7 +313,7 @@ END
     awk '/^fn=/ { match($0, /\([0-9]+\)/); f = substr($0, RSTART, RLENGTH); if (!(f in seen)) order[++n] = f; seen[f] = 1 }
         /^c?fn=\([0-9]+\) / { match($0, /\([0-9]+\)/); id = substr($0, RSTART, RLENGTH); name[id] = substr($0, RSTART + RLENGTH + 1) }
         /^[0-9]+ [0-9]+$/ { sum[f] += $2 }
-        END { for (i = 1; i <= n; i++) printf "%d %s\n", sum[order[i]], name[order[i]] }' rec.callgrind | sort >got
+        END { for (i = 1; i <= n; i++) printf "%.0f %s\n", sum[order[i]], name[order[i]] }' rec.callgrind | sort >got
     same got wanted
     ! awk '/^fn=/ { f = $1; sub(/^fn=/, "", f) } /^cfn=/ { c = $1; sub(/^cfn=/, "", c); if (c == f) exit 1 }' rec.callgrind | grep . || complain "a function calls itself"
     total=$(awk '$2 == "tj::rec" { print $1 }' wanted)

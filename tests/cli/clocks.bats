@@ -19,7 +19,7 @@ pair() {
     record_by "$1" "$data" "$BUILD/producers/clock_pair" "$mapped" >"$data.mono"
     perf script -i "$data" --show-mmap-events --ns -F time,event | grep -F "$mapped" |
         sed -E 's/^ *([0-9]+)\.([0-9]{9}): .*/\1\2/' | paste -d' ' - "$data.mono" |
-        awk '$3 - $2 < width || !width { width = $3 - $2; ahead = $1 - $2 - width / 2 } END { printf "%d\n", ahead }'
+        awk '$3 - $2 < width || !width { width = $3 - $2; ahead = $1 - $2 - width / 2 } END { printf "%.0f\n", ahead }'
 }
 
 # record_surely CLOCK DATA COMMAND...: perfjit says how sure it is of the offset.  If the program had to wait for a processor just when it

@@ -400,12 +400,12 @@ record_pieces() {
     perf script -i group -F event,period >periods 2>/dev/null
     local event all samples
     for event in cpu-clock page-faults; do
-        read -r all samples < <(awk -v "event=$event:" '$2 == event { all += $1; n++ } END { printf "%d %d\n", all, n }' periods)
+        read -r all samples < <(awk -v "event=$event:" '$2 == event { all += $1; n++ } END { printf "%.0f %d\n", all, n }' periods)
         [ "$samples" -ge 1 ] || complain "no $event"
         perfjit report -q --event $event --json group >report
         [ "$(jq '[.total, .samples] | @tsv' -r report)" = "$(printf '%s\t%s' "$all" "$samples")" ] ||
             complain "$event: $(jq -c '[.total, .samples]' report), perf $all $samples"
-        [ "$(perfjit export -q -f folded --event $event --weight period group | awk '{ n += $NF } END { printf "%d\n", n }')" = "$all" ]
+        [ "$(perfjit export -q -f folded --event $event --weight period group | awk '{ n += $NF } END { printf "%.0f\n", n }')" = "$all" ]
     done
 }
 
