@@ -150,19 +150,50 @@ static int make_rounds(struct rounds *rounds, const struct permutation_runs *run
 
 /* ---- Rounds ---- */
 
-/* SUMS: of a block of functions, in a round. */
-static void add_up(double *restrict sums, const struct scaled_rows *rows, const signed char *labels,
-                   size_t start)
+/* Two values at once. */
+typedef double vector __attribute__((vector_size(2 * sizeof(double)), aligned(8), may_alias));
+
+enum { VECTORS = 4, LANES = 2 * VECTORS };
+
+/* Those of ROWS that a round adds, then those that it subtracts, and a NULL behind each. */
+static void choose_rows(const double **chosen, const struct scaled_rows *rows,
+                        const signed char *labels, size_t start)
 {
-    memset(sums, 0, BLOCK * sizeof *sums);
-    for (size_t row = 0; row < rows->rows; row++) {
-        const double *restrict values = rows->values + row * rows->width + start;
-        if (labels[row] > 0)
-            for (size_t i = 0; i < BLOCK; i++)
-                sums[i] += values[i];
-        else if (labels[row] < 0)
-            for (size_t i = 0; i < BLOCK; i++)
-                sums[i] -= values[i];
+    for (int label = 1; label >= -1; label -= 2) {
+        for (size_t row = 0; row < rows->rows; row++)
+            if (labels[row] == label)
+                *chosen++ = rows->values + row * rows->width + start;
+        *chosen++ = NULL;
+    }
+}
+
+/* The sums of LANES functions, of the rows up to a NULL: in registers, each value is read once.
+ * Returns what is behind the NULL. */
+static const double *const *add_rows(vector sums[VECTORS], const double *const *row, size_t at)
+{
+    vector a = {0}, b = {0}, c = {0}, d = {0};
+    for (; *row; row++) {
+        const vector *values = (const vector *)(*row + at);
+        a += values[0];
+        b += values[1];
+        c += values[2];
+        d += values[3];
+    }
+    sums[0] = a;
+    sums[1] = b;
+    sums[2] = c;
+    sums[3] = d;
+    return row + 1;
+}
+
+/* SUMS: of a block of functions, in a round; of the opposite labels they are the opposite. */
+static void add_up(double *sums, const double *const *chosen)
+{
+    for (size_t at = 0; at < BLOCK; at += LANES) {
+        vector added[VECTORS], subtracted[VECTORS];
+        add_rows(subtracted, add_rows(added, chosen, at), at);
+        for (size_t i = 0; i < VECTORS; i++)
+            ((vector *)(sums + at))[i] = added[i] - subtracted[i];
     }
 }
 
@@ -189,13 +220,14 @@ static void count_sums(struct sum_counts *counts, const double *sums, size_t cou
 
 /* P: the observed sums. */
 static void go_through(double *p, struct rounds *rounds, struct sum_counts *counts,
-                       const struct scaled_rows *rows, size_t functions)
+                       const struct scaled_rows *rows, const double **chosen, size_t functions)
 {
     double sums[BLOCK];
     for (size_t start = 0; start < rows->width; start += BLOCK) {
         size_t count = functions - start < BLOCK ? functions - start : BLOCK;
         for (size_t i = 0; i < rounds->count; i++) {
-            add_up(sums, rows, rounds->labels + i * rounds->rows, start);
+            choose_rows(chosen, rows, rounds->labels + i * rounds->rows, start);
+            add_up(sums, chosen);
             rounds->largest[i] = fmax(rounds->largest[i], largest_of(sums));
             count_sums(counts, sums, count);
             for (size_t k = 0; i == 0 && k < count; k++)
@@ -293,14 +325,18 @@ int permutation_test(double *p, double *q, double *critical, const struct permut
                          make_counts(&counts, rows.rows)
                      ? -1
                      : 0;
+    const double **chosen = malloc((rows.rows + 2) * sizeof *chosen);
+    if (!chosen)
+        result = -1;
     if (!result) {
-        go_through(p, &rounds, &counts, &rows, runs->functions);
+        go_through(p, &rounds, &counts, &rows, chosen, runs->functions);
         result = find_q(q, p, &counts, rounds.count, runs->functions);
         qsort(rounds.largest, rounds.count, sizeof *rounds.largest, compare);
         for (size_t i = 0; i < runs->functions; i++)
             p[i] = share_reaching(&rounds, p[i]);
         *critical = t_of(critical_sum(&rounds), runs, rows.rows);
     }
+    free(chosen);
     free(rows.values);
     free(rounds.labels);
     free(rounds.largest);
