@@ -11,8 +11,7 @@
 #include <string.h>
 
 const char *const bench_side_words[BENCH_SIDES] = {"base", "new"};
-const char *const bench_order_words[BENCH_ORDERS] = {"turns", "blocks", "apart",
-                                                            "together"};
+const char *const bench_order_words[BENCH_ORDERS] = {"turns", "blocks", "apart", "together"};
 const char *const bench_number_words[RUN_NUMBERS] = {
     "turn",    "wall_ns", "cpu_ns",     "beside_ns",  "stolen_ns", "loop_ns",
     "samples", "lost",    "compile_ns", "code_bytes", "functions"};

@@ -8,11 +8,7 @@ forms="fp stacks injected unwound node php two packed streamed counted"
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
-    cat >work.js <<'END'
-function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-for (let i = 0, t = 0; i < 30; i++) t += hot(2000000);
-END
+    write_work
     echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
     export PERFJIT=dump JITDUMPDIR=$PWD
     record fp -g "$BUILD/tinyjit" --no-inline work.tj

@@ -156,6 +156,15 @@ END
     PATH=$BATS_TEST_TMPDIR/bin:$PATH
 }
 
+# write_work: work.tj and work.js, each of which has a function that takes nearly all of the time.
+write_work() {
+    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
+    cat >work.js <<'END'
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
+for (let i = 0, t = 0; i < 30; i++) t += hot(2000000);
+END
+}
+
 # ---- Checks: each says on stderr what is wrong ----
 
 complain() {

@@ -2,14 +2,13 @@
 # The page of perfjit flamegraph, its scripts in node: sums, tiers, and what it takes when there is much to show.
 load helper
 
+# All boxes of a row of the time view.
+time_boxes='const timeBoxes = (profile, row, from, to) => { const boxes = []; finish(timeBoxSteps(profile, row, from, to, 0, boxes)); return boxes; };'
+
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn outer(n) { return inner(n) + 1; }\nfn main() { var n = 0; while n < 12000 { outer(100000); n = n + 1; } return 0; }\n' >work.tj
-    cat >work.js <<'END'
-function hot(n) { let s = 0; for (let i = 0; i < n; i++) s += (Math.sqrt(i) * i) % 7; return s; }
-for (let i = 0, t = 0; i < 30; i++) t += hot(2000000);
-END
+    write_work
     export PERFJIT=dump JITDUMPDIR=$PWD
     record stacks -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" work.tj
     record node -g node --perf-prof --interpreted-frames-native-stack work.js
@@ -27,6 +26,7 @@ setup() {
         perfjit flamegraph -q -o own.html $form
         data own.html >own.json
         cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
+        echo "$time_boxes" >>model.js
         cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
 const scopes = scopesOf(profile);
@@ -34,7 +34,7 @@ const flame = flameTree(profile, scopes[0]), inverted = invertedTree(profile, sc
 if (flame.total[0] !== inverted.total[0]) throw new Error("the inverted view has another sum");
 const inThreads = scopes.filter((scope) => scope.id[0] === "t").map((scope) => flameTree(profile, scope).total[0]).reduce((a, b) => a + b, 0);
 if (inThreads !== flame.total[0]) throw new Error("threads have another sum");
-const outermost = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0).filter((box) => box.depth === row.top + 1))
+const outermost = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last).filter((box) => box.depth === row.top + 1))
     .reduce((sum, box) => sum + box.weight, 0);
 const leaves = new Map();
 visitTree(inverted, 0, 1e12, 0, (node) => {
@@ -68,14 +68,15 @@ END
     perfjit flamegraph -q -o tiers.html tiers
     data tiers.html >tiers.json
     cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
+    echo "$time_boxes" >>model.js
     cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("tiers.json")));
 const scope = scopesOf(profile)[0], time = timeRows(profile, scope);
 const name = (frame) => frameName(profile, frame), tier = (frame) => profile.strings[profile.frames.tier[frame]];
-const moves = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last, 0)).filter((box) => box.before >= 0 && name(box.frame) === "mix");
+const moves = time.rows.flatMap((row) => timeBoxes(profile, row, time.first, time.last)).filter((box) => box.before >= 0 && name(box.frame) === "mix");
 if (!moves.some((box) => tier(box.before) === "bytecode" && tier(box.frame) === "TurboFan")) throw new Error("no move: " + JSON.stringify(moves));
 const frame = profile.frames.name.findIndex((_, frame) => name(frame) === "mix");
-const tiers = tiersIn(profile, frameTotals(profile, flameTree(profile, scope)), frame);
+const tiers = tiersIn(profile, finish(frameTotalSteps(profile, flameTree(profile, scope))), frame);
 if (!["interpreter, bytecode", "jit, TurboFan"].every((wanted) => tiers.some(([kind]) => kind === wanted))) throw new Error(JSON.stringify(tiers));
 const all = [...functionTotals(profile, scope).values()].find((sums) => sums.name === "mix").total;
 if (tiers.reduce((sum, [, weight]) => sum + weight, 0) !== all) throw new Error("the tiers are not the whole: " + JSON.stringify(tiers) + " " + all);
@@ -85,7 +86,7 @@ const small = openProfile({ unit: "ns", strings: ["", "f", "a", "b"], frames: { 
     nodes: { parent: [0, 1, 1, 3], frame: [0, 0, 1, 1] }, threads: { pid: [1], tid: [1], name: [0], process: [0] },
     samples: { node: [1, 2, 1, 3, 1], thread: [0, 0, 0, 0, 0], weight: [1, 1, 1, 1, 1], time: [0, 10, 10, 10, 10] } });
 const row = timeRows(small, scopesOf(small)[0]).rows[0];
-const found = timeBoxes(small, row, 0, 1000, 0).map((box) => [box.depth, box.frame, box.before].join());
+const found = timeBoxes(small, row, 0, 1000).map((box) => [box.depth, box.frame, box.before].join());
 if (found.join(" ") !== "1,0,-1 2,1,-1 1,1,0 1,0,1") throw new Error(found.join(" "));
 // One of two kinds, of which one alone has a tier, was not compiled anew.
 const other = openProfile({ ...JSON.parse(JSON.stringify({ unit: "ns", strings: small.strings, threads: small.threads, samples: small.samples })),

@@ -5,21 +5,46 @@
 
 enum { BLOCK = 64 };
 
+/* Functions, each with a stack of its own. */
+struct many_functions {
+    struct made_stack *stacks;
+    char *names;
+};
+
+enum { NAME_BYTES = 64 };
+
+/* COUNT of them, of which each takes BASE and NEW us, called by CALLER if it has a name. */
+static struct many_functions make_functions(size_t count, const char *format,
+                                            struct made_frame caller, uint32_t base, uint32_t new)
+{
+    struct many_functions many = {calloc(count, sizeof *many.stacks), calloc(count, NAME_BYTES)};
+    for (size_t i = 0; i < count; i++) {
+        struct made_stack *stack = &many.stacks[i];
+        char *name = many.names + NAME_BYTES * i;
+        snprintf(name, NAME_BYTES, format, i);
+        *stack = (struct made_stack){.frames = {caller}, .us = {base, new}};
+        stack->frames[caller.name != NULL] =
+            (struct made_frame){name, "jit", "a.js", "", FRAME_JIT, false, NULL};
+    }
+    return many;
+}
+
+static void free_functions(struct many_functions *many)
+{
+    free(many->stacks);
+    free(many->names);
+}
+
 /* Of 3 000 functions some have room; the headline is there, and how many are not is told. */
 static void test_markdown_ends_before_its_limit(void **state)
 {
     (void)state;
     enum { FUNCTIONS = 3000, LIMIT = 16 * 1024 };
-    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
-    char *names = calloc(FUNCTIONS, 64);
+    struct many_functions many =
+        make_functions(FUNCTIONS, "function_%zu_||||||||", (struct made_frame){0}, 1000, 1100);
     struct run_set set;
     struct diff_report report;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        snprintf(names + 64 * i, 64, "function_%zu_||||||||", i);
-        stacks[i] = (struct made_stack){
-            {{names + 64 * i, "jit", "a.js", "", FRAME_JIT, false, NULL}}, NULL, {1000, 1100}};
-    }
-    make_runs(&set, stacks, FUNCTIONS, SIDE, 10, one_program);
+    make_runs(&set, many.stacks, FUNCTIONS, SIDE, 10, one_program);
     assert_int_equal(diff_report_make(&report, &set, false, 0.01), 0);
     char *markdown = markdown_of(&report, LIMIT);
     size_t left = 0, rows = 0;
@@ -36,8 +61,7 @@ static void test_markdown_ends_before_its_limit(void **state)
     free(markdown);
     diff_report_free(&report);
     run_set_free(&set);
-    free(names);
-    free(stacks);
+    free_functions(&many);
 }
 
 /* ---- Time ---- */
@@ -78,19 +102,12 @@ static void test_twenty_thousand_functions(void **state)
 #else
     enum { FUNCTIONS = 20000, MOST_ADDITIONS = 8, MOST_KIB = 500 * 1024 };
 #endif
-    struct made_stack *stacks = calloc(FUNCTIONS, sizeof *stacks);
-    char *names = calloc(FUNCTIONS, 32);
+    struct made_frame caller = NATIVE("main");
+    struct many_functions many = make_functions(FUNCTIONS, "function_%zu", caller, 1000, 1000);
     struct run_set set;
     struct diff_report report;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        snprintf(names + 32 * i, 32, "function_%zu", i);
-        stacks[i] = (struct made_stack){
-            {NATIVE("main"), {names + 32 * i, "jit", "a.js", "", FRAME_JIT, false, NULL}},
-            NULL,
-            {1000, 1000}};
-    }
     double additions = 5 * additions_s(), start = used_s();
-    make_runs(&set, stacks, FUNCTIONS, 10, 100, one_program);
+    make_runs(&set, many.stacks, FUNCTIONS, 10, 100, one_program);
     assert_int_equal(diff_report_make(&report, &set, false, 0), 0);
     char *json = text_of(&report, diff_json_put);
     double seconds = used_s() - start;
@@ -107,8 +124,7 @@ static void test_twenty_thousand_functions(void **state)
     free(json);
     diff_report_free(&report);
     run_set_free(&set);
-    free(names);
-    free(stacks);
+    free_functions(&many);
 }
 
 int main(void)

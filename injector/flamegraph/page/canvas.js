@@ -28,8 +28,8 @@ function drawBox(surface, box, text, style) {
 
 function endDrawing(surface) {
     if (surface.thin.length) fillThin(surface);
-    for (const box of surface.thin) drawMarks(surface.context, box, box.style);
-    for (const [box, text] of surface.wide) drawWide(surface.context, box, text, box.style);
+    for (const box of surface.thin) drawMarks(surface.context, box);
+    for (const [box, text] of surface.wide) drawWide(surface.context, box, text);
 }
 
 // There are tens of thousands of boxes without text, and to have each drawn takes longer than all else: they are put in as pixels.
@@ -75,7 +75,8 @@ function fillPixels(pixels, width, height, box, scale, pixel) {
         for (let at = y * width + from, end = y * width + right; at < end; at++) pixels[at] = pixel;
 }
 
-function drawMarks(context, box, style) {
+function drawMarks(context, box) {
+    const { style } = box;
     if (style.inlined && box.width > 6) {
         context.fillStyle = style.hatch;
         context.fillRect(box.x, box.y, 3, rowHeight - 1);
@@ -86,10 +87,11 @@ function drawMarks(context, box, style) {
     }
 }
 
-function drawWide(context, box, text, style) {
+function drawWide(context, box, text) {
+    const { style } = box;
     context.fillStyle = style.fill;
     context.fillRect(box.x, box.y, Math.max(box.width - 0.6, leastWidth), rowHeight - 1);
-    drawMarks(context, box, style);
+    drawMarks(context, box);
     if (style.outline) {
         context.strokeStyle = style.outline;
         context.lineWidth = 2;

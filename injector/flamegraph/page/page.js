@@ -75,7 +75,7 @@ function startPage() {
 
     function* otherViews() {
         yield treeFor("inverted");
-        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth, () => true);
+        yield* nodesInSight(treeFor("inverted"), 0, stage.clientWidth, leastWidth);
         yield treeFor("flame");
         yield* totalSteps();
         yield treeFor("time");

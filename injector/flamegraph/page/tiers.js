@@ -32,10 +32,6 @@ function* frameTotalSteps(profile, tree) {
     return totals;
 }
 
-function frameTotals(profile, tree) {
-    return finish(frameTotalSteps(profile, tree));
-}
-
 // The frames of FRAME's function, one a kind.
 function framesLike(profile, frame) {
     const functions = functionsOf(profile), kinds = new Map();

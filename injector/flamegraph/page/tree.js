@@ -137,7 +137,7 @@ function addChild(tree, node, frame, stacks) {
 }
 
 // The nodes that can be seen if ROOT is as wide as WIDTH, row by row, each expanded as long as there is time for it.
-function* nodesInSight(tree, root, width, least, hasTime) {
+function* nodesInSight(tree, root, width, least, hasTime = () => true) {
     const scale = width / (tree.total[root] || 1);
     const nodes = [root];
     for (let i = 0; i < nodes.length; i++) {
@@ -149,7 +149,7 @@ function* nodesInSight(tree, root, width, least, hasTime) {
 }
 
 // VISIT is told each node in sight, with where it stands. Returns the number of the deepest row.
-function visitTree(tree, root, width, least, visit, hasTime = () => true) {
+function visitTree(tree, root, width, least, visit, hasTime) {
     const scale = width / (tree.total[root] || 1);
     let deepest = tree.depth[root];
     for (const node of nodesInSight(tree, root, width, least, hasTime)) {
@@ -202,13 +202,7 @@ function sampleFrom(profile, row, at) {
 
 // What ROW shows from FROM to TO: boxes for frames that stay, a gap where it did not run. Of samples closer than LEAST the heaviest
 // stands for all. A box tells which frame its function was in the same depth before, if that was in another tier, or -1.
-function timeBoxes(profile, row, from, to, least) {
-    const boxes = [];
-    finish(timeBoxSteps(profile, row, from, to, least, boxes));
-    return boxes;
-}
-
-// The same, one stack a step, into BOXES.
+// Into BOXES, one stack a step.
 function* timeBoxSteps(profile, row, from, to, least, boxes) {
     const before = new Map(); // the last frame of a function in one depth
     let open = [], end = -Infinity;
