@@ -8,6 +8,8 @@
  *     nameless     without the maps of files named *.dump
  *     off_cpu      as with --off-cpu, perf 6.2 and newer: copies of the last samples at the end, stamped ~0 << 32
  *     damaged2     the same, but the first of them claims more bytes than it has
+ *     reserved     IN was recorded with -z: the last COMPRESSED record begins with a block of zstd's reserved type, which
+ *                  nothing unpacks (RFC 8878, 3.1.1.2.2; what bytes within a block change may still be unpacked)
  *
  * perf itself is the judge of these: perf script --itrace=b prints the branches only if the index is right.
  */
@@ -44,7 +46,7 @@ enum {
 };
 
 struct form {
-    bool traces, branches, compressed2, damage, nameless, off_cpu;
+    bool traces, branches, compressed2, damage, nameless, off_cpu, reserved;
 };
 
 struct maker {
@@ -55,6 +57,7 @@ struct maker {
     uint64_t data_offset, data_bytes;
     uint64_t trace_offsets[TRACES_MAX];
     uint64_t trace_count, trace_bytes;
+    uint64_t last_compressed; /* its offset in OUT */
     uint64_t samples, last_ip;
     const uint8_t *last_samples[LEFT_OVER]; /* the newest at samples % LEFT_OVER - 1 */
 };
@@ -177,6 +180,13 @@ static void put_compressed2(struct maker *maker, const uint8_t *record, size_t s
     sink_zeros(&maker->out, padded - bytes);
 }
 
+static void make_reserved(struct maker *maker)
+{
+    if (!maker->last_compressed)
+        die("the input has no COMPRESSED record");
+    memset(maker->out.data + maker->last_compressed + 8, 0xff, 3);
+}
+
 static bool names_dump(const uint8_t *record, size_t size)
 {
     return memmem(record, size, ".dump", sizeof ".dump");
@@ -202,11 +212,16 @@ static void put_records(struct maker *maker)
             continue;
         else if (type == RECORD_COMPRESSED && maker->form.compressed2)
             put_compressed2(maker, record, size);
-        else
+        else {
+            if (type == RECORD_COMPRESSED)
+                maker->last_compressed = maker->out.size;
             sink_bytes(&maker->out, record, size);
+        }
     }
     if (maker->form.off_cpu)
         put_left_over(maker);
+    if (maker->form.reserved)
+        make_reserved(maker);
 }
 
 static bool has_feature(const struct maker *maker, unsigned bit)
@@ -275,6 +290,8 @@ static struct form form_of(const char *name)
         return (struct form){.nameless = true};
     if (strcmp(name, "off_cpu") == 0)
         return (struct form){.off_cpu = true};
+    if (strcmp(name, "reserved") == 0)
+        return (struct form){.reserved = true};
     die("no such form");
     return (struct form){0};
 }
@@ -304,7 +321,8 @@ int main(int argc, char **argv)
     static struct maker maker;
     if (argc != 4) {
         fprintf(stderr,
-                "usage: rare_form bts|branches|compressed2|nameless|off_cpu|damaged2 IN OUT\n");
+                "usage: rare_form bts|branches|compressed2|nameless|off_cpu|damaged2|reserved "
+                "IN OUT\n");
         return 2;
     }
     maker.form = form_of(argv[1]);
