@@ -30,18 +30,32 @@ static uint64_t address_in(const char *text, const char **end)
     return addr;
 }
 
+static void take_core(struct kernel_core *core, const char *name, uint64_t addr)
+{
+    if (name[0] != '_')
+        return;
+    if (strcmp(name, "_text") == 0)
+        core->text = addr;
+    else if (strcmp(name, "_stext") == 0)
+        core->stext = addr;
+    else if (strcmp(name, "_etext") == 0)
+        core->etext = addr;
+}
+
 /* One LINE of the text, of which NUL is the end. */
 static int take_line(struct kernel_symbols *symbols, char *line)
 {
     const char *end;
     uint64_t addr = address_in(line, &end);
-    if (end == line || addr == 0 || end[0] != ' ' || !end[1] || end[2] != ' ' ||
-        !strchr("tTwW", end[1]))
+    if (end == line || addr == 0 || end[0] != ' ' || !end[1] || end[2] != ' ')
         return 0;
     char *name = line + (end - line) + 3, *behind = name;
     while (*behind && *behind != '\t' && *behind != ' ')
         behind++;
     *behind = '\0';
+    take_core(&symbols->core, name, addr);
+    if (!strchr("tTwW", end[1]))
+        return 0;
     if (array_reserve(symbols->items, symbols->count, symbols->capacity))
         return -1;
     symbols->items[symbols->count++] = (struct kernel_symbol){addr, (size_t)(name - symbols->text)};

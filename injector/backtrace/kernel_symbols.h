@@ -17,9 +17,15 @@ struct kernel_symbol {
     size_t name; /* where it begins in the text */
 };
 
+/* Where the kernel itself is, without its modules: 0 is not in the list. */
+struct kernel_core {
+    uint64_t text, stext, etext; /* of the symbols _text, _stext, _etext */
+};
+
 struct kernel_symbols {
     struct kernel_symbol *items; /* by addr */
     size_t count, capacity;
+    struct kernel_core core;
     struct memory_file file;
     char *text; /* the file's, in which names end with a NUL */
 };

@@ -54,7 +54,7 @@ static bool take_build_id(struct byte_cursor *entry, uint16_t misc, const char *
     return true;
 }
 
-static void build_id_in_feature(const struct perf_file *file, const char *name, struct build_id *id)
+void native_build_id_of(const struct perf_file *file, const char *name, struct build_id *id)
 {
     const struct perf_feature *feature = perf_features_find(&file->features, PERF_FEATURE_BUILD_ID);
     if (!feature)
@@ -152,7 +152,7 @@ static void read_file(struct native_files *files, struct native_file *file)
     const char *name = file->map->map.filename;
     file->was_read = true;
     if (!build_id_in_record(file->map, &file->wanted))
-        build_id_in_feature(files->profile->file, name, &file->wanted);
+        native_build_id_of(files->profile->file, name, &file->wanted);
     if (strcmp(name, vdso_name) == 0)
         read_vdso(files, file);
     if (name[0] != '/' || strncmp(name, "//", 2) == 0)

@@ -37,6 +37,9 @@ struct native_files {
 int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
                        uint16_t elf_mach);
 
+/* The build-id that the recording's table of them has for NAME; ID is left as it is without one. */
+void native_build_id_of(const struct perf_file *file, const char *name, struct build_id *id);
+
 /* The file of map number MAP of the profile, read.  NULL without memory. */
 struct native_file *native_file_of(struct native_files *files, uint32_t map);
 

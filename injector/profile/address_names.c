@@ -314,23 +314,10 @@ static int name_user(struct address_names *names, uint32_t what, uint64_t pc)
     return add_function(names, names->source->timelines[process].log, function, pc);
 }
 
-/* *NAME is that of the kernel's code at PC, or NULL. */
-static int find_kernel_name(struct address_names *names, uint64_t pc, const char **name)
-{
-    *name = NULL;
-    if (!names->kallsyms)
-        return 0;
-    if (address_names_expect_kernel(names))
-        return -1;
-    const struct kernel_symbols *symbols = kernel_ahead_wait(names->kernel);
-    *name = symbols ? kernel_symbols_at(symbols, pc) : NULL;
-    return symbols ? 0 : -1;
-}
-
 static int name_kernel(struct address_names *names, uint64_t pc)
 {
     const char *name;
-    if (find_kernel_name(names, pc, &name))
+    if (kernel_list_at(&names->kernel, pc, &name))
         return -1;
     const struct call_frame frame = {.name = name ? add_name(names, name, strlen(name))
                                                   : add_text(names, "[kernel]", strlen("[kernel]")),
@@ -365,9 +352,7 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
 
 int address_names_expect_kernel(struct address_names *names)
 {
-    if (names->kallsyms && !names->kernel)
-        names->kernel = kernel_ahead_begin(names->kallsyms);
-    return !names->kallsyms || names->kernel ? 0 : -1;
+    return kernel_list_expect(&names->kernel);
 }
 
 int address_names_expect_user(struct address_names *names, uint32_t map)
@@ -387,19 +372,20 @@ int address_names_of_kernel(struct address_names *names, uint64_t pc, struct add
     return ask(names, KERNEL_CODE, pc, frames);
 }
 
-void address_names_begin(struct address_names *names, struct call_profile *to,
-                         const struct space_source *source, struct native_files *files,
-                         const char *kallsyms)
+int address_names_begin(struct address_names *names, struct call_profile *to,
+                        const struct space_source *source, struct native_files *files)
 {
-    *names =
-        (struct address_names){.to = to, .source = source, .files = files, .kallsyms = kallsyms};
+    *names = (struct address_names){.to = to, .source = source, .files = files};
     names->symbols.files = files;
+    return kernel_list_begin(
+        &names->kernel, source->profile,
+        (struct kernel_paths){"/proc/kallsyms", "/sys/kernel/notes", getenv("HOME")});
 }
 
 void address_names_end(struct address_names *names)
 {
     native_symbols_free(&names->symbols);
-    kernel_ahead_free(names->kernel);
+    kernel_list_end(&names->kernel);
     line_table_free(&names->lines);
     free(names->items);
     free(names->frames);

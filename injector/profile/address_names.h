@@ -4,7 +4,7 @@
 #ifndef PERFJIT_ADDRESS_NAMES_H
 #define PERFJIT_ADDRESS_NAMES_H
 
-#include "injector/backtrace/kernel_ahead.h"
+#include "injector/backtrace/kernel_list.h"
 #include "injector/backtrace/native_symbols.h"
 #include "injector/lines/line_table.h"
 #include "injector/profile/call_profile.h"
@@ -17,8 +17,7 @@ struct address_names {
     const struct space_source *source;
     struct native_files *files;
     struct native_symbols symbols;
-    const char *kallsyms;        /* or NULL */
-    struct kernel_ahead *kernel; /* NULL: not asked for yet */
+    struct kernel_list kernel;
     struct line_table lines;
     struct named_address *items; /* by hash; their frames stand one after another in: */
     size_t count, size;
@@ -42,11 +41,10 @@ struct address_frames {
     uint32_t place; /* in the first */
 };
 
-/* Begin, to add to TO; SOURCE and FILES outlive NAMES.  KALLSYMS is where the kernel's list is;
- * NULL: not here.  Release with address_names_end. */
-void address_names_begin(struct address_names *names, struct call_profile *to,
-                         const struct space_source *source, struct native_files *files,
-                         const char *kallsyms);
+/* Begin, to add to TO; SOURCE and FILES outlive NAMES.  Returns 0, or -1 without memory.  Release
+ * with address_names_end in either case. */
+int address_names_begin(struct address_names *names, struct call_profile *to,
+                        const struct space_source *source, struct native_files *files);
 
 /* Addresses of the kernel, or of MAP, will be asked for: begin to read beside what the caller does
  * until then.  Return 0, or -1 without memory. */

@@ -3,7 +3,6 @@
 
 #include "injector/arrays/array.h"
 #include "injector/files/interruption.h"
-#include "injector/host/recording_host.h"
 #include "injector/profile/address_names.h"
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
@@ -339,14 +338,6 @@ static int add_samples(struct profile_run *run)
 
 /* ---- A run ---- */
 
-/* A recording of another machine has other code than this one's kernel. */
-static const char *kallsyms_of(const struct perf_file *file)
-{
-    struct recording_host host;
-    recording_host_read(&host, file);
-    return recording_host_is_here(&host) ? "/proc/kallsyms" : NULL;
-}
-
 static int begin(struct profile_run *run)
 {
     const struct profile_source *source = run->source;
@@ -362,9 +353,7 @@ static int begin(struct profile_run *run)
                            source->timelines) ||
         stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
         return -1;
-    address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files,
-                        kallsyms_of(file));
-    return 0;
+    return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files);
 }
 
 static void end(struct profile_run *run)

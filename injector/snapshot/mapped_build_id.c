@@ -26,7 +26,7 @@ bool elf_note_next(struct byte_cursor *cursor, struct elf_note *note)
     return !cursor->failed;
 }
 
-static bool take(struct build_id *id, const uint8_t *notes, size_t size)
+bool build_id_in_notes(struct build_id *id, const uint8_t *notes, size_t size)
 {
     struct byte_cursor cursor = byte_cursor_over(notes, size, false);
     struct elf_note note;
@@ -55,7 +55,7 @@ static bool take_of_header(struct build_id *id, const uint8_t *bytes, size_t siz
     uint64_t count = cursor_u64(&header);
     if (type != PT_NOTE || at > size)
         return false;
-    return take(id, bytes + at, count < size - at ? (size_t)count : size - (size_t)at);
+    return build_id_in_notes(id, bytes + at, count < size - at ? (size_t)count : size - (size_t)at);
 }
 
 void mapped_build_id_read(struct build_id *id, const uint8_t *bytes, size_t size)

@@ -21,6 +21,9 @@ struct elf_note {
 
 struct byte_cursor;
 
+/* That among the SIZE bytes of NOTES; ID is left as it is, and false returned, without one. */
+bool build_id_in_notes(struct build_id *id, const uint8_t *notes, size_t size);
+
 /* The next note at CURSOR.  Returns false at the end, and where the next one is cut off. */
 bool elf_note_next(struct byte_cursor *cursor, struct elf_note *note);
 
