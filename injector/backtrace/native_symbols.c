@@ -100,6 +100,37 @@ static int open_view(const struct native_files *files, const struct native_file 
     return copy_of(&file->view);
 }
 
+/* Mark what is not asked for here as absent, in libelf's own copy of the section headers: libdw
+ * unpacks all sections that it knows as soon as it is asked for any, and where variables are is a
+ * sixth of libc's debug file. */
+static void leave_out_locations(Elf *elf)
+{
+    size_t names;
+    GElf_Shdr header;
+    if (elf_getshdrstrndx(elf, &names))
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (!name || !(header.sh_flags & SHF_COMPRESSED) ||
+            (strcmp(name, ".debug_loclists") != 0 && strcmp(name, ".debug_loc") != 0))
+            continue;
+        header.sh_type = SHT_NOBITS;
+        gelf_update_shdr(section, &header);
+    }
+}
+
+/* The file that the symbols are from, which is the one with debug information if there is one. */
+static Elf *symbols_file(Dwfl_Module *module)
+{
+    GElf_Sym symbol;
+    GElf_Addr addr;
+    Elf *elf = NULL;
+    if (dwfl_module_getsymtab(module) > 0)
+        dwfl_module_getsym_info(module, 0, &symbol, &addr, NULL, &elf, NULL);
+    return elf;
+}
+
 /* At its own addresses: a bias of 0 is what an executable has. */
 static void report(struct symbol_module *module)
 {
@@ -112,6 +143,9 @@ static void report(struct symbol_module *module)
         return;
     dwfl_module_getelf(module->module, &module->bias);
     symbol_index_read(&module->index, module->module);
+    Elf *elf = symbols_file(module->module);
+    if (elf)
+        leave_out_locations(elf);
     scope_index_read(&module->scopes, module->module);
 }
 
