@@ -17,9 +17,9 @@ run_test() {
 }
 
 # A perf record reads all 120 000 symbols of the kernel, nine tenths of what it takes to begin and to end.  It has few to read, but in
-# files with tests of their names, or with ordinary users, who may mount no /proc of which something is covered.
+# files with tests of their names, or that run bats as an ordinary user, who may mount no /proc of which something is covered.
 with_kernel_symbols() {
-    if [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || grep -qE 'KERNEL_SYMBOLS=|kallsyms|setpriv' "tests/$name"; then
+    if [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || grep -qE 'KERNEL_SYMBOLS=|bats_as_user' "tests/$name"; then
         "$@"
     else
         unshare --mount sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms && exec "$@"' sh "$@"

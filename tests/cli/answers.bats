@@ -110,7 +110,7 @@ ours() {
 }
 
 @test "innermost functions are perf's, of injected recordings and of others" {
-    local form KERNEL_SYMBOLS=
+    local form
     perfjit inject -q -i php -o php.injected
     for form in injected:fp unwound:stacks php.injected:php; do
         innermost ${form%:*} >wanted
