@@ -25,9 +25,9 @@ static struct kernel_place place_in(const struct profile *profile)
     for (size_t i = 0; i < count; i++) {
         const struct perf_map *map = &maps[i].map;
         if (strcmp(map->filename, KERNEL_NAME "_text") == 0)
-            return (struct kernel_place){map->pgoff, false};
+            return (struct kernel_place){map->start, map->len, map->pgoff, false};
         if (strcmp(map->filename, KERNEL_NAME "_stext") == 0)
-            return (struct kernel_place){map->pgoff, true};
+            return (struct kernel_place){map->start, map->len, map->pgoff, true};
     }
     return (struct kernel_place){0};
 }
@@ -87,9 +87,11 @@ static int expect(struct kernel_candidate *candidate)
     return !candidate->path || candidate->ahead ? 0 : -1;
 }
 
-int kernel_list_expect(struct kernel_list *list)
+/* What perf kept says nothing of modules. */
+int kernel_list_expect(struct kernel_list *list, uint64_t pc)
 {
-    return expect(&list->candidates[list->candidates[0].path ? 0 : 1]);
+    bool by_kept = list->candidates[0].path && pc - list->place.start < list->place.len;
+    return expect(&list->candidates[by_kept ? 0 : 1]);
 }
 
 /* ---- Names ---- */

@@ -27,6 +27,7 @@ struct kernel_paths {
 };
 
 struct kernel_place {
+    uint64_t start, len;  /* of the map */
     uint64_t symbol_addr; /* 0: the recording does not say */
     bool is_stext;        /* the symbol is _stext, not _text */
 };
@@ -50,9 +51,9 @@ struct kernel_list {
 int kernel_list_begin(struct kernel_list *list, const struct profile *profile,
                       struct kernel_paths paths);
 
-/* Names will be asked for: begin to read beside what the caller does.  Returns 0, or -1 without
- * memory. */
-int kernel_list_expect(struct kernel_list *list);
+/* The name of PC will be asked for: begin to read beside what the caller does.  Returns 0, or -1
+ * without memory. */
+int kernel_list_expect(struct kernel_list *list, uint64_t pc);
 
 /* *NAME is set to that of the code at PC, or to NULL; it is valid until kernel_list_end.  Returns
  * 0, or -1 without memory. */

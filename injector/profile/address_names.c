@@ -350,9 +350,9 @@ static int ask(struct address_names *names, uint32_t what, uint64_t pc,
     return 0;
 }
 
-int address_names_expect_kernel(struct address_names *names)
+int address_names_expect_kernel(struct address_names *names, uint64_t pc)
 {
-    return kernel_list_expect(&names->kernel);
+    return kernel_list_expect(&names->kernel, pc);
 }
 
 int address_names_expect_user(struct address_names *names, uint32_t map)

@@ -257,7 +257,7 @@ static int look_ahead(struct profile_run *run, const struct perf_record *record,
                       const struct sample_fields *fields)
 {
     if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER)
-        return address_names_expect_kernel(&run->names);
+        return address_names_expect_kernel(&run->names, fields->ip);
     const struct profile_map *map = map_with(run, fields->pid, fields->ip);
     return map && map->map.filename[0] == '/'
                ? address_names_expect_user(&run->names,

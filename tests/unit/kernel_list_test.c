@@ -105,7 +105,7 @@ static const char *name_at(uint64_t pc)
     assert_int_equal(kernel_list_begin(&list, &recording.profile,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
-    assert_int_equal(kernel_list_expect(&list), 0);
+    assert_int_equal(kernel_list_expect(&list, pc), 0);
     assert_int_equal(kernel_list_at(&list, pc, &name), 0);
     snprintf(copy, sizeof copy, "%s", name ? name : "none");
     kernel_list_end(&list);
@@ -211,6 +211,24 @@ static void test_what_perf_kept_of_another_machine(void **state)
     assert_name(TEXT + 0x150, "none");
 }
 
+/* 40 ms of the kernel's time for nothing, or too late. */
+static void test_what_is_read_ahead(void **state)
+{
+    struct kernel_list list;
+    (void)state;
+    keep(&here);
+    record(this_host(), &here, TEXT_SYMBOL, TEXT);
+    assert_int_equal(kernel_list_begin(&list, &recording.profile,
+                                       (struct kernel_paths){running, notes, scratch}),
+                     0);
+    assert_int_equal(kernel_list_expect(&list, TEXT + 0x150), 0);
+    assert_non_null(list.candidates[0].ahead);
+    assert_null(list.candidates[1].ahead);
+    assert_int_equal(kernel_list_expect(&list, MODULE), 0);
+    assert_non_null(list.candidates[1].ahead);
+    kernel_list_end(&list);
+}
+
 /* perf keeps what the kernel shows to who records, which may be zeros. */
 static void test_hidden_addresses(void **state)
 {
@@ -257,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup(test_another_machine, nothing_kept),
         cmocka_unit_test_setup(test_what_perf_kept_is_of_the_kernel_itself, nothing_kept),
         cmocka_unit_test_setup(test_what_perf_kept_of_another_machine, nothing_kept),
+        cmocka_unit_test_setup(test_what_is_read_ahead, nothing_kept),
         cmocka_unit_test_setup(test_hidden_addresses, nothing_kept),
         cmocka_unit_test_setup(test_no_home, nothing_kept),
         cmocka_unit_test_setup(test_no_notes, nothing_kept),
