@@ -119,7 +119,9 @@ by_losing() {
     [ "$graph" != dwarf ] || pages=16
     by_script 'kill -STOP $perf; await_use $$ 200; kill -CONT $perf; await_use $$ 50' -m $pages "$@" || return
     read_with script in.* --show-lost-events >events.txt 2>/dev/null
-    grep -q PERF_RECORD_LOST events.txt || complain "nothing was lost"
+    grep -q PERF_RECORD_LOST events.txt || complain "nothing was lost" || return
+    read_with script in.* --show-mmap-events 2>/dev/null | grep -oE '[^ ]*jit-[0-9]+\.dump' | grep -v stage/ | sort -u >dumps.txt
+    [ "$(wc -l <dumps.txt)" -eq 2 ] || name_dumps # what was lost had one's name
 }
 
 # perf answers when it has done what it was told.
