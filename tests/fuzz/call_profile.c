@@ -97,9 +97,16 @@ static void write_all(const struct run *run)
 {
     const struct export_request request = {&run->calls, &run->functions, &run->totals, run->choice,
                                            "fuzz.data"};
-    const struct flamegraph_request graph = {&run->calls, &run->totals, run->choice, "fuzz.data"};
-    const struct report_view view = {&run->calls, &run->functions, &run->totals,
-                                     run->choice, SIZE_MAX,        run->nowhere};
+    const struct flamegraph_request graph = {.profile = &run->calls,
+                                             .totals = &run->totals,
+                                             .choice = run->choice,
+                                             .title = "fuzz.data"};
+    const struct report_view view = {.profile = &run->calls,
+                                     .functions = &run->functions,
+                                     .totals = &run->totals,
+                                     .choice = run->choice,
+                                     .most_rows = SIZE_MAX,
+                                     .stream = run->nowhere};
     for (const struct export_format *format = export_formats; format->name; format++)
         promise(format->write(&request, run->nowhere) == 0, "there is memory");
     flamegraph_page_write(&graph, run->nowhere);
@@ -135,8 +142,10 @@ static const struct timeline *parent_timeline(const struct run *run,
 static void read_calls(struct run *run, char *path, size_t size)
 {
     const struct perf_map_options no_maps = {.only_given = true};
-    const struct profile_source source = {&run->profile, &run->processes, run->timelines,
-                                          "/nonexistent"};
+    const struct profile_source source = {.profile = &run->profile,
+                                          .processes = &run->processes,
+                                          .timelines = run->timelines,
+                                          .root = "/nonexistent"};
     struct findings *findings = &run->findings;
     size_t inherited = 0;
     if (profile_read(&run->profile, &run->input.file, findings))

@@ -103,8 +103,10 @@ static void walk(struct input *input)
 
 static void read_record(struct byte_cursor *cursor)
 {
-    struct sample_format format = {cursor_u64(cursor), cursor_u64(cursor), cursor_u64(cursor),
-                                   cursor_u64(cursor)};
+    struct sample_format format = {.sample_type = cursor_u64(cursor)};
+    format.read_format = cursor_u64(cursor);
+    format.branch_sample_type = cursor_u64(cursor);
+    format.regs_user = cursor_u64(cursor);
     size_t size =
         cursor_left(cursor) < RECORD_MOST_BYTES ? cursor_left(cursor) : (size_t)RECORD_MOST_BYTES;
     const uint8_t *bytes = cursor_bytes(cursor, size);

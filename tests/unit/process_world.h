@@ -171,7 +171,7 @@ static inline void write_dump(const char *path, uint32_t pid, const struct load 
         memcpy(dump.bytes + 24, &opened, sizeof opened);
     }
     for (size_t i = 0; i < count; i++) {
-        char name[16];
+        char name[32];
         size_t start = dump.sink.size;
         snprintf(name, sizeof name, "load%zu", i);
         dump_load(&dump, loads[i].time, addr_of(i), name, "code", i);
