@@ -64,67 +64,99 @@ function addWeights(profile, scope, add) {
 }
 
 // The stacks from the innermost frame on: who called it, and who called that. Of a large profile hardly any of it is seen, so a node
-// gets its children when they are asked for; until then it keeps its stacks: nodes of the profile, and what they weigh.
+// gets its children when they are asked for; until then it keeps its stacks: those FROM up to TO, of each the profile's node that comes
+// next and what it weighs. Children have parts of their parent's, so that hardly anything is allocated: a browser that collects garbage
+// draws nothing.
 function invertedTree(profile, scope) {
-    const sums = new Map();
-    addWeights(profile, scope, (i, weight) => sums.set(profile.samples.node[i], (sums.get(profile.samples.node[i]) || 0) + weight));
-    const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], below: [1], count: 1, stacks: [] };
-    const nodes = [], weights = [];
-    for (const [node, weight] of sums) {
-        nodes.push(node);
-        weights.push(weight);
-        tree.total[0] += weight;
-    }
-    tree.stacks[0] = { nodes, weights, total: tree.total[0] };
-    tree.expand = (node) => expand(profile, tree, node);
+    const tree = { frame: [-1], parent: [-1], total: [0], self: [0], start: [0], depth: [0], first: [0], next: [0], below: [1], count: 1 };
+    tree.stacks = stacksOf(profile, scope);
+    for (const weight of tree.stacks.weight) tree.total[0] += weight;
+    const room = { next: tree.stacks.next.slice(), weight: tree.stacks.weight.slice(), group: new Int32Array(profile.frames.name.length).fill(-1) };
+    tree.expand = (node) => expand(profile, tree, node, room);
     return tree;
 }
 
-function expand(profile, tree, node) {
-    const stacks = tree.stacks[node];
-    if (!stacks) return;
-    tree.stacks[node] = null;
-    if (stacks.nodes.length === 1) expandOne(profile, tree, node, stacks);
-    else expandMany(profile, tree, node, stacks);
+function stacksOf(profile, scope) {
+    const sums = new Float64Array(profile.nodes.parent.length), seen = new Uint8Array(sums.length), nodes = [];
+    addWeights(profile, scope, (i, weight) => {
+        const node = profile.samples.node[i];
+        if (!seen[node]) nodes.push(node);
+        seen[node] = 1;
+        sums[node] += weight;
+    });
+    return { next: Int32Array.from(nodes), weight: Float64Array.from(nodes, (node) => sums[node]), from: [0], to: [nodes.length] };
+}
+
+function isExpanded(tree, node) {
+    return !tree.stacks || tree.stacks.from[node] < 0;
+}
+
+function expand(profile, tree, node, room) {
+    if (isExpanded(tree, node)) return;
+    const { stacks } = tree, from = stacks.from[node], to = leaveOutEnded(tree, node);
+    stacks.from[node] = -1;
+    if (to - from === 1) addOnly(profile, tree, node, from);
+    else if (to > from) addGroups(profile, tree, node, groupByFrame(profile, stacks, from, to, room));
+    for (let i = from; i < to; i++) stacks.next[i] = profile.nodes.parent[stacks.next[i]];
+}
+
+// The stacks that end at NODE are its own. Returns where the others end.
+function leaveOutEnded(tree, node) {
+    const { stacks } = tree, to = stacks.to[node];
+    let end = stacks.from[node];
+    for (let i = end; i < to; i++)
+        if (stacks.next[i]) {
+            stacks.next[end] = stacks.next[i];
+            stacks.weight[end++] = stacks.weight[i];
+        } else tree.self[node] += stacks.weight[i];
+    return end;
 }
 
 // Most nodes far from the root have one stack, and so one child, which needs no place among others.
-function expandOne(profile, tree, node, stacks) {
-    const at = stacks.nodes[0];
-    if (!at) {
-        tree.self[node] += stacks.weights[0];
-        return;
-    }
-    stacks.nodes[0] = profile.nodes.parent[at];
-    const child = addChild(tree, node, profile.nodes.frame[at], stacks);
+function addOnly(profile, tree, node, at) {
+    const { stacks } = tree;
+    const child = addChild(tree, node, { frame: profile.nodes.frame[stacks.next[at]], total: stacks.weight[at], from: at, to: at + 1 });
     tree.start[child] = tree.start[node];
     tree.depth[child] = tree.depth[node] + 1;
 }
 
-function expandMany(profile, tree, node, stacks) {
-    const groups = new Map();
-    for (let i = 0; i < stacks.nodes.length; i++) {
-        const at = stacks.nodes[i], weight = stacks.weights[i];
-        if (!at) {
-            tree.self[node] += weight;
-            continue;
-        }
-        const frame = profile.nodes.frame[at], group = groups.get(frame);
-        if (group) {
-            group.nodes.push(profile.nodes.parent[at]);
-            group.weights.push(weight);
-            group.total += weight;
-        } else groups.set(frame, { nodes: [profile.nodes.parent[at]], weights: [weight], total: weight });
-    }
-    for (const [frame, group] of groups) addChild(tree, node, frame, group);
-    if (groups.size) placeChildren(tree, node);
+function addGroups(profile, tree, node, groups) {
+    for (const group of groups) addChild(tree, node, group);
+    placeChildren(tree, node);
 }
 
-function addChild(tree, node, frame, stacks) {
+// Put the stacks FROM up to TO in order by the frame that comes next, of which the first one seen comes first. Returns a group a frame.
+function groupByFrame(profile, stacks, from, to, room) {
+    const groups = [], frameOf = (next) => profile.nodes.frame[next];
+    for (let i = from; i < to; i++) {
+        const frame = frameOf(stacks.next[i]);
+        if (room.group[frame] < 0) room.group[frame] = groups.push({ frame, total: 0, from: 0, to: 0 }) - 1;
+        const group = groups[room.group[frame]];
+        group.total += stacks.weight[i];
+        group.to++;
+        room.next[i] = stacks.next[i];
+        room.weight[i] = stacks.weight[i];
+    }
+    let start = from;
+    for (const group of groups) {
+        group.from = start;
+        start += group.to;
+        group.to = group.from;
+    }
+    for (let i = from; i < to; i++) {
+        const group = groups[room.group[frameOf(room.next[i])]];
+        stacks.next[group.to] = room.next[i];
+        stacks.weight[group.to++] = room.weight[i];
+    }
+    for (const group of groups) room.group[group.frame] = -1;
+    return groups;
+}
+
+function addChild(tree, node, { frame, total, from, to }) {
     const child = tree.count++;
     tree.frame.push(frame);
     tree.parent.push(node);
-    tree.total.push(stacks.total);
+    tree.total.push(total);
     tree.self.push(0);
     tree.start.push(0);
     tree.depth.push(0);
@@ -132,7 +164,8 @@ function addChild(tree, node, frame, stacks) {
     tree.first.push(0);
     tree.next.push(tree.first[node]);
     tree.first[node] = child;
-    tree.stacks[child] = stacks;
+    tree.stacks.from.push(from);
+    tree.stacks.to.push(to);
     return child;
 }
 
@@ -142,7 +175,7 @@ function* nodesInSight(tree, root, width, least, hasTime = () => true) {
     const nodes = [root];
     for (let i = 0; i < nodes.length; i++) {
         const node = nodes[i];
-        if (tree.stacks && tree.stacks[node] && hasTime()) tree.expand(node);
+        if (!isExpanded(tree, node) && hasTime()) tree.expand(node);
         yield node;
         for (let child = tree.first[node]; child && tree.total[child] * scale >= least; child = tree.next[child]) nodes.push(child);
     }
