@@ -1,6 +1,7 @@
 /* See answer_input.h. */
 #include "injector/answers/answer_input.h"
 
+#include "injector/artifact/bench_list.h"
 #include "injector/artifact/run_file.h"
 #include "injector/claim/injected_image.h"
 #include "injector/files/interruption.h"
@@ -10,6 +11,7 @@
 #include "injector/text/printable_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -126,6 +128,22 @@ static int open_recording(struct answer_input *input, const struct answer_reques
     return recording_play(&input->recording, findings);
 }
 
+/* Which of its runs is meant nobody can know. */
+static int refuse_bench(const char *path, struct findings *findings)
+{
+    char *list;
+    if (asprintf(&list, "%s/" BENCH_LIST_NAME, path) < 0)
+        return report_failure(findings, "out of memory");
+    bool is_bench = access(list, F_OK) == 0;
+    free(list);
+    if (!is_bench)
+        return 0;
+    return report_failure(findings,
+                          "%s: is a bench, of many runs: perfjit diff %s compares its sides, and "
+                          "each file *.run in it is a recording",
+                          path, path);
+}
+
 static int read_recording(struct answer_input *input, const struct answer_request *request,
                           struct findings *findings)
 {
@@ -233,7 +251,7 @@ int answer_input_open(struct answer_input *input, const struct answer_request *r
     if (!request->quiet)
         progress_open(&findings->progress, stderr);
     interruption_watch_files();
-    if (check_output(input->path, request->output, findings))
+    if (check_output(input->path, request->output, findings) || refuse_bench(input->path, findings))
         return -1;
     input->choice = (struct profile_choice){0, request->pid, request->weight};
     if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)

@@ -54,6 +54,9 @@ setup() {
     [ "$(zcat run.pb.gz | protoc --decode_raw | grep -c '^2 {')" -gt 1 ]
     perfjit flamegraph -q -o run.html kept.bench/base-001.run
     grep -q base.tj run.html
+    run perfjit report kept.bench
+    [ "$status" = 1 ]
+    [ "$output" = "perfjit: kept.bench: is a bench, of many runs: perfjit diff kept.bench compares its sides, and each file *.run in it is a recording" ]
 }
 
 @test "two benches: the last side of one against that of the other, and one that is taken into another" {
