@@ -4,12 +4,14 @@
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
 #include "injector/arrays/run_sort.h"
+#include "injector/files/regular_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LIST_MOST_BYTES = 1 << 28 }; /* 50 times as many as kernels write */
 
 /* The value of C as a hexadecimal digit; 16: it is none. */
 static unsigned digit_of(char c)
@@ -89,11 +91,13 @@ static int sort(struct kernel_symbols *symbols)
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path)
 {
     *symbols = (struct kernel_symbols){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    int fd = regular_file_open(path, 0, &status);
     if (fd < 0)
         return 0;
     errno = 0;
-    if (memory_file_read(&symbols->file, fd) && errno != ENOMEM)
+    if (status.st_size <= LIST_MOST_BYTES && memory_file_read(&symbols->file, fd) &&
+        errno != ENOMEM)
         symbols->file.size = 0; /* a part of it would give the names of others */
     close(fd);
     if (errno == ENOMEM || memory_file_add(&symbols->file, "", 1))

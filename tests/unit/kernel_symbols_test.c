@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -66,15 +67,31 @@ static void test_hidden(void **state)
     kernel_ahead_free(ahead);
 }
 
+/* A list as large as a disk, none of which is there. */
+static void test_a_list_that_is_too_large(void **state)
+{
+    struct kernel_ahead *ahead = reading("ffffffff81000000 T _text\n");
+    (void)state;
+    has(ahead, UINT64_C(0xffffffff81000000), "_text");
+    kernel_ahead_free(ahead);
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+    ahead = kernel_ahead_begin(path);
+    has(ahead, UINT64_C(0xffffffff81000000), NULL);
+    kernel_ahead_free(ahead);
+}
+
 static void test_what_can_not_be_read(void **state)
 {
-    static const char *const paths[] = {"/no/such/file", "/tmp"}; /* reading a directory fails */
+    static const char *const paths[] = {"/no/such/file", "/tmp", path, "/dev/zero"};
     (void)state;
+    unlink(path); /* to open it waits for who writes */
+    assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct kernel_ahead *ahead = kernel_ahead_begin(paths[i]);
         has(ahead, UINT64_MAX, NULL);
         kernel_ahead_free(ahead);
     }
+    unlink(path);
     struct kernel_ahead *empty = reading("");
     has(empty, UINT64_MAX, NULL);
     kernel_ahead_free(empty);
@@ -84,6 +101,7 @@ static void test_what_can_not_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_hidden),
+                                       cmocka_unit_test(test_a_list_that_is_too_large),
                                        cmocka_unit_test(test_what_can_not_be_read)};
     int fd = mkstemp(path);
     if (fd < 0)
