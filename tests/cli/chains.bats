@@ -41,9 +41,10 @@ is() {
     jq -e "$1" json >/dev/null || complain "not so: $1, in: $(jq -c .profile.chains json)"
 }
 
-# middle_ends END: that all chains with middle in them end there so, and no others early.
+# middle_ends END: that all chains with middle in them end there so, and no others early; but for the sample, if any, that is in
+# middle's own first or last instruction: its return address is at the stack pointer, whatever a table says.
 middle_ends() {
-    is ".profile.chains.places[0] | .function == \"middle\" and .chains > 20 and .early == .chains and .through == 0 and .ends == {\"$1\": .chains}"
+    is ".profile.chains.places[0] | .function == \"middle\" and .chains > 20 and .early + .through == .chains and .through <= 2 and .ends == {\"$1\": .early}"
     is '.profile.chains.early == .profile.chains.places[0].early'
     is '.profile.chains.places[] | select(.function == "solo") | .early == 0 and .chains > 20 and .through == .chains'
     # The return address of the only call in it, less 1.
