@@ -40,7 +40,8 @@ LDFLAGS  ?=
 ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Of 150 programs that all have debug information; gold takes a third of the time.
-LDFLAGS    += -fsanitize=$(SANITIZE) $(if $(shell command -v ld.gold),-fuse-ld=gold)
+GOLD       := $(if $(shell command -v ld.gold),-fuse-ld=gold)
+LDFLAGS    += -fsanitize=$(SANITIZE) $(GOLD)
 endif
 # The static C++ runtime has a demangler that can be bounded; where there is none, long names stay as they are.
 CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a))

@@ -47,9 +47,8 @@ static void read_running_build_id(const char *path, struct build_id *id)
 /* Where perf record keeps the list of the kernel with ID; NULL without memory. */
 static char *kept_path(const char *home, const struct build_id *id)
 {
-    char hex[2 * BUILD_ID_BYTES + 1], *path;
-    for (size_t i = 0; i < id->size; i++)
-        sprintf(hex + 2 * i, "%02x", id->bytes[i]);
+    char hex[BUILD_ID_HEX_BYTES], *path;
+    build_id_hex(hex, id);
     return asprintf(&path, "%s/.debug/" KERNEL_NAME "/%s/kallsyms", home, hex) < 0 ? NULL : path;
 }
 
@@ -64,9 +63,7 @@ int kernel_list_begin(struct kernel_list *list, const struct profile *profile,
     recording_host_read(&host, profile->file);
     bool is_host = recording_host_is_here(&host);
     bool both = recorded.size && here.size;
-    bool same =
-        both && recorded.size == here.size && memcmp(recorded.bytes, here.bytes, here.size) == 0;
-    if (both ? same : is_host)
+    if (both ? build_id_is(&recorded, &here) : is_host)
         list->candidates[1] =
             (struct kernel_candidate){.path = paths.symbols, .core_alone = !is_host};
     if (!recorded.size || !list->place.symbol_addr || !paths.home)

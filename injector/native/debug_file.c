@@ -17,15 +17,13 @@ static const char debug_dir[] = "/usr/lib/debug";
 
 static bool open_by_id_below(struct elf_view *debug, const struct build_id *id, const char *prefix)
 {
-    char hex[2 * BUILD_ID_BYTES + 1] = "", *path;
-    for (size_t i = 0; i < id->size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+    char hex[BUILD_ID_HEX_BYTES], *path;
+    build_id_hex(hex, id);
     if (asprintf(&path, "%s%s/.build-id/%.2s/%s.debug", prefix, debug_dir, hex, hex + 2) < 0)
         return false;
     int result = elf_view_open(debug, path, 0);
     free(path);
-    if (!result && debug->build_id.size == id->size &&
-        memcmp(debug->build_id.bytes, id->bytes, id->size) == 0)
+    if (!result && build_id_is(&debug->build_id, id))
         return true;
     elf_view_close(debug);
     return false;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,6 +131,18 @@ const uint8_t *elf_view_code(const struct elf_view *view, uint64_t addr, size_t 
 }
 
 /* ---- Who it is ---- */
+
+bool build_id_is(const struct build_id *a, const struct build_id *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+void build_id_hex(char hex[BUILD_ID_HEX_BYTES], const struct build_id *id)
+{
+    hex[0] = '\0';
+    for (size_t i = 0; i < id->size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+}
 
 /* The build-id among the notes in SECTION, if it is there. */
 static bool take_build_id(struct elf_view *view, Elf_Scn *section)

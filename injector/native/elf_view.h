@@ -7,12 +7,17 @@
 
 #include <libelf.h>
 
-enum { BUILD_ID_BYTES = 20 };
+enum { BUILD_ID_BYTES = 20, BUILD_ID_HEX_BYTES = 2 * BUILD_ID_BYTES + 1 };
 
 struct build_id {
     uint8_t bytes[BUILD_ID_BYTES];
     size_t size; /* 0: there is none */
 };
+
+bool build_id_is(const struct build_id *a, const struct build_id *b);
+
+/* As file names have it: two digits a byte. */
+void build_id_hex(char hex[BUILD_ID_HEX_BYTES], const struct build_id *id);
 
 /* A PT_LOAD with what the file has of it. */
 struct elf_segment {

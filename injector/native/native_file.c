@@ -77,9 +77,7 @@ void native_build_id_of(const struct perf_file *file, const char *name, struct b
 
 static bool is_wanted(const struct native_file *file, const struct elf_view *view)
 {
-    const struct build_id *wanted = &file->wanted, *found = &view->build_id;
-    return wanted->size == 0 ||
-           (found->size == wanted->size && memcmp(found->bytes, wanted->bytes, found->size) == 0);
+    return file->wanted.size == 0 || build_id_is(&view->build_id, &file->wanted);
 }
 
 /* ---- Reading ---- */
