@@ -229,7 +229,7 @@ pprof_says() {
     "$perfjit" export -q --format pprof -o "$work/a.pb.gz" "$1"
     "$perfjit" export -q --format pprof -o "$work/b.pb.gz" "$2"
     go tool pprof -top -unit=ms -diff_base="$work/a.pb.gz" "$work/b.pb.gz" 2>/dev/null |
-        awk '/flat%/ { rows = 1; next } rows { print substr($2, 1, 1) == "-" ? -$2 : $2 + 0, $NF; exit }'
+        awk '/flat%/ { rows = NR + 1 } NR == rows { print substr($2, 1, 1) == "-" ? -$2 : $2 + 0, $NF }'
 }
 
 others() { # NAME BASE NEW FUNCTION: how often the largest row is 1 % or more, and how often it is FUNCTION's
@@ -290,10 +290,16 @@ run_causes() {
 }
 
 run_others() {
+    local kind percent
     head_others
-    others "tinyjit with itself" "$(command_of tinyjit 0)" "$(command_of tinyjit 0)" part2
-    others "tinyjit, 5 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 5)" part2
-    others "tinyjit, 20 %" "$(command_of tinyjit 0)" "$(command_of tinyjit 20)" part2
+    for kind in ${KINDS:-tinyjit node}; do
+        for percent in 0 1 2 5 20; do
+            others "$kind, $percent %" "$(command_of $kind 0)" "$(command_of $kind $percent)" part2
+        done
+    done
+    others "node, a function of a tenth that is not optimised any more" "$(causes deopt)" "$(causes deopt never)" part
+    others "node, no inlining" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" small
+    others "node, a young generation of 1 MiB" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng'
 }
 
 run_quick() {

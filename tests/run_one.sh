@@ -10,7 +10,7 @@ began=${EPOCHREALTIME/./}
 run_test() {
     case $name in
     # perfjit reads what perf keeps below HOME of the kernel's symbols: nobody's but the tests' own.
-    cli/*) HOME=$RESULTS with_kernel_symbols bats --tap --timing $(printf -- '--filter-tags %s ' $TAGS) "tests/$name" ;;
+    cli/*) HOME=$RESULTS with_mounts bats --tap --timing $(printf -- '--filter-tags %s ' $TAGS) "tests/$name" ;;
     */replay/*) replay "${name##*/}" ;;
     *) "$BUILD/$name" ;;
     esac
@@ -18,11 +18,13 @@ run_test() {
 
 # A perf record reads all 120 000 symbols of the kernel, nine tenths of what it takes to begin and to end.  It has few to read, but in
 # files with tests of their names, or that run bats as an ordinary user, who may mount no /proc of which something is covered.
-with_kernel_symbols() {
+with_mounts() {
     if [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || grep -qE 'KERNEL_SYMBOLS=|bats_as_user' "tests/$name"; then
         "$@"
     else
-        unshare --mount sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms && exec "$@"' sh "$@"
+        unshare --mount sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms || exit
+            [ -z "$FILES_IN_MEMORY" ] || { mount -t tmpfs -o mode=1777 tests "$FILES_IN_MEMORY" && export TMPDIR="$FILES_IN_MEMORY"; } || exit
+            exec "$@"' sh "$@"
     fi
 }
 

@@ -8,11 +8,6 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# instructions COMMAND...: how many it takes.
-instructions() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
-}
-
 # cost COMMAND KIND N: how many perfjit COMMAND takes for an input of costly.
 cost() {
     mkdir -p "$2.$3"
@@ -58,9 +53,9 @@ calls_grow() {
         for ((i = 0; i < n; i++)); do
             echo "40000000 40 f" >$n/root/tmp/perf-$((100000 + i)).map
         done
-        run instructions --toggle-collect=jit_process_of_life "$BUILD/perfjit" inject -q -i $n/perf.data \
-            --root $n/root --jitdump $n/jit-4711.dump -o out.data
-        cost+=("$output")
+        valgrind --tool=callgrind --toggle-collect=jit_process_of_life --callgrind-out-file=/dev/null "$BUILD/perfjit" inject -q \
+            -i $n/perf.data --root $n/root --jitdump $n/jit-4711.dump -o out.data 2>said
+        cost+=("$(sed -n 's/.*Collected : //p' said)")
     done
     echo "${cost[0]} for 250, ${cost[1]} for 1000"
     [ "${cost[0]}" -gt 10000 ]

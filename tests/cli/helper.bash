@@ -238,3 +238,9 @@ script_of_functions() {
 data() {
     sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
 }
+
+# instructions COMMAND...: how many it takes, as valgrind counts them, which a busy machine does not change.
+instructions() {
+    valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file="$BATS_TEST_TMPDIR/cachegrind" "$@" >/dev/null
+    sed -n 's/,//g; s/.*I *refs: *//p' "$BATS_TEST_TMPDIR/cachegrind"
+}

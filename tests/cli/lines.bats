@@ -502,8 +502,7 @@ tinyjit_questions() {
 
 # inject_instructions OPTION...
 inject_instructions() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$BUILD/perfjit" inject -q -i node.data -o "$BATS_TEST_TMPDIR/out.data" "$@" 2>&1 |
-        sed -n 's/.*Collected : //p'
+    instructions "$BUILD/perfjit" inject -q -i node.data -o "$BATS_TEST_TMPDIR/out.data" "$@"
 }
 
 @test "node: lines make perfjit inject take at most 1.6 times the instructions" {

@@ -8,14 +8,13 @@
 
 static void run(const struct habits *habits, uint32_t flags, uint32_t count, uint32_t seed)
 {
-    static struct place places[OPS_MAX];
     static struct state state;
     struct model *model = model_new();
     struct jitdump *dump = open_ring(flags);
     memset(&state, 0, sizeof state);
     random_state = seed;
     for (uint32_t i = 0; i < count; i++) {
-        CHECK(log_one(dump, model, &state, places, habits) == 0);
+        CHECK(log_one(dump, model, &state, habits) == 0);
         if (i % 512 == 0)
             check_bound();
         if (i % (count / 8) == count / 16)
@@ -65,12 +64,11 @@ static void test_unmapped(void **state)
 /* Logs until it is killed. */
 static _Noreturn void log_for_ever(struct model *model, uint32_t seed)
 {
-    static struct place places[OPS_MAX];
     static struct state state;
     struct jitdump *dump = open_ring(0);
     random_state = seed;
     while (model->count + 1 < OPS_MAX)
-        CHECK(log_one(dump, model, &state, places, &wild) == 0);
+        CHECK(log_one(dump, model, &state, &wild) == 0);
     _exit(0);
 }
 

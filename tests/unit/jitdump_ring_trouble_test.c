@@ -25,7 +25,6 @@ struct log {
     struct jitdump *dump;
     struct model *model;
     struct state state;
-    struct place places[OPS_MAX];
 };
 
 static struct log own;
@@ -35,7 +34,7 @@ static unsigned log_ops(struct log *log, unsigned count)
 {
     unsigned failed = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (log_one(log->dump, log->model, &log->state, log->places, &wild)) {
+        if (log_one(log->dump, log->model, &log->state, &wild)) {
             CHECK(log->model->ops[log->model->count].slots == CODE_MAX / SLOT_BYTES);
             failed++;
         }
