@@ -8,6 +8,22 @@ unset PERFJIT JITDUMPDIR
 export LC_ALL=C.UTF-8
 here=$BATS_TEST_DIRNAME
 
+# ---- bats ----
+
+# At each command bats notes down where it is, for the line that it shows of a test that fails: 0.2 ms, 90 times as long as the command.
+# Where a command fails is enough.
+if declare -F bats_debug_trap bats_check_status_from_trap bats_capture_stack_trace >/dev/null; then
+    bats_debug_trap() {
+        trap - DEBUG
+    }
+
+    bats_error_trap() {
+        bats_check_status_from_trap
+        [ -n "$BATS_DEBUG_LAST_STACK_TRACE_IS_VALID" ] || bats_capture_stack_trace
+        BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
+    }
+fi
+
 # ---- Commands ----
 
 perfjit() {
