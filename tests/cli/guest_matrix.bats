@@ -22,8 +22,12 @@ dump_is_its_own() {
 
 # A line "TYPE NAME" for each record that says something.
 records() {
-    xargs -r -n 1 "$BUILD/perfjit" dump --json <dump_files 2>>dump.log |
-        sed -nE 's/.*"type":"CODE_(LOAD|MOVE|UNLOAD)".*/\1 &/p' | sed -E 's/^([A-Z]+) .*"name":"(t[01]_[0-9]+)".*/\1 \2/; t; s/ .*//'
+    xargs -r -n 1 "$BUILD/perfjit" dump --json <dump_files 2>>dump.log | awk '
+        match($0, /"type":"CODE_(LOAD|MOVE|UNLOAD)"/) {
+            line = substr($0, RSTART + 13, RLENGTH - 14)
+            if (match($0, /"name":"t[01]_[0-9]+"/)) line = line " " substr($0, RSTART + 8, RLENGTH - 9)
+            print line
+        }'
 }
 
 number_of() {
