@@ -10,7 +10,9 @@ struct finding_text {
 static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_PROFILE_TRUNCATED] =
         {"perf.data cut short",
-         "everything before the cut was kept; perf record was probably killed while writing", true},
+         "everything before the cut was kept; perf record was killed while writing, or the file "
+         "was damaged since",
+         true},
     [FINDING_DUMP_MISSING] =
         {"dump missing",
          "its functions stay [unknown]; if the file was moved, name it with --jitdump FILE", true},
