@@ -36,11 +36,12 @@ awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 
 
 # In make test and make check what the tests in cli/ write stays in memory, if there is enough: on a disk a fifth of their time is the
 # file system's.  In make check-all they use the disk.
-FILES_IN_MEMORY=$RESULTS/t
-mkdir "$FILES_IN_MEMORY"
+unset FILES_IN_MEMORY
+mkdir "$RESULTS/t"
 chmod 711 "$RESULTS"
 memory_kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
-[ "$level" = all ] || [ "${memory_kib:-0}" -lt $((8 << 20)) ] || export FILES_IN_MEMORY
+[ "$level" = all ] || [ "${memory_kib:-0}" -lt $((8 << 20)) ] || ! unshare --mount mount -t tmpfs tests "$RESULTS/t" 2>/dev/null ||
+    export FILES_IN_MEMORY=$RESULTS/t
 
 # of_level NAME: whether the unit or fuzz target belongs to this level.
 of_level() {

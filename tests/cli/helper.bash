@@ -255,6 +255,8 @@ data() {
     sed -n '/<script type="application\/json" id="data">/,/<\/script>/p' "$1" | sed '1d; $d'
 }
 
+# ---- Cost ----
+
 # instructions COMMAND...: how many it takes, as valgrind counts them, which a busy machine does not change.
 instructions() {
     valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file="$BATS_TEST_TMPDIR/cachegrind" "$@" >/dev/null
