@@ -282,11 +282,27 @@ run_ab() {
     done
 }
 
+# each_cause COMMAND: COMMAND NAME BASE NEW WHAT, for each.
+each_cause() {
+    "$1" "node, a function of a tenth that is not optimised any more" "$(causes deopt)" "$(causes deopt never)" deopt
+    "$1" "node, no inlining" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" inline
+    "$1" "node, a young generation of 1 MiB" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" gc
+}
+
+planted_cause() { # NAME BASE NEW WHAT
+    declare -A named=([deopt]=' part  causes[^;]*deoptimised' [inline]='small  causes[^;]*no longer inlined into loop'
+        [gc]='^by: garbage collector')
+    planted "$1" 10 "${TIMES:-10}" "$2" "$3" "${named[$4]}"
+}
+
+others_of_cause() { # NAME BASE NEW WHAT
+    declare -A named=([deopt]=part [inline]=small [gc]=Scaveng)
+    others "$1" "$2" "$3" "${named[$4]}"
+}
+
 run_causes() {
     head_ab
-    planted "node, a function of a tenth that is not optimised any more" 10 "${TIMES:-10}" "$(causes deopt)" "$(causes deopt never)" ' part  causes[^;]*deoptimised'
-    planted "node, no inlining" 10 "${TIMES:-10}" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" 'small  causes[^;]*no longer inlined into loop'
-    planted "node, a young generation of 1 MiB" 10 "${TIMES:-10}" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" '^by: garbage collector'
+    each_cause planted_cause
 }
 
 run_others() {
@@ -297,9 +313,7 @@ run_others() {
             others "$kind, $percent %" "$(command_of $kind 0)" "$(command_of $kind $percent)" part2
         done
     done
-    others "node, a function of a tenth that is not optimised any more" "$(causes deopt)" "$(causes deopt never)" part
-    others "node, no inlining" "$(causes inline)" "$(causes inline --no-turbo-inlining --no-maglev-inlining)" small
-    others "node, a young generation of 1 MiB" "$(causes gc)" "$(causes gc --max-semi-space-size=1 --min-semi-space-size=1)" 'Scaveng'
+    each_cause others_of_cause
 }
 
 run_quick() {
