@@ -13,11 +13,18 @@ setup_file() {
     # Where it ran, from when to when.
     printf '#!/bin/sh\nside=$1\nshift\necho "$(grep Cpus_allowed_list /proc/self/status | cut -f2) $(date +%%s%%N)" >>$side.began\n"$@"\ndate +%%s%%N >>$side.ended\n' >noted
     chmod +x noted
+    ln -s "$(command -v sleep)" waits
 }
 
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR" || return
+    # A sleep by a name that no other test has, nor another run of this one.
+    waits=$BATS_FILE_TMPDIR/waits
+}
+
+none_waits() {
+    ! pgrep -f "^$waits 1000" >/dev/null || complain "$(pgrep -af "^$waits")"
 }
 
 @test "the two of a pair have one processor at the same time, and 5 percent more is found by eight pairs on any machine" {
@@ -48,12 +55,12 @@ setup() {
         [ "$SECONDS" -lt 20 ] || complain "$base, $new: $SECONDS s"
         [ -z "$(ls -d none.bench* 2>/dev/null)" ] || complain "$base, $new: left $(ls -d none.bench*)"
     done <<END
-sleep 1000|sh -c 'sleep 1; exit 3'|new, run 1: sh ended with status 3
-sh -c 'sleep 1; kill -9 \$\$'|sleep 1000|base, run 1: sh was ended by signal 9
-sleep 1000|./no-such-program|no-such-program
+$waits 1000|sh -c 'sleep 1; exit 3'|new, run 1: sh ended with status 3
+sh -c 'sleep 1; kill -9 \$\$'|$waits 1000|base, run 1: sh was ended by signal 9
+$waits 1000|./no-such-program|no-such-program
 sh -c 'exit 5'|sh -c 'exit 6'|ended with status
 END
-    ! pgrep -f 'sleep 1000$' >/dev/null || complain "$(pgrep -af 'sleep 1000$')"
+    none_waits
 }
 
 @test "interrupted: both commands end, nothing is written, and the status is the signal's" {
@@ -62,7 +69,7 @@ END
         rm -f *.began
         # In a process group of its own, as a shell starts it: bash ignores SIGINT for what runs behind.
         env --default-signal=INT "$BUILD/perfjit" bench --runs 4 --warmup 0 --order together -o none.bench \
-            --base './noted base sleep 1001' --new './noted new sleep 1001' 2>said &
+            --base "./noted base $waits 1000" --new "./noted new $waits 1000" 2>said &
         local bench=$!
         until [ -s base.began ] && [ -s new.began ]; do sleep 0.05; done
         kill -$signal $bench
@@ -71,7 +78,7 @@ END
         [ "$status" = $((128 + $(kill -l $signal))) ] || complain "$signal: $status: $(cat said)"
         grep -q 'interrupted (.*, run 1); nothing was written' said || complain "$(cat said)"
         [ -z "$(ls -d none.bench* 2>/dev/null)" ]
-        ! pgrep -f 'sleep 1001$' >/dev/null || complain "$(pgrep -af 'sleep 1001$')"
+        none_waits
     done
 }
 

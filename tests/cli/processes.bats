@@ -219,15 +219,15 @@ unveiled() {
 
 @test "a container that still runs: its dump is found through /proc" {
     require_root
-    local process
-    container box life boxed load 5 run 60000 3>&- &
-    await pgrep -x boxed >/dev/null
-    process=$(pgrep -x boxed)
+    local process name=boxed$$
+    container box life $name load 5 run 60000 3>&- &
+    await pgrep -x $name >/dev/null
+    process=$(pgrep -x $name)
     record perf.data -p "$process" bash -c "await_use $process 100"
     injected 0
     kill -9 "$process"
     wait
-    right boxed
+    right $name
 }
 
 @test "two processes that write one dump: it is used for neither, but with --jitdump" {

@@ -292,11 +292,11 @@ silent_answers() {
 @test "files of others stay: dumps, maps and logs with other pids, or from before" {
     : >jit-1.dump
     : >isolate-0x1-1-v8.log
-    : >/tmp/perf-1.map
+    : >"/tmp/perf-$$.map"
     ls >"$BATS_TEST_TMPDIR/before"
     record_it 0 node work.js
-    [ -e /tmp/perf-1.map ]
-    rm /tmp/perf-1.map
+    [ -e "/tmp/perf-$$.map" ]
+    rm "/tmp/perf-$$.map"
 }
 
 @test "no command, a directory, no perf, an event that there is not: a line each, and nothing is made" {
