@@ -33,8 +33,8 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef
 # Files over 2 GiB, where a long has 32 bits.  Elsewhere it would only call other names of the same functions.
 OFFSETS  := $(if $(filter 4,$(shell echo __SIZEOF_LONG__ | $(CC) -E -P -x c - 2>/dev/null)),-D_FILE_OFFSET_BITS=64)
 CPPFLAGS := -I. -D_GNU_SOURCE $(OFFSETS)
-# With sanitizers -O2 takes gcc half as long again as -O1, and what they see is the same.
-CFLAGS   ?= $(if $(SANITIZE),-O1 -g1,-O2 -g)
+# With sanitizers -O2 takes gcc twice as long as -Og, and what they see is the same.
+CFLAGS   ?= $(if $(SANITIZE),-Og -g1,-O2 -g)
 ALL_CFLAGS := -std=c11 -fvisibility=hidden -fPIC -pthread $(WARNINGS) $(CFLAGS)
 LDFLAGS  ?=
 ifdef SANITIZE
@@ -66,7 +66,9 @@ FUZZ_SRC     := $(wildcard tests/fuzz/*.c)
 MINUTES      ?= 5
 JOBS         ?= $(shell nproc)
 
-# Programs for aarch64, which tests run under qemu.  Where there is no compiler for it the tests are skipped.
+# Programs for aarch64 and riscv64, which tests run under qemu.  Where there is no compiler for one its tests are skipped.  -O2 -g
+# takes gcc twice as long.
+CROSS_CFLAGS := -O1 -g1
 AARCH64_CC  := $(shell command -v aarch64-linux-gnu-gcc)
 AARCH64_SRC := $(patsubst %,tests/producers/%.c,aarch64_frames both_libraries every_record trampolines)
 
@@ -138,17 +140,21 @@ $(BUILD)/lib%.a:
 	$(call brief,AR,$@)$(AR) rcs $@ $^
 
 ifdef SANITIZE
-# The optimizer is three quarters of what a unit of 300 assertions takes gcc, and little of a unit's time is spent in its own code;
-# but some have a model of all that the product does.
-$(BUILD)/tests/unit/%.o: ALL_CFLAGS += -O0
+# The optimizer is three quarters of what a unit of 300 assertions takes gcc, and a check of each access in place of a call is a quarter
+# of the rest; little of a unit's time is spent in its own code.  But some have a model of all that the product does.
+$(BUILD)/tests/unit/%.o: ALL_CFLAGS += -O0 --param asan-instrumentation-with-call-threshold=0
 $(patsubst %,$(BUILD)/tests/unit/%_test.o,diff_size jitdump_attach_fork jitdump_ring jitdump_survival single_step timeline_random): \
     ALL_CFLAGS += -O1
 endif
 
-# What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.
+# What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.  Sanitized, only tests take them
+# in, and the same objects make the shared libraries.
+ifndef SANITIZE
 $(BUILD)/jitdump/%.o: CPPFLAGS += -DJITDUMP_STATIC
 $(BUILD)/perfmap/%.o: CPPFLAGS += -DPERFMAP_STATIC
-$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
+$(BUILD)/jitunwind/%.o: CPPFLAGS += -DJITUNWIND_STATIC
+endif
+$(BUILD)/jitunwind/%.o: CPPFLAGS += $(foreach name,$(JITUNWIND_NAMES),-Djd_$(name)=ju_$(name))
 $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
@@ -162,9 +168,15 @@ $(BUILD)/shared/%.o: %.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$< (shared)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
+ifdef SANITIZE
+$(BUILD)/libjitdump.so.0: $(call objects,$(JITDUMP_SRC))
+$(BUILD)/libperfmap.so.0: $(call objects,$(PERFMAP_SRC))
+$(BUILD)/libjitunwind.so.0: $(call objects,$(JITUNWIND_OWN)) $(TAKEN_OBJECTS)
+else
 $(BUILD)/libjitdump.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITDUMP_SRC))
 $(BUILD)/libperfmap.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(PERFMAP_SRC))
 $(BUILD)/libjitunwind.so.0: $(patsubst %.c,$(BUILD)/shared/%.o,$(JITUNWIND_SRC))
+endif
 $(BUILD)/lib%.so.0:
 	$(call brief,LD,$@)$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$*/lib$*.map \
 	    $^ -Wl,-z,defs -Wl,-z,now -Wl,--as-needed -o $@
@@ -240,7 +252,7 @@ $(BUILD)/seeds: $(BUILD)/tests/fuzz/seeds.o $(PRODUCT)
 # Static, so that qemu needs no libraries; made once, whatever else is sanitized.
 $(BUILD)/aarch64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (aarch64))$(AARCH64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/aarch64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC))
@@ -248,7 +260,7 @@ $(BUILD)/aarch64/%: $(BUILD)/aarch64/tests/producers/%.o \
 
 $(BUILD)/riscv64/%.o: %.c
 	@mkdir -p $(@D)
-	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) -O2 -g $(DEPENDS) -c -o $@ $<
+	$(call brief,CC,$< (riscv64))$(RISCV64_CC) $(CPPFLAGS) -std=c11 -pthread $(WARNINGS) $(CROSS_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 $(BUILD)/riscv64/%: $(BUILD)/riscv64/tests/producers/%.o \
                     $(patsubst %.c,$(BUILD)/riscv64/%.o,$(JITDUMP_SRC) $(PERFMAP_SRC))

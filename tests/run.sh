@@ -36,12 +36,28 @@ awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 
 
 # In make test and make check what the tests in cli/ write stays in memory, if there is enough: on a disk a fifth of their time is the
 # file system's.  In make check-all they use the disk.
-unset FILES_IN_MEMORY
+unset FILES_IN_MEMORY FEW_SYMBOLS
 mkdir "$RESULTS/t"
 chmod 711 "$RESULTS"
 memory_kib=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
 [ "$level" = all ] || [ "${memory_kib:-0}" -lt $((8 << 20)) ] || ! unshare --mount mount -t tmpfs tests "$RESULTS/t" 2>/dev/null ||
     export FILES_IN_MEMORY=$RESULTS/t
+
+# They also see node and the C library as Debian ships them: of node's 107 000 symbols those of V8's built-in functions, and no debug
+# information of the C library, which comes with valgrind, but the dynamic linker's, which valgrind needs.  Each perf and perfjit that
+# gives names would read them all, a fifth of these tests' time.  In make check-all the programs are what is installed.
+few_symbols() {
+    local linker id
+    mkdir -p "$RESULTS/few/build-id"
+    NODE=$(readlink -f "$(command -v node)") &&
+        objcopy --strip-all --wildcard --keep-symbol='Builtins_*' --keep-symbol=_start "$NODE" "$RESULTS/few/node" 2>/dev/null || return
+    linker=$(readelf -p .interp /bin/sh | awk '$1 == "[" { print $3 }')
+    id=$(readelf -n "$linker" | sed -n 's/.*Build ID: \(..\)/\1\//p')
+    mkdir -p "$RESULTS/few/build-id/${id%/*}"
+    cp "/usr/lib/debug/.build-id/$id.debug" "$RESULTS/few/build-id/${id%/*}/" 2>/dev/null
+    export NODE FEW_SYMBOLS=$RESULTS/few
+}
+[ -z "${FILES_IN_MEMORY:-}" ] || few_symbols
 
 # of_level NAME: whether the unit or fuzz target belongs to this level.
 of_level() {

@@ -144,7 +144,7 @@ whole() {
     grep -oE '\^(leaf|inner|cb|outer) /|Builtin:ArrayMap' names | tr -d ' /^' >got
     printf '%s\n' leaf inner cb Builtin:ArrayMap outer >wanted
     same got wanted
-    head -1 node.json | jq -r '.frames[] | select(.name | contains("^inner /")) | "\(.file):\(.line)"' >place
+    head -1 node.json | jq -r '.frames[] | select(.name // "" | contains("^inner /")) | "\(.file):\(.line)"' >place
     grep -E '/script-of-a-long-name.js:6$' place
 }
 
