@@ -144,7 +144,7 @@ ifdef SANITIZE
 # of the rest; little of a unit's time is spent in its own code.  But some have a model of all that the product does.
 $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -O0 --param asan-instrumentation-with-call-threshold=0
 $(patsubst %,$(BUILD)/tests/unit/%_test.o,diff_size jitdump_attach_fork jitdump_ring jitdump_survival single_step timeline_random): \
-    ALL_CFLAGS += -O1
+    ALL_CFLAGS += -O1 --param asan-instrumentation-with-call-threshold=7000
 endif
 
 # What a program takes in of a static library it does not export again, as its own: see JITDUMP_API.  Sanitized, only tests take them
