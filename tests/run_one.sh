@@ -18,10 +18,10 @@ run_test() {
 
 # A perf record reads all 120 000 symbols of the kernel, nine tenths of what it takes to begin and to end.  It has few to read, but in
 # files with tests of their names, or that run bats as an ordinary user, who may mount no /proc of which something is covered.  Where
-# stacks are followed to the functions that begin a thread, the C library's debug information has their names.
+# stacks are followed to the functions that begin a thread, or through the C library, its debug information has their names.
 with_mounts() {
     local LIBC_BARE=
-    [ -z "${FEW_SYMBOLS:-}" ] || [ ! -e /usr/lib/debug/.build-id ] || grep -qE '_start\>|clone3|start_thread' "tests/$name" || LIBC_BARE=yes
+    [ -z "${FEW_SYMBOLS:-}" ] || [ ! -e /usr/lib/debug/.build-id ] || grep -qE '_start\>|clone3|start_thread|tinyjit_chains|chain_check' "tests/$name" || LIBC_BARE=yes
     export LIBC_BARE
     if [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || grep -qE 'KERNEL_SYMBOLS=|bats_as_user' "tests/$name"; then
         "$@"

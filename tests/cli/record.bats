@@ -444,7 +444,9 @@ jvm() {
 @test "a JVM that is killed, or goes on, has not written its perf map: how it does is said" {
     record_it 0 --runtime none -- python3 -c "$(jvm 'os.kill(os.getpid(), 9)')"
     says "no JIT code was logged: the JVM of process " " was ended without a perf map: " " Compiler.perfmap"
-    record_it 0 --runtime none -- timeout -s KILL 0.5 python3 -c "$(jvm 'while True: time.sleep(0.01)')" # which ends first
+    # The command is ended with it.
+    record_it 0 --runtime none -- sh -c 'python3 -c "$1" & until grep -q libjvm.so /proc/$!/maps; do sleep 0.01; done; kill -9 $! $$' \
+        sh "$(jvm 'while True: time.sleep(0.01)')"
     says " was ended without a perf map: "
     python3 -c "$(jvm 'while True: time.sleep(0.01)')" &
     pid=$!
