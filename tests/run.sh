@@ -57,7 +57,7 @@ few_symbols() {
     cp "/usr/lib/debug/.build-id/$id.debug" "$RESULTS/few/build-id/${id%/*}/" 2>/dev/null
     export NODE FEW_SYMBOLS=$RESULTS/few
 }
-[ -z "${FILES_IN_MEMORY:-}" ] || few_symbols
+[ "$level" = all ] || few_symbols
 
 # of_level NAME: whether the unit or fuzz target belongs to this level.
 of_level() {

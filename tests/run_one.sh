@@ -17,18 +17,18 @@ run_test() {
 }
 
 # A perf record reads all 120 000 symbols of the kernel, nine tenths of what it takes to begin and to end.  It has few to read, but in
-# files with tests of their names, or that run bats as an ordinary user, who may mount no /proc of which something is covered.  Where
-# stacks are followed to the functions that begin a thread, or through the C library, its debug information has their names.
+# files with tests of their names, or that run bats as an ordinary user, who may mount no /proc of which something is covered.  A file
+# with the tag libc_names has the C library's debug information.
 with_mounts() {
     local LIBC_BARE=
-    [ -z "${FEW_SYMBOLS:-}" ] || [ ! -e /usr/lib/debug/.build-id ] || grep -qE '_start\>|clone3|start_thread|tinyjit_chains|chain_check' "tests/$name" || LIBC_BARE=yes
+    [ ! -e /usr/lib/debug/.build-id ] || grep -q 'file_tags=.*libc_names' "tests/$name" || LIBC_BARE=${FEW_SYMBOLS:-}
     export LIBC_BARE
     if [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || grep -qE 'KERNEL_SYMBOLS=|bats_as_user' "tests/$name"; then
         "$@"
     else
         unshare --mount sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms || exit
             [ -z "$FEW_SYMBOLS" ] || mount --bind "$FEW_SYMBOLS/node" "$NODE" || exit
-            [ -z "$LIBC_BARE" ] || mount --bind "$FEW_SYMBOLS/build-id" /usr/lib/debug/.build-id || exit
+            [ -z "$LIBC_BARE" ] || mount --bind "$LIBC_BARE/build-id" /usr/lib/debug/.build-id || exit
             [ -z "$FILES_IN_MEMORY" ] || { mount -t tmpfs -o mode=1777 tests "$FILES_IN_MEMORY" && export TMPDIR="$FILES_IN_MEMORY"; } || exit
             exec "$@"' sh "$@"
     fi

@@ -1,7 +1,7 @@
 # Other people's compilers with the adapters of examples/adapters: every sample in their code has a name, every stack through it
 # is whole.  ADAPTER_SOURCES is a folder with their sources, each in a folder of its name; what is not there is unavailable.
 
-# bats file_tags=all
+# bats file_tags=all,libc_names
 load helper
 
 adapters=$here/../../examples/adapters

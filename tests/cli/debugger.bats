@@ -3,6 +3,7 @@
 #
 # The judge is the one stack that chain.tj has, if nothing is inlined, when it is in spin: known from the script.
 load helper
+# bats file_tags=libc_names
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return

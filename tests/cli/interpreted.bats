@@ -1,5 +1,6 @@
 # Interpreted functions as frames: of 200 functions, each with a trampoline, every chain is the one that the interpreter noted down.
 load helper
+# bats file_tags=libc_names
 
 program=$BUILD/producers/interpreted
 

@@ -1,6 +1,6 @@
 # LuaJIT with examples/adapters/luajit/perfjit.lua: a runtime that knows nothing of perf, logged through FFI.
 
-# bats file_tags=test
+# bats file_tags=test,libc_names
 load helper
 
 setup_file() {

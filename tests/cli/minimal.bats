@@ -1,6 +1,6 @@
 # examples/minimal.c: what a newcomer reads first does what it says.
 
-# bats file_tags=test
+# bats file_tags=test,libc_names
 load helper
 
 setup_file() {

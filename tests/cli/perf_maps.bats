@@ -1,6 +1,7 @@
 # Code that only /tmp/perf-PID.map names.  The judges: perf's own reading of the map, for the runtimes; what perf_map_code
 # itself says, where perf reads maps wrongly (names of one or two letters, a line that replaces another, memfd).
 load helper
+# bats file_tags=libc_names
 
 kinds="anon memfd flip grow file again dump"
 

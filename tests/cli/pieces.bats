@@ -3,6 +3,7 @@
 # to an arena that is mapped twice, registers saved in slots, and a function in a hot and a cold piece, which is one in all
 # that is shown.
 load helper
+# bats file_tags=libc_names
 
 setup_file() {
     require_perf || return 0

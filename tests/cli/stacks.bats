@@ -6,7 +6,7 @@
 #
 # Frame pointers can't give more than they have: where the innermost function has not set rbp, or has it no more, its
 # caller is missing.  Such chains are counted as "skipped", and good, if they are right otherwise.
-# bats file_tags=more
+# bats file_tags=more,libc_names
 load helper
 
 DEPTH=31

@@ -2,7 +2,7 @@
 # Stacks that go through JIT code, by the unwind tables of the dump: every shape that such a table comes in.
 # The shapes and their code: tests/producers/unwind_shapes.c.
 
-# bats file_tags=more
+# bats file_tags=more,libc_names
 
 bats_require_minimum_version 1.5.0
 

@@ -3,7 +3,7 @@
 #
 # Judges: exact_chains and chain_check as in stacks.bats, the names that unwind_shapes must have, and perf's own unwinding of the
 # same recording (--stacks keep), sample by sample.
-# bats file_tags=test
+# bats file_tags=test,libc_names
 load helper
 
 R=(perf record -q -k mono -F 1000)

@@ -26,7 +26,7 @@ enum {
     MAX_THREADS = 3,
     MAIN_TURNS = 20,   /* before it ends */
     LEAST_TURNS = 500, /* of all threads together, where the machine is busy with other things */
-    RUN_NS = 500000,   /* of a processor */
+    RUN_CLOCKS = CLOCKS_PER_SEC / 2000,
     CALL_ROUNDS = 30000, /* 10 to 40 us */
 };
 
@@ -72,18 +72,9 @@ static void replace(void)
     }
 }
 
-/* Of a processor, by this thread: what is sampled, however busy the machine is. */
-static uint64_t used_ns(void)
-{
-    struct timespec used;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
-        fail("thread_turns: clock_gettime");
-    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-}
-
 static void run_function(const char *label)
 {
-    uint64_t until_used_ns = used_ns() + RUN_NS;
+    clock_t end = clock() + RUN_CLOCKS; /* nobody else has a turn */
     struct run run = {.pid = getpid(),
                       .tid = (int)syscall(SYS_gettid),
                       .addr = (uintptr_t)arena,
@@ -92,7 +83,7 @@ static void run_function(const char *label)
     snprintf(run.name, sizeof run.name, "%s", function);
     loop_code_ready(arena, (size_t)BLOCKS * LOOP_BLOCK_BYTES);
     run.start_ns = monotonic_ns();
-    for (uint32_t i = 0; used_ns() < until_used_ns; i++) {
+    for (uint32_t i = 0; clock() < end; i++) {
         const uint8_t *block = arena + (size_t)(i % BLOCKS) * LOOP_BLOCK_BYTES;
         ((loop_code *)(uintptr_t)block)(CALL_ROUNDS);
     }
