@@ -13,7 +13,8 @@
  * far they are apart. */
 #define HEADER_ERROR_NS UINT64_C(200000)
 
-/* On a busy machine the process may wait for a processor, or for the disk, between the two. */
+/* On a busy machine the process may wait for a processor, or for the disk, between the two: the
+ * header's time is before the mapping or after it, by which of them the runtime does first. */
 #define HEADER_WAIT_NS (100 * MS)
 
 /* Two clocks of one machine drift apart by less than this; NTP corrects CLOCK_MONOTONIC by 500 at
@@ -112,7 +113,8 @@ static void lower_upper(struct bounds *bounds, uint64_t upper)
     bounds->has_upper = true;
 }
 
-static struct bounds bounds_of(const struct clock_evidence *evidence)
+/* By the records alone. */
+static struct bounds bounds_of_records(const struct clock_evidence *evidence)
 {
     struct bounds bounds = {0};
     if (evidence->marker_ns) {
@@ -121,6 +123,12 @@ static struct bounds bounds_of(const struct clock_evidence *evidence)
     }
     if (evidence->ended)
         lower_upper(&bounds, evidence->end_ns - evidence->stamps.last);
+    return bounds;
+}
+
+static struct bounds bounds_of(const struct clock_evidence *evidence)
+{
+    struct bounds bounds = bounds_of_records(evidence);
     if (evidence->sampled)
         lower_upper(&bounds, evidence->sampled_ns - evidence->sampled_stamp);
     return bounds;
@@ -145,13 +153,14 @@ static bool is_close(const struct pair *marker, const struct pair *live, uint64_
            marker->error_ns + MS + drift(live->profile - marker->profile, drift_ppm);
 }
 
-/* Whether the clocks now, of the recording's boot, say that the dump was mapped a little after its
- * header's time. */
+/* Whether the clocks now, of the recording's boot, say that the dump was mapped a little before or
+ * after its header's time.  Samples are not asked: a forked child's first ones may have hit code of
+ * its parent's where it put its own later. */
 static bool has_waited(const struct clock_facts *facts, const struct pair *marker,
                        const struct pair *live)
 {
-    uint64_t waited_ns = offset_of(marker) - offset_of(live);
-    struct bounds bounds = bounds_of(&facts->evidence);
+    uint64_t waited_ns = apart(offset_of(marker), offset_of(live));
+    struct bounds bounds = bounds_of_records(&facts->evidence);
     return facts->same_boot && waited_ns <= HEADER_WAIT_NS && within(&bounds, offset_of(live));
 }
 
@@ -169,6 +178,19 @@ static void shift(struct clock_candidate *candidate, const struct pair *pair)
 {
     candidate->clock.from_ref = pair->dump;
     candidate->clock.to_ref = pair->profile;
+}
+
+/* By how much the offset has changed since the header, as far as the rate at which the clocks have
+ * parted since the boot does not explain it: so long the process may have waited between header and
+ * mapping. */
+static uint64_t unexplained(const struct pair *marker, const struct pair *live)
+{
+    uint64_t moved = offset_of(live) - offset_of(marker);
+    __int128 since_boot = (int64_t)offset_of(live);
+    uint64_t expected =
+        (uint64_t)(since_boot * (live->profile - marker->profile) / (live->profile + 1));
+    uint64_t rest = apart(moved, expected);
+    return rest < apart(moved, 0) ? rest : apart(moved, 0);
 }
 
 /* Header and marker, and between them and now a straight line. */
@@ -205,6 +227,8 @@ static void by_best(struct clock_candidate *candidate, const struct pair *marker
     struct clock_candidate other = *candidate;
     shift(candidate, marker);
     by_marker_and_live(candidate, marker, live, evidence->stamps.last - evidence->stamps.first);
+    if (!evidence->header_half)
+        candidate->error_ns += unexplained(marker, live);
     by_live(&other, live, evidence->stamps.first);
     if (other.error_ns < candidate->error_ns)
         *candidate = other;
@@ -341,7 +365,8 @@ static uint64_t to_cycles(uint64_t ns, uint64_t rate)
 /* The counter's rate is known to one part in so many. */
 enum { RATE_PRECISION = 5000 };
 
-/* From now back, at the counter's rate: the header's time is of before the process waited. */
+/* From now back, at the counter's rate: between the header's time and the mapping the process
+ * waited. */
 static void by_rate(struct clock_candidate *candidate, const struct pair *live, uint64_t rate,
                     uint64_t since_marker_ns)
 {
@@ -364,15 +389,16 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
         return false;
     uint64_t cycles = live.dump - evidence->header, ns = live.profile - evidence->marker_ns;
     uint64_t expected = to_cycles(ns, rate);
-    uint64_t waited_ns = facts->same_boot && cycles > expected ? HEADER_WAIT_NS : 10 * MS;
+    uint64_t waited_ns = facts->same_boot ? HEADER_WAIT_NS : 10 * MS;
     if (apart(cycles, expected) > expected / 500 + to_cycles(waited_ns, rate))
         return false;
     struct pair marker = {true, evidence->header, evidence->marker_ns, HEADER_ERROR_NS};
     if (evidence->header_half)
         marker.error_ns = evidence->header_half * 1000 / (rate / MS + 1) + 1;
     candidate->proven = true;
-    if (facts->same_boot && cycles > expected + expected / RATE_PRECISION +
-                                         to_cycles(marker.error_ns + live.error_ns, rate)) {
+    if (facts->same_boot &&
+        apart(cycles, expected) > expected / RATE_PRECISION +
+                                      to_cycles(marker.error_ns + live.error_ns, rate)) {
         by_rate(candidate, &live, rate, ns);
         return true;
     }

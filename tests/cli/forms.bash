@@ -36,7 +36,7 @@ by_tool() { # sched, trace, ...: it brings its own events
 
 # Samples have perf's clock then, and perfjit has to find out how far it is from the dump's.
 by_own_clock() {
-    clock=() margin=(-p -m 100)
+    clock=() margin=(-p -m 100) rough=(-v rough=3)
     by_run "$@"
 }
 
@@ -324,7 +324,7 @@ check_unwound() { # IN OUT
     [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || return
     frames_of "$out" >unwound.txt || complain "perf can't read $out" || return
     names_of unwound.txt >ours.txt
-    awk -v ours=ours.txt -f "$here/no_frame_lost.awk" perfs.txt >differences.txt || complain "chains: $(head -40 differences.txt)" || return
+    awk -v ours=ours.txt "${rough[@]}" -f "$here/no_frame_lost.awk" perfs.txt >differences.txt || complain "chains: $(head -40 differences.txt)" || return
     [ -z "${FIGURES:-}" ] || sed "s/^# /# $into: /" differences.txt >&3
     check_names "$out"
 }
@@ -393,7 +393,7 @@ form() {
 }
 
 check_recorded() { # WAY [OPTION...]
-    local clock=(-k mono) seconds=${seconds:-0.1} in bad=0 judged=0 inject_options=() margin=(-m 1) only=() recording
+    local clock=(-k mono) seconds=${seconds:-0.1} in bad=0 judged=0 inject_options=() margin=(-m 1) rough=() only=() recording
     mkdir other
     export PERFJIT=dump JITDUMPDIR=$PWD
     exec {recording}>"$BATS_TEST_TMPDIR/recording"

@@ -188,6 +188,14 @@ static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero
     choose();
 }
 
+/* When the recording's file was written, by the wall clock. */
+static inline void set_written(uint64_t wall_ns)
+{
+    const struct timeval times[2] = {{.tv_sec = (time_t)(wall_ns / SEC)},
+                                     {.tv_sec = (time_t)(wall_ns / SEC)}};
+    assert_int_equal(utimes(scratch_file, times), 0);
+}
+
 static inline void end_world(void)
 {
     jit_dump_close(&world.dump);

@@ -483,13 +483,6 @@ static void attached(void)
     machine_knows(CLOCK_KIND_REALTIME, WALL + 20 * SEC);
 }
 
-static void set_written(uint64_t wall_ns)
-{
-    const struct timeval times[2] = {{.tv_sec = (time_t)(wall_ns / SEC)},
-                                     {.tv_sec = (time_t)(wall_ns / SEC)}};
-    assert_int_equal(utimes(scratch_file, times), 0);
-}
-
 static void test_attached_recording_by_the_clocks_now(void **state)
 {
     (void)state;
@@ -512,29 +505,6 @@ static void test_attached_recording_of_another_time(void **state)
         set_written(copied ? WALL + 3600 * SEC : WALL - 3600 * SEC);
         choose();
         assert_refused("-k mono");
-        end_world();
-    }
-}
-
-/* The process waited for a processor between the header's time and the mapping. */
-static void test_a_header_from_before_the_mapping(void **state)
-{
-    static const uint64_t waits[] = {30 * MS, 90 * MS, 150 * MS};
-    (void)state;
-    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        profile_of_life(-1);
-        begin_dump(MARKER - OFFSET - waits[i], false);
-        put_two(MARKER, MARKER + MS);
-        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
-        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
-        machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
-        open_world();
-        set_written(WALL);
-        choose();
-        assert_chosen();
-        assert_becomes(MARKER, MARKER + OFFSET + (i < 2 ? 0 : waits[i]), 0);
-        assert_says(FINDING_CLOCK_CONVERTED, i < 2 ? "profile's, by this machine's clocks now"
-                                                   : "profile's, by the marker's mapping");
         end_world();
     }
 }
@@ -572,7 +542,6 @@ int main(void)
         cmocka_unit_test(test_the_end_of_a_thread_is_not_the_process_s),
         cmocka_unit_test(test_attached_recording_by_the_clocks_now),
         cmocka_unit_test(test_attached_recording_of_another_time),
-        cmocka_unit_test(test_a_header_from_before_the_mapping),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -1,0 +1,114 @@
+/* A process that lost its processor between its dump's header and the mapping, so that the pair of the
+ * two is off by the wait. */
+#include "tests/unit/clock_world.h"
+
+/* The process waited for a processor between the header's time and the mapping, whichever came
+ * first. */
+static void test_a_wait_between_header_and_mapping(void **state)
+{
+    static const struct {
+        int64_t header_early_ns;
+        bool is_wait;
+    } cases[] = {{(int64_t)(30 * MS), true},
+                 {(int64_t)(90 * MS), true},
+                 {(int64_t)(150 * MS), false},
+                 {-(int64_t)(16 * MS), true},
+                 {-(int64_t)(150 * MS), false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t early_ns = (uint64_t)cases[i].header_early_ns, first = MARKER + SEC;
+        profile_of_life(-1);
+        begin_dump(MARKER - OFFSET - early_ns, false);
+        put_two(first, first + 5 * MS); /* of a child: what it inherited is sampled before */
+        profile_sample(&world.built, 0, first - SEC / 10);
+        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
+        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
+        machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
+        open_world();
+        set_written(WALL);
+        choose();
+        assert_chosen();
+        assert_becomes(first, first + OFFSET + (cases[i].is_wait ? 0 : early_ns), 0);
+        assert_says(FINDING_CLOCK_CONVERTED, cases[i].is_wait
+                                                 ? "profile's, by this machine's clocks now"
+                                                 : "profile's, by the marker's mapping");
+        end_world();
+    }
+}
+
+/* It waited for less than what clocks may part by: what is closer to the truth, the header or the
+ * clocks now, depends on how long ago that was. */
+static void test_a_short_wait_before_the_mapping(void **state)
+{
+    static const struct {
+        uint64_t since_exit, becomes;
+        const char *error;
+        bool unsure;
+    } cases[] = {
+        {SEC / 10, OFFSET, "(± 505 ", false},
+        {100 * SEC, OFFSET + 900 * US, "(± 1 1", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profile_of_life(-1);
+        begin_dump(MARKER - OFFSET - 900 * US, false);
+        put_reuse(MARKER, MARKER + MS);
+        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + cases[i].since_exit);
+        machine_knows(CLOCK_KIND_PERF, EXIT + cases[i].since_exit + OFFSET);
+        decide();
+        assert_chosen();
+        assert_becomes(MARKER, MARKER + cases[i].becomes, US * 10);
+        assert_says(cases[i].unsure ? FINDING_CLOCK_UNSURE : FINDING_CLOCK_CONVERTED,
+                    cases[i].error);
+        end_world();
+    }
+}
+
+/* Since the boot perf's clock has gained 18 ppm on CLOCK_MONOTONIC, as where NTP steers the latter:
+ * that the offset now is another than by the header is no wait. */
+static void test_a_steady_drift_is_no_wait(void **state)
+{
+    const uint64_t now = EXIT + 100 * SEC;
+    (void)state;
+    profile_of_life(-1);
+    begin_dump(MARKER - MARKER / 1000000 * 18, false);
+    put_reuse(MARKER, MARKER + MS);
+    machine_knows(CLOCK_KIND_MONOTONIC, now - now / 1000000 * 18);
+    machine_knows(CLOCK_KIND_PERF, now);
+    decide();
+    assert_chosen();
+    assert_becomes(MARKER, MARKER + MARKER / 1000000 * 18, US);
+    assert_says(FINDING_CLOCK_CONVERTED, "(± 2");
+    end_world();
+}
+
+static void test_a_wait_of_a_process_that_counts_cycles(void **state)
+{
+    static const uint64_t headers[] = {MARKER - 50 * MS, MARKER + 50 * MS};
+    (void)state;
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        cycles_without_conv(-1);
+        begin_dump(CYCLES(headers[i]), true);
+        put_two(CYCLES(MARKER + SEC), CYCLES(MARKER + 2 * SEC));
+        machine_knows(CLOCK_KIND_REALTIME, WALL + 100 * SEC);
+        machine.cycles_per_s = 2 * SEC;
+        open_world();
+        set_written(WALL);
+        choose();
+        assert_chosen();
+        assert_becomes(CYCLES(MARKER + SEC), MARKER + SEC, US);
+        assert_says(FINDING_CLOCK_CONVERTED, "by this machine's clocks now");
+        end_world();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_wait_between_header_and_mapping),
+        cmocka_unit_test(test_a_short_wait_before_the_mapping),
+        cmocka_unit_test(test_a_steady_drift_is_no_wait),
+        cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
