@@ -7,6 +7,9 @@
 
 VERSION := 0.2.0
 BUILD   ?= build
+ifeq ($(BUILD),) # set, and empty: all would be built into /
+override BUILD := build
+endif
 PREFIX  ?= /usr/local
 DESTDIR ?=
 

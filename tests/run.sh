@@ -101,11 +101,11 @@ bats_files() {
     { printf 'cli/%s.bats\n' answers record lines forms real_producers; (cd tests && ls cli/*.bats); } | awk '!seen[$0]++'
 }
 
-# No fewer processors than files at a time, or the tests would wait for one another; and no more than were ever tried.
+# One more than processors, for the tests that wait for a while; and no more than were ever tried.
 streams() {
     local processors
     processors=$(nproc)
-    echo "${JOBS:-$((processors < 4 ? processors : 4))}"
+    echo "${JOBS:-$((processors < 4 ? processors + 1 : 4))}"
 }
 
 if [ -z "$(replays)" ] || tests/fuzz/seeds.sh "$BUILD" "$RESULTS/seeds"; then

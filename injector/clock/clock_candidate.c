@@ -155,13 +155,16 @@ static bool is_close(const struct pair *marker, const struct pair *live, uint64_
 
 /* Whether the clocks now, of the recording's boot, say that the dump was mapped a little before or
  * after its header's time.  Samples are not asked: a forked child's first ones may have hit code of
- * its parent's where it put its own later. */
+ * its parent's where it put its own later.  CLOCK_MONOTONIC_RAW is some ms from CLOCK_MONOTONIC: a
+ * dump that is stamped by it has not waited. */
 static bool has_waited(const struct clock_facts *facts, const struct pair *marker,
                        const struct pair *live)
 {
     uint64_t waited_ns = apart(offset_of(marker), offset_of(live));
     struct bounds bounds = bounds_of_records(&facts->evidence);
-    return facts->same_boot && waited_ns <= HEADER_WAIT_NS && within(&bounds, offset_of(live));
+    struct pair raw = live_pair(facts, CLOCK_KIND_RAW);
+    return facts->same_boot && waited_ns <= HEADER_WAIT_NS && within(&bounds, offset_of(live)) &&
+           !(raw.known && is_close(marker, &raw, DRIFT_PPM));
 }
 
 /* Without a header: whether the clocks now agree with all that bounds the offset. */
@@ -212,11 +215,20 @@ static void by_marker(struct clock_candidate *candidate, const struct pair *mark
     candidate->error_ns = marker->error_ns + drift(span_ns, DRIFT_PPM);
 }
 
+/* How fast two clocks that count from the boot may part, at MOST: twice as fast as on average since
+ * then. */
+static uint64_t parting_ppm(const struct pair *live, uint64_t most)
+{
+    uint64_t ppm = apart(offset_of(live), 0) / (live->profile / 1000000 + 1);
+    return ppm < most / 2 && 2 * ppm + 5 < most ? 2 * ppm + 5 : most;
+}
+
 static void by_live(struct clock_candidate *candidate, const struct pair *live, uint64_t first_ns)
 {
     shift(candidate, live);
     candidate->source = CLOCK_SOURCE_LIVE;
-    candidate->error_ns = live->error_ns + drift(live->dump - first_ns, DRIFT_PPM);
+    candidate->error_ns =
+        live->error_ns + drift(live->dump - first_ns, parting_ppm(live, DRIFT_PPM));
 }
 
 /* The clocks now are compared exactly, and the header only roughly: soon after the recording the
@@ -284,8 +296,7 @@ static uint64_t drift_ppm(const struct clock_facts *facts, enum clock_kind kind,
         return 0;
     if (kind != CLOCK_KIND_RAW || facts->profile_kind != CLOCK_KIND_MONOTONIC || !live->known)
         return DRIFT_MAX_PPM;
-    uint64_t ppm = apart(offset_of(live), 0) / (live->profile / 1000000 + 1);
-    return ppm < DRIFT_MAX_PPM / 2 ? 2 * ppm + 5 : DRIFT_MAX_PPM;
+    return parting_ppm(live, DRIFT_MAX_PPM);
 }
 
 static bool make_ns(struct clock_candidate *candidate, const struct clock_facts *facts,
@@ -397,8 +408,8 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
         marker.error_ns = evidence->header_half * 1000 / (rate / MS + 1) + 1;
     candidate->proven = true;
     if (facts->same_boot &&
-        apart(cycles, expected) > expected / RATE_PRECISION +
-                                      to_cycles(marker.error_ns + live.error_ns, rate)) {
+        apart(cycles, expected) >
+            expected / RATE_PRECISION + to_cycles(marker.error_ns + live.error_ns, rate)) {
         by_rate(candidate, &live, rate, ns);
         return true;
     }

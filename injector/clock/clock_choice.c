@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define MS  UINT64_C(1000000)
@@ -36,16 +35,18 @@ static void read_facts(struct chooser *chooser)
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was
  * then, they are the recording's own, and the machine was not started anew in between. */
-static bool is_same_boot(const struct clock_facts *facts, const char *path)
+static bool is_same_boot(const struct clock_facts *facts, const struct profile *profile)
 {
-    struct stat status;
+    uint64_t written_ns = profile->file->written_ns, last_ns = profile_last_sample_ns(profile);
     const struct clock_live *live = &facts->live;
     enum clock_kind kind = facts->profile_kind;
-    if (kind >= CLOCK_KINDS || !live->known[kind] || !live->known[CLOCK_KIND_REALTIME] ||
-        live->now[kind] < facts->evidence.end_ns || stat(path, &status))
+    if (kind >= CLOCK_KINDS || !live->known[kind] || !live->known[CLOCK_KIND_REALTIME])
         return false;
-    uint64_t written_ns = (uint64_t)status.st_mtim.tv_sec * SEC + (uint64_t)status.st_mtim.tv_nsec;
-    uint64_t age_ns = live->now[kind] - facts->evidence.end_ns;
+    if (last_ns < facts->evidence.end_ns)
+        last_ns = facts->evidence.end_ns;
+    if (live->now[kind] < last_ns)
+        return false;
+    uint64_t age_ns = live->now[kind] - last_ns;
     uint64_t end_ns = live->now[CLOCK_KIND_REALTIME] - age_ns;
     return written_ns + SEC >= end_ns && written_ns <= end_ns + 10 * SEC;
 }
@@ -55,7 +56,7 @@ static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
     const struct clock_question *question = chooser->question;
     question->read_live(&chooser->facts.live, with_cycles);
-    chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile->file->path);
+    chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile);
     return clock_evidence_read_samples(&chooser->facts.evidence, question->profile, question->dump,
                                        question->pid, question->life) == 0;
 }

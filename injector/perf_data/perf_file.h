@@ -46,7 +46,8 @@ struct perf_file {
     const char *path;
     const uint8_t *data; /* the mapped file */
     size_t size;
-    bool mapped; /* by perf_file_open */
+    bool mapped;         /* by perf_file_open */
+    uint64_t written_ns; /* when it was last written to, by the wall clock; 0: not known */
     struct perf_event *events;
     size_t event_count;
     struct perf_id *ids; /* sorted by id; only where the events' layouts differ */

@@ -152,10 +152,23 @@ static int unfold(struct perf_input *input, const char *path, struct findings *f
     return result;
 }
 
+/* Also of a pipe, which has the time of the last write.  Returns 0 if it can't be known. */
+static uint64_t written_ns(const struct perf_input *input, const char *path)
+{
+    struct stat status;
+    const char *file = input->directory_data ? input->directory_data : path;
+    if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(file, &status))
+        return 0;
+    return (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+}
+
 int perf_input_open(struct perf_input *input, const char *path, struct findings *findings)
 {
     *input = (struct perf_input){0};
-    return open_any(input, path, findings) ? -1 : unfold(input, path, findings);
+    if (open_any(input, path, findings) || unfold(input, path, findings))
+        return -1;
+    input->file.written_ns = written_ns(input, path);
+    return 0;
 }
 
 int perf_input_view(struct perf_input *input, const char *path, const uint8_t *data, size_t size,

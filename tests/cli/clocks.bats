@@ -360,6 +360,39 @@ has_all_names() {
     [ ! -e out.data ]
 }
 
+# ---- A process that lost its processor between its dump's header and the mapping ----
+
+# set_header DUMP NS: its header is of that time, and does not say how close that is to the mapping.
+set_header() {
+    local i bytes=
+    for ((i = 0; i < 64; i += 8)); do bytes+=$(printf '\\x%02x' $(($2 >> i & 255))); done
+    printf '\0\0\0\0' | dd of="$1" bs=1 seek=16 conv=notrunc status=none
+    # shellcheck disable=SC2059 # the bytes are the format
+    printf "$bytes" | dd of="$1" bs=1 seek=24 conv=notrunc status=none
+}
+
+@test "a header that is milliseconds before or after the mapping: the clocks now, of a file, a stream and a saved stream" {
+    local dump header wait score
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -N -e cpu-clock -F 4000 -o - -- "$BUILD/producers/address_churn" -s 0.1 -n truth >in.stream
+    dump=$(echo jitdump-*/jit-*.dump)
+    header=$(od -A n -t u8 -j 24 -N 8 "$dump")
+    for wait in -20000000 1000000; do
+        set_header "$dump" $((header - wait))
+        perfjit inject -q -i - -o - --dso-dir stream.dso <in.stream >stream.data
+        perf script -i - -F pid,tid,time,ip,sym --ns --no-inline <stream.data >stream.samples
+        for from in in.stream <(cat in.stream); do
+            run --separate-stderr perfjit inject -i $from -o out.data
+            exits 0
+            perf script -i out.data -F pid,tid,time,ip,sym --ns --no-inline >out.samples
+            score=$("$BUILD/producers/truth_check" -p -m 300 truth <out.samples)
+            [[ $score =~ ^samples\ ([0-9]+)\ right\ ([0-9]+)\ wrong\ 0\ missing\ 0\  && ${BASH_REMATCH[1]} -ge 30 ]] ||
+                complain "$wait, $from: $score $stderr"
+        done
+        score=$("$BUILD/producers/truth_check" -p -m 300 truth <stream.samples)
+        [[ $score = *"wrong 0 missing 0 "* ]] || complain "$wait: $score"
+    done
+}
+
 # ---- Attached ----
 
 @test "perf record -p without -k: the clocks now, if the recording is of this boot" {

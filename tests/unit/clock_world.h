@@ -1,4 +1,5 @@
-/* A recording and its dump, from which a conversion of times is chosen: what the tests of that choice share. */
+/* A recording and its dump, from which a conversion of times is chosen: what the tests of that
+ * choice share. */
 #ifndef PERFJIT_TEST_CLOCK_WORLD_H
 #define PERFJIT_TEST_CLOCK_WORLD_H
 
@@ -6,8 +7,6 @@
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
-
-#include <sys/time.h>
 
 #define US  UINT64_C(1000)
 #define MS  (1000 * US)
@@ -179,7 +178,8 @@ static inline void decide(void)
     choose();
 }
 
-/* The same for a profile with a TIME_CONV record: perf's clock is SHIFT and MULT of the cycles, and ZERO. */
+/* The same for a profile with a TIME_CONV record: perf's clock is SHIFT and MULT of the cycles, and
+ * ZERO. */
 static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero_ns)
 {
     open_world();
@@ -191,9 +191,7 @@ static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero
 /* When the recording's file was written, by the wall clock. */
 static inline void set_written(uint64_t wall_ns)
 {
-    const struct timeval times[2] = {{.tv_sec = (time_t)(wall_ns / SEC)},
-                                     {.tv_sec = (time_t)(wall_ns / SEC)}};
-    assert_int_equal(utimes(scratch_file, times), 0);
+    world.file.written_ns = wall_ns;
 }
 
 static inline void end_world(void)

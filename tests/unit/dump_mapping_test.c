@@ -23,8 +23,11 @@ static void *add_for_ever(void *argument)
     code.code_addr = 0x10000;
     code.bytes = bytes;
     while (!atomic_load(&stop)) {
-        if (atomic_load(&added) == atomic_load(&allowed)) /* the file must not outgrow the reader */
+        /* The file must not outgrow the reader. */
+        if (atomic_load(&added) == atomic_load(&allowed)) {
+            usleep(20);
             continue;
+        }
         code.code_size = 1 + atomic_load(&added) % sizeof bytes;
         CHECK(jitdump_add_code(argument, &code, NULL) == 0);
         atomic_fetch_add(&added, 1);
