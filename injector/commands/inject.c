@@ -12,6 +12,7 @@
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/host/live_process.h"
+#include "injector/image/build_id_cache.h"
 #include "injector/image/dso_dir.h"
 #include "injector/image/elf_image.h"
 #include "injector/image/image_name.h"
@@ -149,6 +150,9 @@ static int commit(struct injection *run, struct findings *findings)
         dso_dir_undo(&run->dsos);
     else
         dso_dir_finish(&run->dsos);
+    if (!result)
+        build_id_cache_fill(&run->plan, &run->in.processes, run->dsos.path, getenv("HOME"),
+                            findings);
     return result;
 }
 

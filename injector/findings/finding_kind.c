@@ -59,6 +59,16 @@ static const struct finding_text texts[FINDING_KINDS] = {
     [FINDING_BYTES_ABSENT] = {"function logged without its code bytes",
                               "it has its name, but perf annotate can't show its instructions",
                               false},
+    [FINDING_IMAGE_CACHED] =
+        {"process that lives in another mount namespace",
+         "perf looks there for what it has mapped, so the ELF files are in perf's cache, ~/.debug, "
+         "as well; perf buildid-cache --remove FILE takes one out",
+         false},
+    [FINDING_IMAGE_HIDDEN] =
+        {"process that lives in another mount namespace, where the ELF files are not",
+         "perf looks for them there, and may show no names of any process while it lives; add them "
+         "to perf's cache, with perf buildid-cache --add FILE",
+         false},
     [FINDING_HISTORY_CUT] =
         {"dump that keeps only its newest history",
          "it was written within a bound (JITDUMP_RING): samples before that time may be of code "

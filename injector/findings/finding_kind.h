@@ -42,6 +42,9 @@ enum finding_kind {
     FINDING_MAP_ELSEWHERE,   /* a perf map of addresses where its process has no code */
     FINDING_INHERITANCE_CUT, /* too many functions have been copied to forked processes */
     FINDING_SAMPLE_BROKEN, /* a sample whose stack is to be unwound, and that contradicts itself */
+    FINDING_IMAGE_CACHED,  /* a live process that does not see the ELF files, which are in perf's
+                              cache */
+    FINDING_IMAGE_HIDDEN,  /* the same, and they could not be put there */
     FINDING_HISTORY_CUT,   /* a dump whose old records made room for new ones */
     FINDING_KINDS
 };

@@ -115,6 +115,20 @@ bool live_process_goes_on(uint32_t pid)
     return flags && !(strtoul(flags, NULL, 10) & PF_EXITING); /* nor is it a zombie */
 }
 
+bool live_process_hides(uint32_t pid, const char *path)
+{
+    char link[64], *theirs;
+    struct stat its, ours;
+    snprintf(link, sizeof link, "/proc/%" PRIu32 "/ns/mnt", pid);
+    if (stat(link, &its) || stat("/proc/self/ns/mnt", &ours) || its.st_ino == ours.st_ino ||
+        asprintf(&theirs, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+        return false;
+    bool same = stat(path, &ours) == 0 && stat(theirs, &its) == 0 && its.st_dev == ours.st_dev &&
+                its.st_ino == ours.st_ino;
+    free(theirs);
+    return !same;
+}
+
 uint32_t live_process_parent(uint32_t pid)
 {
     char line[STAT_BYTES];

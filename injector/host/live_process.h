@@ -24,6 +24,10 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
  * yet: perf knows by then that it leaves. */
 bool live_process_goes_on(uint32_t pid);
 
+/* Whether PID lives in another mount namespace than this program, in which PATH is another file, or
+ * none. */
+bool live_process_hides(uint32_t pid, const char *path);
+
 /* The process that PID is a child of now; 0: there is none, or no such process. */
 uint32_t live_process_parent(uint32_t pid);
 

@@ -243,6 +243,51 @@ unveiled() {
     says "went to another process"
 }
 
+# In a mount namespace of its own, whose files nobody else sees.
+alone=(unshare --mount bash -c 'mount -t tmpfs none "$0" && cd "$0" && exec "$@"')
+
+# By perf with HOME, how many rows of out.data are tinyjit's functions, and how many are addresses in the ELF file.
+rows_at() {
+    HOME=$1 command perf report -i out.data --stdio --no-children -g none --comm tinyjit -s dso,sym 2>/dev/null |
+        awk '/jit-.* tj::/ { names++ } /jit-.* 0x0000/ { none++ } END { print names + 0, none + 0 }'
+}
+
+# perf looks for what a live process has mapped in its mount namespace, and reads a file that others map as well but once.
+inject_beside_a_container() {
+    perf record -q -k mono -e cpu-clock -F 2000 -a -o in.data -- bash -c 'await_use "$0" 300' "$1"
+    mkdir mine other
+    HOME=$PWD/mine perfjit inject -i in.data -o out.data 2>inject.txt
+    HOME=$PWD/mine rows_at "$PWD/mine" >mine.rows
+    rows_at "$PWD/other" >other.rows
+    HOME=/proc perfjit inject -i in.data -o out2.data 2>no_home.txt
+    HOME=$PWD/mine perfjit inject -i in.data -o out3.data --layout function -q
+    cp inject.txt no_home.txt mine.rows other.rows "$2"
+    readlink -e mine/.debug/.build-id/*/* | wc -l >"$2/links"
+    command perf --buildid-dir "$PWD/mine/.debug" buildid-cache --purge "$(echo "$PWD"/out.data.dso/*/jit-*.so)"
+    find mine -name elf -path '*out.data.dso*' | wc -l >"$2/purged"
+}
+
+@test "a live process in a mount namespace of its own does not take the names from all others" {
+    require_root
+    mkdir box
+    export -f inject_beside_a_container rows_at perfjit perf await_use
+    PERFJIT=dump JITDUMPDIR=. "${alone[@]}" "$PWD/box" "$BUILD/tinyjit" --seconds=60 "$here/../../examples/tinyjit/demo.tj" >/dev/null 3>&- &
+    local box=$! names none
+    await_use $box 100
+    "${alone[@]}" "$PWD/box" bash -ec 'inject_beside_a_container "$@"' bash $box "$PWD"
+    kill $box
+    wait $box || true
+    grep -q "1 x process that lives in another mount namespace: perf looks there" inject.txt || complain "$(cat inject.txt)"
+    grep -q "process $box, " inject.txt || complain "$(cat inject.txt)"
+    grep -q "1 x process that lives in another mount namespace, where the ELF files are not: " no_home.txt || complain "$(cat no_home.txt)"
+    read -r names none <mine.rows
+    [ "$names" -ge 5 ] && [ "$none" -eq 0 ] || complain "$(cat mine.rows)"
+    read -r names none <other.rows
+    [ "$none" -ge 5 ] || complain "the cache was not needed: $(cat other.rows)"
+    [ "$(cat links)" -gt 2 ]
+    [ "$(cat purged)" -eq 0 ]
+}
+
 @test "two containers whose dumps were copied: --jitdump gives each its own, says which, and has none left over" {
     # All that either logs lies in the lives of both: only the header's time tells.
     require_root
