@@ -180,11 +180,11 @@ by_containers() {
 # ---- Reading ----
 
 # Of a process that lives in another mount namespace, as other files' tests do, perf opens files there, and finds other symbols of the C
-# library, but without the right to go there.
+# library: so it does not see that they live.
 reader() {
     local as=(command)
     [[ $1 != @(script|report) || ! -r ${KERNEL_SYMBOLS:-} ]] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}"
-    [ -z "$is_wide" ] || [ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-sys_admin)
+    [ -z "$is_wide" ] || [ "$(id -u)" != 0 ] || as=(unshare --pid --fork --mount-proc)
     HOME=$BATS_TEST_TMPDIR/home "${as[@]}" "${READER:-perf}" "$@"
 }
 
@@ -228,9 +228,9 @@ leaves_of() {
 }
 
 # Rows of perf report but for JIT code: before it is known it belongs to memory, or to the file that is mapped there.  With -F alone
-# perf 6.1 now and then prints a row in two.
+# perf 6.1 now and then prints a row in two.  By process: a row of which another test's program has the first sample --pid leaves out.
 rows_of() {
-    read_with report "$1" "${only[@]}" --stdio --no-children -g none -s comm,dso,sym -F sample,comm,dso,sym --no-inline 2>>said.txt |
+    read_with report "$1" "${only[@]}" --stdio --no-children -g none -s pid,comm,dso,sym -F sample,pid,comm,dso,sym --no-inline 2>>said.txt |
         tr -s ' ' | grep -vE '^# ?(\.|\(|$)|^$' |
         grep -vE '\[JIT\] tid|//anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-.*\.so' |
         if [ "$lossy" = yes ]; then grep -vE ' \[\.\] 0x[0-9a-f]+ *$'; else cat; fi | sort
