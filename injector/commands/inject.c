@@ -146,14 +146,13 @@ static int commit(struct injection *run, struct findings *findings)
         return -1;
     int result =
         run->output.in_memory ? pass_on(run, findings) : output_file_commit(&run->output, findings);
-    if (result)
+    if (result) {
         dso_dir_undo(&run->dsos);
-    else
-        dso_dir_finish(&run->dsos);
-    if (!result)
-        build_id_cache_fill(&run->plan, &run->in.processes, run->dsos.path, getenv("HOME"),
-                            findings);
-    return result;
+        return -1;
+    }
+    dso_dir_finish(&run->dsos);
+    build_id_cache_fill(&run->plan, &run->in.processes, run->dsos.path, getenv("HOME"), findings);
+    return 0;
 }
 
 /* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */

@@ -87,14 +87,27 @@ static bool read_status(struct live_process *live, uint32_t pid)
     return found;
 }
 
+static bool is_other(const struct stat *one, const struct stat *other)
+{
+    return one->st_dev != other->st_dev || one->st_ino != other->st_ino;
+}
+
+/* What PID sees at PATH, as stat(2). */
+static int stat_theirs(uint32_t pid, const char *path, struct stat *its)
+{
+    char *theirs;
+    if (asprintf(&theirs, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+        return -1;
+    int result = stat(theirs, its);
+    free(theirs);
+    return result;
+}
+
 /* Whether PID sees another directory at PATH than this program. */
 static bool has_other(uint32_t pid, const char *path)
 {
-    char theirs[64];
     struct stat its, ours;
-    snprintf(theirs, sizeof theirs, "/proc/%" PRIu32 "/root%s", pid, path);
-    return stat(theirs, &its) == 0 && stat(path, &ours) == 0 &&
-           (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+    return stat_theirs(pid, path, &its) == 0 && stat(path, &ours) == 0 && is_other(&its, &ours);
 }
 
 bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorded_wall_ns)
@@ -117,16 +130,12 @@ bool live_process_goes_on(uint32_t pid)
 
 bool live_process_hides(uint32_t pid, const char *path)
 {
-    char link[64], *theirs;
+    char link[64];
     struct stat its, ours;
     snprintf(link, sizeof link, "/proc/%" PRIu32 "/ns/mnt", pid);
-    if (stat(link, &its) || stat("/proc/self/ns/mnt", &ours) || its.st_ino == ours.st_ino ||
-        asprintf(&theirs, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+    if (stat(link, &its) || stat("/proc/self/ns/mnt", &ours) || !is_other(&its, &ours))
         return false;
-    bool same = stat(path, &ours) == 0 && stat(theirs, &its) == 0 && its.st_dev == ours.st_dev &&
-                its.st_ino == ours.st_ino;
-    free(theirs);
-    return !same;
+    return stat_theirs(pid, path, &its) || stat(path, &ours) || is_other(&its, &ours);
 }
 
 uint32_t live_process_parent(uint32_t pid)

@@ -11,6 +11,7 @@
 #include "injector/files/memory_file.h"
 #include "injector/host/live_process.h"
 #include "injector/image/image_name.h"
+#include "injector/native/elf_view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +21,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { HEX_BYTES = 2 * IMAGE_BUILD_ID_BYTES + 1 };
 
 /* ---- One file ---- */
 
@@ -81,7 +80,7 @@ static int put_name(char *name, const char *target)
 }
 
 /* Returns 0, or -1 with errno. */
-static int add_file(const char *home, const char *path, const char hex[HEX_BYTES])
+static int add_file(const char *home, const char *path, const char hex[BUILD_ID_HEX_BYTES])
 {
     char *elf = NULL, *name = NULL, *target = NULL;
     int result = asprintf(&elf, "%s/.debug%s/%s/elf", home, path, hex) < 0 ||
@@ -112,9 +111,10 @@ static char *path_of(const struct image_plan *plan, const struct jit_processes *
 static int add_image(const struct image_plan *plan, const struct jit_processes *processes,
                      const char *dso_dir, const char *home, size_t index)
 {
-    char hex[HEX_BYTES], *path = path_of(plan, processes, dso_dir, index);
-    for (size_t i = 0; i < IMAGE_BUILD_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", plan->images[index].build_id[i]);
+    char hex[BUILD_ID_HEX_BYTES], *path = path_of(plan, processes, dso_dir, index);
+    struct build_id id = {.size = IMAGE_BUILD_ID_BYTES};
+    memcpy(id.bytes, plan->images[index].build_id, id.size);
+    build_id_hex(hex, &id);
     int result = path ? add_file(home, path, hex) : -1;
     int error = errno;
     free(path);
@@ -122,13 +122,13 @@ static int add_image(const struct image_plan *plan, const struct jit_processes *
     return result;
 }
 
-/* Add what PROCESS maps, which is all that has no process of its own. */
+/* Add what PROCESS maps: its own images, and, unless they ARE_THERE, those of all. */
 static int add_images_of(const struct image_plan *plan, const struct jit_processes *processes,
-                         uint32_t process, const char *dso_dir, const char *home)
+                         uint32_t process, bool are_there, const char *dso_dir, const char *home)
 {
     for (size_t i = 0; i < plan->image_count; i++) {
         uint32_t whose = plan->images[i].process;
-        if ((whose == process || whose == NO_PROCESS) &&
+        if ((whose == process || (whose == NO_PROCESS && !are_there)) &&
             add_image(plan, processes, dso_dir, home, i))
             return -1;
     }
@@ -146,11 +146,15 @@ static bool is_own_home(const char *home)
 void build_id_cache_fill(const struct image_plan *plan, const struct jit_processes *processes,
                          const char *dso_dir, const char *home, struct findings *findings)
 {
+    bool are_there = false;
     for (size_t i = 0; plan->image_count && i < processes->count; i++) {
         uint32_t pid = processes->items[i].pid;
         if (!live_process_hides(pid, dso_dir))
             continue;
-        if (is_own_home(home) && !add_images_of(plan, processes, (uint32_t)i, dso_dir, home))
+        bool added = is_own_home(home) &&
+                     !add_images_of(plan, processes, (uint32_t)i, are_there, dso_dir, home);
+        are_there |= added;
+        if (added)
             report_finding(findings, FINDING_IMAGE_CACHED, "process %" PRIu32 ", %s", pid, dso_dir);
         else
             report_finding(findings, FINDING_IMAGE_HIDDEN, "process %" PRIu32 ", %s: %s/.debug: %s",

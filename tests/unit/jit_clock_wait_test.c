@@ -2,6 +2,18 @@
  * the two is off by the wait. */
 #include "tests/unit/clock_world.h"
 
+/* The clocks now, a tenth of a second after the recording's end at END, of which its file is. */
+static void choose_after(uint64_t end)
+{
+    machine_knows(CLOCK_KIND_MONOTONIC, end + SEC / 10);
+    machine_knows(CLOCK_KIND_PERF, end + SEC / 10 + OFFSET);
+    machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
+    open_world();
+    set_written(WALL);
+    choose();
+    assert_chosen();
+}
+
 /* The process waited for a processor between the header's time and the mapping, whichever came
  * first. */
 static void test_a_wait_between_header_and_mapping(void **state)
@@ -21,13 +33,7 @@ static void test_a_wait_between_header_and_mapping(void **state)
         begin_dump(MARKER - OFFSET - early_ns, false);
         put_two(first, first + 5 * MS); /* of a child: what it inherited is sampled before */
         profile_sample(&world.built, 0, first - SEC / 10);
-        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
-        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
-        machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
-        open_world();
-        set_written(WALL);
-        choose();
-        assert_chosen();
+        choose_after(EXIT);
         assert_becomes(first, first + OFFSET + (cases[i].is_wait ? 0 : early_ns), 0);
         assert_says(FINDING_CLOCK_CONVERTED, cases[i].is_wait
                                                  ? "profile's, by this machine's clocks now"
@@ -93,14 +99,8 @@ static void test_stamps_of_another_clock_are_no_wait(void **state)
         profile_of_life(-1);
         begin_dump(MARKER - OFFSET + ahead_ns, false);
         put_two(first + ahead_ns, first + MS + ahead_ns);
-        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
         machine_knows(CLOCK_KIND_RAW, EXIT + SEC / 10 + ahead_ns);
-        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
-        machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
-        open_world();
-        set_written(WALL);
-        choose();
-        assert_chosen();
+        choose_after(EXIT);
         assert_becomes(first + ahead_ns, first + OFFSET, 0);
         end_world();
     }
@@ -115,13 +115,7 @@ static void test_a_wait_of_a_process_that_ended_early(void **state)
     profile_sample(&world.built, 0, end);
     begin_dump(MARKER - OFFSET - 90 * MS, false);
     put_two(MARKER, MARKER + MS);
-    machine_knows(CLOCK_KIND_MONOTONIC, end + SEC / 10);
-    machine_knows(CLOCK_KIND_PERF, end + SEC / 10 + OFFSET);
-    machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
-    open_world();
-    set_written(WALL);
-    choose();
-    assert_chosen();
+    choose_after(end);
     assert_becomes(MARKER, MARKER + OFFSET, 0);
     end_world();
 }
