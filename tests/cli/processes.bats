@@ -246,21 +246,27 @@ unveiled() {
 # In a mount namespace of its own, whose files nobody else sees.
 alone=(unshare --mount bash -c 'mount -t tmpfs none "$0" && cd "$0" && exec "$@"')
 
-# By perf with HOME, how many rows of out.data are tinyjit's functions, and how many are addresses in the ELF file.
+# rows_at HOME DATA: by perf with HOME, how many rows are tinyjit's functions, and how many are addresses in the ELF file.
 rows_at() {
-    HOME=$1 command perf report -i out.data --stdio --no-children -g none --comm tinyjit -s dso,sym 2>/dev/null |
+    HOME=$1 command perf report -i "$2" --stdio --no-children -g none --comm tinyjit -s dso,sym 2>/dev/null |
         awk '/jit-.* tj::/ { names++ } /jit-.* 0x0000/ { none++ } END { print names + 0, none + 0 }'
 }
 
-# perf looks for what a live process has mapped in its mount namespace, and reads a file that others map as well but once.
-inject_beside_a_container() {
-    perf record -q -k mono -e cpu-clock -F 2000 -a -o in.data -- bash -c 'await_use "$0" 300' "$1"
+# perf looks for what a live process has mapped in its mount namespace, and reads a file that others map as well but once.  Recorded are
+# the process PID and one beside it: of other tests' programs nothing is known.
+inject_beside_a_container() { # PID FOLDER
+    PERFJIT=dump JITDUMPDIR=. "$BUILD/tinyjit" --seconds=60 "$here/../../examples/tinyjit/demo.tj" >/dev/null 3>&- &
+    local own=$!
+    await_use $own 100
+    perf record -q -k mono -e cpu-clock -F 2000 -p "$1,$own" -o in.data -- bash -c 'await_use "$0" 900' "$1"
+    perf record -q -k mono -e cpu-clock -F 2000 -p "$1" -o alone.data -- bash -c 'await_use "$0" 300' "$1"
     mkdir mine other
     HOME=$PWD/mine perfjit inject -i in.data -o out.data 2>inject.txt
-    HOME=$PWD/mine rows_at "$PWD/mine" >mine.rows
-    rows_at "$PWD/other" >other.rows
-    HOME=/proc perfjit inject -i in.data -o out2.data 2>no_home.txt
+    rows_at "$PWD/mine" out.data >mine.rows
+    HOME=/proc perfjit inject -i alone.data -o alone.jit.data 2>no_home.txt
+    rows_at "$PWD/other" alone.jit.data >other.rows
     HOME=$PWD/mine perfjit inject -i in.data -o out3.data --layout function -q
+    kill $own
     cp inject.txt no_home.txt mine.rows other.rows "$2"
     readlink -e mine/.debug/.build-id/*/* | wc -l >"$2/links"
     command perf --buildid-dir "$PWD/mine/.debug" buildid-cache --purge "$(echo "$PWD"/out.data.dso/*/jit-*.so)"
@@ -270,6 +276,7 @@ inject_beside_a_container() {
 @test "a live process in a mount namespace of its own does not take the names from all others" {
     require_root
     mkdir box
+    export here
     export -f inject_beside_a_container rows_at perfjit perf await_use
     PERFJIT=dump JITDUMPDIR=. "${alone[@]}" "$PWD/box" "$BUILD/tinyjit" --seconds=60 "$here/../../examples/tinyjit/demo.tj" >/dev/null 3>&- &
     local box=$! names none
