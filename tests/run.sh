@@ -34,8 +34,8 @@ awk '$2 ~ /[Tt]/ && $3 ~ /^(_text|_stext|_etext|do_syscall_64|schedule)$/ && $1 
 # perf record and perf inject have no option for that.  Who may mount puts the file in place of the kernel's: see run_one.sh.
 ! unshare --mount mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms 2>/dev/null || export MOUNT_KERNEL_SYMBOLS=yes
 
-# In make test and make check what the tests in cli/ write stays in memory, if there is enough: on a disk a fifth of their time is the
-# file system's.  In make check-all they use the disk.
+# In make test and make check what the tests write stays in memory, if there is enough: on a disk a fifth of their time is the file
+# system's.  In make check-all they use the disk.
 unset FILES_IN_MEMORY FEW_SYMBOLS
 mkdir "$RESULTS/t"
 chmod 711 "$RESULTS"
@@ -62,7 +62,7 @@ few_symbols() {
 # of_level NAME: whether the unit or fuzz target belongs to this level.
 of_level() {
     local own
-    own=$(awk -v name="$1" '$2 == name && $1 != "shipped" && $1 != "arithmetic" { print $1 }' tests/levels)
+    own=$(awk -v name="$1" '$2 == name && $1 != "shipped" && $1 != "arithmetic" && $1 != "disk" { print $1 }' tests/levels)
     case $level/${own:-test} in
     test/test | check/test | check/check | all/all) ;;
     *) return 1 ;;

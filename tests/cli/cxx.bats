@@ -140,6 +140,7 @@ int main()
 END
 }
 
+# bats test_tags=more
 @test "poll: what may throw, opens, closes or takes something else does not compile; what throws all the same ends the process" {
     local exceptions=(-Wall -Wextra -Werror -I"$BUILD/dist" -std=c++17)
     polls throwing '[](const perfjit::dump &) {}'
@@ -147,7 +148,7 @@ END
     polls const_closing '[](const perfjit::dump &asked) noexcept { asked.close(); }'
     polls thrown '[](const perfjit::dump &) noexcept { throw_one(); }'
     echo 'void throw_one(); void throw_one() { throw 1; }' >throw_one.cc
-    for compiler in g++ clang++; do
+    for compiler in $(compilers c++17); do
         run ! $compiler "${exceptions[@]}" -fsyntax-only throwing.cc
         [[ $output == *"what emits all code must be noexcept"* ]]
         compile $compiler c++17 -fsyntax-only throwing.cc # without exceptions nobody says so
@@ -163,6 +164,7 @@ END
     done
 }
 
+# bats test_tags=more
 @test "the README's C++ example and its initialisers compile as C++20 and run" {
     {
         printf '#include <err.h>\n#include <cstdint>\n'
@@ -177,7 +179,7 @@ END
         sed -n '/^### Inlined calls$/,/^### /p' "$top/jitdump/README.md" | sed -n '/^```c$/,/^```$/{//d;p}'
         printf '    return code.line_count != 3 || inlines[0].call_column != 27;\n}\n'
     } >inlined.cc
-    for compiler in g++ clang++; do
+    for compiler in $(compilers c++20); do
         compile $compiler c++17 -o example example.cc "$BUILD/libjitdump.a" -pthread
         compile $compiler c++20 -o example example.cc "$BUILD/libjitdump.a" -pthread
         PERFJIT=dump ./example

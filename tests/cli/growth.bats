@@ -45,6 +45,7 @@ calls_grow() {
 }
 
 # Other costs of a process are so much larger that thousands of them would hide it: only this function is counted.
+# bats test_tags=all
 @test "short processes with a perf map each: the process of each is found without a look at the others" {
     local n cost=()
     for n in 250 1000; do
@@ -66,15 +67,18 @@ calls_grow() {
     grows inject tables 300
 }
 
+# bats test_tags=all
 @test "FDEs that share a large CIE" {
     grows inject large-cie 300
 }
 
 # 4 MiB of them would take hours if the search for the next record looked at any byte often.
+# bats test_tags=all
 @test "a record that can't be, and behind it bytes that all look like records" {
     grows check noise 1000
 }
 
+# bats test_tags=all
 @test "a hole of zeros before and behind the end of a record" {
     grows check hole 2
 }
@@ -83,6 +87,7 @@ calls_grow() {
     calls_grow perf-map 2500
 }
 
+# bats test_tags=all
 @test "functions that overlap in any way" {
     calls_grow timeline 1800
 }
@@ -91,11 +96,13 @@ calls_grow() {
     calls_grow cfi 4000
 }
 
+# bats test_tags=all
 @test "children, each with a sample in what it inherited" {
     grows inject children 300
     grows check children 300
 }
 
+# bats test_tags=all
 @test "children that each map a piece of the arena anew" {
     grows inject flips 300
     grows check flips 300
@@ -114,6 +121,7 @@ calls_grow() {
     grows check deep 100
 }
 
+# bats test_tags=all
 @test "a function that others leave pieces of, and unloads of everything" {
     grows inject pieces 300
     grows check pieces 300

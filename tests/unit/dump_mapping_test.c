@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { READS = 80, FUNCTIONS_A_READ = 1500 };
+enum { READS = 40, FUNCTIONS_A_READ = 1500 };
 
 static atomic_bool stop;
 static atomic_uint added, allowed;
@@ -160,7 +160,7 @@ static void read_while_adding(const char *read_path)
 }
 
 /* Which of the reads of one dump is interrupted: one of so many first ones. */
-enum { INTERRUPTED = 6, ROUNDS = 120 };
+enum { INTERRUPTED = 6, ROUNDS = 60 };
 
 static void interrupt_reads(void)
 {

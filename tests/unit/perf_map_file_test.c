@@ -16,11 +16,11 @@ static struct perf_map_search search;
 static struct findings findings;
 static struct perfmap_table *table;
 static char *path;
-static char map_path[64];
+static char map_path[96];
 
 static int begin(void **state)
 {
-    char tmp[40];
+    char tmp[64];
     (void)state;
     search = (struct perf_map_search){.root = scratch, .owner = -1};
     findings = (struct findings){0};
@@ -136,7 +136,7 @@ static void test_no_symbolic_links(void **state)
 {
     (void)state;
     write_map("1000 10 f\n");
-    char target[80];
+    char target[112];
     snprintf(target, sizeof target, "%s.target", map_path);
     assert_int_equal(rename(map_path, target), 0);
     assert_int_equal(symlink(target, map_path), 0);

@@ -34,6 +34,9 @@ static inline int begin(void **state)
     generation = 0;
     shares = false;
     findings = (struct findings){0};
+    processes = (struct jit_processes){0}; /* a test that is skipped reads none */
+    profile = (struct profile){0};
+    file = (struct perf_file){0};
     snprintf(dump_path, sizeof dump_path, "%s/jit-4711.dump", scratch);
     snprintf(other_path, sizeof other_path, "%s/other", scratch);
     snprintf(second_dir, sizeof second_dir, "%s/sub", scratch);

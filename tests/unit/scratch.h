@@ -15,12 +15,17 @@
 
 #include <cmocka.h>
 
-static char scratch[] = "/tmp/perfjit-unit.XXXXXX";
+static char scratch[48];
 static char scratch_file[64]; /* a file in it, for tests that need no more than one */
 
 static inline int make_scratch(void **state)
 {
+    static const char name[] = "perfjit-unit.XXXXXX";
+    const char *in = getenv("TMPDIR");
     (void)state;
+    if (!in || strlen(in) + sizeof name >= sizeof scratch)
+        in = "/tmp";
+    snprintf(scratch, sizeof scratch, "%s/%s", in, name);
     if (!mkdtemp(scratch))
         return -1;
     snprintf(scratch_file, sizeof scratch_file, "%s/file", scratch);
