@@ -47,7 +47,7 @@ spinning() {
     (ulimit -c unlimited && PERFJIT=dump JITDUMPDIR=$PWD exec "${fixed[@]}" "$@") >/dev/null 2>&1 3>&- &
     pid=$!
     [ "$1" != node ] || await [ -e ready ]
-    await_use $pid 50
+    await_use $pid 100
 }
 
 # core_of NAME COMMAND...: NAME.core and NAME.pid, of the command while it spins: by the kernel, or, where that hands cores to a
@@ -131,7 +131,7 @@ whole() {
 @test "bt of a live process, which goes on" {
     spinning "$BUILD/tinyjit" --no-inline chain.tj
     perfjit bt --json -p $pid >live.json
-    await_use $pid 20
+    await_use $pid 100
     grep 'TracerPid:.0$' /proc/$pid/status
     kill -KILL $pid
     whole live.json

@@ -210,7 +210,7 @@ all_say() {
 @test "a perf map alone: what is named later is read at the next stop" {
     ./mapped >/dev/null 2>&1 3>&- &
     map=/tmp/perf-$!.map
-    await_use $! 20
+    await_use $! 100
     perfjit gdb -p $! -- --batch -ex 'break stop' -ex 'set var go = 1' -ex continue -ex bt -ex kill >mapped.live 2>&1
     names mapped.live >got
     printf '%s\n' stop mapped_spin mapped_outer main >wanted
@@ -279,7 +279,7 @@ END
     for flavour in att intel; do
         ./leaving >/dev/null 2>&1 3>&- &
         map=/tmp/perf-$!.map
-        await_use $! 20
+        await_use $! 100
         perfjit gdb -p $! -- --batch -ex "set disassembly-flavor $flavour" -ex 'source leaving.py' -ex kill >leaving.says 2>&1
         grep -qx 'popping 11 leaving 9 wrong 0' leaving.says || complain "$(cat leaving.says)"
         rm -f "$map"
@@ -290,7 +290,7 @@ END
     ulimit -c unlimited
     ./mapped stop >/dev/null 2>&1 3>&- &
     map=/tmp/perf-$!.map
-    await_use $! 20
+    await_use $! 100
     leave_core $! mapped.core
     printf '%s\n' stop mapped_spin mapped_outer main >wanted
     perfjit bt mapped.core >mapped.bt

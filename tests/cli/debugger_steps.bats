@@ -148,7 +148,7 @@ steps_are_right() {
     script_of_functions "$functions" >script.tj
     write_steps
     PERFJIT=dump JITDUMPDIR=$PWD "$BUILD/tinyjit" --no-inline "${@:3}" script.tj >/dev/null 2>&1 3>&- &
-    await_use $! 20
+    await_use $! 100
     perfjit gdb -p $! -- --batch -ex 'source attached.py' -ex 'source step.py' >steps 2>&1
     wait $! || true
     are_right "$tier" "$functions" "${@:3}"

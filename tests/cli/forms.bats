@@ -25,7 +25,7 @@ setup() {
 @test "forms: --per-thread"                    { long; form all   run --per-thread -T; }
 @test "forms: -p"                              { form all   attaching -p PID; }
 @test "forms: -a"                              { wide; form all run -a; }
-@test "forms: -C 0, threads made elsewhere"    { require_two_processors; wide; form all made_apart -C 0; }
+@test "forms: -C 0, threads made elsewhere"    { require_two_processors; wide; long; form all made_apart -C 0; }
 
 # ---- When perf records and writes ----
 

@@ -33,14 +33,24 @@ perfjit() {
 # perf with a home of its own: perf inject copies what it makes to ~/.debug.  Without --no-bpf-event, perf record run by
 # root ends up to a second late: it waits for a thread that listens for BPF programs.  The kernel's 120 000 symbols are half
 # of the time of a perf script: run.sh has a list of few, KERNEL_SYMBOLS; where their names matter, set it to nothing.
+#
+# Where a recorded pid is again that of a process that lives in another mount namespace, as other files' tests do, perf looks for
+# files there, and finds none of this one's.  So what reads a recording does not see that anything lives; of the shell's commands
+# only `command perf` does.
 perf() {
-    local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home
+    local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home as=(command)
     [ -d "$home" ] || mkdir -p "$home"
     case ${1:-} in
     record) set -- record --no-bpf-event "${@:2}" ;;
     script | report) [ ! -r "${KERNEL_SYMBOLS:-}" ] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}" ;;
     esac
-    HOME=$home command perf "$@"
+    case ${1:-} in
+    script | report | annotate | inject)
+        [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || [ ! -r "${KERNEL_SYMBOLS:-}" ] ||
+            as=(unshare --pid --fork --mount-proc sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms && exec "$@"' sh)
+        ;;
+    esac
+    HOME=$home "${as[@]}" perf "$@"
 }
 
 # In setup: skip the test where perf can't record, as an ordinary user with perf_event_paranoid over 2, or in a container

@@ -359,7 +359,7 @@ fn main() { return middle(3); }
 END
     for program in "$BUILD/tinyjit" "$BUILD/static/tinyjit"; do
         PERFJIT=gdb "$program" --stop 5 --no-inline wait.tj >/dev/null 2>&1 3>&- &
-        await_use $! 20
+        await_use $! 100
         gdb -q --batch -p $! -ex 'break native_mix' -ex continue -ex bt -ex kill >said 2>&1
         wait $! || true
         sed -nE 's/^#[0-9]+ +0x[0-9a-f]+ in (tj::.*) \(\)$/\1/p' said | sed 's/ \[tier[12]\]//' >names

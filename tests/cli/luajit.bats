@@ -117,6 +117,6 @@ END
                       names = names substr($i, RSTART + 1) ";"
               all++
               right += names ~ /^inner;outer;lua_pcall;/ && $NF ~ / _start$/ }
-            END { print "# " right " of " all " chains have both"; exit !(all > 100 && right > 0.95 * all) }' >&3
+            END { print "# " right " of " all " chains have both"; exit !(all > 100 && right > 0.9 * all) }' >&3
     done
 }

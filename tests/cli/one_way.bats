@@ -35,7 +35,7 @@ all_whole() {
     for name; do
         judged "$name"
         read -r _ whole _ short _ wrong _ other <"$name.ours"
-        [ "$whole" -gt 100 ] && [ "$wrong" -eq 0 ] && [ "$short" -eq 0 ] && [ "$other" -lt $((whole / 10)) ] ||
+        [ "$whole" -gt 50 ] && [ "$wrong" -eq 0 ] && [ "$short" -eq 0 ] && [ "$other" -lt $((whole / 10)) ] ||
             complain "$name: $(cat "$name.ours"), $(cat "$name.err")"
     done
 }
@@ -45,7 +45,7 @@ nearly_whole() {
     for name; do
         judged "$name"
         read -r _ whole _ short _ wrong _ <"$name.ours"
-        [ "$whole" -gt 100 ] && [ "$wrong" -eq 0 ] && [ "$short" -lt $((whole / 50)) ] || complain "$name: $(cat "$name.ours"), $(cat "$name.err")"
+        [ "$whole" -gt 50 ] && [ "$wrong" -eq 0 ] && [ "$short" -lt $((whole / 50)) ] || complain "$name: $(cat "$name.ours"), $(cat "$name.err")"
     done
 }
 

@@ -108,7 +108,7 @@ injected() {
     local pid
     require_root
     pid=$(free_pid)
-    recorded life parent load 2 run 20 pid "$pid" fork { life first load 5 run 50 } wait \
+    recorded life parent load 2 run 60 pid "$pid" fork { life first load 5 run 50 } wait \
         pid "$pid" fork { life second load 7 flip run 50 } wait
     injected 3
     says "1 x dump that was overwritten" "jit-$pid.dump"
@@ -118,7 +118,7 @@ injected() {
 # ---- The LOAD record comes late ----
 
 @test "functions that run before they are logged have their names from the start" {
-    recorded life late late 60 run 20
+    recorded_by_hand life late late 60 run 20
     injected 0
     right late
     [ "$(samples_of late | grep -c ' late_')" -ge 30 ]
@@ -235,7 +235,7 @@ unveiled() {
     export lives
     # shellcheck disable=SC2016 # for the inner shells
     record perf.data bash -c '
-        for name in red blue; do unshare --pid --fork "$lives" -r truth life $name load 5 run 80 & done
+        for name in red blue; do unshare --pid --fork "$lives" -r truth life $name load 5 run 400 & done
         wait'
     injected 1
     says "could be its dump" "--jitdump FILE"
@@ -301,7 +301,7 @@ inject_beside_a_container() { # PID FOLDER
     export -f container
     export lives
     record perf.data bash -c \
-        'container red life red run 100 load 5 run 80 & container blue life blue run 100 load 9 run 80 & wait'
+        'container red life red run 400 load 5 run 80 & sleep 0.2; container blue life blue run 100 load 9 run 80 & wait'
     mkdir saved saved/a saved/b saved/c
     cp red/mnt/jitdump-1/jit-1.dump saved/a
     cp blue/mnt/jitdump-1/jit-1.dump saved/b
@@ -410,7 +410,7 @@ copied_tree() {
     local pid dump
     [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
     pid=$(free_pid)
-    recorded life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 20
+    recorded life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 60
     dump=$PWD/jitdump-$pid/jit-$pid.dump
     mv "$dump" first.dump
     sleep 1.1

@@ -5,7 +5,7 @@
  *     life NAME     from here on the process's name is NAME, and DIRECTORY/NAME receives which function is where, in the
  *                   form of tinyjit --truth; what it has already, inherited or not, is in it too
  *     load N        make N functions, and log each before it first runs
- *     late N        the same, but each runs for half a millisecond before it is logged; root is not interrupted then
+ *     late N        the same, but each runs for half a millisecond before it is logged; by hand (-r) the dump says so exactly
  *     unload N      forget the N oldest
  *     move          move the oldest elsewhere
  *     run MS        call all functions in turn
@@ -32,7 +32,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +191,7 @@ static void open_dump(const char *name)
         fail(path);
 }
 
-static void log_by_hand(struct function *function)
+static void log_by_hand(struct function *function, uint64_t time_ns)
 {
     uint8_t bytes[256];
     struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
@@ -200,7 +199,7 @@ static void log_by_hand(struct function *function)
     function->code_index = raw_index++;
     sink_u32(&sink, JIT_CODE_LOAD);
     sink_u32(&sink, (uint32_t)(56 + name_bytes + function->bytes));
-    sink_u64(&sink, now_ns());
+    sink_u64(&sink, time_ns);
     sink_u32(&sink, (uint32_t)getpid());
     sink_u32(&sink, (uint32_t)getpid());
     sink_u64(&sink, (uintptr_t)function->at);
@@ -213,11 +212,12 @@ static void log_by_hand(struct function *function)
         fail("dump");
 }
 
-static void log_function(struct function *function)
+/* The library has its own time for it. */
+static void log_function(struct function *function, uint64_t time_ns)
 {
     struct jitdump_code code = JITDUMP_CODE_INIT;
     if (by_hand) {
-        log_by_hand(function);
+        log_by_hand(function, time_ns);
         return;
     }
     code.name = function->name;
@@ -255,13 +255,6 @@ static void begin_life(const char *name)
     prctl(PR_SET_NAME, name);
 }
 
-/* For as long as a late function is not logged, nobody else runs here, or it would become later than perfjit allows. */
-static void set_undisturbed(bool undisturbed)
-{
-    struct sched_param priority = {.sched_priority = undisturbed ? 1 : 0};
-    sched_setscheduler(0, undisturbed ? SCHED_FIFO : SCHED_OTHER, &priority);
-}
-
 static void load(bool late)
 {
     struct function *function = &live[live_count];
@@ -271,14 +264,15 @@ static void load(bool late)
     function->bytes = loop_code_put_counted(function->at, 3000 + (uint32_t)next_slot);
     snprintf(function->name, sizeof function->name, "%s_%zu", life, next_slot++);
     live_count++;
-    if (late)
-        set_undisturbed(true);
     note_load(function);
-    for (uint64_t end_ns = now_ns() + LATE_NS; late && now_ns() < end_ns;)
+    if (!late) {
+        log_function(function, now_ns());
+        return;
+    }
+    uint64_t end_ns = now_ns() + LATE_NS;
+    while (now_ns() < end_ns)
         call(function);
-    log_function(function);
-    if (late)
-        set_undisturbed(false);
+    log_function(function, end_ns);
 }
 
 /* What is unloaded has run for the last time before the dump says so, and its place is not used again here. */

@@ -33,7 +33,7 @@ static size_t lines_in(const char *text, const char *end)
 
 /* ---- The world is stopped ---- */
 
-enum { STOPPED = 4, PAUSES = 300, PAUSED_LINES = 3 };
+enum { STOPPED = 4, PAUSES = 150, PAUSED_LINES = 3 };
 
 static struct perfmap *stopped_map;
 static _Atomic bool stop_all;
