@@ -37,7 +37,7 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
-# Each runs for about half a second or more and has a few hot functions, of which one is fib.
+# Each runs for about a second and has a few hot functions, of which one is fib.
 write_programs() {
     cat >program.js <<'END'
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -63,7 +63,7 @@ function join(n) {
 }
 let sum = 0;
 const ran = () => process.cpuUsage().user / 1000; // ms, however busy the machine is
-while (ran() < 600) sum = (sum + fib(20) + sieve(20000) + sortNumbers(2000) + join(1000)) | 0;
+while (ran() < 1000) sum = (sum + fib(20) + sieve(20000) + sortNumbers(2000) + join(1000)) | 0;
 console.log(sum);
 END
     cat >program.ll <<'END'

@@ -78,13 +78,15 @@ right() {
 
 # No fork tells whose child is whose.
 @test "workers that were there before the recording: perf record -p of all, and of one" {
-    local master workers
+    local master workers first
     "$BUILD/producers/shared_arena" -w 4 -t 100000 -n 100 zero "$PWD/truth" 3>&- &
     master=$!
     await all_began
+    first=$(pgrep -P $master -x worker0)
     workers=$(pgrep -P $master | tr '\n' ' ')
-    record perf.data -p "$master,$(tr ' ' ',' <<<"${workers% }")" sleep 0.5
-    record one.data -p "${workers%% *}" sleep 0.2
+    # shellcheck disable=SC2016,SC2086 # for the inner shell; several
+    record perf.data -p "$master,$(tr ' ' ',' <<<"${workers% }")" bash -c 'for pid; do await_use $pid 50; done' bash $workers
+    record one.data -p "$first" bash -c "await_use $first 100"
     # shellcheck disable=SC2086 # several
     kill $workers
     wait $master || true
@@ -133,6 +135,7 @@ all_began() {
         [[ $stderr != *"stay [unknown]"* ]]
         rm -r perf.jit.data* jit-*.dump
     done
+    echo "# ${kib[*]} KiB" >&3
     [ "${kib[1]}" -lt $((2 * kib[0])) ] || complain "${kib[*]}"
 }
 

@@ -85,11 +85,11 @@ same_as_perf() {
 }
 
 # Every chain with compiled code is the one that the script allows, to its last frame.
-all_right() { # NAME SCRIPT
+all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's buffer has room for, if it has to wait
     local words
     read -ra words <<<"$(tinyjit_chains "$1.unwind.data" | "$BUILD/producers/chain_check" -i "$1.inlines" "$2")"
     echo "# $1: ${words[*]}" >&3
-    [ "${words[1]}" -gt 200 ] && [ "${words[3]}" -eq "${words[1]}" ]
+    [ "${words[1]}" -gt "${3:-200}" ] && [ "${words[3]}" -eq "${words[1]}" ]
 }
 
 @test "unwound: tinyjit's known chain, whole in every sample, 31 and 700 deep" {
@@ -98,7 +98,7 @@ all_right() { # NAME SCRIPT
     all_right known known.tj
     tinyjit_record deep deep.tj 0.25 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
     same_as_perf deep
-    all_right deep deep.tj
+    all_right deep deep.tj 50
     [ "$(awk -F';' '{ if (NF > most) most = NF } END { print most }' deep.unwind.txt)" -gt 700 ]
 }
 

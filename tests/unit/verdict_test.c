@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TURNS = 100, BUSY_TURNS = 50 };
+enum { TURNS = 200, BUSY_TURNS = 100 };
 
 /* A run of one function, which takes US. */
 static void add_run(struct run_set *set, bool is_new, double us)
