@@ -76,7 +76,7 @@ is_noted() {
 
 units() {
     local unit
-    for unit in $(find tests/unit -name '*_test.c' -printf '%f\n' | sort); do
+    for unit in $({ echo single_step_test.c; find tests/unit -name '*_test.c' -printf '%f\n' | sort; } | awk '!seen[$0]++'); do
         unit=${unit%.c}
         if is_noted arithmetic "$unit"; then
             [ "$level" = all ] && echo "sanitized/tests/$unit" || echo "tests/$unit"

@@ -16,7 +16,7 @@ setup_file() {
 
 setup() {
     require_perf
-    apart=${BRIEF:+5} # in make check every fifth step of a sweep
+    apart=${BRIEF:+9} # in make check every ninth step of a sweep
     apart=${apart:-1}
     sound=$BATS_FILE_TMPDIR/sound.data
     pristine=$BATS_FILE_TMPDIR/pristine.dump

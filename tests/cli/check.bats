@@ -493,7 +493,7 @@ loads() {
     loads every.dump >all
     perfjit dump --json every.dump | jq -r 'select(.type == "CODE_LOAD") | .offset + .total_size' >ends
     local size cut=40 apart=61
-    [ -z "${BRIEF:-}" ] || apart=$((5 * 61))
+    [ -z "${BRIEF:-}" ] || apart=$((9 * 61))
     size=$(stat -c %s every.dump)
     for ((; cut < size; cut += apart)); do
         head -c $cut every.dump >cut.dump

@@ -14,7 +14,7 @@ setup_file() {
 
 setup() {
     require_perf
-    apart=${BRIEF:+3} # in make check every third call, where there are many
+    apart=${BRIEF:+5} # in make check every fifth call, where there are many
     mkdir "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work"
 }

@@ -5,7 +5,7 @@ load helper
 guest=$BUILD/producers/guest
 
 setup() {
-    apart=${BRIEF:+5} # in make check every fifth step of a sweep
+    apart=${BRIEF:+9} # in make check every ninth step of a sweep
     apart=${apart:-1}
     cd "$BATS_TEST_TMPDIR"
     mkdir dir mnt base

@@ -46,7 +46,7 @@ perf() {
     esac
     case ${1:-} in
     script | report | annotate | inject)
-        [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || [ ! -r "${KERNEL_SYMBOLS:-}" ] ||
+        [ "$EUID" != 0 ] || [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || [ ! -r "${KERNEL_SYMBOLS:-}" ] ||
             as=(unshare --pid --fork --mount-proc sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms && exec "$@"' sh)
         ;;
     esac

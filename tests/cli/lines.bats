@@ -134,7 +134,7 @@ chains() {
 
 # check_chains SHAPE: at each byte; in make check at each seventh of `huge`, which has nearly all of them.
 check_chains() {
-    local so=$PWD/$(elf_files "$1".jit.data.dso) truth=$PWD/$1.truth apart=${BRIEF:+7}
+    local so=$PWD/$(elf_files "$1".jit.data.dso) truth=$PWD/$1.truth apart=${BRIEF:+13}
     apart=${apart:-1}
     cd "$BATS_TEST_TMPDIR"
     addresses "$so" | grep -vE '^[0-9a-f]+ (outside|too-many-entries|string-without-end|cyclic|span-behind) ' |

@@ -22,7 +22,7 @@ setup() {
     require_perf
     cd "$BATS_TEST_TMPDIR"
     seed=$((RANDOM + 1))
-    tries=${TORTURE:-${BRIEF:+5}}
+    tries=${TORTURE:-${BRIEF:+3}}
     tries=${tries:-25}
     local shape
     for shape in every lines; do
