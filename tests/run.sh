@@ -74,6 +74,7 @@ is_noted() {
     grep -qx "$1 unit/$2" tests/levels
 }
 
+# As of the files, what lasts longest comes first.
 units() {
     local unit
     for unit in $({ echo single_step_test.c; find tests/unit -name '*_test.c' -printf '%f\n' | sort; } | awk '!seen[$0]++'); do
