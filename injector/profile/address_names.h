@@ -8,7 +8,7 @@
 #include "injector/backtrace/native_symbols.h"
 #include "injector/lines/line_table.h"
 #include "injector/profile/call_profile.h"
-#include "injector/stacks/address_space.h"
+#include "injector/space/address_space.h"
 
 struct named_address;
 

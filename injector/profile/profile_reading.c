@@ -7,7 +7,7 @@
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/thread_names.h"
-#include "injector/stacks/life_walk.h"
+#include "injector/space/life_walk.h"
 #include "injector/stacks/stack_walk.h"
 #include "injector/stacks/user_stacks.h"
 

@@ -1,7 +1,7 @@
 /* See stack_walk.h. */
 #include "injector/stacks/stack_walk.h"
 
-#include "injector/perf_data/perf_format.h"
+#include "injector/space/code_spot.h"
 #include "injector/unwind/return_slot.h"
 
 #include <stdlib.h>
@@ -10,66 +10,14 @@
 /* Call frame instructions and operations that one sample may cost. */
 enum { BUDGET = 1 << 20, MOST_FRAMES = 8192, MOST_PROGRAM_BYTES = 1 << 16 };
 
-/* What an address belongs to. */
-struct code_spot {
-    uint32_t what;                       /* as address_space_at says */
-    uint32_t owner;                      /* as in a rule_entry; 0: nothing that rules could be of */
-    uint64_t addr;                       /* in the file, or in the function */
-    struct native_file *file;            /* or NULL */
-    const struct jit_function *function; /* or NULL */
-    const struct code_log *log;
-};
-
 /* ---- Where an address is ---- */
-
-static void find_in_function(const struct stack_walker *walker, uint64_t pc, struct code_spot *spot)
-{
-    size_t process;
-    spot->function = space_function(walker->source, spot->what & ~SPACE_FUNCTION, &process);
-    spot->log = walker->source->timelines[process].log;
-    spot->owner = spot->what;
-    spot->addr = pc - spot->function->addr;
-}
-
-static void find_in_file(struct stack_walker *walker, uint64_t pc, struct code_spot *spot)
-{
-    const struct perf_map *map = &walker->source->profile->maps[spot->what].map;
-    spot->file = native_file_of(&walker->files, spot->what);
-    if (!spot->file)
-        walker->no_memory = true;
-    else if (elf_view_addr(&spot->file->view, pc - map->start + map->pgoff, &spot->addr))
-        spot->owner = spot->file->number;
-}
 
 static struct code_spot find_spot(struct stack_walker *walker, uint64_t pc)
 {
-    struct code_spot spot = {.what = address_space_at(walker->space, pc)};
-    if (spot.what == SPACE_NOTHING)
-        return spot;
-    if (spot.what & SPACE_FUNCTION)
-        find_in_function(walker, pc, &spot);
-    else
-        find_in_file(walker, pc, &spot);
+    struct code_spot spot;
+    if (code_spot_find(&spot, walker->space, &walker->files, pc))
+        walker->no_memory = true;
     return spot;
-}
-
-/* Whether code may run there. */
-static bool is_code(const struct stack_walker *walker, uint32_t what)
-{
-    if (what == SPACE_NOTHING)
-        return false;
-    return (what & SPACE_FUNCTION) || !walker->source->profile->maps[what].map.data;
-}
-
-/* The bytes in front of SPOT and from there on; NULL: not known. */
-static const uint8_t *bytes_at(const struct code_spot *spot, size_t *before, size_t *size)
-{
-    if (spot->function) {
-        *before = (size_t)spot->addr;
-        *size = (size_t)(spot->function->size - spot->addr);
-        return spot->function->code ? spot->function->code + spot->addr : NULL;
-    }
-    return spot->owner ? elf_view_code(&spot->file->view, spot->addr, before, size) : NULL;
 }
 
 /* What follows SPOT, SIZE bytes, and FRONT in front of that, of which one may be a call.  NULL: not
@@ -77,7 +25,7 @@ static const uint8_t *bytes_at(const struct code_spot *spot, size_t *before, siz
 static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, size_t *size)
 {
     size_t before;
-    const uint8_t *bytes = bytes_at(spot, &before, size);
+    const uint8_t *bytes = code_spot_bytes(spot, &before, size);
     if (!bytes || *size == 0)
         return NULL;
     *front = before + 1 < LONGEST_CALL_BYTES ? before + 1 : LONGEST_CALL_BYTES;
@@ -92,7 +40,7 @@ static bool returns_to(void *context, uint64_t addr)
     if (addr == 0 || addr > INT64_MAX)
         return false;
     struct code_spot spot = find_spot(walker, addr - 1);
-    if (!is_code(walker, spot.what))
+    if (!spot.is_code)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     return !bytes || code_ends_in_call(walker->machine, bytes - front, front) ||
@@ -101,13 +49,14 @@ static bool returns_to(void *context, uint64_t addr)
 
 /* As call_evidence says; *DIRECT: what a direct call leads to, else SPACE_NOTHING.  Such a one
  * leads into code that is made at run time only from that itself. */
-static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr, uint32_t *direct)
+static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr,
+                                      struct code_spot *direct)
 {
     size_t front, size;
     int64_t by;
     struct code_spot spot = find_spot(walker, addr - 1);
-    *direct = SPACE_NOTHING;
-    if (addr == 0 || addr > INT64_MAX || !is_code(walker, spot.what))
+    *direct = (struct code_spot){.what = SPACE_NOTHING};
+    if (addr == 0 || addr > INT64_MAX || !spot.is_code)
         return CALL_NONE;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
     if (!bytes)
@@ -115,13 +64,13 @@ static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr
     if (!code_ends_in_call(walker->machine, bytes - front, front))
         return CALL_NONE;
     if (code_ends_in_direct_call(walker->machine, bytes - front, front, &by))
-        *direct = find_spot(walker, addr + (uint64_t)by).what;
-    return is_code(walker, *direct) && *direct != walker->end_at ? CALL_DOUBTFUL : CALL_POSSIBLE;
+        *direct = find_spot(walker, addr + (uint64_t)by);
+    return direct->is_code && direct->what != walker->end_at ? CALL_DOUBTFUL : CALL_POSSIBLE;
 }
 
 static enum call_evidence calls(void *context, uint64_t addr)
 {
-    return evidence_at(context, addr, &(uint32_t){0});
+    return evidence_at(context, addr, &(struct code_spot){0});
 }
 
 static bool begins_at(void *context, uint64_t addr)
@@ -177,7 +126,7 @@ static int place_of(struct stack_walker *walker, const struct code_spot *spot, b
 {
     struct elf_function found;
     size_t before, size;
-    const uint8_t *bytes = bytes_at(spot, &before, &size);
+    const uint8_t *bytes = code_spot_bytes(spot, &before, &size);
     *rule = (struct unwind_rule){.kind = RULE_PLACE, .place = PLACE_UNKNOWN};
     if (!bytes)
         return 0;
@@ -201,7 +150,7 @@ static int find_entry_behind(struct stack_walker *walker, struct code_spot *spot
                              struct cfi_entry *entry)
 {
     size_t before, size;
-    const uint8_t *bytes = spot->file ? bytes_at(spot, &before, &size) : NULL;
+    const uint8_t *bytes = spot->file ? code_spot_bytes(spot, &before, &size) : NULL;
     size_t padding = bytes
                          ? code_padding_bytes(walker->machine, bytes,
                                               size < MOST_PADDING_BYTES ? size : MOST_PADDING_BYTES)
@@ -391,10 +340,10 @@ static void judge(struct stack_walker *walker, struct walk_state *state,
 static bool may_be_left(struct stack_walker *walker, const struct walk_state *state,
                         const struct unwind_frame *frame)
 {
-    uint32_t direct;
+    struct code_spot direct;
     return walker->ip_count == state->guess + 2 &&
            frame->registers[walker->machine->sp] - state->guess_sp <= SLOTS_BYTES &&
-           (evidence_at(walker, frame->pc, &direct) == CALL_NONE || !is_code(walker, direct));
+           (evidence_at(walker, frame->pc, &direct) == CALL_NONE || !direct.is_code);
 }
 
 /* SPOT, whose frame begins at SP, led to FRAME by a rule of KIND.  Returns false if that shows that
@@ -464,7 +413,7 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
             result = UNWIND_CALLER;
         uint64_t ip = frame->exact ? frame->pc : frame->pc - 1;
         struct code_spot caller = find_spot(walker, ip);
-        if (result != UNWIND_CALLER || ip > INT64_MAX || !is_code(walker, caller.what)) {
+        if (result != UNWIND_CALLER || ip > INT64_MAX || !caller.is_code) {
             blame(walker, state, &spot, result, kind);
             return is_believed(walker, state) ? stack_end_of(walker->chain_end)
                                               : retract(walker, state, step);
@@ -538,7 +487,7 @@ static const uint8_t *function_bytes(const struct code_spot *spot,
                                      const struct stack_function *function)
 {
     size_t before, size;
-    const uint8_t *bytes = function->file ? bytes_at(spot, &before, &size) : NULL;
+    const uint8_t *bytes = function->file ? code_spot_bytes(spot, &before, &size) : NULL;
     if (!bytes || function->start > spot->addr || spot->addr - function->start > before ||
         function->end - spot->addr > size)
         return NULL;

@@ -5,7 +5,7 @@
 
 #include "injector/findings/chain_end.h"
 #include "injector/native/native_file.h"
-#include "injector/stacks/address_space.h"
+#include "injector/space/address_space.h"
 #include "injector/stacks/sample_format.h"
 #include "injector/unwind/rule_table.h"
 

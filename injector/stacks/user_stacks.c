@@ -5,7 +5,7 @@
 #include "injector/files/interruption.h"
 #include "injector/perf_data/machine.h"
 #include "injector/perf_data/perf_format.h"
-#include "injector/stacks/life_walk.h"
+#include "injector/space/life_walk.h"
 
 #include <elf.h>
 #include <inttypes.h>

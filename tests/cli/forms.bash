@@ -322,6 +322,20 @@ names_of() {
     sed -E 's/^[ \t]+([0-9a-f]{16,}|[0-9a-f]{1,15}) (.*)\+0x[0-9a-f]+ \(.*jit-[^()]*\)$/ 0 \2/' "$1"
 }
 
+# What the first sample in differences.txt had in IN: the last mappings before it, its registers, and its copy of the stack.
+what_it_had() {
+    local time
+    time=$(sed -nE 's/^.* ([0-9]+)\.([0-9]{9}): .*/\1\2/p' differences.txt | head -1)
+    read_with script "$1" -D 2>/dev/null |
+        awk -v time="$time" '
+            / PERF_RECORD_MMAP2 / { maps[++count] = $0 }
+            /: event: / { block = "" }
+            { block = block $0 "\n" }
+            !at && ($1 == time || $2 == time) && / PERF_RECORD_SAMPLE/ { at = NR; for (i = count > 40 ? count - 40 : 1; i <= count; i++) print maps[i]; printf "%s", block; next }
+            at && NF == 0 { exit }
+            at { print }'
+}
+
 # What perfjit itself unwinds has no frame less than what perf makes of OUT, whose names are in perfs.txt, and the same names.
 check_unwound() { # IN OUT
     local status=0 out=unwound.${2#out.}
@@ -329,7 +343,8 @@ check_unwound() { # IN OUT
     [ $status -eq 0 ] || [ "$status$is_wide" = 3yes ] || complain "perfjit inject ends with $status: $(cat inject.txt)" || return
     frames_of "$out" >unwound.txt || complain "perf can't read $out" || return
     names_of unwound.txt >ours.txt
-    awk -v ours=ours.txt "${rough[@]}" -f "$here/no_frame_lost.awk" perfs.txt >differences.txt || complain "chains: $(head -40 differences.txt)" || return
+    awk -v ours=ours.txt "${rough[@]}" -f "$here/no_frame_lost.awk" perfs.txt >differences.txt ||
+        complain "chains: $(head -40 differences.txt; what_it_had "$1"; cat inject.txt)" || return
     [ -z "${FIGURES:-}" ] || sed "s/^# /# $into: /" differences.txt >&3
     check_names "$out"
 }
@@ -394,7 +409,7 @@ form() {
     done
     wait
     for form in ${forms[$1]}; do
-        [ -e "$BATS_TEST_TMPDIR/$form/good" ] || complain "$form: $(head -30 "$BATS_TEST_TMPDIR/$form/why.txt")" || bad=1
+        [ -e "$BATS_TEST_TMPDIR/$form/good" ] || complain "$form: $(head -300 "$BATS_TEST_TMPDIR/$form/why.txt")" || bad=1
     done
     return $bad
 }

@@ -137,6 +137,18 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
     says 'ended at code without usable tables' 'at JIT code: no table'
 }
 
+# perf loses records where its buffers are full.  The library's text then belongs to the mapping of the whole file, which is data.
+# bats test_tags=more
+@test "unwound: through a library of which the record of its text was lost" {
+    local line
+    tinyjit_record lost known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline
+    line=$(perf script -D -i lost.data 2>/dev/null | grep 'PERF_RECORD_MMAP2.* r-xp .*/libc\.so') # TIME OFFSET [SIZE]: ...
+    read -r _ line _ <<<"$line"
+    printf '\0\020\0\0\0\0\0\0' | dd of=lost.data bs=1 seek=$((line + 16)) conv=notrunc status=none # it begins at 4096
+    same_as_perf lost
+    [ "$(grep -c ';main+.*;__libc_start_main.*;_start+' lost.unwind.txt)" -gt $(($(wc -l <lost.unwind.txt) * 9 / 10)) ]
+}
+
 @test "unwound: a compressed recording, a stream, a directory, one by thread" {
     local data
     tinyjit_record packed known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -z -- --no-inline

@@ -3,7 +3,7 @@
 #ifndef PERFJIT_LIFE_WALK_H
 #define PERFJIT_LIFE_WALK_H
 
-#include "injector/stacks/address_space.h"
+#include "injector/space/address_space.h"
 
 /* A sample that asks; the time stands first, to sort by. */
 struct walk_sample {

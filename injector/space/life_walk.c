@@ -1,5 +1,5 @@
 /* See life_walk.h. */
-#include "injector/stacks/life_walk.h"
+#include "injector/space/life_walk.h"
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/run_sort.h"

@@ -1,5 +1,5 @@
 /* See address_space.h. */
-#include "injector/stacks/address_space.h"
+#include "injector/space/address_space.h"
 
 #include "injector/arrays/bisect.h"
 #include "injector/dump/dump_name.h"
