@@ -4,6 +4,7 @@
 #include "injector/answers/export.h"
 #include "injector/answers/flamegraph.h"
 #include "injector/answers/report.h"
+#include "injector/arrays/array.h"
 #include "injector/attach/attach.h"
 #include "injector/bench/bench.h"
 #include "injector/commands/bt.h"
@@ -77,7 +78,7 @@ static void print_usage(FILE *stream)
  * free. */
 static void keep_memory(void)
 {
-    mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES);
     mallopt(M_TOP_PAD, 16 << 20);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }

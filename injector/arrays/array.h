@@ -3,6 +3,7 @@
 #ifndef PERFJIT_ARRAY_H
 #define PERFJIT_ARRAY_H
 
+#include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,13 +75,19 @@ static inline void array_in_large_pages(void *items, size_t bytes)
                 MADV_HUGEPAGE);
 }
 
-/* The same for arrays still to be allocated, BYTES in all: it prepares free heap memory for them.
- */
+/* Blocks that are larger are mappings of their own, and go back to the system when they are
+ * freed. */
+enum { HEAP_BLOCK_BYTES = 8 << 20 };
+
+/* The same for arrays still to be allocated, BYTES in all, none of them larger than a heap's block:
+ * it prepares free heap memory for them, which for that moment is one block. */
 static inline void arrays_expect(size_t bytes)
 {
-    enum { MAX_BYTES = 31 << 20 }; /* larger blocks do not come from the heap (main.c) */
+    enum { MAX_BYTES = 31 << 20 }; /* the largest threshold of glibc is 32 MB */
     size_t expected = bytes < MAX_BYTES ? bytes : MAX_BYTES;
+    mallopt(M_MMAP_THRESHOLD, MAX_BYTES + 1);
     void *room = malloc(expected);
+    mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES);
     if (room)
         array_in_large_pages(room, expected);
     free(room);

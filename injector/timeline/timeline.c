@@ -436,6 +436,17 @@ static int compare_changes(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
+/* There are no others. */
+static void take_early(struct player *player)
+{
+    struct timeline *timeline = player->timeline;
+    free(timeline->changes);
+    timeline->changes = player->early;
+    timeline->change_count = player->early_count;
+    timeline->change_capacity = player->early_capacity;
+    player->early = NULL;
+}
+
 /* Put the early changes among the others; of the same time they are the later ones. */
 static int merge_early(struct player *player)
 {
@@ -445,6 +456,10 @@ static int merge_early(struct player *player)
         return 0;
     if (!array_in_order(player->early, player->early_count, sizeof *player->early, compare_changes))
         qsort(player->early, player->early_count, sizeof *player->early, compare_changes);
+    if (timeline->change_count == 0) {
+        take_early(player);
+        return 0;
+    }
     struct change *room = malloc(count * sizeof *room);
     struct change *changes = realloc(timeline->changes, count * sizeof *changes);
     if (changes)
