@@ -297,16 +297,35 @@ static void move(void)
             (uintptr_t)to, oldest->bytes, oldest->name);
 }
 
-/* A child with the wanted pid.  Others fork at the same time, so that it may take several attempts. */
+/* The pid that was given out last: all processes of the machine go on behind it. */
+static int last_pid(void)
+{
+    int pid;
+    FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "r");
+    if (!file || fscanf(file, "%d", &pid) != 1 || fclose(file))
+        fail("ns_last_pid");
+    return pid;
+}
+
+static void set_last_pid(int pid)
+{
+    FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+    if (!file || fprintf(file, "%d", pid) < 0 || fclose(file))
+        fail("ns_last_pid");
+}
+
+/* A child with the wanted pid.  Others fork at the same time, so that it may take several attempts.  They must not go on behind that
+ * pid: where it is used again, theirs would be as well, in what another test records. */
 static pid_t fork_wanted(void)
 {
     for (;;) {
-        FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
-        if (!file || fprintf(file, "%d", (int)wanted_pid - 1) < 0 || fclose(file))
-            fail("ns_last_pid");
-        pid_t wanted = wanted_pid, child = fork();
+        pid_t wanted = wanted_pid, before = last_pid();
+        set_last_pid(wanted - 1);
+        pid_t child = fork();
         if (child == 0 && getpid() != wanted)
             _exit(EXIT_SUCCESS);
+        if (child)
+            set_last_pid(before);
         if (child <= 0 || child == wanted) {
             wanted_pid = 0;
             return child;
