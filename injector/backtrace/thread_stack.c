@@ -169,11 +169,10 @@ static int add_mapped(struct thread_stacks *stacks, uint32_t what, uint64_t ip, 
 {
     uint64_t addr;
     if (what != SPACE_NOTHING) {
-        const struct perf_map *map = &stacks->profile->maps[what].map;
         struct native_file *file = native_file_of(&stacks->walker.files, what);
         if (!file)
             return -1;
-        if (elf_view_addr(&file->view, ip - map->start + map->pgoff, &addr))
+        if (native_file_addr(&stacks->walker.files, file, what, ip, &addr))
             return add_native(stacks, file, addr, pc, pc - ip);
     }
     struct stack_frame *frame = add_frame(stacks, pc);

@@ -200,6 +200,13 @@ struct native_file *native_file_of(struct native_files *files, uint32_t map)
 
 /* ---- What is in it ---- */
 
+bool native_file_addr(const struct native_files *files, const struct native_file *file,
+                      uint32_t map, uint64_t pc, uint64_t *addr)
+{
+    const struct perf_map *mapped = &files->profile->maps[map].map;
+    return elf_view_addr(&file->view, pc - mapped->start + mapped->pgoff, addr);
+}
+
 static int find_in(struct elf_view *view, uint64_t addr, struct unwind_budget *budget,
                    struct cfi_entry *entry)
 {

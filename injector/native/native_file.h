@@ -43,6 +43,11 @@ void native_build_id_of(const struct perf_file *file, const char *name, struct b
 /* The file of map number MAP of the profile, read.  NULL without memory. */
 struct native_file *native_file_of(struct native_files *files, uint32_t map);
 
+/* The address, as FILE has it, of PC in map number MAP, which is FILE's.  Returns false if no
+ * segment is there. */
+bool native_file_addr(const struct native_files *files, const struct native_file *file,
+                      uint32_t map, uint64_t pc, uint64_t *addr);
+
 /* Find the entry about ADDR, an address as the file has it, in the file or its debug file.  Returns
  * 1, 0 if there is none, or -1 without memory. */
 int native_file_entry(struct native_files *files, struct native_file *file, uint64_t addr,

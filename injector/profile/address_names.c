@@ -292,13 +292,12 @@ static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
 {
     if (what == SPACE_NOTHING)
         return add_unknown(names, NULL);
-    const struct perf_map *map = &names->source->profile->maps[what].map;
     struct native_file *file = native_file_of(names->files, what);
     uint64_t addr;
     if (!file)
         return -1;
-    if (!elf_view_addr(&file->view, pc - map->start + map->pgoff, &addr))
-        return add_unknown(names, map->filename);
+    if (!native_file_addr(names->files, file, what, pc, &addr))
+        return add_unknown(names, names->source->profile->maps[what].map.filename);
     return add_places(names, file, addr);
 }
 

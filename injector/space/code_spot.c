@@ -22,11 +22,10 @@ static bool is_code_in_file(const struct code_spot *spot)
 static int find_in_file(struct code_spot *spot, const struct space_source *source,
                         struct native_files *files, uint64_t pc)
 {
-    const struct perf_map *map = &source->profile->maps[spot->what].map;
     spot->file = native_file_of(files, spot->what);
-    if (spot->file && elf_view_addr(&spot->file->view, pc - map->start + map->pgoff, &spot->addr))
+    if (spot->file && native_file_addr(files, spot->file, spot->what, pc, &spot->addr))
         spot->owner = spot->file->number;
-    spot->is_code = !map->data || is_code_in_file(spot);
+    spot->is_code = !source->profile->maps[spot->what].map.data || is_code_in_file(spot);
     return spot->file ? 0 : -1;
 }
 
