@@ -167,12 +167,16 @@ static bool has_waited(const struct clock_facts *facts, const struct pair *marke
            !(raw.known && is_close(marker, &raw, DRIFT_PPM));
 }
 
-/* Without a header: whether the clocks now agree with all that bounds the offset. */
-static bool is_within(const struct clock_facts *facts, const struct pair *live)
+/* Without a header: whether the clocks now agree with what bounds the offset.  If they are of the
+ * recording's boot, samples alone do not disprove them: code that no dump tells of may have run
+ * where the function is later. */
+static bool is_within(const struct clock_facts *facts, const struct pair *live, bool *doubted)
 {
     struct bounds bounds = bounds_of(&facts->evidence);
-    return within(&bounds, offset_of(live)) &&
-           (facts->same_boot || (bounds.has_lower && bounds.has_upper));
+    struct bounds of_records = bounds_of_records(&facts->evidence);
+    bool agrees = within(&bounds, offset_of(live));
+    *doubted = facts->same_boot && !agrees && within(&of_records, offset_of(live));
+    return *doubted || (agrees && (facts->same_boot || (bounds.has_lower && bounds.has_upper)));
 }
 
 /* ---- Nanoseconds of another clock ---- */
@@ -315,9 +319,11 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
     bool close = later && marker.known && is_close(&marker, &live, ppm);
     /* By the clocks now, whatever the header says. */
     bool alone = later && !close &&
-                 (marker.known ? has_waited(facts, &marker, &live) : is_within(facts, &live));
+                 (marker.known ? has_waited(facts, &marker, &live)
+                               : is_within(facts, &live, &candidate->doubted));
     bool agrees = close || alone;
-    candidate->proven = agrees || (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
+    candidate->proven = (agrees && !candidate->doubted) ||
+                        (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
     if (close) {
         by_best(candidate, &marker, &live, evidence);
     } else if (alone) {

@@ -22,6 +22,7 @@ struct clock_candidate {
     struct jit_clock clock;
     uint64_t error_ns; /* upper bound of the conversion's error */
     bool proven;       /* there is evidence for this clock besides the flag */
+    bool doubted;      /* by it a sample is in code that was loaded later; all else fits */
 };
 
 /* What a candidate is made from. LIVE is empty if the machine's clocks can't be used. */

@@ -341,8 +341,8 @@ static bool are_cycles(const struct chooser *chooser, const struct clock_candida
     return header_ms <= marker_ms + marker_ms / 8 && marker_ms <= header_ms + header_ms / 8;
 }
 
-/* What the flag says does not do.  CLAIMED is NULL, or what it says: in the life of the process,
- * but not where it should be. */
+/* What the flag says does not do.  CLAIMED is NULL, or what it says, which is used if no other
+ * clock fits. */
 static const char *choose_other(struct jit_clock *clock, struct chooser *chooser,
                                 const struct clock_candidate *claimed, struct findings *findings)
 {
@@ -363,6 +363,16 @@ static const char *choose_other(struct jit_clock *clock, struct chooser *chooser
         return NULL;
     }
     return refuse(chooser, count);
+}
+
+/* Whether the CLAIMED clock is better than none: in the life of the process, but not where it
+ * should be, or with everything but the samples for it. */
+static bool is_last_resort(const struct chooser *chooser, const struct clock_candidate *claimed)
+{
+    const struct clock_facts *facts = &chooser->facts;
+    if (claimed->source == CLOCK_SOURCE_SAME || claimed->source == CLOCK_SOURCE_CONV)
+        return in_life(facts, claimed, facts->evidence.start_ns) || is_anothers(chooser);
+    return claimed->doubted && fits(facts, claimed);
 }
 
 /* Cycles and -k: TIME_CONV and the header would make any times fit, so what needs no conversion
@@ -389,13 +399,12 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
         return "not enough memory to read its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
     bool suspicious = possible && is_suspicious(facts, &claimed);
-    if (possible && fits(facts, &claimed) && !suspicious)
+    if (possible && fits(facts, &claimed) && !suspicious && !claimed.doubted)
         return accept(clock, chooser, &claimed, findings);
     if (direct && !read_more_facts(chooser, true))
         return "not enough memory to read its times";
-    bool loose = possible && direct &&
-                 (in_life(facts, &claimed, facts->evidence.start_ns) || is_anothers(chooser));
-    return choose_other(clock, chooser, loose ? &claimed : NULL, findings);
+    bool usable = possible && is_last_resort(chooser, &claimed);
+    return choose_other(clock, chooser, usable ? &claimed : NULL, findings);
 }
 
 const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,

@@ -19,7 +19,7 @@
 struct residence {
     uint64_t start, end;
     uint64_t stamp;
-    bool shared;       /* with another residence */
+    bool shared;       /* with another residence, or a file's code */
     uint64_t first_ns; /* of the samples in it; UINT64_MAX: none */
 };
 
@@ -225,15 +225,40 @@ static void walk_samples(struct clock_evidence *evidence, struct residences *alo
         evidence->end_ns = exit_ns;
 }
 
-/* Keep the residences that share no address. */
-static void drop_shared(struct clock_evidence *evidence, struct residences *residences)
+/* Keep the residences that share no address.  Returns whether there were others. */
+static bool drop_shared(struct residences *residences)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < residences->count; i++)
+    size_t kept = 0, count = residences->count;
+    for (size_t i = 0; i < count; i++)
         if (!residences->items[i].shared)
             residences->items[kept++] = residences->items[i];
-    evidence->reused = kept < residences->count;
     residences->count = kept;
+    return kept < count;
+}
+
+/* Whether the dump has no word of the code in MAP: it is a file's. */
+static bool is_foreign(const struct profile_map *map)
+{
+    return !map->map.data && !perf_map_is_memory(&map->map) &&
+           !perf_map_is_shared_memory(&map->map) && map->map.len <= UINT64_MAX - map->map.start;
+}
+
+/* What was hit where a library was before the function, or is after it, may be the library's. */
+static void drop_foreign(struct residences *residences, const struct profile *profile, uint32_t pid)
+{
+    size_t count;
+    const struct profile_map *maps = profile_maps_of(profile, pid, &count);
+    struct residence *items = residences->items;
+    for (size_t i = 0; i < count; i++) {
+        size_t at;
+        if (!is_foreign(&maps[i]))
+            continue;
+        array_bisect(at, residences->count, items[at].end <= maps[i].map.start);
+        for (; at < residences->count && items[at].start < maps[i].map.start + maps[i].map.len;
+             at++)
+            items[at].shared = true;
+    }
+    drop_shared(residences);
 }
 
 /* Of two distances between the clocks, modulo 2^64, the smaller is the better bound. */
@@ -256,7 +281,8 @@ int clock_evidence_read_samples(struct clock_evidence *evidence, const struct pr
     struct residences residences = {0};
     int result = read_residences(&residences, dump);
     if (!result) {
-        drop_shared(evidence, &residences);
+        evidence->reused = drop_shared(&residences);
+        drop_foreign(&residences, profile, pid);
         walk_samples(evidence, &residences, profile, pid, life);
     }
     for (size_t i = 0; !result && i < residences.count; i++)

@@ -6,7 +6,8 @@
  *
  * Header and marker are from about the same moment: a runtime opens its dump and maps it. No record
  * is older than the marker, none is newer than the process, and no sample hits code before it was
- * loaded.
+ * loaded.  The last is the weakest: code that no dump tells of, or that another dump does, may have
+ * run at the function's addresses before.
  */
 #ifndef PERFJIT_CLOCK_EVIDENCE_H
 #define PERFJIT_CLOCK_EVIDENCE_H
@@ -27,8 +28,8 @@ struct clock_evidence {
     uint64_t start_ns;  /* when the process was first seen */
     uint64_t end_ns;    /* when it ended, or else when the recording did */
     bool ended;         /* its end is in the recording */
-    /* A sample in a function whose addresses no other one had: the function's stamp and the
-     * sample's time. The closest such pair, if the dump counts ns. */
+    /* A sample in a function whose addresses neither another one nor a file's code had: the
+     * function's stamp and the sample's time. The closest such pair, if the dump counts ns. */
     bool sampled;
     uint64_t sampled_stamp, sampled_ns;
 };

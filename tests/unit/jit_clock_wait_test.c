@@ -140,6 +140,91 @@ static void test_a_wait_of_a_process_that_counts_cycles(void **state)
     }
 }
 
+/* ---- With a header that is later than the first record ---- */
+
+/* Its first record is FIRST after the mapping; the only sample hits the second function's address
+ * 35 ms before it is there. */
+static void sampled_too_early(uint64_t first)
+{
+    profile_of_life(-1); /* with a sample in CODE at MARKER + SEC */
+    begin_dump(MARKER - OFFSET + first + 20 * MS, false);
+    put_load(MARKER - OFFSET + first, CODE + 0x200);
+    put_load(MARKER - OFFSET + SEC + 35 * MS, CODE);
+}
+
+/* By the samples alone the stamps would be this clock's, and the dump's flags wrong. */
+static void machine_knows_raw(void)
+{
+    machine_knows(CLOCK_KIND_RAW, EXIT + SEC / 10 + 61 * MS);
+}
+
+static void test_code_that_no_dump_tells_of_ran_there_before(void **state)
+{
+    static const uint64_t firsts[] = {MS,
+                                      90 * MS}; /* with the marker the sample is in conflict; not */
+    (void)state;
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        sampled_too_early(firsts[i]);
+        choose_after(EXIT);
+        assert_becomes(MARKER, MARKER + OFFSET, 0);
+        assert_says(FINDING_CLOCK_CONVERTED, "profile's, by this machine's clocks now");
+        assert_int_equal(all_findings(), 1);
+        end_world();
+    }
+}
+
+static void test_a_file_s_code_ran_there_before(void **state)
+{
+    (void)state;
+    sampled_too_early(90 * MS);
+    profile_map(&world.built, PERF_RECORD_MMAP2, 0, CODE - 0x1000, 0x1001, "/usr/lib/plugin.so",
+                MARKER + SEC / 2);
+    machine_knows_raw();
+    choose_after(EXIT);
+    assert_becomes(MARKER, MARKER + OFFSET, 0);
+    assert_int_equal(count(FINDING_CLOCK_FLAG), 0);
+    end_world();
+}
+
+/* Memory, and a file's code beside the function, were not there before it. */
+static void test_samples_show_another_clock(void **state)
+{
+    static const struct {
+        uint64_t start, end;
+        const char *name;
+    } maps[] = {{CODE - 0x1000, CODE + 0x1000, "//anon"},
+                {CODE - 0x1000, CODE + 0x1000, "/dev/shm/arena"},
+                {CODE - 0x1000, CODE, "/usr/lib/plugin.so"},
+                {CODE + CODE_BYTES, CODE + 0x1000, "/usr/lib/plugin.so"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        sampled_too_early(90 * MS);
+        profile_map(&world.built, PERF_RECORD_MMAP2, 0, maps[i].start, maps[i].end - maps[i].start,
+                    maps[i].name, MARKER + SEC / 2);
+        machine_knows_raw();
+        choose_after(EXIT);
+        assert_becomes(MARKER, MARKER + OFFSET - 61 * MS, 0);
+        assert_says(FINDING_CLOCK_FLAG, "they are CLOCK_MONOTONIC_RAW");
+        end_world();
+    }
+}
+
+/* The machine was started anew since: nothing but the samples could say how far the clocks are
+ * apart. */
+static void test_samples_that_disagree_on_another_boot(void **state)
+{
+    (void)state;
+    sampled_too_early(MS);
+    machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
+    machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
+    machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10);
+    open_world();
+    set_written(WALL - 3600 * SEC);
+    choose();
+    assert_refused("-k mono");
+    end_world();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +234,10 @@ int main(void)
         cmocka_unit_test(test_stamps_of_another_clock_are_no_wait),
         cmocka_unit_test(test_a_wait_of_a_process_that_ended_early),
         cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
+        cmocka_unit_test(test_code_that_no_dump_tells_of_ran_there_before),
+        cmocka_unit_test(test_a_file_s_code_ran_there_before),
+        cmocka_unit_test(test_samples_show_another_clock),
+        cmocka_unit_test(test_samples_that_disagree_on_another_boot),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
