@@ -21,9 +21,6 @@
  * most, but by more than some tens only while it catches up. */
 enum { DRIFT_PPM = 50, DRIFT_MAX_PPM = 500 };
 
-/* A runtime may log code a little after it first ran. */
-#define LATE_LOG_NS (2 * MS)
-
 /* Wall clocks: September 2001 to 2100, say.  No machine has run for that long. */
 #define WALL_FIRST_NS (UINT64_C(1000000000) * SEC)
 #define WALL_LAST_NS  (UINT64_C(4100000000) * SEC)

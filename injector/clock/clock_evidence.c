@@ -261,18 +261,54 @@ static void drop_foreign(struct residences *residences, const struct profile *pr
     drop_shared(residences);
 }
 
-/* Of two distances between the clocks, modulo 2^64, the smaller is the better bound. */
+/* Distances between the clocks, modulo 2^64. */
+static bool is_less(uint64_t distance, uint64_t other)
+{
+    return (int64_t)(distance - other) < 0;
+}
+
+static uint64_t distance_of(const struct residence *residence)
+{
+    return residence->first_ns - residence->stamp;
+}
+
+/* Whether the first record would be older than the marker, by a sample in RESIDENCE. */
+static bool is_disproved(const struct clock_evidence *evidence, const struct residence *residence)
+{
+    uint64_t lower = evidence->marker_ns - evidence->stamps.first;
+    return evidence->marker_ns && is_less(distance_of(residence) + LATE_LOG_NS, lower);
+}
+
+/* The smaller distance is the better bound. */
 static void take_closest(struct clock_evidence *evidence, const struct residence *residence)
 {
-    if (residence->first_ns == UINT64_MAX)
-        return;
-    uint64_t distance = residence->first_ns - residence->stamp;
     uint64_t known = evidence->sampled_ns - evidence->sampled_stamp;
-    if (evidence->sampled && (int64_t)(distance - known) >= 0)
+    if (evidence->sampled && !is_less(distance_of(residence), known))
         return;
     evidence->sampled = true;
     evidence->sampled_stamp = residence->stamp;
     evidence->sampled_ns = residence->first_ns;
+}
+
+/* One of so many may have been hit when other code was there; if more are disproved, the stamps are
+ * no ns. */
+enum { FEW = 10 };
+
+static void take_bound(struct clock_evidence *evidence, const struct residences *residences)
+{
+    size_t hits = 0, disproved = 0;
+    for (size_t i = 0; i < residences->count; i++) {
+        const struct residence *residence = &residences->items[i];
+        bool is_hit = residence->first_ns != UINT64_MAX;
+        hits += is_hit;
+        disproved += is_hit && is_disproved(evidence, residence);
+    }
+    bool few = disproved <= hits / FEW;
+    for (size_t i = 0; i < residences->count; i++) {
+        const struct residence *residence = &residences->items[i];
+        if (residence->first_ns != UINT64_MAX && !(few && is_disproved(evidence, residence)))
+            take_closest(evidence, residence);
+    }
 }
 
 int clock_evidence_read_samples(struct clock_evidence *evidence, const struct profile *profile,
@@ -284,9 +320,8 @@ int clock_evidence_read_samples(struct clock_evidence *evidence, const struct pr
         evidence->reused = drop_shared(&residences);
         drop_foreign(&residences, profile, pid);
         walk_samples(evidence, &residences, profile, pid, life);
+        take_bound(evidence, &residences);
     }
-    for (size_t i = 0; !result && i < residences.count; i++)
-        take_closest(evidence, &residences.items[i]);
     free(residences.items);
     return result;
 }

@@ -16,6 +16,9 @@
 #include "injector/dump/jit_dump.h"
 #include "injector/recording/profile.h"
 
+/* A runtime may log code a little after it first ran. */
+#define LATE_LOG_NS UINT64_C(2000000)
+
 struct clock_evidence {
     /* Of the dump, on its clock, whatever that is. */
     uint64_t header;
@@ -29,7 +32,8 @@ struct clock_evidence {
     uint64_t end_ns;    /* when it ended, or else when the recording did */
     bool ended;         /* its end is in the recording */
     /* A sample in a function whose addresses neither another one nor a file's code had: the
-     * function's stamp and the sample's time. The closest such pair, if the dump counts ns. */
+     * function's stamp and the sample's time. The closest such pair, if the dump counts ns; those
+     * that the marker disproves are left out if they are few. */
     bool sampled;
     uint64_t sampled_stamp, sampled_ns;
 };

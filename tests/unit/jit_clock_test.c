@@ -391,6 +391,30 @@ static void test_the_closest_sample_bounds_best(void **state)
     end_world();
 }
 
+/* Before the function was there, something else was: by such a sample the first record would be
+ * older than the mapping.  If there are more of them than one in ten, the stamps are no ns. */
+static void test_few_samples_that_the_marker_disproves_bound_nothing(void **state)
+{
+    (void)state;
+    for (size_t strays = 1; strays <= 2; strays++) {
+        wall_clock_header(false); /* with two functions, one of which has a sample */
+        sample_at(CODE + 0x200, MARKER + 200 * MS);
+        for (size_t i = 0; i < 8; i++) {
+            put_load(MARKER + (310 + i) * MS, CODE + 0x300 + i * 0x100);
+            sample_at(CODE + 0x300 + i * 0x100, MARKER + (i < strays - 1 ? 100 : 900) * MS);
+        }
+        decide();
+        if (strays == 1) {
+            assert_chosen();
+            assert_becomes(MARKER + 11 * MS - OFFSET, MARKER, 0);
+            assert_says(FINDING_CLOCK_CONVERTED, "(± 592 599 688)"); /* 900 - 317 ms, and 11 */
+        } else {
+            assert_refused("-k mono");
+        }
+        end_world();
+    }
+}
+
 static void test_left_over_samples_bound_nothing(void **state)
 {
     (void)state;
@@ -534,6 +558,7 @@ int main(void)
         cmocka_unit_test(test_wall_clock_header_and_the_clocks_now),
         cmocka_unit_test(test_bounds_by_marker_and_samples),
         cmocka_unit_test(test_the_closest_sample_bounds_best),
+        cmocka_unit_test(test_few_samples_that_the_marker_disproves_bound_nothing),
         cmocka_unit_test(test_left_over_samples_bound_nothing),
         cmocka_unit_test(test_bounds_by_marker_and_exit),
         cmocka_unit_test(test_only_the_end_of_its_own_process_bounds_a_dump),
