@@ -116,23 +116,52 @@ static bool same_result(const struct clock_facts *facts, const struct jit_clock 
     return true;
 }
 
-/* The clocks that fit, but for the claimed one, and are proven.  Those that come to the same count
- * once.  Nobody can stamp by perf's own clock. */
+/* Whether KIND, another clock than the claimed one, fits and is proven.  Nobody can stamp by perf's
+ * own clock. */
+static bool is_other(const struct chooser *chooser, enum clock_kind kind,
+                     struct clock_candidate *candidate)
+{
+    return kind != chooser->claimed && kind != CLOCK_KIND_PERF &&
+           clock_candidate_make(candidate, &chooser->facts, kind) && candidate->proven &&
+           fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
+}
+
+/* How long the process waited between the header's time and the mapping, by CANDIDATE. */
+static uint64_t waited_ns(const struct clock_facts *facts, const struct clock_candidate *candidate)
+{
+    uint64_t marker_ns = facts->evidence.marker_ns;
+    uint64_t header_ns = jit_clock_to_perf(&candidate->clock, facts->evidence.header);
+    return marker_ns == 0          ? 0
+           : header_ns < marker_ns ? marker_ns - header_ns
+                                   : header_ns - marker_ns;
+}
+
+/* Any clock explains the header by some wait: the one that needs much less of it is it. */
+static bool is_likelier(const struct clock_facts *facts, const struct clock_candidate *candidate,
+                        const struct clock_candidate *other)
+{
+    return waited_ns(facts, candidate) < waited_ns(facts, other) / 3 &&
+           waited_ns(facts, other) - waited_ns(facts, candidate) > MS;
+}
+
+/* The clock by which the process waited the least, of those that may be it.  Returns how many may
+ * be it as well as that one; those that come to the same count once. */
 static size_t find_others(const struct chooser *chooser, struct clock_candidate *found)
 {
-    size_t count = 0;
-    for (int kind = 0; kind < CLOCK_KINDS; kind++) {
-        struct clock_candidate candidate;
-        if (kind == (int)chooser->claimed || kind == CLOCK_KIND_PERF ||
-            !clock_candidate_make(&candidate, &chooser->facts, (enum clock_kind)kind) ||
-            !candidate.proven || !fits(&chooser->facts, &candidate) ||
-            is_suspicious(&chooser->facts, &candidate))
-            continue;
-        if (count && same_result(&chooser->facts, &found->clock, &candidate.clock))
-            continue;
-        if (count++ == 0)
-            *found = candidate;
-    }
+    const struct clock_facts *facts = &chooser->facts;
+    struct clock_candidate fitting[CLOCK_KINDS];
+    size_t fitting_count = 0, count = 1;
+    for (int kind = 0; kind < CLOCK_KINDS; kind++)
+        fitting_count += is_other(chooser, (enum clock_kind)kind, &fitting[fitting_count]);
+    if (fitting_count == 0)
+        return 0;
+    *found = fitting[0];
+    for (size_t i = 1; i < fitting_count; i++)
+        if (waited_ns(facts, &fitting[i]) < waited_ns(facts, found))
+            *found = fitting[i];
+    for (size_t i = 0; i < fitting_count; i++)
+        count += !is_likelier(facts, found, &fitting[i]) &&
+                 !same_result(facts, &found->clock, &fitting[i].clock);
     return count;
 }
 
@@ -341,6 +370,18 @@ static bool are_cycles(const struct chooser *chooser, const struct clock_candida
     return header_ms <= marker_ms + marker_ms / 8 && marker_ms <= header_ms + header_ms / 8;
 }
 
+/* Whether FOUND is used, and not what the flag says.  Where only the mapping is late by the CLAIMED
+ * clock, the machine may have been busy. */
+static bool is_preferred(const struct chooser *chooser, const struct clock_candidate *found,
+                         const struct clock_candidate *claimed)
+{
+    const struct clock_facts *facts = &chooser->facts;
+    if (is_anothers(chooser) && !are_cycles(chooser, found))
+        return false;
+    bool only_late = claimed && is_suspicious(facts, claimed) && fits(facts, claimed);
+    return !only_late || is_likelier(facts, found, claimed);
+}
+
 /* What the flag says does not do.  CLAIMED is NULL, or what it says, which is used if no other
  * clock fits. */
 static const char *choose_other(struct jit_clock *clock, struct chooser *chooser,
@@ -354,7 +395,7 @@ static const char *choose_other(struct jit_clock *clock, struct chooser *chooser
     size_t count = find_others(chooser, &found);
     if (count == 0 && !claimed)
         count = find_unflagged(chooser, &found);
-    if (count == 1 && (!is_anothers(chooser) || are_cycles(chooser, &found)))
+    if (count == 1 && is_preferred(chooser, &found, claimed))
         return accept(clock, chooser, &found, findings);
     if (claimed)
         return accept(clock, chooser, claimed, findings);

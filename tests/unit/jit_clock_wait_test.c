@@ -3,7 +3,7 @@
 #include "tests/unit/clock_world.h"
 
 /* The clocks now, a tenth of a second after the recording's end at END, of which its file is. */
-static void choose_after(uint64_t end)
+static void try_after(uint64_t end)
 {
     machine_knows(CLOCK_KIND_MONOTONIC, end + SEC / 10);
     machine_knows(CLOCK_KIND_PERF, end + SEC / 10 + OFFSET);
@@ -11,6 +11,11 @@ static void choose_after(uint64_t end)
     open_world();
     set_written(WALL);
     choose();
+}
+
+static void choose_after(uint64_t end)
+{
+    try_after(end);
     assert_chosen();
 }
 
@@ -140,6 +145,53 @@ static void test_a_wait_of_a_process_that_counts_cycles(void **state)
     }
 }
 
+/* ---- Waits that another clock might explain ---- */
+
+/* perf recorded with -k mono, and the header is WAITED before the mapping: CLOCK_MONOTONIC_RAW, 99
+ * ms behind, may have waited for the rest of that. */
+static void test_a_late_mapping_is_no_wait_by_another_clock(void **state)
+{
+    static const uint64_t waited[] = {15 * MS, 33 * MS, 60 * MS};
+    (void)state;
+    for (size_t i = 0; i < sizeof waited / sizeof waited[0]; i++) {
+        profile_of_life(CLOCK_MONOTONIC);
+        begin_dump(MARKER - waited[i], false);
+        put_two(MARKER + MS, MARKER + SEC);
+        machine_knows(CLOCK_KIND_RAW, EXIT + SEC / 10 - 99 * MS);
+        choose_after(EXIT);
+        assert_silent();
+        assert_becomes(MARKER, MARKER, 0);
+        end_world();
+    }
+}
+
+/* Stamps by CLOCK_MONOTONIC, flagged as cycles. */
+static void test_the_clock_that_waited_less_is_it(void **state)
+{
+    static const struct {
+        uint64_t waited;
+        bool refused;
+    } cases[] = {{0, false}, {100 * US, false}, {20 * MS, false}, {45 * MS, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profile_of_life(-1);
+        begin_dump(MARKER - OFFSET - cases[i].waited, true);
+        put_two(MARKER + SEC, MARKER + 2 * SEC);
+        machine_knows(CLOCK_KIND_RAW, EXIT + SEC / 10 - 99 * MS);
+        machine_knows(CLOCK_KIND_CYCLES, 5 * (EXIT + SEC / 10));
+        machine.cycles_per_s = 5 * SEC;
+        try_after(EXIT);
+        if (cases[i].refused) {
+            assert_refused("more than one");
+        } else {
+            assert_chosen();
+            assert_becomes(MARKER + SEC, MARKER + SEC + OFFSET, 200 * US);
+            assert_says(FINDING_CLOCK_FLAG, "they are CLOCK_MONOTONIC");
+        }
+        end_world();
+    }
+}
+
 /* ---- With a header that is later than the first record ---- */
 
 /* Its first record is FIRST after the mapping; the only sample hits the second function's address
@@ -234,6 +286,8 @@ int main(void)
         cmocka_unit_test(test_stamps_of_another_clock_are_no_wait),
         cmocka_unit_test(test_a_wait_of_a_process_that_ended_early),
         cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
+        cmocka_unit_test(test_a_late_mapping_is_no_wait_by_another_clock),
+        cmocka_unit_test(test_the_clock_that_waited_less_is_it),
         cmocka_unit_test(test_code_that_no_dump_tells_of_ran_there_before),
         cmocka_unit_test(test_a_file_s_code_ran_there_before),
         cmocka_unit_test(test_samples_show_another_clock),
