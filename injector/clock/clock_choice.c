@@ -144,8 +144,9 @@ static bool is_likelier(const struct clock_facts *facts, const struct clock_cand
            waited_ns(facts, other) - waited_ns(facts, candidate) > MS;
 }
 
-/* The clock by which the process waited the least, of those that may be it.  Returns how many may
- * be it as well as that one; those that come to the same count once. */
+/* The likeliest of the clocks that may be it, and of those that come to the same (CLOCK_TAI is
+ * CLOCK_REALTIME on most machines) the first.  Returns how many may be it as well as that one;
+ * those that come to the same count once. */
 static size_t find_others(const struct chooser *chooser, struct clock_candidate *found)
 {
     const struct clock_facts *facts = &chooser->facts;
@@ -157,7 +158,7 @@ static size_t find_others(const struct chooser *chooser, struct clock_candidate 
         return 0;
     *found = fitting[0];
     for (size_t i = 1; i < fitting_count; i++)
-        if (waited_ns(facts, &fitting[i]) < waited_ns(facts, found))
+        if (is_likelier(facts, &fitting[i], found))
             *found = fitting[i];
     for (size_t i = 0; i < fitting_count; i++)
         count += !is_likelier(facts, found, &fitting[i]) &&

@@ -192,6 +192,21 @@ static void test_the_clock_that_waited_less_is_it(void **state)
     }
 }
 
+/* CLOCK_TAI is CLOCK_REALTIME where nobody has set it, and read a moment later. */
+static void test_of_clocks_that_come_to_the_same_the_usual_one_is_it(void **state)
+{
+    const uint64_t ahead = WALL - EXIT;
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER + ahead + 100, false);
+    put_two(EXIT - SEC + ahead, EXIT - MS + ahead);
+    machine_knows(CLOCK_KIND_TAI, WALL + SEC / 10 + 100);
+    choose_after(EXIT);
+    assert_becomes(EXIT - SEC + ahead, EXIT - SEC, 0);
+    assert_says(FINDING_CLOCK_FLAG, "they are CLOCK_REALTIME");
+    end_world();
+}
+
 /* ---- With a header that is later than the first record ---- */
 
 /* Its first record is FIRST after the mapping; the only sample hits the second function's address
@@ -288,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
         cmocka_unit_test(test_a_late_mapping_is_no_wait_by_another_clock),
         cmocka_unit_test(test_the_clock_that_waited_less_is_it),
+        cmocka_unit_test(test_of_clocks_that_come_to_the_same_the_usual_one_is_it),
         cmocka_unit_test(test_code_that_no_dump_tells_of_ran_there_before),
         cmocka_unit_test(test_a_file_s_code_ran_there_before),
         cmocka_unit_test(test_samples_show_another_clock),
