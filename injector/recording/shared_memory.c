@@ -18,6 +18,7 @@ struct search {
     const struct process_lives *lives;
     const struct profile *profile;
     size_t *first, *end; /* by life */
+    bool *lost_exec;     /* by life: it ends as another program than it began */
 };
 
 /* ---- Objects ---- */
@@ -68,7 +69,31 @@ static int add_hold(struct search *search, struct shared_hold hold)
     return 0;
 }
 
-/* What LIFE's parent held when it was forked. */
+/* Whether the exec between is one of the records that a recording has overwritten: MAPS, a life's
+ * that began by exec, are at the end (synthesized) without the file that was executed. */
+static bool has_lost_exec(const struct profile_map *maps, size_t count)
+{
+    const struct profile_map *program = NULL;
+    bool late = false;
+    for (size_t i = 0; i < count && !program; i++)
+        if (!maps[i].synthesized && maps[i].map.filename[0] == '/')
+            program = &maps[i];
+    for (size_t i = 0; i < count && program; i++) {
+        if (maps[i].late && strcmp(maps[i].map.filename, program->map.filename) == 0)
+            return false;
+        late = late || maps[i].late;
+    }
+    return late;
+}
+
+static bool began_by_exec(const struct process_lives *lives, uint32_t life)
+{
+    return life > 0 && lives->items[life - 1].pid == lives->items[life].pid &&
+           lives->items[life - 1].execed;
+}
+
+/* What LIFE's parent held when it was forked.  What a later program of the parent's has, it had
+ * not. */
 static int inherit(struct search *search, uint32_t life)
 {
     const struct process_life *born = &search->lives->items[life];
@@ -77,7 +102,8 @@ static int inherit(struct search *search, uint32_t life)
         return 0;
     for (size_t i = search->first[born->parent]; i < search->end[born->parent]; i++) {
         struct shared_hold hold = search->memory->holds[i];
-        if (hold.from_ns > at_ns || hold.to_ns <= at_ns)
+        if (hold.from_ns > at_ns || hold.to_ns <= at_ns ||
+            (hold.map->late && search->lost_exec[born->parent]))
             continue;
         hold.life = life;
         hold.inherited = true;
@@ -140,6 +166,7 @@ static int find_life(struct search *search, uint32_t life)
     const struct profile_map *maps =
         process_life_maps(search->profile, born->pid, born->begin, born->next, &count);
     search->first[life] = search->end[life] = search->memory->count;
+    search->lost_exec[life] = began_by_exec(search->lives, life) && has_lost_exec(maps, count);
     int result = inherit(search, life);
     for (size_t i = 0; i < count && !result; i++)
         if (search->end[life] > search->first[life] || is_shared(&maps[i].map))
@@ -210,15 +237,17 @@ static int index_objects(struct shared_memory *memory)
 int shared_memory_find(struct shared_memory *memory, const struct process_lives *lives,
                        const uint32_t *order, const struct profile *profile)
 {
-    struct search search = {memory, lives, profile, NULL, NULL};
+    struct search search = {.memory = memory, .lives = lives, .profile = profile};
     *memory = (struct shared_memory){0};
     search.first = calloc(lives->count + 1, sizeof *search.first);
     search.end = calloc(lives->count + 1, sizeof *search.end);
-    int result = search.first && search.end ? 0 : -1;
+    search.lost_exec = calloc(lives->count + 1, sizeof *search.lost_exec);
+    int result = search.first && search.end && search.lost_exec ? 0 : -1;
     for (size_t i = 0; i < lives->count && !result; i++)
         result = find_life(&search, order[i]);
     free(search.first);
     free(search.end);
+    free(search.lost_exec);
     if (!result && memory->count)
         result = index_objects(memory);
     return result;

@@ -2,6 +2,7 @@
  * One parent, PID, and two children, one of which compiles. */
 #include "tests/unit/process_world.h"
 
+enum { CODE_OF_PROGRAM = 0x1000 };
 enum { WRITER = CHILD, SHARER = CHILD + 1, INODE = 41579 };
 
 /* A mapping of object INO at the arena; of shared memory as the kernel names it. */
@@ -193,6 +194,38 @@ static void test_workers_from_before_the_recording(void **state)
     assert_int_equal(findings_lost(&findings), 0);
 }
 
+/* perf record --overwrite: the parent executes a shell, which forks the sharer.  What the parent
+ * has mapped in the end is known without a time: PROGRAM, and the memory of the dump's code. */
+static void end_as(const char *program)
+{
+    const struct load load = {PID, ms(1100)};
+    write_dump(dump_path, PID, &load, 1);
+    put_map(PID, CODE_OF_PROGRAM, "/usr/bin/env", makedev(8, 1), 10, ms(410));
+    put_exec(PID, ms(500));
+    put_map(PID, CODE_OF_PROGRAM, "/usr/bin/sh", makedev(8, 1), 11, ms(510));
+    put_fork(SHARER, PID, ms(600));
+    put_sample(SHARER, addr_of(0), ms(1500));
+    put_map(PID, CODE_OF_PROGRAM, program, makedev(8, 1), 12, 0);
+    put_object(PID, INODE, 0);
+    put_marker(PID, dump_path, 0);
+    assert_int_equal(read_all(NULL), 0);
+}
+
+static void test_a_child_of_the_program_that_is_left(void **state)
+{
+    (void)state;
+    end_as("/usr/bin/sh");
+    assert_int_equal(has_from(SHARER, "load0"), ms(1100));
+}
+
+/* The record of the exec is among those that were overwritten. */
+static void test_a_child_of_an_earlier_program_has_nothing_of_a_later_one(void **state)
+{
+    (void)state;
+    end_as("/usr/bin/runtime");
+    assert_int_equal(has_from(SHARER, "load0"), 0);
+}
+
 /* ---- What each gets of it ---- */
 
 static void test_what_no_sample_hits_is_not_copied(void **state)
@@ -229,6 +262,8 @@ int main(void)
         PROCESS_TEST(test_another_object_at_the_address_is_not_shared),
         PROCESS_TEST(test_a_mapping_of_the_same_again_changes_nothing),
         PROCESS_TEST(test_workers_from_before_the_recording),
+        PROCESS_TEST(test_a_child_of_the_program_that_is_left),
+        PROCESS_TEST(test_a_child_of_an_earlier_program_has_nothing_of_a_later_one),
         PROCESS_TEST(test_what_no_sample_hits_is_not_copied),
         PROCESS_TEST(test_the_end_of_a_function_is_a_hit),
     };
