@@ -69,6 +69,17 @@ static int add_hold(struct search *search, struct shared_hold hold)
     return 0;
 }
 
+/* Whether two maps are of one file, for all that is known: /proc may call it otherwise, in a
+ * container say, or removed. */
+static bool may_be_one_file(const struct perf_map *a, const struct perf_map *b)
+{
+    const char *name = strrchr(a->filename, '/'), *other = strrchr(b->filename, '/');
+    size_t bytes = name ? perf_map_name_length(name) : 0;
+    return (a->has_inode && b->has_inode && a->ino == b->ino) ||
+           (name && other && bytes == perf_map_name_length(other) &&
+            strncmp(name, other, bytes) == 0);
+}
+
 /* Whether the exec between is one of the records that a recording has overwritten: MAPS, a life's
  * that began by exec, are at the end (synthesized) without the file that was executed. */
 static bool has_lost_exec(const struct profile_map *maps, size_t count)
@@ -79,7 +90,7 @@ static bool has_lost_exec(const struct profile_map *maps, size_t count)
         if (!maps[i].synthesized && maps[i].map.filename[0] == '/')
             program = &maps[i];
     for (size_t i = 0; i < count && program; i++) {
-        if (maps[i].late && strcmp(maps[i].map.filename, program->map.filename) == 0)
+        if (maps[i].late && may_be_one_file(&maps[i].map, &program->map))
             return false;
         late = late || maps[i].late;
     }

@@ -196,7 +196,7 @@ static void test_workers_from_before_the_recording(void **state)
 
 /* perf record --overwrite: the parent executes a shell, which forks the sharer.  What the parent
  * has mapped in the end is known without a time: PROGRAM, and the memory of the dump's code. */
-static void end_as(const char *program)
+static void end_as(const char *program, ino_t ino)
 {
     const struct load load = {PID, ms(1100)};
     write_dump(dump_path, PID, &load, 1);
@@ -205,7 +205,7 @@ static void end_as(const char *program)
     put_map(PID, CODE_OF_PROGRAM, "/usr/bin/sh", makedev(8, 1), 11, ms(510));
     put_fork(SHARER, PID, ms(600));
     put_sample(SHARER, addr_of(0), ms(1500));
-    put_map(PID, CODE_OF_PROGRAM, program, makedev(8, 1), 12, 0);
+    put_map(PID, CODE_OF_PROGRAM, program, makedev(8, 1), ino, 0);
     put_object(PID, INODE, 0);
     put_marker(PID, dump_path, 0);
     assert_int_equal(read_all(NULL), 0);
@@ -214,7 +214,22 @@ static void end_as(const char *program)
 static void test_a_child_of_the_program_that_is_left(void **state)
 {
     (void)state;
-    end_as("/usr/bin/sh");
+    end_as("/usr/bin/sh", 12);
+    assert_int_equal(has_from(SHARER, "load0"), ms(1100));
+}
+
+/* In a container, and removed. */
+static void test_a_child_of_the_program_that_proc_calls_otherwise(void **state)
+{
+    (void)state;
+    end_as("/root/usr/bin/sh (deleted)", 12);
+    assert_int_equal(has_from(SHARER, "load0"), ms(1100));
+}
+
+static void test_a_child_of_the_program_by_another_name(void **state)
+{
+    (void)state;
+    end_as("/usr/bin/dash", 11);
     assert_int_equal(has_from(SHARER, "load0"), ms(1100));
 }
 
@@ -222,7 +237,7 @@ static void test_a_child_of_the_program_that_is_left(void **state)
 static void test_a_child_of_an_earlier_program_has_nothing_of_a_later_one(void **state)
 {
     (void)state;
-    end_as("/usr/bin/runtime");
+    end_as("/usr/bin/runtime", 12);
     assert_int_equal(has_from(SHARER, "load0"), 0);
 }
 
@@ -263,6 +278,8 @@ int main(void)
         PROCESS_TEST(test_a_mapping_of_the_same_again_changes_nothing),
         PROCESS_TEST(test_workers_from_before_the_recording),
         PROCESS_TEST(test_a_child_of_the_program_that_is_left),
+        PROCESS_TEST(test_a_child_of_the_program_that_proc_calls_otherwise),
+        PROCESS_TEST(test_a_child_of_the_program_by_another_name),
         PROCESS_TEST(test_a_child_of_an_earlier_program_has_nothing_of_a_later_one),
         PROCESS_TEST(test_what_no_sample_hits_is_not_copied),
         PROCESS_TEST(test_the_end_of_a_function_is_a_hit),
