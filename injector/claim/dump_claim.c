@@ -45,7 +45,7 @@ static size_t claim_of(struct dump_claims *claims, const struct profile_map *map
     uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
     for (size_t i = claims->count; i-- > 0 && claims->items[i].life == life;)
         if (dump_claim_same_file(&claims->items[i].map->map, &map->map) &&
-            jit_dump_same_name(claims->items[i].map->map.filename, map->map.filename)) {
+            perf_map_same_name(claims->items[i].map->map.filename, map->map.filename)) {
             if (claims->items[i].map->synthesized)
                 claims->items[i].map = map;
             return i;
@@ -237,7 +237,7 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     for (; other < end && dump_claim_life(claims, other)->pid == pid; other++) {
         const struct process_life *life = dump_claim_life(claims, other);
         if (other->life != claim->life &&
-            jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
+            perf_map_same_name(other->map->map.filename, claim->map->map.filename) &&
             opened_ns >= life->begin.time_ns && opened_ns <= life->end_ns)
             return true;
     }
@@ -257,7 +257,7 @@ static bool written_anew(const struct dump_claims *claims, const struct dump_cla
         const struct process_life *later = dump_claim_life(claims, other);
         if (later->pid != life->pid)
             return false;
-        if (jit_dump_same_name(other->map->map.filename, claim->map->map.filename) &&
+        if (perf_map_same_name(other->map->map.filename, claim->map->map.filename) &&
             dump_origin_fit(later, &claim->dump, &as_it_is, FIT_SLACK_NS, 1, NULL))
             return true;
     }

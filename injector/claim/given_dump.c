@@ -105,7 +105,7 @@ static bool matches(const struct given_dump *given, const struct dump_claims *cl
     case MATCH_FILE:
         return is_file(given, claims, claim);
     case MATCH_NAME:
-        return jit_dump_same_name(claim->map->map.filename, given->path);
+        return perf_map_same_name(claim->map->map.filename, given->path);
     default:
         return claim->number == given->dump.pid;
     }

@@ -66,6 +66,16 @@ static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 /* A wall clock is further away than this from a clock that counts from the machine's start. */
 #define LONG_AFTER_NS (24 * 3600 * UINT64_C(1000000000))
 
+/* How long the process waited between the header's time and the mapping, by CANDIDATE. */
+static uint64_t waited_ns(const struct clock_facts *facts, const struct clock_candidate *candidate)
+{
+    uint64_t marker_ns = facts->evidence.marker_ns;
+    uint64_t header_ns = jit_clock_to_perf(&candidate->clock, facts->evidence.header);
+    return marker_ns == 0          ? 0
+           : header_ns < marker_ns ? marker_ns - header_ns
+                                   : header_ns - marker_ns;
+}
+
 static bool in_life(const struct clock_facts *facts, const struct clock_candidate *candidate,
                     uint64_t begin_ns)
 {
@@ -75,10 +85,10 @@ static bool in_life(const struct clock_facts *facts, const struct clock_candidat
     uint64_t last_ns = jit_clock_to_perf(&candidate->clock, evidence->stamps.last);
     /* A recording that does not tell the process's end may have ended before it; the header is of
      * its beginning. */
-    uint64_t header = evidence->header, marker = evidence->marker_ns;
-    bool sane = marker ? (header < marker ? marker - header : header - marker) <= 10 * MS
-                       : header <= evidence->stamps.first &&
-                             evidence->stamps.first - header < LONG_AFTER_NS;
+    uint64_t header = evidence->header;
+    bool sane = evidence->marker_ns ? waited_ns(facts, candidate) <= 10 * MS
+                                    : header <= evidence->stamps.first &&
+                                          evidence->stamps.first - header < LONG_AFTER_NS;
     bool open = !evidence->ended && candidate->source == CLOCK_SOURCE_SAME && sane;
     return perf_time_after(first_ns, slack_ns) >= begin_ns &&
            first_ns <= perf_time_after(evidence->end_ns, open ? LONG_AFTER_NS : slack_ns) &&
@@ -101,7 +111,7 @@ static bool is_suspicious(const struct clock_facts *facts, const struct clock_ca
     uint64_t header = evidence->header, marker = evidence->marker_ns;
     return candidate->source == CLOCK_SOURCE_SAME && marker && header <= evidence->stamps.first &&
            evidence->stamps.first - header < evidence->end_ns - marker &&
-           (header < marker ? marker - header : header - marker) > 10 * MS;
+           waited_ns(facts, candidate) > 10 * MS;
 }
 
 static bool same_result(const struct clock_facts *facts, const struct jit_clock *a,
@@ -124,16 +134,6 @@ static bool is_other(const struct chooser *chooser, enum clock_kind kind,
     return kind != chooser->claimed && kind != CLOCK_KIND_PERF &&
            clock_candidate_make(candidate, &chooser->facts, kind) && candidate->proven &&
            fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
-}
-
-/* How long the process waited between the header's time and the mapping, by CANDIDATE. */
-static uint64_t waited_ns(const struct clock_facts *facts, const struct clock_candidate *candidate)
-{
-    uint64_t marker_ns = facts->evidence.marker_ns;
-    uint64_t header_ns = jit_clock_to_perf(&candidate->clock, facts->evidence.header);
-    return marker_ns == 0          ? 0
-           : header_ns < marker_ns ? marker_ns - header_ns
-                                   : header_ns - marker_ns;
 }
 
 /* Any clock explains the header by some wait: the one that needs much less of it is it. */

@@ -111,7 +111,7 @@ static int names_dump(const char *filename, const char *path)
     size_t length = perf_map_name_length(filename), path_length = strlen(path);
     if (length <= path_length && strncmp(path + path_length - length, filename, length) == 0)
         return 2;
-    return jit_dump_same_name(filename, path);
+    return perf_map_same_name(filename, path);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)

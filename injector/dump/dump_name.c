@@ -45,13 +45,6 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid)
     return true;
 }
 
-bool jit_dump_same_name(const char *path, const char *other)
-{
-    const char *a = file_name_of(path), *b = file_name_of(other);
-    return perf_map_name_length(a) == perf_map_name_length(b) &&
-           strncmp(a, b, perf_map_name_length(a)) == 0;
-}
-
 bool jit_dump_has_name(const char *path)
 {
     uint32_t pid;
@@ -81,7 +74,7 @@ bool jit_dump_name_is_stage_of(const char *stage, const char *body)
 {
     size_t length = directory_length(body);
     return directory_length(stage) == length + FOLDER_LENGTH && strncmp(stage, body, length) == 0 &&
-           strncmp(stage + length, folder, FOLDER_LENGTH) == 0 && jit_dump_same_name(stage, body);
+           strncmp(stage + length, folder, FOLDER_LENGTH) == 0 && perf_map_same_name(stage, body);
 }
 
 char *jit_dump_name_stage(const char *body)

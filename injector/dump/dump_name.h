@@ -14,9 +14,6 @@ bool jit_dump_name_pid(const char *path, uint32_t *pid);
 /* Whether PATH is named so: a map of it is a piece of a dump and not of the program. */
 bool jit_dump_has_name(const char *path);
 
-/* Whether the last parts of the two paths are equal, but for " (deleted)". */
-bool jit_dump_same_name(const char *path, const char *other);
-
 /* Whether STAGE is where libjitdump has what is to be added to the dump BODY: the file of its name
  * in the directory "stage" beside it (jitdump/dump/dump_place.h). */
 bool jit_dump_name_is_stage_of(const char *stage, const char *body);

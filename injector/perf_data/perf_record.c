@@ -3,6 +3,7 @@
 
 #include "injector/arrays/bisect.h"
 #include "injector/perf_data/perf_format.h"
+#include "injector/text/file_name.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <inttypes.h>
@@ -257,6 +258,13 @@ size_t perf_map_name_length(const char *filename)
     static const char deleted[] = " (deleted)";
     size_t length = strlen(filename), tail = sizeof deleted - 1;
     return length > tail && strcmp(filename + length - tail, deleted) == 0 ? length - tail : length;
+}
+
+bool perf_map_same_name(const char *filename, const char *other)
+{
+    const char *a = file_name_of(filename), *b = file_name_of(other);
+    size_t length = perf_map_name_length(a);
+    return length == perf_map_name_length(b) && strncmp(a, b, length) == 0;
 }
 
 bool perf_map_name_is_memory(const char *filename)

@@ -93,6 +93,9 @@ int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b);
  * removed files. */
 size_t perf_map_name_length(const char *filename);
 
+/* Whether the last parts of the two paths are equal, but for that. */
+bool perf_map_same_name(const char *filename, const char *other);
+
 /* Whether MAP is memory without a file, such as a JIT's arena: by the name that the kernel gives
  * it, FILENAME, or because it is of huge pages. */
 bool perf_map_is_memory(const struct perf_map *map);

@@ -73,11 +73,8 @@ static int add_hold(struct search *search, struct shared_hold hold)
  * container say, or removed. */
 static bool may_be_one_file(const struct perf_map *a, const struct perf_map *b)
 {
-    const char *name = strrchr(a->filename, '/'), *other = strrchr(b->filename, '/');
-    size_t bytes = name ? perf_map_name_length(name) : 0;
     return (a->has_inode && b->has_inode && a->ino == b->ino) ||
-           (name && other && bytes == perf_map_name_length(other) &&
-            strncmp(name, other, bytes) == 0);
+           perf_map_same_name(a->filename, b->filename);
 }
 
 /* Whether the exec between is one of the records that a recording has overwritten: MAPS, a life's
