@@ -33,6 +33,18 @@ static const uint8_t *bytes_behind(const struct code_spot *spot, size_t *front, 
     return bytes + 1;
 }
 
+static bool begins_at(void *context, uint64_t addr)
+{
+    struct stack_walker *walker = context;
+    if (addr == 0 || addr > INT64_MAX)
+        return false;
+    struct code_spot spot = find_spot(walker, addr);
+    return spot.function && spot.addr == 0;
+}
+
+/* Of code whose bytes are not known any address may be behind a call.  Where nobody has logged what
+ * is in front of a function, its begin is taken for none: pointers to functions are on stacks, too,
+ * and code that ends in a call, right in front of the next function, is seldom left out. */
 static bool returns_to(void *context, uint64_t addr)
 {
     struct stack_walker *walker = context;
@@ -43,7 +55,9 @@ static bool returns_to(void *context, uint64_t addr)
     if (!spot.is_code)
         return false;
     const uint8_t *bytes = bytes_behind(&spot, &front, &size);
-    return !bytes || code_ends_in_call(walker->machine, bytes - front, front) ||
+    if (!bytes)
+        return spot.function || !begins_at(walker, addr);
+    return code_ends_in_call(walker->machine, bytes - front, front) ||
            code_is_signal_return(walker->machine, bytes, size);
 }
 
@@ -71,15 +85,6 @@ static enum call_evidence evidence_at(struct stack_walker *walker, uint64_t addr
 static enum call_evidence calls(void *context, uint64_t addr)
 {
     return evidence_at(context, addr, &(struct code_spot){0});
-}
-
-static bool begins_at(void *context, uint64_t addr)
-{
-    struct stack_walker *walker = context;
-    if (addr == 0 || addr > INT64_MAX)
-        return false;
-    struct code_spot spot = find_spot(walker, addr);
-    return spot.function && spot.addr == 0;
 }
 
 /* ---- Rules ---- */

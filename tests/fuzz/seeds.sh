@@ -21,7 +21,7 @@ for name in $("$build/producers/quirks" --names); do
     "$build/producers/quirks" "$name" "$work/one" 0 >/dev/null && keep
 done
 for name in frame-first header-first mapped-size-0 no-end absolute-header one-blob blobs-before blobs-swapped empty-header none \
-    garbage garbage-length; do
+    garbage garbage-length bare pointer; do
     "$build/producers/unwind_shapes" "$name" "$work/one" 0 >/dev/null && keep
 done
 mkdir -p "$dir"

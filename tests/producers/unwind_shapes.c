@@ -7,21 +7,30 @@
  * hand, record by record, because libjitdump would not write most of these:
  *
  *     frame-first      as perf has it: a record per function, .eh_frame first, relative to the
- * place that perf imagines header-first     the same with the header first, as the specification's
- * text has it mapped-size-0    frame-first with mapped_size 0 no-end           frame-first without
- * the zero length that ends an .eh_frame absolute-header  as LLVM's ORC: one blob for all
- * functions, relative to where it was in memory, behind a header whose pointer to it is absolute
- * and that has no table one-blob         the same without a header blobs-before     a record per
- * function, all in front of all loads blobs-swapped    the same, in another order than the loads
+ *                      place that perf imagines
+ *     header-first     the same with the header first, as the specification's text has it
+ *     mapped-size-0    frame-first with mapped_size 0
+ *     no-end           frame-first without the zero length that ends an .eh_frame
+ *     absolute-header  as LLVM's ORC: one blob for all functions, relative to where it was in
+ *                      memory, behind a header whose pointer to it is absolute and that has no
+ *                      table
+ *     one-blob         the same without a header
+ *     blobs-before     a record per function, all in front of all loads
+ *     blobs-swapped    the same, in another order than the loads
  *     empty-header     an empty .eh_frame and a header without FDEs, as V8 says "use frame
- * pointers"; outer keeps rbp sound none             no unwind tables at all; outer keeps rbp sound
+ *                      pointers"; outer keeps rbp sound
+ *     none             no unwind tables at all; outer keeps rbp sound
  *     garbage          frame-first, but middle's table is noise
  *     garbage-length   frame-first, but middle's CIE claims to be longer than the record
  *     high-cfa         frame-first, but middle's CFA is 16 too high, so that 0x1234 is its return
- * address low-cfa          the same 16 too low astray           high-cfa, but what is taken for its
- * return address is in the midst of solo, behind no call zero             high-cfa, but what is
- * taken for its return address is 0, as where a thread begins bare             frame-first, but
- * middle has no table
+ *                      address
+ *     low-cfa          the same 16 too low
+ *     astray           high-cfa, but what is taken for its return address is in the midst of solo,
+ *                      behind no call
+ *     zero             high-cfa, but what is taken for its return address is 0, as where a thread
+ *                      begins
+ *     bare             frame-first, but middle has no table
+ *     pointer          bare, but middle spins itself, with solo's address on top of its stack
  */
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/eh_frame.h"
@@ -57,7 +66,7 @@ struct shape {
     const char *name;
     bool header_first, mapped_size_0, no_end, absolute_header, one_blob, blobs_before, swapped,
         empty, none;
-    bool noise, wrong_length, bare;
+    bool noise, wrong_length, bare, pointer;
     int shift;                                           /* of middle's CFA */
     enum { NO_ADDRESS, NULL_ADDRESS, IN_SOLO } leads_to; /* what is found there */
 };
@@ -80,6 +89,7 @@ static const struct shape shapes[] = {
     {.name = "astray", .shift = 16, .leads_to = IN_SOLO},
     {.name = "zero", .shift = 16, .leads_to = NULL_ADDRESS},
     {.name = "bare", .bare = true},
+    {.name = "pointer", .bare = true, .pointer = true},
 };
 
 static struct function functions[FUNCTIONS];
@@ -177,6 +187,18 @@ static void make_middle(struct function *function, uint64_t inner, int shift, bo
     CFI(function, ADVANCE(30), CFA_OFFSET(16), ADVANCE(1), CFA_OFFSET(8));
 }
 
+/* No word on its stack but the return address, far up, is behind a call. */
+static void make_middle_with_pointer(struct function *function, uint64_t solo)
+{
+    CODE(function, 0x53, 0x48, 0x83, 0xec, 0x20); /* push rbx; sub rsp, 0x20 */
+    CODE(function, 0x48, 0xb8);                   /* mov rax, solo */
+    add(function->code, &function->code_bytes, &solo, 8);
+    CODE(function, 0x48, 0x89, 0x04, 0x24);             /* mov [rsp], rax */
+    CODE(function, 0xb9, 0x80, 0x84, 0x1e, 0);          /* mov ecx, 2000000 */
+    CODE(function, 0xff, 0xc9, 0x75, 0xfc);             /* dec ecx; jnz */
+    CODE(function, 0x48, 0x83, 0xc4, 0x20, 0x5b, 0xc3); /* add rsp, 0x20; pop rbx; ret */
+}
+
 static void make_spinner(struct function *function, bool frame_pointer)
 {
     if (frame_pointer) {
@@ -200,7 +222,10 @@ static void make_code(uint8_t *arena, const struct shape *shape)
         functions[i].addr = (uint64_t)(uintptr_t)(arena + i * STEP_BYTES);
     }
     make_outer(&functions[OUTER], functions[MIDDLE].addr, shape, !frame_pointer);
-    make_middle(&functions[MIDDLE], functions[INNER].addr, shape->shift, frame_pointer);
+    if (shape->pointer)
+        make_middle_with_pointer(&functions[MIDDLE], functions[SOLO].addr);
+    else
+        make_middle(&functions[MIDDLE], functions[INNER].addr, shape->shift, frame_pointer);
     make_spinner(&functions[INNER], frame_pointer);
     make_spinner(&functions[SOLO], frame_pointer);
     for (size_t i = 0; i < FUNCTIONS; i++)
