@@ -159,14 +159,22 @@ frames() {
         }'
 }
 
+# jit_frames FILE: of what frames printed, without callers that are the begin of a function.  No call returns there: what the kernel took
+# for a caller was rbp's in compiled code, which uses it for other things, as while lli finishes the function; perf inject names it
+# from the load on, perfjit from where the memory was mapped.
+jit_frames() {
+    grep '^jit' "$1" | grep -vE '^jit [^ ]+ [1-9][0-9]* .*\+0x0$'
+}
+
 # check_frames X leaf|chain PATTERN: PATTERN matches what frames prints for fib.
 check_frames() {
     local fib all
     frames "$1.data" "$2" >"$BATS_TEST_TMPDIR/before"
-    frames "$1.oracle.data" "$2" | grep '^jit' >"$BATS_TEST_TMPDIR/oracle.jit"
+    frames "$1.oracle.data" "$2" >"$BATS_TEST_TMPDIR/oracle"
+    jit_frames "$BATS_TEST_TMPDIR/oracle" >"$BATS_TEST_TMPDIR/oracle.jit"
     for layout in image function; do
         frames "$1.$layout.data" "$2" >"$BATS_TEST_TMPDIR/after"
-        grep '^jit' "$BATS_TEST_TMPDIR/after" >"$BATS_TEST_TMPDIR/jit"
+        jit_frames "$BATS_TEST_TMPDIR/after" >"$BATS_TEST_TMPDIR/jit"
         same "$BATS_TEST_TMPDIR/jit" "$BATS_TEST_TMPDIR/oracle.jit"
         # All other frames: those of the profile before, but for the times and depths at which JIT frames stand now.
         awk 'NR == FNR { if ($1 == "jit") taken[$2 $3]; next } !($2 $3 in taken)' "$BATS_TEST_TMPDIR/after" \
