@@ -251,7 +251,12 @@ branches() {
     [ "$(grep -c ' branches:' branches.txt)" -gt 20 ]
     [ "$(wc -l <branches.txt)" -eq "$(branches bts.data | wc -l)" ]
     grep -qE ' (inner|solo) .*=> .* (inner|solo)' branches.txt
-    same <(branches out.stream) branches.txt
+    # Of a stream perf decodes no traces that come behind a round at which it had decoded all until then.
+    branches out.stream >streamed.txt
+    same <(grep -v ' branches:' streamed.txt) <(grep -v ' branches:' branches.txt)
+    grep ' branches:' streamed.txt >streamed.branches
+    [ "$(wc -l <streamed.branches)" -gt 20 ]
+    same <(grep ' branches:' branches.txt | head -n "$(wc -l <streamed.branches)") streamed.branches
     same <(branches again.data) branches.txt
 }
 
