@@ -69,6 +69,13 @@ failed=$(lines 'not ok ' -v)
 [ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
 echo "$passed $failed $skipped $unavailable" >"$RESULTS/${name//\//.}.count"
 
+# What did not pass, once more for the end of a long output: each failed test with its reasons, or the end of what ended without one.
+failures() {
+    awk '/^not ok/ { left = 12 } /^ok/ { left = tolower($0) ~ /# *skip/ && tolower($0) !~ /# *skip unavailable: / } left && left-- { print; said = 1 }
+         END { exit !said }' "$log" || tail -15 "$log"
+}
+[ $((failed + skipped + status)) -eq 0 ] || { echo "-- $name" && failures; } >"$RESULTS/${name//\//.}.failures"
+
 [ $((passed + failed + skipped + unavailable + status)) -gt 0 ] || exit 0
 {
     flock 9
