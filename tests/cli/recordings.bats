@@ -100,8 +100,8 @@ check_pair_of_facts() { # IN OUT
 # With unwound stacks all is as before, too, but for the layout of samples that the header shows.
 check_unwound() { # IN PID
     local out
-    inject_beside_others -i "$1" -o unwound.data
-    inject_beside_others -i "$1" -o - --dso-dir unwound.data.dso >unwound.stream
+    inject_beside_others /dev/null -i "$1" -o unwound.data
+    inject_beside_others unwound.stream -i "$1" -o - --dso-dir unwound.data.dso
     for out in unwound.data unwound.stream; do
         facts $out "$2" after
         ! grep -E 'STACK_USER|REGS_USER' after.header || complain "$out"
@@ -110,9 +110,17 @@ check_unwound() { # IN PID
     done
 }
 
-# Where every process is recorded, somebody else's dump may have gone, or be cut.
+# inject_beside_others STDOUT OPTION...: where every process is recorded, somebody else's dump may have gone, or be cut; who cuts it
+# while it is read is told of, and whoever asks is to try again.
 inject_beside_others() {
-    perfjit inject -q "$@" || [ "$?$every_process" = 3yes ]
+    local status=0
+    until perfjit inject -q "${@:2}" >"$1" 2>inject.err; do
+        status=$?
+        [[ $status$every_process == 1yes ]] && grep -q 'became shorter while it was read' inject.err || break
+        status=0
+    done
+    cat inject.err >&2
+    [ $status = 0 ] || [ $status$every_process = 3yes ]
 }
 
 # check_input IN: to a file and to a stream.
@@ -121,9 +129,9 @@ check_input() {
     pid=$(pid_of_dump)
     : >err.txt
     facts "$1" "$pid" before
-    inject_beside_others -i "$1" -o out.data --stacks keep
+    inject_beside_others /dev/null -i "$1" -o out.data --stacks keep
     check_pair "$1" out.data "$pid"
-    inject_beside_others -i "$1" -o - --dso-dir out.data.dso --stacks keep >out.stream
+    inject_beside_others out.stream -i "$1" -o - --dso-dir out.data.dso --stacks keep
     check_pair "$1" out.stream "$pid"
     [[ ! -e $1 || $(with_perf report "$1" --header-only) != *STACK_USER* ]] || check_unwound "$1" "$pid"
 }
