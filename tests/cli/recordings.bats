@@ -113,11 +113,12 @@ check_unwound() { # IN PID
 # inject_beside_others STDOUT OPTION...: where every process is recorded, somebody else's dump may have gone, or be cut; who cuts it
 # while it is read is told of, and whoever asks is to try again.
 inject_beside_others() {
-    local status=0
-    until perfjit inject -q "${@:2}" >"$1" 2>inject.err; do
-        status=$?
-        [[ $status$every_process == 1yes ]] && grep -q 'became shorter while it was read' inject.err || break
+    local status try
+    for try in 1 2 3 4 5; do
         status=0
+        perfjit inject -q "${@:2}" >"$1" 2>inject.err || status=$?
+        [[ $status$every_process == 1yes ]] && grep -q 'became shorter while it was read' inject.err || break
+        echo "# try $try: $(cat inject.err)" >&3
     done
     cat inject.err >&2
     [ $status = 0 ] || [ $status$every_process = 3yes ]
