@@ -106,7 +106,7 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all libraries dist check-tests tests setup demo test check check-all both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all libraries dist check-tests tests setup demo test check check-all recordings both-builds check-new-perf fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -326,6 +326,11 @@ test: setup
 check: setup both-builds
 	@tests/style.sh
 	@tests/run.sh $(abspath $(BUILD)) check
+
+# Record anew what tests/recordings holds.  Root and perf events needed.
+recordings: setup
+	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
+	@tests/recordings/make.sh $(BUILD) $(FILES)
 
 # What make check leaves out because it lasts: sweeps, torture, many repetitions, and whether it has become slower.
 check-all: setup both-builds

@@ -24,38 +24,110 @@ if declare -F bats_debug_trap bats_check_status_from_trap bats_capture_stack_tra
     }
 fi
 
+# ---- Recordings (tests/recordings/README.md) ----
+
+# RECORDINGS: what `recording` does.  `stored`, as in make check: takes what is in tests/recordings.  `live`, as in make check-live:
+# records.  `anew`, as in make recordings: records, and puts the result into $RECORDINGS_DIR.
+: "${RECORDINGS:=stored}"
+
+# Below it stand the files that stored recordings name, at the paths that they had.
+recorded_root=$BATS_FILE_TMPDIR/root
+
+# recording NAME COMMAND...: the command makes a recording in the current directory, and whatever belongs to it: dumps, perf maps, the
+# program's log.  With stored recordings it does not run: NAME brings the same files.  A recording has all files that the command
+# made here and in /tmp.
+recording() {
+    local name=${BATS_TEST_FILENAME##*/}
+    name=${name%.bats}/$1
+    shift
+    case $RECORDINGS in
+    stored) unpack_recording "$name" ;;
+    live) "$@" ;;
+    anew) record_anew "$name" "$@" ;;
+    *) complain "RECORDINGS is '$RECORDINGS'" ;;
+    esac
+}
+
+# here/ goes to the current directory, root/ below $recorded_root; `place` is the directory that it was recorded in.
+unpack_recording() {
+    local from=$here/../recordings/$1 place
+    [ -e "$from/files.tar.xz" ] || complain "there is no recording $1: make recordings" || return
+    use_programs
+    tar -xJPf "$from/files.tar.xz" --transform "s,^here/,$PWD/,;s,^root/,$recorded_root/," || return
+    read -r place <"$from/place"
+    mkdir -p "$recorded_root${place%/*}"
+    [ -e "$recorded_root$place" ] || ln -sfn "$PWD" "$recorded_root$place"
+}
+
+# The programs that were recorded are static, and below $recorded_root.  perf report looks there for the images of perfjit inject, too.
+use_programs() {
+    [ ! -e "$recorded_root/opt" ] || return 0
+    mkdir -p "$recorded_root${BATS_RUN_TMPDIR%/*}"
+    ln -sfn "$BATS_RUN_TMPDIR" "$recorded_root$BATS_RUN_TMPDIR"
+    # run.sh unpacks them once for all.
+    if [ -n "${RECORDED_PROGRAMS:-}" ]; then
+        ln -sfn "$RECORDED_PROGRAMS/opt" "$recorded_root/opt"
+    else
+        tar -xJf "$here/../recordings/programs.tar.xz" -C "$recorded_root"
+    fi
+}
+
+# To be called in the place that tests/recordings/make.sh prepares.
+record_anew() {
+    local name=$1 into=$RECORDINGS_DIR/$1 pack=$BATS_RUN_TMPDIR/pack.$BASHPID stamp=$BATS_RUN_TMPDIR/stamp.$BASHPID file status=0
+    shift
+    rm -rf "$into" "$pack"
+    mkdir -p "$into" "$pack/here" "$pack/root"
+    printf '%s\n' "$*" >"$into/how"
+    touch "$stamp" && sleep 0.02
+    how=$into/how "$@" || status=$?
+    [ $status -eq 0 ] || return $status
+    echo "$PWD" >"$into/place"
+    find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
+    (cd / && find tmp -path "${BATS_RUN_TMPDIR#/}" -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
+    rmdir "$pack/root" 2>/dev/null
+    (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
+    rm -rf "$pack" "$stamp"
+}
+
 # ---- Commands ----
 
+# Of a stored recording, the files that it names are below $recorded_root.
 perfjit() {
+    if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [[ $1 = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
+        set -- "$1" --root "$recorded_root" "${@:2}"
+    fi
     "$BUILD/perfjit" "$@"
 }
 
-# perf with a home of its own: perf inject copies what it makes to ~/.debug.  Without --no-bpf-event, perf record run by
-# root ends up to a second late: it waits for a thread that listens for BPF programs.  The kernel's 120 000 symbols are half
-# of the time of a perf script: run.sh has a list of few, KERNEL_SYMBOLS; where their names matter, set it to nothing.
-#
-# Where a recorded pid is again that of a process that lives in another mount namespace, as other files' tests do, perf looks for
-# files there, and finds none of this one's.  So what reads a recording does not see that anything lives; of the shell's commands
-# only `command perf` does.
+# perf with a home of its own: perf inject copies what it makes to ~/.debug.  Without --no-bpf-event, perf record run by root ends up
+# to a second late: it waits for a thread that listens for BPF programs.  The kernel's 120 000 symbols are half of the time of a perf
+# script: run.sh has a list of few, KERNEL_SYMBOLS; where their names matter, set it to nothing.
 perf() {
-    local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home as=(command)
+    local home=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/home
     [ -d "$home" ] || mkdir -p "$home"
+    case $RECORDINGS/${1:-} in
+    stored/record) complain "make check records nothing: perf $*" || return ;;
+    anew/record) printf 'perf %s\n' "$*" >>"${how:-/dev/null}" ;;
+    esac
     case ${1:-} in
     record) set -- record --no-bpf-event "${@:2}" ;;
-    script | report) [ ! -r "${KERNEL_SYMBOLS:-}" ] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}" ;;
-    esac
-    case ${1:-} in
-    script | report | annotate | inject)
-        [ "$EUID" != 0 ] || [ "${MOUNT_KERNEL_SYMBOLS:-}" != yes ] || [ ! -r "${KERNEL_SYMBOLS:-}" ] ||
-            as=(unshare --pid --fork --mount-proc sh -c 'mount --bind "$KERNEL_SYMBOLS" /proc/kallsyms && exec "$@"' sh)
+    script | report | annotate)
+        if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [[ " $* " != *" --symfs "* ]]; then
+            set -- "$1" --symfs "$recorded_root" "${@:2}"
+        elif [ "$1" != annotate ] && [ -r "${KERNEL_SYMBOLS:-}" ]; then
+            set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}"
+        fi
         ;;
     esac
-    HOME=$home "${as[@]}" perf "$@"
+    HOME=$home command perf "$@"
 }
 
 # In setup: skip the test where perf can't record, as an ordinary user with perf_event_paranoid over 2, or in a container
-# without perf_event_open.  A setup_file can't skip: one that records begins with `require_perf || return 0`.
+# without perf_event_open.  A setup_file can't skip: one that records begins with `require_perf || return 0`.  Stored recordings need
+# no perf events.
 require_perf() {
+    [ "$RECORDINGS" != stored ] || return 0
     local works=$BATS_FILE_TMPDIR/perf_works
     if [ ! -e "$works" ]; then
         echo no >"$works"
@@ -132,6 +204,7 @@ await() {
 lives=$BUILD/producers/process_lives
 
 require_root() {
+    [ "$RECORDINGS" != stored ] || return 0
     [ "$(id -u)" = 0 ] || skip "only root can choose pids and make containers"
 }
 
@@ -165,7 +238,9 @@ maps() {
 
 # The dumps that it names, in the order of the processes' start.
 dumps_of() {
-    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | grep -v '/stage/jit-' | awk '!seen[$0]++'
+    local root=
+    [ "$RECORDINGS" != stored ] || root=$recorded_root
+    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | grep -v '/stage/jit-' | awk -v root="$root" '!seen[$0]++ { print root $0 }'
 }
 
 # perf asks addr2line of each address, and of node's own it takes seconds: only of JIT code is that asked here.

@@ -10,13 +10,13 @@ setup() {
     export PERFJIT=dump JITDUMPDIR=$PWD
 }
 
-# recorded STEP...: record process_lives, without randomized addresses, so that what runs in turn has the same ones.
+# recorded NAME STEP...: record process_lives, without randomized addresses, so that what runs in turn has the same ones.
 recorded() {
-    record perf.data setarch -R "$lives" truth "$@"
+    recording "$1" record perf.data setarch -R "$lives" truth "${@:2}"
 }
 
 recorded_by_hand() {
-    record perf.data setarch -R "$lives" -r truth "$@"
+    recording "$1" record perf.data setarch -R "$lives" -r truth "${@:2}"
 }
 
 # The samples of the life NAME, by the name that its main thread had.
@@ -52,27 +52,26 @@ injected() {
 
 # ---- Fork ----
 
-# bats test_tags=test
 @test "a child has the code from before the fork, and its parent alone what came later" {
-    recorded life parent load 5 run 30 fork { life child run 60 } load 5 run 60 wait
+    recorded fork life parent load 5 run 30 fork { life child run 60 } load 5 run 60 wait
     injected 0
     right parent child
 }
 
 @test "a child that flips the protection of inherited code keeps its names" {
-    recorded life parent load 5 run 30 fork { life child flip run 30 flip run 30 } load 5 flip run 60 wait
+    recorded fork-flips life parent load 5 run 30 fork { life child flip run 30 flip run 30 } load 5 flip run 60 wait
     injected 0
     right parent child
 }
 
 @test "so does a grandchild, whose parent did nothing" {
-    recorded life parent load 5 run 30 fork { fork { life grandchild flip run 60 } wait } load 5 run 30 wait
+    recorded fork-grandchild life parent load 5 run 30 fork { fork { life grandchild flip run 60 } wait } load 5 run 30 wait
     injected 0
     right parent grandchild
 }
 
 @test "a child with a dump of its own has both, and moves and unloads what it inherited" {
-    recorded life parent load 6 run 30 \
+    recorded fork-own-dumps life parent load 6 run 30 \
         fork { life child load 4 run 30 move run 30 unload 2 run 30 flip run 30 fork { life grandchild load 2 flip run 40 } wait } \
         load 5 run 60 unload 3 run 30 wait
     injected 0
@@ -80,22 +79,21 @@ injected() {
 }
 
 @test "a dump that parent and children share: LOAD.pid tells whose a function is" {
-    recorded_by_hand life parent load 5 run 30 fork { life one load 5 run 150 } fork { life two load 5 flip run 150 } load 5 run 100 wait
+    recorded_by_hand fork-shared-dump life parent load 5 run 30 fork { life one load 5 run 150 } fork { life two load 5 flip run 150 } load 5 run 100 wait
     injected 0
     right parent one two
 }
 
 # ---- Exec ----
 
-# bats test_tags=test
 @test "exec: the new program has a dump of its own, and the code of both its names" {
-    recorded life old load 5 run 60 exec life new load 8 run 60
+    recorded exec life old load 5 run 60 exec life new load 8 run 60
     injected 0
     right old new
 }
 
 @test "exec where the dump is emptied: the new program's code has its names, what the old one's dump said is lost and counted" {
-    recorded_by_hand life old load 5 run 60 exec life new load 8 flip run 60
+    recorded_by_hand exec-emptied-dump life old load 5 run 60 exec life new load 8 flip run 60
     injected 3
     says "1 x dump that was overwritten"
     right new
@@ -104,12 +102,19 @@ injected() {
 
 # ---- A pid that is used again ----
 
+used_again() {
+    local pid
+    pid=$(free_pid)
+    echo "$pid" >pid
+    record perf.data setarch -R "$lives" truth life parent load 2 run 60 pid "$pid" fork { life first load 5 run 50 } wait \
+        pid "$pid" fork { life second load 7 flip run 50 } wait
+}
+
 @test "a pid that is used again: the second's code has its names, the first's dump is lost and counted" {
     local pid
     require_root
-    pid=$(free_pid)
-    recorded life parent load 2 run 60 pid "$pid" fork { life first load 5 run 50 } wait \
-        pid "$pid" fork { life second load 7 flip run 50 } wait
+    recording pid-again used_again
+    pid=$(cat pid)
     injected 3
     says "1 x dump that was overwritten" "jit-$pid.dump"
     right parent second
@@ -118,7 +123,7 @@ injected() {
 # ---- The LOAD record comes late ----
 
 @test "functions that run before they are logged have their names from the start" {
-    recorded_by_hand life late late 60 run 20
+    recorded_by_hand logged-late life late late 60 run 20
     injected 0
     right late
     [ "$(samples_of late | grep -c ' late_')" -ge 30 ]
@@ -126,9 +131,9 @@ injected() {
 
 # ---- Memory ----
 
-# remapped ARENA: code in it keeps its names when the arena's protection is flipped.
+# remapped NAME [ARENA]: code in it keeps its names when the arena's protection is flipped.
 remapped() {
-    record perf.data "$lives" -a "$1" truth life code load 5 run 30 flip load 5 run 30 flip run 30
+    recording "flipped-$1" record perf.data "$lives" -a "${2:-$1}" truth life code load 5 run 30 flip load 5 run 30 flip run 30
     injected 0
     right code
     [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
@@ -144,17 +149,17 @@ remapped() {
 }
 
 @test "an arena that is a file in /dev/shm" {
-    remapped "/dev/shm/process_lives.$$"
+    remapped shm "/dev/shm/process_lives.$$"
     rm -f "/dev/shm/process_lives.$$"
 }
 
 @test "an arena that is a deleted file" {
-    remapped "$PWD/arena.tmp"
+    remapped deleted "$PWD/arena.tmp"
 }
 
-# unveiled ARENA: code that was logged before its memory, a file's, became executable keeps its names.
+# unveiled NAME [ARENA]: code that was logged before its memory, a file's, became executable keeps its names.
 unveiled() {
-    record perf.data "$lives" -a "$1" truth life code load 5 flip run 30 load 5 flip run 30
+    recording "unveiled-$1" record perf.data "$lives" -a "${2:-$1}" truth life code load 5 flip run 30 load 5 flip run 30
     injected 0
     right code
     [[ $stderr =~ " maps added, "([0-9]+)" dropped" ]]
@@ -166,18 +171,19 @@ unveiled() {
 }
 
 @test "an arena that is a file that stays, made executable when there is code in it" {
-    unveiled "kept:$PWD/arena.bin"
+    unveiled kept "kept:$PWD/arena.bin"
 }
 
 # ---- Containers ----
 
+# bats test_tags=both
 @test "a container that has ended: --root names its file system; without it the dump is missing" {
     require_root
     export -f container
     export lives
-    record perf.data bash -c 'container box life boxed load 5 run 60 flip run 30'
+    recording container record perf.data bash -c 'container box life boxed load 5 run 60 flip run 30'
     injected 1
-    says "/mnt/jitdump-1/jit-1.dump" "if the process was in a container, --root DIR says where its root file system is" "--jitdump FILE"
+    [ "$RECORDINGS" = stored ] || says "/mnt/jitdump-1/jit-1.dump" "if the process was in a container, --root DIR says where its root file system is" "--jitdump FILE"
     injected 0 --root box
     right boxed
     rm -r perf.jit.data*
@@ -186,14 +192,15 @@ unveiled() {
 }
 
 # Not by its pid, but by what perf record --namespaces tells.
+# bats test_tags=both
 @test "a dump on mounts of the process's own: --root is named, and helps" {
     require_root
     mkdir -p box/mnt
     # shellcheck disable=SC2016 # for the inner shell
-    record perf.data --namespaces unshare --mount sh -c 'mount --bind box/mnt /mnt && JITDUMPDIR=/mnt exec "$@"' sh \
+    recording own-mounts record perf.data --namespaces unshare --mount sh -c 'mount --bind box/mnt /mnt && JITDUMPDIR=/mnt exec "$@"' sh \
         setarch -R "$lives" truth life own load 5 run 60
     injected 1
-    says "/mnt/jitdump-" ".dump: No such file or directory: if the process was in a container, --root DIR says where its root file system is"
+    [ "$RECORDINGS" = stored ] || says "/mnt/jitdump-" ".dump: No such file or directory: if the process was in a container, --root DIR says where its root file system is"
     injected 0 --root box
     right own
 }
@@ -202,7 +209,7 @@ unveiled() {
     require_root
     export -f container
     export lives
-    record perf.data --namespaces bash -c \
+    recording two-containers record perf.data --namespaces bash -c \
         'container red life red load 5 run 80 & container blue life blue load 9 run 80 & wait'
     injected 3 --root red
     says "1 x dump that was overwritten"
@@ -217,6 +224,7 @@ unveiled() {
     right red blue
 }
 
+# bats test_tags=live
 @test "a container that still runs: its dump is found through /proc" {
     require_root
     local process name=boxed$$
@@ -230,6 +238,8 @@ unveiled() {
     right $name
 }
 
+# The file is known by its inode.
+# bats test_tags=live
 @test "two processes that write one dump: it is used for neither, but with --jitdump" {
     require_root
     export lives
@@ -273,6 +283,7 @@ inject_beside_a_container() { # PID FOLDER
     find mine -name elf -path '*out.data.dso*' | wc -l >"$2/purged"
 }
 
+# bats test_tags=live
 @test "a live process in a mount namespace of its own does not take the names from all others" {
     require_root
     mkdir box
@@ -300,7 +311,7 @@ inject_beside_a_container() { # PID FOLDER
     require_root
     export -f container
     export lives
-    record perf.data bash -c \
+    recording two-containers-saved record perf.data bash -c \
         'container red life red run 400 load 5 run 80 & sleep 0.2; container blue life blue run 100 load 9 run 80 & wait'
     mkdir saved saved/a saved/b saved/c
     cp red/mnt/jitdump-1/jit-1.dump saved/a
@@ -333,7 +344,7 @@ inject_beside_a_container() { # PID FOLDER
     export -f container
     export lives
     # Of a copy alone the header's time tells: it must be nearer to one process than to the other.
-    record perf.data bash -c \
+    recording two-containers-apart record perf.data bash -c \
         'container red life red load 5 run 400 & sleep 0.2; container blue life blue load 9 run 80 & wait'
     for name in red blue; do
         mkdir -p copy.$name
@@ -351,7 +362,7 @@ inject_beside_a_container() { # PID FOLDER
 # ---- Several dumps, and other names ----
 
 @test "dumps as Bun names them, one a thread, and one that only its header tells: all of one process" {
-    record perf.data setarch -R "$lives" -r -n jit-77-@.dump truth life code load 5 run 30 \
+    recording dumps-of-bun record perf.data setarch -R "$lives" -r -n jit-77-@.dump truth life code load 5 run 30 \
         dump jit-78-@-aB3dE9 load 5 run 30 dump jit-79-@-123456 load 3 run 30 dump profile.bin load 4 run 30
     injected 0
     right code
@@ -363,8 +374,9 @@ inject_beside_a_container() { # PID FOLDER
         }' | sort -u | wc -l)" -eq 4 ]
 }
 
+# bats test_tags=live
 @test "an executable mapping of another file, or of another process's dump under another name, is no dump of its own" {
-    recorded_by_hand life code load 5 run 30
+    recorded_by_hand other-file life code load 5 run 30
     local dump
     dump=$(dumps_of perf.data)
     mkdir given
@@ -388,9 +400,10 @@ copied_tree() {
     find . -maxdepth 1 -name 'jitdump-*' -exec mv {} "tree$PWD" \;
 }
 
+# bats test_tags=live
 @test "a copy of the dump is taken, at its path and below --root, and -v says so" {
     local dump
-    recorded life code load 5 run 30
+    recorded copied life code load 5 run 30
     dump=$(dumps_of perf.data)
     cp "$dump" copy
     mv copy "$dump"
@@ -406,11 +419,12 @@ copied_tree() {
     right code
 }
 
+# bats test_tags=live
 @test "what a later process with the same pid left is no copy" {
     local pid dump
     [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
     pid=$(free_pid)
-    recorded life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 60
+    recorded later-process life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 60
     dump=$PWD/jitdump-$pid/jit-$pid.dump
     mv "$dump" first.dump
     sleep 1.1
@@ -435,6 +449,7 @@ service() {
     [ "$(stat -c %u "$dump")" = 12345 ]
 }
 
+# bats test_tags=live
 @test "a service's dump is taken by root: it is the very file that was mapped, whoever owns it" {
     service
     injected 0
@@ -443,12 +458,14 @@ service() {
     exits 0
 }
 
+# bats test_tags=live
 @test "so is one that only its header tells" {
     service -n profile.bin
     injected 0
     right code
 }
 
+# bats test_tags=live
 @test "a service that was there before the recording: the same" {
     require_root
     local process
@@ -466,6 +483,7 @@ service() {
     right code
 }
 
+# bats test_tags=live
 @test "another user's file in the place of a service's dump is not, but with --force, and check says so" {
     service
     cp "$dump" copy
@@ -484,15 +502,16 @@ service() {
 
 
 @test "a dump that was renamed stands for the missing one" {
-    recorded life code load 5 run 30
+    recorded renamed life code load 5 run 30
     mv "$(dumps_of perf.data)" renamed
     injected 0 --jitdump renamed
     right code
 }
 
+# bats test_tags=live
 @test "a process that maps another's dump is not its owner" {
     local dump
-    recorded life code load 5 run 30
+    recorded copied life code load 5 run 30
     dump=$(dumps_of perf.data)
     mv "$dump" jit-1.dump
     injected 1
