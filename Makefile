@@ -21,8 +21,9 @@ DESTDIR ?=
 # To build.  make says which one is missing: see $(BUILD)/headers.
 BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev /usr/include/zlib.h:zlib1g-dev \
                /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev
-DEMO_NEEDS  := $(BUILD_NEEDS) perf:linux-perf
-CHECK_NEEDS := $(DEMO_NEEDS) g++:g++ /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
+# tinyjit throws C++ exceptions.
+DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
+CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
                eu-readelf:elfutils pkg-config:pkg-config
 # Runtimes, debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
 LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:libxml2-utils \
@@ -56,7 +57,8 @@ LDFLAGS    += -fsanitize=$(SANITIZE) $(GOLD)
 endif
 # The static C++ runtime has a demangler that can be bounded; where there is none, long names stay as they are.
 # gcc alone brings the shared runtime, and no link to it.
-CXX_RUNTIME   := $(or $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++),-l:libstdc++.so.6)
+CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) \
+                 $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++,-l:libstdc++.so.6)
 INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)

@@ -53,10 +53,13 @@ is_noted() {
 # lasts longest comes first.
 units() {
     local unit
-    [ "$level" != live ] || return 0
     for unit in $({ echo single_step_test.c; find tests/unit -name '*_test.c' -printf '%f\n' | sort; } | awk '!seen[$0]++'); do
         unit=${unit%.c}
-        if is_noted all "$unit"; then
+        if is_noted live "$unit"; then
+            [ "$level" = check ] || echo "tests/$unit"
+        elif [ "$level" = live ]; then
+            continue
+        elif is_noted all "$unit"; then
             [ "$level" = check ] || echo "sanitized/tests/$unit"
         elif is_noted more "$unit"; then
             echo "sanitized/tests/$unit"

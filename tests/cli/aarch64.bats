@@ -1,6 +1,6 @@
 # The libraries on another machine: programs for aarch64 run under qemu, and perfjit here reads what they wrote.  That each of
 # the unwind tables is right is shown by tests/unit/aarch64_step_test.c.
-# bats file_tags=test
+# bats file_tags=live
 load helper
 
 require_aarch64() {

@@ -1,6 +1,6 @@
 # The libraries on riscv64, under qemu, as aarch64.bats has them; and that the tables of frames in one line are right at each
 # instruction: what readelf reads in them is compared with what was true when the program was stopped there.
-# bats file_tags=test
+# bats file_tags=live
 load helper
 
 require_riscv64() {
