@@ -4,16 +4,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* V8's, of the wall clock, which this recording does not have. */
-static void set_header_time(const char *path, uint64_t time)
-{
-    FILE *stream = fopen(path, "r+b");
-    assert_non_null(stream);
-    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
-    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
-    assert_int_equal(fclose(stream), 0);
-}
-
 /* ---- Which file ---- */
 
 /* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one
