@@ -28,9 +28,19 @@ static void read_facts(struct chooser *chooser)
     chooser->facts = (struct clock_facts){
         .conv = question->profile->time_conv,
         .profile_kind = clock_kind_of_profile(question->profile->file),
+        .shared = question->shared,
     };
     clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump,
                         question->stamps, question->pid, question->life);
+}
+
+/* Whether the dump's times are the profile's, or become them by perf's own formula. */
+static bool is_direct(const struct chooser *chooser)
+{
+    const struct clock_facts *facts = &chooser->facts;
+    return chooser->claimed == facts->profile_kind ||
+           (chooser->claimed == CLOCK_KIND_CYCLES && facts->conv.known &&
+            facts->profile_kind == CLOCK_KIND_PERF);
 }
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was
@@ -51,12 +61,17 @@ static bool is_same_boot(const struct clock_facts *facts, const struct profile *
     return written_ns + SEC >= end_ns && written_ns <= end_ns + 10 * SEC;
 }
 
+static void read_live(struct chooser *chooser, bool with_cycles)
+{
+    chooser->question->read_live(&chooser->facts.live, with_cycles);
+    chooser->facts.same_boot = is_same_boot(&chooser->facts, chooser->question->profile);
+}
+
 /* What takes longer to find out, and is needed when the clocks are not simply one. */
 static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
     const struct clock_question *question = chooser->question;
-    question->read_live(&chooser->facts.live, with_cycles);
-    chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile);
+    read_live(chooser, with_cycles);
     return clock_evidence_read_samples(&chooser->facts.evidence, question->profile, question->dump,
                                        question->pid, question->life) == 0;
 }
@@ -215,6 +230,7 @@ static const char *by(enum clock_source source)
         [CLOCK_SOURCE_LIVE] = "by this machine's clocks now",
         [CLOCK_SOURCE_BOUNDS] = "by the marker's mapping, which is older than the first record, "
                                 "and the samples, which are newer than the code that they hit",
+        [CLOCK_SOURCE_SHARED] = "by another dump of the recording",
     };
     return words[source];
 }
@@ -434,9 +450,7 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
     const struct clock_facts *facts = &chooser->facts;
     if (is_plain_lie(chooser, &lie))
         return accept(clock, chooser, &lie, findings);
-    bool direct = chooser->claimed == facts->profile_kind ||
-                  (chooser->claimed == CLOCK_KIND_CYCLES && facts->conv.known &&
-                   facts->profile_kind == CLOCK_KIND_PERF);
+    bool direct = is_direct(chooser);
     if (!direct && !read_more_facts(chooser, chooser->claimed == CLOCK_KIND_CYCLES))
         return "not enough memory to read its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
@@ -447,6 +461,26 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
         return "not enough memory to read its times";
     bool usable = possible && is_last_resort(chooser, &claimed);
     return choose_other(clock, chooser, usable ? &claimed : NULL, findings);
+}
+
+/* ---- What other dumps can take from it ---- */
+
+void clock_learn(struct shared_clocks *shared, const struct clock_question *question)
+{
+    struct chooser chooser = {.question = question};
+    struct clock_candidate candidate;
+    read_facts(&chooser);
+    const struct clock_facts *facts = &chooser.facts;
+    struct shared_clock *best = &shared->of[chooser.claimed];
+    if (facts->profile_kind >= CLOCK_KINDS || is_direct(&chooser) || !facts->evidence.marker_ns ||
+        facts->evidence.stamps.last == 0 || question->in_another_life)
+        return;
+    read_live(&chooser, chooser.claimed == CLOCK_KIND_CYCLES);
+    if (!clock_candidate_make(&candidate, facts, chooser.claimed) || !candidate.paired ||
+        !fits(facts, &candidate) ||
+        (best->known && best->candidate.error_ns <= candidate.error_ns))
+        return;
+    *best = (struct shared_clock){true, candidate, facts->evidence.stamps};
 }
 
 const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,

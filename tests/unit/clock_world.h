@@ -33,6 +33,7 @@ struct world {
     struct perf_file file;
     struct profile profile;
     struct jit_dump dump;
+    struct shared_clocks shared; /* what other dumps show */
     struct jit_clock clock;
     struct findings findings;
     char text[512];
@@ -167,8 +168,11 @@ static inline void open_world(void)
 
 static inline void choose(void)
 {
-    const struct clock_question question = {
-        .profile = &world.profile, .dump = &world.dump, .pid = 4711, .read_live = read_machine};
+    const struct clock_question question = {.profile = &world.profile,
+                                            .dump = &world.dump,
+                                            .pid = 4711,
+                                            .read_live = read_machine,
+                                            .shared = &world.shared};
     world.why = clock_choose(&world.clock, &question, world.text, &world.findings);
 }
 
