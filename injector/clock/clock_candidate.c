@@ -446,9 +446,10 @@ static bool may_share(const struct clock_facts *facts, const struct jit_clock *c
     struct pair own = header_pair(&facts->evidence, facts->evidence.header,
                                   facts->evidence.stamps.first, HEADER_ERROR_NS);
     struct pair raw = live_pair(facts, CLOCK_KIND_RAW);
+    bool is_raw = kind != CLOCK_KIND_CYCLES && own.known && live_is_later(facts, &raw) &&
+                  is_close(&own, &raw, DRIFT_PPM);
     struct bounds of_records = bounds_of_records(evidence);
-    if (!within(&of_records, 0) ||
-        (kind != CLOCK_KIND_CYCLES && own.known && raw.known && is_close(&own, &raw, DRIFT_PPM)))
+    if (is_raw || !within(&of_records, 0))
         return false;
     if (marker.known)
         return apart(marker.dump, marker.profile) <= HEADER_WAIT_NS;
