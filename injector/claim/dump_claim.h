@@ -71,9 +71,9 @@ struct dump_claims {
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
     struct shared_clocks clocks; /* what the dumps show together */
-    bool any_owner; /* use other users' files, too */
-    bool no_lines;  /* leave records about source lines alone */
-    bool are_told;  /* PROFILE has been injected: what was refused then is known */
+    bool any_owner;              /* use other users' files, too */
+    bool no_lines;               /* leave records about source lines alone */
+    bool are_told;               /* PROFILE has been injected: what was refused then is known */
 };
 
 /* Why the dump of a program is none any more. */

@@ -475,8 +475,8 @@ static uint64_t shared_error(const struct clock_facts *facts, const struct share
            drift(away_ns, rate_known ? parting_ppm(&live, DRIFT_PPM) : DRIFT_PPM);
 }
 
-/* Put another dump's clock in the place of CANDIDATE, which was MADE from this one, if that is worse
- * or none.  Returns whether there is one then. */
+/* Put another dump's clock in the place of CANDIDATE, which was MADE from this one, if that is
+ * worse or none.  Returns whether there is one then. */
 static bool take_shared(struct clock_candidate *candidate, const struct clock_facts *facts,
                         bool made)
 {

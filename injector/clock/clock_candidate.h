@@ -47,7 +47,8 @@ struct clock_facts {
     struct clock_live live;
     struct time_conv conv;
     enum clock_kind profile_kind;
-    bool same_boot; /* by the current clocks, the recording ended when its file was written */
+    bool same_boot; /* by the current clocks, the recording ended when its file was written, or the
+                       dump was mapped when its own was made */
     const struct shared_clocks *shared; /* NULL: none */
 };
 

@@ -45,26 +45,44 @@ static bool is_direct(const struct chooser *chooser)
 
 /* perf record writes the file's end right after the recording's: if by the clocks now that was
  * then, they are the recording's own, and the machine was not started anew in between. */
-static bool is_same_boot(const struct clock_facts *facts, const struct profile *profile)
+static bool was_written_then(const struct clock_facts *facts, const struct profile *profile)
 {
     uint64_t written_ns = profile->file->written_ns, last_ns = profile_last_sample_ns(profile);
     const struct clock_live *live = &facts->live;
-    enum clock_kind kind = facts->profile_kind;
-    if (kind >= CLOCK_KINDS || !live->known[kind] || !live->known[CLOCK_KIND_REALTIME])
-        return false;
     if (last_ns < facts->evidence.end_ns)
         last_ns = facts->evidence.end_ns;
-    if (live->now[kind] < last_ns)
+    if (live->now[facts->profile_kind] < last_ns)
         return false;
-    uint64_t age_ns = live->now[kind] - last_ns;
+    uint64_t age_ns = live->now[facts->profile_kind] - last_ns;
     uint64_t end_ns = live->now[CLOCK_KIND_REALTIME] - age_ns;
     return written_ns + SEC >= end_ns && written_ns <= end_ns + 10 * SEC;
+}
+
+/* A copy of the recording was written later, and so is a pipe.  But a dump is mapped right after
+ * its file was made. */
+static bool was_born_then(const struct clock_facts *facts, const struct jit_dump *dump)
+{
+    const struct clock_live *live = &facts->live;
+    uint64_t marker_ns = facts->evidence.marker_ns;
+    if (!marker_ns || !dump->born_ns || live->now[facts->profile_kind] < marker_ns)
+        return false;
+    uint64_t age_ns = live->now[facts->profile_kind] - marker_ns;
+    uint64_t mapped_ns = live->now[CLOCK_KIND_REALTIME] - age_ns;
+    return dump->born_ns <= mapped_ns + SEC && mapped_ns <= dump->born_ns + SEC;
+}
+
+static bool is_same_boot(const struct clock_facts *facts, const struct clock_question *question)
+{
+    enum clock_kind kind = facts->profile_kind;
+    return kind < CLOCK_KINDS && facts->live.known[kind] &&
+           facts->live.known[CLOCK_KIND_REALTIME] &&
+           (was_written_then(facts, question->profile) || was_born_then(facts, question->dump));
 }
 
 static void read_live(struct chooser *chooser, bool with_cycles)
 {
     chooser->question->read_live(&chooser->facts.live, with_cycles);
-    chooser->facts.same_boot = is_same_boot(&chooser->facts, chooser->question->profile);
+    chooser->facts.same_boot = is_same_boot(&chooser->facts, chooser->question);
 }
 
 /* What takes longer to find out, and is needed when the clocks are not simply one. */
@@ -477,8 +495,7 @@ void clock_learn(struct shared_clocks *shared, const struct clock_question *ques
         return;
     read_live(&chooser, chooser.claimed == CLOCK_KIND_CYCLES);
     if (!clock_candidate_make(&candidate, facts, chooser.claimed) || !candidate.paired ||
-        !fits(facts, &candidate) ||
-        (best->known && best->candidate.error_ns <= candidate.error_ns))
+        !fits(facts, &candidate) || (best->known && best->candidate.error_ns <= candidate.error_ns))
         return;
     *best = (struct shared_clock){true, candidate, facts->evidence.stamps};
 }

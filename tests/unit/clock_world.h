@@ -164,6 +164,7 @@ static inline void open_world(void)
     assert_int_equal(profile_read(&world.profile, &world.file, &world.findings), 0);
     write_dump();
     assert_int_equal(jit_dump_open(&world.dump, world.dump_path, cause, sizeof cause), 0);
+    world.dump.born_ns = 0; /* not told, until set_born */
 }
 
 static inline void choose(void)
@@ -196,6 +197,12 @@ static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero
 static inline void set_written(uint64_t wall_ns)
 {
     world.file.written_ns = wall_ns;
+}
+
+/* When the dump's file was made. */
+static inline void set_born(uint64_t wall_ns)
+{
+    world.dump.born_ns = wall_ns;
 }
 
 static inline void end_world(void)

@@ -32,6 +32,7 @@ static void learn_from(size_t peer, bool in_another_life)
     struct jit_dump dump;
     snprintf(path, sizeof path, "%s/%s", scratch, peer_names[peer]);
     assert_int_equal(jit_dump_open(&dump, path, cause, sizeof cause), 0);
+    dump.born_ns = 0;
     const struct clock_question question = {.profile = &world.profile,
                                             .dump = &dump,
                                             .pid = 4711,
@@ -115,8 +116,8 @@ static void test_a_header_after_the_first_record(void **state)
     }
 }
 
-/* Wall-clock microseconds, on another machine: bounds alone would be off by half a second, or, where
- * a sample has cut them to nothing, by a ms. */
+/* Wall-clock microseconds, on another machine: bounds alone would be off by half a second, or,
+ * where a sample has cut them to nothing, by a ms. */
 static void test_a_header_of_another_clock(void **state)
 {
     static const struct {
