@@ -21,8 +21,11 @@ struct clock_candidate {
     enum clock_source source;
     struct jit_clock clock;
     uint64_t error_ns; /* upper bound of the conversion's error */
-    bool proven;       /* there is evidence for this clock besides the flag */
-    bool doubted;      /* by it a sample is in code that was loaded later; all else fits */
+    /* By so much the clocks now disagree with the header, where it is taken for the mapping's time
+     * all the same: either clocks have drifted, or the process waited so long. */
+    uint64_t unexplained_ns;
+    bool proven;  /* there is evidence for this clock besides the flag */
+    bool doubted; /* by it a sample is in code that was loaded later; all else fits */
 };
 
 /* What a candidate is made from. LIVE is empty if the machine's clocks can't be used. */
