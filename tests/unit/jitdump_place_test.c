@@ -1,6 +1,7 @@
 /* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is
  * removed. */
 #include "tests/unit/jitdump_inventory.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -335,9 +336,7 @@ static void test_namesake(void **state)
 static void child_has_no_proc(struct jitdump *dump)
 {
     (void)dump;
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk("/proc", 0, NULL);
     set_paths();
     check_goes_to(path);
     check_goes_to(second_path);
@@ -376,9 +375,7 @@ static void test_folder_of_somebody_else(void **state)
 static void child_fails(struct jitdump *dump)
 {
     char folder[128];
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", dir, "tmpfs", MS_NOEXEC, "size=4m") != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk(dir, MS_NOEXEC, "size=4m");
     close(make_foreign_dump(path, now_ns()));
     snprintf(folder, sizeof folder, "%s/jitdump-%d-2", dir, (int)getpid());
     CHECK(try_open(&dump) == -EPERM);
