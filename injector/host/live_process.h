@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { LIVE_ROOT_BYTES = 32 };
+enum { LIVE_ROOT_BYTES = 64 };
 
 struct live_process {
     uid_t uid;                /* effective */
