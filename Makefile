@@ -129,11 +129,9 @@ ifeq ($(filter /%,$(BUILD)),)
 # By its absolute name as well.
 $(CURDIR)/$(BUILD)/%: $(BUILD)/% ;
 endif
-ifneq ($(BUILD),build)
 # What is there of an earlier build would count as made.
-build/%: FORCE
-	$(if $(filter $(BUILD)/%,$@),,$(error BUILD is $(BUILD): make $(BUILD)/$*))
-endif
+ELSEWHERE := $(filter-out $(BUILD)/%,$(filter build/%,$(MAKECMDGOALS)))
+$(if $(ELSEWHERE),$(error BUILD is $(BUILD): make $(patsubst build/%,$(BUILD)/%,$(ELSEWHERE))))
 
 # What a runtime links, with libc alone: also for another libc (jitdump/README.md).
 libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)

@@ -240,8 +240,9 @@ static void by_best(struct clock_candidate *candidate, const struct pair *marker
     struct clock_candidate other = *candidate;
     shift(candidate, marker);
     by_marker_and_live(candidate, marker, live, evidence->stamps.last - evidence->stamps.first);
+    candidate->unexplained_ns = unexplained(marker, live);
     if (!evidence->header_half)
-        candidate->error_ns += unexplained(marker, live);
+        candidate->error_ns += candidate->unexplained_ns;
     by_live(&other, live, evidence->stamps.first);
     if (other.error_ns < candidate->error_ns)
         *candidate = other;
@@ -378,6 +379,11 @@ static uint64_t to_cycles(uint64_t ns, uint64_t rate)
     return (uint64_t)((unsigned __int128)ns * rate / SEC);
 }
 
+static uint64_t to_ns(uint64_t cycles, uint64_t rate)
+{
+    return (uint64_t)((unsigned __int128)cycles * SEC / rate);
+}
+
 /* The counter's rate is known to one part in so many. */
 enum { RATE_PRECISION = 5000 };
 
@@ -423,11 +429,10 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     candidate->clock.from_span = cycles;
     candidate->clock.to_span = ns;
     candidate->source = CLOCK_SOURCE_MARKER_LIVE;
+    candidate->unexplained_ns = to_ns(apart(cycles, expected), rate);
     candidate->error_ns =
         marker.error_ns + live.error_ns +
-        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC /
-                         rate),
-              DRIFT_PPM);
+        drift(to_ns(evidence->stamps.last - evidence->stamps.first, rate), DRIFT_PPM);
     return true;
 }
 

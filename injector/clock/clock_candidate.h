@@ -22,6 +22,9 @@ struct clock_candidate {
     enum clock_source source;
     struct jit_clock clock;
     uint64_t error_ns; /* upper bound of the conversion's error */
+    /* By so much the clocks now disagree with the header, where it is taken for the mapping's time
+     * all the same: either clocks have drifted, or the process waited so long. */
+    uint64_t unexplained_ns;
     bool proven;       /* there is evidence for this clock besides the flag */
     bool doubted;      /* by it a sample is in code that was loaded later; all else fits */
     bool paired;       /* header and marker are of one moment: the header says so, or the current

@@ -169,12 +169,22 @@ static bool is_other(const struct chooser *chooser, enum clock_kind kind,
            fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
 }
 
+/* How long the process waited if CANDIDATE is its clock.  Where the header stands for the mapping,
+ * the clocks now may say that it was of another time. */
+static uint64_t claimed_wait_ns(const struct clock_facts *facts,
+                                const struct clock_candidate *candidate)
+{
+    uint64_t waited = waited_ns(facts, candidate);
+    return waited > candidate->unexplained_ns ? waited : candidate->unexplained_ns;
+}
+
 /* Any clock explains the header by some wait: the one that needs much less of it is it. */
 static bool is_likelier(const struct clock_facts *facts, const struct clock_candidate *candidate,
                         const struct clock_candidate *other)
 {
-    return waited_ns(facts, candidate) < waited_ns(facts, other) / 3 &&
-           waited_ns(facts, other) - waited_ns(facts, candidate) > MS;
+    uint64_t waited = claimed_wait_ns(facts, candidate);
+    uint64_t other_waited = claimed_wait_ns(facts, other);
+    return waited < other_waited / 3 && other_waited - waited > MS;
 }
 
 /* The likeliest of the clocks that may be it, and of those that come to the same (CLOCK_TAI is

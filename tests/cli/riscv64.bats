@@ -4,8 +4,8 @@
 load helper
 
 require_riscv64() {
-    [ -x "$BUILD/riscv64/riscv64_frames" ] || skip "there is no riscv64-linux-gnu-gcc to build for riscv64 with (make setup)"
-    command -v qemu-riscv64 >/dev/null || skip "there is no qemu-riscv64 (make setup)"
+    [ -x "$BUILD/riscv64/riscv64_frames" ] || skip "there is no riscv64-linux-gnu-gcc to build for riscv64 with (make setup-live)"
+    command -v qemu-riscv64 >/dev/null || skip "there is no qemu-riscv64 (make setup-live)"
 }
 
 setup() {

@@ -195,6 +195,40 @@ static void test_a_late_mapping_is_no_wait_by_another_clock(void **state)
     }
 }
 
+/* So long after the recording the counter's rate is known only to minutes: ns of soon after the
+ * boot pass for cycles, too. */
+static void test_a_late_mapping_long_ago_is_no_count_of_cycles(void **state)
+{
+    const uint64_t now = EXIT + 400000 * SEC;
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER - 50 * MS, false);
+    put_two(MARKER + MS, MARKER + 2 * SEC);
+    machine_knows(CLOCK_KIND_MONOTONIC, now);
+    machine_knows(CLOCK_KIND_CYCLES, now / 10 * 26);
+    machine.cycles_per_s = 26 * SEC / 10;
+    decide();
+    assert_silent();
+    assert_becomes(MARKER, MARKER, 0);
+    end_world();
+}
+
+/* CLOCK_MONOTONIC_RAW is 160 ms behind now, and was 80 ms behind then if it always went alike: it
+ * explains 20 ms of the 50 that the header is early by. */
+static void test_a_late_mapping_is_no_clock_that_explains_half_of_it(void **state)
+{
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER - 50 * MS, false);
+    put_two(MARKER + MS, MARKER + SEC);
+    machine_knows(CLOCK_KIND_MONOTONIC, 2 * MARKER);
+    machine_knows(CLOCK_KIND_RAW, 2 * MARKER - 160 * MS);
+    decide();
+    assert_silent();
+    assert_becomes(MARKER, MARKER, 0);
+    end_world();
+}
+
 /* Stamps by CLOCK_MONOTONIC, flagged as cycles. */
 static void test_the_clock_that_waited_less_is_it(void **state)
 {
@@ -333,6 +367,8 @@ int main(void)
         cmocka_unit_test(test_a_wait_in_a_recording_that_was_copied),
         cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
         cmocka_unit_test(test_a_late_mapping_is_no_wait_by_another_clock),
+        cmocka_unit_test(test_a_late_mapping_long_ago_is_no_count_of_cycles),
+        cmocka_unit_test(test_a_late_mapping_is_no_clock_that_explains_half_of_it),
         cmocka_unit_test(test_the_clock_that_waited_less_is_it),
         cmocka_unit_test(test_of_clocks_that_come_to_the_same_the_usual_one_is_it),
         cmocka_unit_test(test_code_that_no_dump_tells_of_ran_there_before),

@@ -3,6 +3,7 @@
 #include "injector/perf_map/perf_map_source.h"
 
 #include "tests/producers/symbol_file.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
 
 enum { PID = 4711 };
@@ -24,6 +25,7 @@ static int begin(void **state)
 {
     (void)state;
     fixture = (struct fixture){0};
+    begin_machine();
     snprintf(map_path, sizeof map_path, "%s/perf-%d.map", scratch, PID);
     snprintf(library_path, sizeof library_path, "%s/library.so", scratch);
     profile_begin_one(&built);

@@ -7,6 +7,8 @@
 #include "injector/process/process_reading.h"
 
 #include "tests/unit/dump_builder.h"
+#include "tests/unit/file_stand_in.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"
 
@@ -32,6 +34,10 @@ static inline int begin(void **state)
 {
     (void)state;
     profile_begin_one(&recording);
+    begin_machine();
+    memset(&these_files, 0, sizeof these_files);
+    these_files.born_ns = 1; /* before any recording */
+    unsetenv("SUDO_UID");
     generation = 0;
     shares = only_reads = false;
     findings = (struct findings){0};

@@ -1,6 +1,7 @@
 /* The machine that a recording was made on, from its feature sections: whole, absent, and cut. */
 #include "injector/host/recording_host.h"
 
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
 
 #include <elf.h>
@@ -96,9 +97,17 @@ static void test_without_features_it_is_this_machine(void **state)
     assert_string_equal(host.name, "");
     assert_true(recording_host_is_here(&host));
     assert_false(host.has_wall_clock);
-    assert_true(host.elf_mach != EM_NONE);
+    assert_int_equal(host.elf_mach, EM_X86_64);
     build("x", "a machine of the future", 1);
     assert_int_equal(read_built().elf_mach, host.elf_mach);
+}
+
+static void test_it_is_this_machine_by_its_name(void **state)
+{
+    (void)state;
+    build(THIS_HOST, "aarch64", 1);
+    struct recording_host host = read_built();
+    assert_true(recording_host_is_here(&host));
 }
 
 static void test_a_clock_of_another_version_is_none(void **state)
@@ -141,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_reads_all_three),
         cmocka_unit_test(test_machines),
         cmocka_unit_test(test_without_features_it_is_this_machine),
+        cmocka_unit_test(test_it_is_this_machine_by_its_name),
         cmocka_unit_test(test_a_clock_of_another_version_is_none),
         cmocka_unit_test(test_cut_at_every_byte),
         cmocka_unit_test(test_texts_that_do_not_fit),
