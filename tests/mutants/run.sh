@@ -9,7 +9,7 @@
 # The status is 0 if every mutant was killed, 1 if some survived, 2 if a list or a test is wrong by itself.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
-all= list=
+all='' list=''
 while [ "${1:-}" = --all ] || [ "${1:-}" = --list ]; do
     declare "${1#--}=yes"
     shift
@@ -35,7 +35,7 @@ read_list() {
         '#'*) ;;
         '') last=-1 ;;
         [' +-']*)
-            [ $last -ge 0 ] || die "$1:$number: a line of no mutant"
+            [ "$last" -ge 0 ] || die "$1:$number: a line of no mutant"
             [ "${line:0:1}" = + ] || before[last]+=$text$'\n'
             [ "${line:0:1}" = - ] || after[last]+=$text$'\n'
             ;;
@@ -144,21 +144,20 @@ kills() {
     ! run_killer "$1"
 }
 
-# The first of all units that fails.
+make_units() {
+    make_sanitized $(ls tests/unit/*_test.c | sed -E "s,.*/(.*)\.c,$sanitized/tests/\1,")
+}
+
+# The first of all units that fails, into FOUND.
 kills_at_all() {
-    local unit
-    make_sanitized $(ls tests/unit/*_test.c | sed -E "s,.*/(.*)\.c,$sanitized/tests/\1,") || return 1
-    for unit in tests/unit/*_test.c; do
-        unit=${unit##*/}
-        if ! run_killer "${unit%.c}"; then
-            found=${unit%.c}
-            return 0
-        fi
+    make_units || die "a unit does not compile"
+    for found in "${asked[@]}"; do
+        run_killer "$found" || return 0
     done
     return 1
 }
 
-# A test that fails by itself kills every mutant.
+# A test that fails by itself would kill every mutant.
 for killer in $(for i in "${wanted[@]}"; do echo "${killers[i]}"; done | sort -u); do
     case $killer in
     *.bats) make_targets check-tests ;;
@@ -168,6 +167,19 @@ for killer in $(for i in "${wanted[@]}"; do echo "${killers[i]}"; done | sort -u
         die "$killer fails without a mutant"
     fi
 done
+
+asked=() # with --all: the units that pass without a mutant
+if [ -n "$all" ]; then
+    make_units || die "a unit does not compile"
+    for unit in tests/unit/*_test.c; do
+        unit=${unit##*/}
+        if run_killer "${unit%.c}"; then
+            asked+=("${unit%.c}")
+        else
+            echo "not asked, since it fails without a mutant: ${unit%.c}" >&2
+        fi
+    done
+fi
 
 # ---- The mutants ----
 
