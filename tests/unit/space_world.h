@@ -5,6 +5,7 @@
 
 #include "injector/arrays/array.h"
 #include "injector/space/address_space.h"
+#include "injector/timeline/timeline.h"
 
 #include "tests/unit/process_world.h"
 
@@ -23,10 +24,8 @@ static inline int begin_spaces(void **state)
 static inline int end_spaces(void **state)
 {
     space_source_free(&source);
-    for (size_t i = 0; i < SPACE_PROCESSES; i++) {
-        free(timelines[i].changes);
-        free(timelines[i].dropped);
-    }
+    for (size_t i = 0; i < SPACE_PROCESSES; i++)
+        timeline_free(&timelines[i]);
     return end(state);
 }
 
@@ -57,10 +56,28 @@ static inline size_t make_process(uint32_t pid, uint64_t time)
     return processes.count - 1;
 }
 
-static inline void add_function(size_t process, uint64_t addr, const char *name)
+/* Process number PROCESS loads a function of SLOT bytes. */
+static inline void load_function(size_t process, uint64_t time, uint64_t addr, const char *name)
 {
     struct code_log *log = &processes.items[process].log;
-    assert_int_equal(code_log_add_named(log, NO_DUMP, 1, addr, SLOT, name), 0);
+    assert_int_equal(code_log_add_named(log, NO_DUMP, time, addr, SLOT, name), 0);
+    log->functions[log->function_count - 1].code_index = log->function_count;
+}
+
+static inline void add_function(size_t process, uint64_t addr, const char *name)
+{
+    load_function(process, 1, addr, name);
+}
+
+/* It unloads its function number INDEX. */
+static inline void unload_function(size_t process, uint64_t time, uint32_t index)
+{
+    struct code_log *log = &processes.items[process].log;
+    const struct jit_function *gone = &log->functions[index];
+    assert_int_equal(array_reserve(log->unloads, log->unload_count, log->unload_capacity), 0);
+    log->unloads[log->unload_count] = (struct code_unload){
+        .addr = gone->addr, .size = gone->size, .code_index = gone->code_index, .dump = NO_DUMP};
+    assert_int_equal(code_log_add_event(log, time, CODE_EVENT_UNLOAD, log->unload_count++), 0);
 }
 
 static inline void add_change(size_t process, const struct change *change)
