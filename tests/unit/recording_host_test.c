@@ -8,37 +8,13 @@
 
 static struct profile_builder built;
 
-/* Feature sections HOSTNAME, ARCH and CLOCK_DATA behind the records. */
-static void put_features(const char *name, const char *arch, uint32_t clock_version)
-{
-    struct byte_sink *sink = &built.sink;
-    uint64_t at = sink->size + 3 * PERF_SECTION_BYTES;
-    const uint64_t bytes[] = {4 + strlen(name) + 1, 4 + strlen(arch) + 1, 24};
-    for (size_t i = 0; i < 3; i++) {
-        sink_u64(sink, at);
-        sink_u64(sink, bytes[i]);
-        at += bytes[i];
-    }
-    sink_u32(sink, (uint32_t)strlen(name) + 1);
-    sink_cstr(sink, name);
-    sink_u32(sink, (uint32_t)strlen(arch) + 1);
-    sink_cstr(sink, arch);
-    sink_u32(sink, clock_version);
-    sink_u32(sink, 1);
-    sink_u64(sink, 5000);
-    sink_u64(sink, 300);
-    profile_set_u64(&built, PERF_HEADER_FEATURES,
-                    UINT64_C(1) << PERF_FEATURE_HOSTNAME | UINT64_C(1) << PERF_FEATURE_ARCH |
-                        UINT64_C(1) << PERF_FEATURE_CLOCK_DATA);
-}
-
 static void build(const char *name, const char *arch, uint32_t clock_version)
 {
     profile_begin_one(&built);
     profile_sample(&built, 0, 20);
     profile_end_records(&built);
     if (name)
-        put_features(name, arch, clock_version);
+        profile_host(&built, name, arch, clock_version, (const uint64_t[]){5000, 300});
 }
 
 static struct recording_host read_cut(size_t size)
