@@ -38,7 +38,7 @@ static bool kernel_has_large_pages(void)
 static void test_the_heap_is_prepared_for_arrays_to_come(void **state)
 {
     (void)state;
-    bool large_pages = kernel_has_large_pages(); /* where it has none, the heap is as it was */
+    const bool large_pages = kernel_has_large_pages(); /* where it has none, the heap is as it was */
     mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES); /* as main.c does */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     arrays_expect(EXPECTED_BYTES);
@@ -48,6 +48,8 @@ static void test_the_heap_is_prepared_for_arrays_to_come(void **state)
         assert_non_null(arrays[i]);
 #ifndef ARRAY_GUARDED /* AddressSanitizer has a heap of its own */
         assert_int_equal(is_asked_for(arrays[i] + ARRAY_BYTES / 2), large_pages);
+#else
+        (void)large_pages;
 #endif
     }
     unsigned char *larger = malloc(HEAP_BLOCK_BYTES + 1);

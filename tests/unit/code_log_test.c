@@ -72,16 +72,6 @@ static void test_move_becomes_a_second_residence(void **state)
     release(&fixture);
 }
 
-static void dump_piece(uint64_t time, uint64_t addr, uint32_t number)
-{
-    size_t start = dump_begin_record(&built, JIT_CODE_PIECE, time);
-    sink_u64(&built.sink, addr);
-    sink_u64(&built.sink, 7);
-    sink_u32(&built.sink, number);
-    sink_u32(&built.sink, 3);
-    dump_end_record(&built, start);
-}
-
 /* A LOAD of another address, index or time than the PIECE before it says is a whole function. */
 static void test_piece_is_of_the_load_that_it_is_about(void **state)
 {
@@ -89,17 +79,17 @@ static void test_piece_is_of_the_load_that_it_is_about(void **state)
     struct fixture fixture;
     (void)state;
     begin();
-    dump_piece(5, ADDR, 0);
+    dump_piece(&built, 5, ADDR, 7, 0, 3);
     dump_load(&built, 5, ADDR, "f", "code", 7);
-    dump_piece(5, ADDR + 64, 2);
+    dump_piece(&built, 5, ADDR + 64, 7, 2, 3);
     dump_load(&built, 5, ADDR + 64, "f", "code", 9);
     dump_load(&built, 6, ADDR + 64, "after", "code", 9);
-    dump_piece(7, ADDR, 1);
+    dump_piece(&built, 7, ADDR, 7, 1, 3);
     dump_load(&built, 7, ADDR + 1, "address", "code", 8);
     dump_load(&built, 7, ADDR, "too late", "code", 8);
-    dump_piece(8, ADDR, 1);
+    dump_piece(&built, 8, ADDR, 7, 1, 3);
     dump_load(&built, 8, ADDR, "index", "code", 10);
-    dump_piece(9, ADDR, 1);
+    dump_piece(&built, 9, ADDR, 7, 1, 3);
     dump_load(&built, 10, ADDR, "time", "code", 8);
     read_built(&fixture);
     assert_int_equal(fixture.log.function_count, 7);
