@@ -90,13 +90,14 @@ record_anew() {
     rm -rf "$pack"
     mkdir -p "$pack/here" "$pack/root"
     printf '%s\n' "$*" >"$into/how"
+    pids_are_high
     touch "$stamp" && sleep 0.02
     how=$into/how "$@" || status=$?
     [ $status -eq 0 ] || return $status
     echo "$PWD" >"$into/place"
     find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
-    (cd / && find tmp -path "${BATS_RUN_TMPDIR#/}" -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
-    rmdir "$pack/root" 2>/dev/null
+    (cd / && find tmp -path 'tmp/bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
+    rmdir "$pack/root" 2>/dev/null || true
     (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
     rm -rf "$pack" "$stamp"
 }
@@ -122,6 +123,13 @@ record_sound() {
     esac
 }
 
+# They begin anew before the last one that Linux knows.
+pids_are_high() {
+    local last
+    last=$(cat /proc/sys/kernel/ns_last_pid)
+    [[ $last -gt 4190000 && $last -lt 4193800 ]] || echo 4190000 >/proc/sys/kernel/ns_last_pid
+}
+
 # ---- Commands ----
 
 perfjit() {
@@ -137,10 +145,10 @@ sanitized_perfjit() {
 }
 
 # with_root COMMAND ARGUMENT...: sets `arguments`, those for perfjit.  Of a stored recording, the files that it names are below
-# $recorded_root.
+# $recorded_root; a test of what is said where nobody has named that sets $without_root.
 with_root() {
     arguments=("$@")
-    if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [[ ${1:-} = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
+    if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [ -z "${without_root:-}" ] && [[ ${1:-} = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
         arguments=("$1" --root "$recorded_root" "${@:2}")
     fi
 }

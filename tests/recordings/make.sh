@@ -25,6 +25,7 @@ build_programs() {
     # perfjit and the judges stand beside them.
     cp "$build/perfjit" "$build/recorded/"
     ln -sfn ../sanitized "$build/recorded/sanitized"
+    ln -sfn ../fail_nth.so "$build/recorded/fail_nth.so"
 }
 
 pack_programs() {
