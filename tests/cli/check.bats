@@ -556,7 +556,9 @@ repaired_where_it_is_cut() {
         wanted=0
         case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut) wanted=3 ;; esac
         repair $wanted "copy-$name.dump" "repair-$name"/jit-*.dump
-        checked 0 "copy-$name.dump"
+        run --separate-stderr sanitized_perfjit check --json "copy-$name.dump"
+        exits 0
+        printf '%s\n' "$output" >json
         is '.dumps[0] | .header.version == 1 and .records.close == 1 and .records.unknown + .records.broken + .records.torn_parts == 0'
         [ "$(od -An -tu1 -j8 -N4 "copy-$name.dump" | tr -d ' ')" = 40000 ] || [ "$name" = big-endian ] || complain "$name: header"
     done
