@@ -545,8 +545,8 @@ repaired_where_it_is_cut() {
 }
 
 # bats test_tags=all
-@test "repair: ... cut at each byte" {
-    repaired_where_it_is_cut 1
+@test "repair: ... at nine times as many places" {
+    repaired_where_it_is_cut 61
 }
 
 @test "repair: what is torn, unknown or another's is left out, and headers are corrected" {
