@@ -1,12 +1,12 @@
-# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them;
-# what it repairs perf can read.
+# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them.
 load helper
+load checked
 
 setup_file() {
     require_perf || return 0
     mkdir "$BATS_FILE_TMPDIR/made"
     cd "$BATS_FILE_TMPDIR/made" || return
-    mkdir sound quirk lie again
+    mkdir sound quirk lie
     sound_recording tinyjit
     mv sound.data demo.data
     export JITDUMPDIR=$PWD
@@ -16,7 +16,6 @@ setup_file() {
     recording silent record silent.data "$BUILD/producers/many_functions" -n 300 -s 0.2
     recording map record_map
     recording lie record lie.data "$BUILD/producers/lying_clock" lie mono cycles ns 200
-    recording again record again.data "$BUILD/producers/quirks" header-again again 0.2
     recording piped record_piped
     cd sound && sound_recording every-record
 }
@@ -41,25 +40,6 @@ setup() {
 teardown() {
     if [ -e map.pid ]; then rm -f "$paths_from/tmp/perf-$(cat map.pid).map"; fi
     [ ! -e many.saved ] || cat many.saved >"$dump"
-}
-
-# checked STATUS ARGUMENT...: text and JSON have this status, JSON is one object and says so too, and the build with sanitizers says
-# the same.  Leaves them in text and json.
-checked() {
-    local wanted=$1
-    shift
-    run --separate-stderr perfjit check "$@"
-    exits "$wanted"
-    printf '%s\n' "$output" >text
-    run --separate-stderr sanitized_perfjit check --json "$@"
-    exits "$wanted"
-    printf '%s\n' "$output" >json
-    jq -s -e "length == 1 and (.[0] | type == \"object\" and .status == $wanted)" json >/dev/null || complain "no JSON: $output"
-}
-
-# is FILTER: it holds for the JSON.
-is() {
-    jq -e "$1" json >/dev/null || complain "not so: $1, in: $(jq -c . json)"
 }
 
 # only_cause DATA CAUSE: all samples in JIT code are unknown, for this reason, which text and JSON give.
@@ -369,13 +349,6 @@ END
 
 # ---- Dumps ----
 
-# A dump with each kind of record.
-every_record() {
-    mkdir every
-    PERFJIT=dump JITDUMPDIR=$PWD/every "$BUILD/producers/every_record" 0
-    mv every/jitdump-*/jit-*.dump every.dump
-}
-
 @test "a dump: everything in it is counted as perfjit dump shows it" {
     every_record
     checked 0 every.dump
@@ -499,115 +472,4 @@ faults=(
     exits 1
     says "short.dump: only 20 bytes"
     jq -e '.dumps | map(.readable) == [false, true]' <<<"$output"
-}
-
-# ---- Repair ----
-
-# repair STATUS OUT DUMP
-repair() {
-    run --separate-stderr sanitized_perfjit check --json --repair "$2" "$3"
-    exits "$1"
-    printf '%s\n' "$output" >json
-}
-
-loads() {
-    perfjit dump --json "$1" | jq -c 'select(.type == "CODE_LOAD") | del(.record, .offset, .quirks)'
-}
-
-@test "repair: a sound dump is copied byte for byte" {
-    every_record
-    repair 0 copy.dump every.dump
-    cmp copy.dump every.dump
-    is '.repaired | .header_corrected == false and .torn_parts == 0'
-}
-
-# repaired_where_it_is_cut STEP: a cut every so many bytes.
-repaired_where_it_is_cut() {
-    every_record
-    loads every.dump >all
-    perfjit dump --json every.dump | jq -r 'select(.type == "CODE_LOAD") | .offset + .total_size' >ends
-    local size cut=40
-    size=$(stat -c %s every.dump)
-    for ((; cut < size; cut += $1)); do
-        head -c $cut every.dump >cut.dump
-        rm -f copy.dump
-        run --separate-stderr perfjit check --repair copy.dump cut.dump
-        [[ $status = 0 || $status = 3 ]] || complain "cut after $cut bytes: status $status: $stderr"
-        perfjit check copy.dump >text || complain "cut after $cut bytes: $(cat text)"
-        head -"$(awk -v cut=$cut '$1 <= cut { n++ } END { print n + 0 }' ends)" all >wanted
-        loads copy.dump | same /dev/stdin wanted || complain "cut after $cut bytes"
-        [ "$(perfjit dump --json copy.dump | tail -1 | jq -r .type)" = CODE_CLOSE ]
-    done
-}
-
-@test "repair: wherever a dump is cut, the copy is sound and has every function that was whole" {
-    repaired_where_it_is_cut 549
-}
-
-# bats test_tags=all
-@test "repair: ... at nine times as many places" {
-    repaired_where_it_is_cut 61
-}
-
-@test "repair: what is torn, unknown or another's is left out, and headers are corrected" {
-    for name in $("$BUILD/producers/quirks" --names); do
-        mkdir "repair-$name"
-        "$BUILD/producers/quirks" "$name" "repair-$name" 0
-        wanted=0
-        case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut) wanted=3 ;; esac
-        repair $wanted "copy-$name.dump" "repair-$name"/jit-*.dump
-        run --separate-stderr sanitized_perfjit check --json "copy-$name.dump"
-        exits 0
-        printf '%s\n' "$output" >json
-        is '.dumps[0] | .header.version == 1 and .records.close == 1 and .records.unknown + .records.broken + .records.torn_parts == 0'
-        [ "$(od -An -tu1 -j8 -N4 "copy-$name.dump" | tr -d ' ')" = 40000 ] || [ "$name" = big-endian ] || complain "$name: header"
-    done
-}
-
-@test "repair: a second header's meaning is kept, so that perfjit gives the same names" {
-    names() {
-        perfjit inject -q -i again.data -o out.data
-        perf script -i out.data -F time,ip,sym -G --ns
-    }
-    names >before
-    repair 3 copy.dump again/jit-*.dump
-    is '.repaired.unloads > 0'
-    cat copy.dump >"$(echo again/jit-*.dump)"
-    names | same /dev/stdin before
-    grep -q alpha before
-}
-
-# bats test_tags=live
-@test "repair: perf inject reads the copy, and finds every function that was whole" {
-    cp "$dump" many.saved
-    size=$(stat -c %s "$dump")
-    head -c $((size * 6 / 10)) many.saved >broken.dump
-    printf 'rubbish rubbish rubbish rubbish' | dd of=broken.dump bs=1 seek=$((size * 3 / 10)) conv=notrunc status=none
-    repair 3 copy.dump broken.dump
-    functions=$(jq .repaired.functions json)
-    [ "$functions" -ge 170 ] && [ "$functions" -lt 185 ]
-    cat copy.dump >"$dump"
-    perf inject --jit -i many.data -o theirs.data
-    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -eq "$functions" ]
-    rm -f "${dump%/*}/jitted-$number"-*.so
-    cat broken.dump >"$dump"
-    run perf inject --jit -i many.data -o theirs.data
-    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -lt "$functions" ] # it does matter
-    rm -f "${dump%/*}/jitted-$number"-*.so
-}
-
-@test "repair: no file is overwritten, and nothing is left behind by a failure" {
-    every_record
-    echo kept >there
-    ln -s nowhere dangling
-    files . >before
-    for out in there every.dump dangling no/such/directory .; do
-        run --separate-stderr perfjit check --repair $out every.dump
-        exits 1
-        says "$out: "
-    done
-    files . >after
-    grep -v ^before before >wanted
-    grep -v -e ^before -e ^after after | same /dev/stdin wanted
-    [ "$(cat there)" = kept ]
 }

@@ -1,5 +1,5 @@
-# The n-th call of malloc, open, mmap, write, rename, ... fails, for some n, and in make check-all for each: an error in words, no leak, and files that are
-# sound or not there.  tests/producers/fail_nth.c makes them fail; LeakSanitizer looks for leaks.
+# The n-th call of malloc, open, mmap, write, rename, ... fails, for some n, and in make check-all for each: an error in words, no leak,
+# and files that are sound or not there.  tests/producers/fail_nth.c makes them fail; LeakSanitizer looks for leaks.
 load helper
 
 setup_file() {
