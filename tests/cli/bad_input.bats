@@ -3,12 +3,12 @@
 # perfjit with AddressSanitizer and UndefinedBehaviorSanitizer, which must agree.
 load helper
 
-# sound.data is recorded once: 20 functions, all of which have samples.  The dump that it names, $named_dump, is made anew
-# for each test; a test that gives another one with --jitdump calls it $dump, the same name in the current directory.
+# The dump that sound.data names, $named_dump, is made anew for each test; a test that gives another one with --jitdump calls it $dump,
+# the same name in the current directory.
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    PERFJIT=dump JITDUMPDIR=$PWD record sound.data "$BUILD/producers/many_functions" -n 20 -s 0.4
+    sound_recording functions
     dumps_of sound.data >named_dump
     mv "$(cat named_dump)" original.dump
     cp original.dump pristine.dump
@@ -16,8 +16,6 @@ setup_file() {
 
 setup() {
     require_perf
-    apart=${BRIEF:+9} # in make check every ninth step of a sweep
-    apart=${apart:-1}
     sound=$BATS_FILE_TMPDIR/sound.data
     pristine=$BATS_FILE_TMPDIR/pristine.dump
     named_dump=$(cat "$BATS_FILE_TMPDIR/named_dump")
@@ -33,10 +31,11 @@ setup() {
 # ---- Running ----
 
 both() {
-    local sanitized
-    run --separate-stderr timeout 20 "$BUILD/sanitized/perfjit" "$@"
+    local sanitized arguments
+    with_root "$@"
+    run --separate-stderr timeout 300 "$BUILD/sanitized/perfjit" "${arguments[@]}"
     sanitized="$status $stderr"
-    run --separate-stderr timeout 20 "$BUILD/perfjit" "$@"
+    run --separate-stderr timeout 300 "$BUILD/perfjit" "${arguments[@]}"
     [ "$sanitized" = "$status $stderr" ] || complain "sanitized: $sanitized; as shipped: $status $stderr"
     [ -z "$output" ] || complain "on stdout: $output"
 }
@@ -92,13 +91,13 @@ all=$(seq 0 19 | xargs)
 # ---- Dumps ----
 
 @test "no process left a dump: 1" {
-    record none.data true
+    recording none record none.data true
     refused 1 "none.data: no jitdump found" "PERFJIT=dump" -- inject -i none.data
 }
 
 @test "the dump that the profile names is missing: 1, with its path and --jitdump" {
     rm "$named_dump"
-    refused 1 "$named_dump" "--jitdump FILE" -- inject -i "$sound" -o out.data
+    refused 1 "${named_dump#"$paths_from"}" "--jitdump FILE" -- inject -i "$sound" -o out.data
 }
 
 @test "a dump that was moved is found with --jitdump: 0" {
@@ -122,38 +121,49 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$all" ]
 }
 
-@test "the dump is missing, and --root can help: of another machine's recording it is said, of this one's not" {
-    [ "$(id -u)" = 0 ] || skip "only root can give a machine another name"
+record_elsewhere() {
     # shellcheck disable=SC2016 # for the inner shell
-    PERFJIT=dump JITDUMPDIR=$PWD unshare --uts sh -c 'hostname elsewhere && exec perf record -q --no-bpf-event -k mono -e cpu-clock -F 2000 -o far.data "$0" -n 20 -s 0.2' \
+    HOME=$BATS_TEST_TMPDIR PERFJIT=dump JITDUMPDIR=$PWD unshare --uts sh -c 'hostname elsewhere && exec perf record -q --no-bpf-event -k mono -e cpu-clock -F 2000 -o far.data "$0" -n 20 -s 0.2' \
         "$BUILD/producers/many_functions"
-    mkdir -p box"$PWD"
-    mv jitdump-* box"$PWD"
-    refused 1 ".dump: No such file or directory: it was recorded on elsewhere; --root DIR says where that machine's files are" -- \
+}
+
+# bats test_tags=both
+@test "the dump of another machine's recording is missing: it is said that --root can help" {
+    require_root
+    local place
+    recording elsewhere record_elsewhere
+    place=$(dumps_of far.data)
+    place=${place#"$paths_from"} place=${place%/jitdump-*}
+    mkdir -p box"$place"
+    mv jitdump-* box"$place"
+    without_root=yes refused 1 ".dump: No such file or directory: it was recorded on elsewhere; --root DIR says where that machine's files are" -- \
         inject -i far.data -o out.data
     injected 0 -- -i far.data --root box
     refused 1 ".dump: No such file or directory, nor below --root $BATS_TEST_TMPDIR" -- inject -i far.data -o none.data --root "$BATS_TEST_TMPDIR"
+}
+
+# bats test_tags=live
+@test "the dump of this machine's recording is missing: nothing is said of --root" {
     rm "$named_dump"
     refused 1 "$named_dump: No such file or directory;" -- inject -i "$sound" -o none.data
     [[ $stderr != *--root* ]] || complain "it said: $stderr"
 }
 
 @test "one of two dumps is missing: 3, and the other's functions have names" {
-    JITDUMPDIR=$PWD PERFJIT=dump record two.data sh -c '"$0" -n 20 -s 0.4 & "$0" -n 20 -s 0.4; wait' \
+    JITDUMPDIR=$PWD PERFJIT=dump recording two record two.data sh -c '"$0" -n 20 -s 0.3 & "$0" -n 20 -s 0.3; wait' \
         "$BUILD/producers/many_functions"
     dumps_of two.data >../dumps
     [ "$(wc -l <../dumps)" -eq 2 ]
     local lost
     lost=$(head -1 ../dumps)
     rm "$lost"
-    injected 3 "1 x dump missing" "$lost" " 1 parts of the input skipped" -- -i two.data
+    injected 3 "1 x dump missing" "${lost#"$paths_from"}" " 1 parts of the input skipped" -- -i two.data
     [ "$(named)" = "$all" ]
 }
 
-# bats test_tags=more
-@test "a dump cut short: 3, with file, record and offset; the functions before it have names" {
-    local at
-    for number in $([ "$apart" = 1 ] && echo 0 19) 10; do
+cut_in_record() { # NUMBER...
+    local number at more
+    for number; do
         at=$(offset $number)
         for more in 5 15 16 55 70; do
             head -c $((at + more)) "$pristine" >"$dump"
@@ -163,21 +173,39 @@ all=$(seq 0 19 | xargs)
     done
 }
 
+@test "a dump cut short: 3, with file, record and offset; the functions before it have names" {
+    cut_in_record 10
+}
+
+# bats test_tags=all
+@test "... in its first record, and in its last" {
+    cut_in_record 0 19
+}
+
 @test "a dump that ends between two records: 0" {
     head -c "$(offset 10)" "$pristine" >"$dump"
     injected 0 -- -i "$sound" --jitdump "$dump"
     [ "$(named)" = "$(seq 0 9 | xargs)" ]
 }
 
-# bats test_tags=more
-@test "a dump cut short anywhere: 0, 1 or 3, and never another end" {
-    local size
+# cut_anywhere PARTS: so many cuts, as far apart.
+cut_anywhere() {
+    local size at
     size=$(stat -c %s "$pristine")
-    for at in $(seq 0 $((size * apart / 60)) "$size"); do
+    for at in $(seq 0 $((size / $1)) "$size"); do
         head -c "$at" "$pristine" >"$dump"
         both inject -o out.data -i "$sound" --jitdump "$dump"
         [[ $status =~ ^[013]$ ]] || complain "cut at $at: status $status: $stderr"
     done
+}
+
+@test "a dump cut short anywhere: 0, 1 or 3, and never another end" {
+    cut_anywhere 7
+}
+
+# bats test_tags=all
+@test "... in sixty places" {
+    cut_anywhere 60
 }
 
 @test "a dump shorter than its header, an empty one, and one that is none: 1" {
@@ -231,17 +259,25 @@ all=$(seq 0 19 | xargs)
     [ "$(named)" = "$(seq 0 19 | grep -vx 10 | xargs)" ]
 }
 
-# bats test_tags=more
-@test "a dump in which bytes are broken one after the other: 0, 1 or 3, and never another end" {
-    local size
-    size=$(stat -c %s "$pristine")
-    for ((at = 0; at < 200 && at < size; at += 2 * apart)); do
-        cp "$pristine" "$dump"
-        printf '\xff' | dd of="$dump" bs=1 seek="$at" conv=notrunc status=none
-        run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i "$sound" --jitdump "$dump"
+# broken_in_turn FILE UNTIL STEP COPY ARGUMENT...: one byte of COPY, each STEP bytes, is 0xff; perfjit inject ends as it should.
+broken_in_turn() {
+    local at
+    for ((at = 0; at < $2; at += $3)); do
+        cp "$1" "$4"
+        printf '\xff' | dd of="$4" bs=1 seek="$at" conv=notrunc status=none
+        run --separate-stderr sanitized_perfjit inject -o out.data "${@:5}"
         [[ $status =~ ^[013]$ && $stderr != *Sanitizer* && $stderr != *"runtime error"* ]] ||
             complain "0xff at $at: status $status: $stderr"
     done
+}
+
+@test "a dump in which bytes are broken one after the other: 0, 1 or 3, and never another end" {
+    broken_in_turn "$pristine" 200 18 "$dump" -i "$sound" --jitdump "$dump"
+}
+
+# bats test_tags=all
+@test "... every second byte of a dump" {
+    broken_in_turn "$pristine" 200 2 "$dump" -i "$sound" --jitdump "$dump"
 }
 
 @test "a dump of a process that is not in the profile: 1" {
@@ -261,13 +297,13 @@ all=$(seq 0 19 | xargs)
     refused 1 "perf.data: " "-i FILE" -- inject
 }
 
-# bats test_tags=more
-@test "a profile cut short anywhere: 1 or 3, and what is written can be read" {
-    local size whole_until
+# profile_cut_anywhere PARTS
+profile_cut_anywhere() {
+    local size whole_until at
     size=$(stat -c %s "$sound")
     # Behind the data section there is only what perf record knows of machine and events.
     whole_until=$(($(od -An -j40 -N8 -t u8 "$sound") + $(od -An -j48 -N8 -t u8 "$sound")))
-    for at in 1 7 8 15 16 50 103 104 105 $(seq 200 $((size * apart / 25)) $((size - 1))); do
+    for at in 1 7 8 15 16 50 103 104 105 $(seq 200 $((size / $1)) $((size - 1))); do
         head -c "$at" "$sound" >cut.data
         rm -rf out.data out.data.dso
         both inject -i cut.data -o out.data
@@ -278,6 +314,15 @@ all=$(seq 0 19 | xargs)
         *) complain "cut at $at: status $status: $stderr" ;;
         esac
     done
+}
+
+@test "a profile cut short anywhere: 1 or 3, and what is written can be read" {
+    profile_cut_anywhere 4
+}
+
+# bats test_tags=all
+@test "... in 25 places" {
+    profile_cut_anywhere 25
 }
 
 # A record has 8 bytes or more: all cuts are inside the last one.
@@ -299,23 +344,21 @@ all=$(seq 0 19 | xargs)
     refused 1 "killed.data: has no records" -- inject -i killed.data
 }
 
-# bats test_tags=more
 @test "a profile in which bytes are broken one after the other: 0, 1 or 3, and never another end" {
-    for ((at = 0; at < 400; at += 4 * apart)); do
-        cp "$sound" broken.data
-        printf '\xff' | dd of=broken.data bs=1 seek="$at" conv=notrunc status=none
-        run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i broken.data
-        [[ $status =~ ^[013]$ && $stderr != *Sanitizer* && $stderr != *"runtime error"* ]] ||
-            complain "0xff at $at: status $status: $stderr"
-    done
+    broken_in_turn "$sound" 400 36 broken.data -i broken.data
+}
+
+# bats test_tags=all
+@test "... every fourth byte of a profile" {
+    broken_in_turn "$sound" 400 4 broken.data -i broken.data
 }
 
 # Compressed files and streams are unpacked first: sweeps of their own.
-check_damaged_form() {
-    local size
-    size=$(stat -c %s "$1.data")
-    for at in 7 15 16 17 24 40 64 104 $(seq 150 $((size * apart / 12)) $((size - 1))); do
-        head -c "$at" "$1.data" >cut.data
+check_damaged_form() { # DATA STEP
+    local size at
+    size=$(stat -c %s "$1")
+    for at in 7 16 17 24 104 $(seq 150 $((size * $2 / 12)) $((size - 1))); do
+        head -c "$at" "$1" >cut.data
         rm -rf out.data out.data.dso
         both inject -i cut.data -o out.data
         case $status in
@@ -324,26 +367,40 @@ check_damaged_form() {
         *) complain "cut at $at: status $status: $stderr" ;;
         esac
     done
-    for at in $(seq 0 $((5 * apart)) 300) $(seq 301 $((size * apart / 30)) $((size - 1))); do
-        cp "$1.data" broken.data
-        printf '\xff' | dd of=broken.data bs=1 seek="$at" conv=notrunc status=none
-        run --separate-stderr "$BUILD/sanitized/perfjit" inject -o out.data -i broken.data
-        [[ $status =~ ^[013]$ && $stderr != *Sanitizer* && $stderr != *"runtime error"* ]] ||
-            complain "0xff at $at: status $status: $stderr"
-    done
+    broken_in_turn "$1" 300 $((5 * $2)) broken.data -i broken.data
+    broken_in_turn "$1" "$size" $((size * $2 / 30)) broken.data -i broken.data
 }
 
-# bats test_tags=more
+compressed() {
+    PERFJIT=dump JITDUMPDIR=$PWD recording compressed record packed.data -z "$BUILD/producers/many_functions" -n 20 -s 0.2
+}
+
+piped() {
+    PERFJIT=dump JITDUMPDIR=$PWD recording piped record_piped
+}
+
+record_piped() {
+    record - "$BUILD/producers/many_functions" -n 20 -s 0.2 >piped.data
+}
+
 @test "a compressed profile cut short or broken anywhere: 0, 1 or 3, and what is written can be read" {
-    PERFJIT=dump JITDUMPDIR=$PWD record packed.data -z "$BUILD/producers/many_functions" -n 20 -s 0.2
-    check_damaged_form packed
+    compressed
+    check_damaged_form packed.data 10
 }
 
-# bats test_tags=more
 @test "a stream cut short or broken anywhere: 0, 1 or 3, and what is written can be read" {
-    PERFJIT=dump JITDUMPDIR=$PWD record - "$BUILD/producers/many_functions" -n 20 -s 0.2 >piped.data
-    check_damaged_form piped
+    piped
+    check_damaged_form piped.data 10
 }
+
+# bats test_tags=all
+@test "... both, in ten times as many places" {
+    compressed
+    check_damaged_form packed.data 1
+    piped
+    check_damaged_form piped.data 1
+}
+
 # ---- Output ----
 
 @test "an output in a directory that does not exist, or below a file: 1" {
@@ -395,11 +452,13 @@ check_mount() {
     same ../after ../before
 }
 
+# bats test_tags=live
 @test "a read-only file system: 1" {
     check_mount ro "mnt/out.data: can't write it: Read-only file system" -o mnt/out.data
     check_mount ro "mnt/elf: can't make it: Read-only file system" -o out.data --dso-dir mnt/elf
 }
 
+# bats test_tags=live
 @test "a full file system: 1" {
     check_mount size=16k "No space left on device" -o mnt/out.data --dso-dir elf
     check_mount size=4k "No space left on device" -o out.data --dso-dir mnt/elf --layout function
@@ -407,7 +466,8 @@ check_mount() {
 
 @test "-o -: status 1 when nobody can take it" {
     files . >../before
-    run --separate-stderr bash -c '"$0" inject -i "$1" -o - >/dev/full' "$BUILD/perfjit" "$sound"
+    to_full() { perfjit inject -i "$sound" -o - >/dev/full; }
+    run --separate-stderr to_full
     exits 1
     says "No space left on device"
     files . >../after
@@ -449,7 +509,7 @@ check_mount() {
     local arguments
     for arguments in --help -h help --version "inject --help"; do
         # shellcheck disable=SC2086 # two words
-        run --separate-stderr "$BUILD/sanitized/perfjit" $arguments
+        run --separate-stderr sanitized_perfjit $arguments
         exits 0
         # shellcheck disable=SC2086
         run --separate-stderr perfjit $arguments

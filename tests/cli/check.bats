@@ -1,51 +1,45 @@
-# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them;
-# what it repairs perf can read.
+# perfjit check: what it says about recordings is what perf shows after inject; what it says about dumps is what was done to them.
 load helper
+load checked
 
 setup_file() {
     require_perf || return 0
-    cd "$BATS_FILE_TMPDIR" || return
+    mkdir "$BATS_FILE_TMPDIR/made"
+    cd "$BATS_FILE_TMPDIR/made" || return
+    mkdir sound quirk lie
+    sound_recording tinyjit
+    mv sound.data demo.data
     export JITDUMPDIR=$PWD
-    mkdir quirk
-    PERFJIT=dump record many.data "$BUILD/producers/many_functions" -n 300 -s 0.3
-    PERFJIT=dump record demo.data "$BUILD/tinyjit" --seconds=0.5 --wx --truth=demo.truth "$here/../../examples/tinyjit/demo.tj" >demo.out
-    PERFJIT=dump record churn.data "$BUILD/producers/address_churn" -s 0.5 churn.truth
-    record quirk.data "$BUILD/producers/quirks" sound quirk 0.2
-    record silent.data "$BUILD/producers/many_functions" -n 300 -s 0.2
-    record map.data "$BUILD/producers/perf_map_code" anon 0.2 map.truth >map.pid
+    PERFJIT=dump recording many record many.data "$BUILD/producers/many_functions" -n 300 -s 0.3
+    PERFJIT=dump recording churn record churn.data "$BUILD/producers/address_churn" -s 0.25 churn.truth
+    recording quirk record quirk.data "$BUILD/producers/quirks" sound quirk 0.2
+    recording silent record silent.data "$BUILD/producers/many_functions" -n 300 -s 0.2
+    recording map record_map
+    recording lie record lie.data "$BUILD/producers/lying_clock" lie mono cycles ns 200
+    recording piped record_piped
+    cd sound && sound_recording every-record
+}
+
+record_map() {
+    record map.data "$BUILD/producers/perf_map_code" anon 0.2 map.truth >map.pid || return
     mv "/tmp/perf-$(cat map.pid).map" map.map
+}
+
+record_piped() {
+    perf record -q -k mono -e cpu-clock:u -F 1000 -o - sh -c "exec '$BUILD/producers/many_functions' -n 300 -s 0.2 >/dev/null" >piped.data
 }
 
 setup() {
     require_perf
-    cp -a "$BATS_FILE_TMPDIR" "$BATS_TEST_TMPDIR/work"
+    cp -a "$BATS_FILE_TMPDIR/made" "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work"
     dump=$(dumps_of many.data)
     number=${dump##*jit-} number=${number%.dump}
 }
 
 teardown() {
-    if [ -e "$BATS_FILE_TMPDIR/map.pid" ]; then rm -f "/tmp/perf-$(cat "$BATS_FILE_TMPDIR/map.pid").map"; fi
+    if [ -e map.pid ]; then rm -f "$paths_from/tmp/perf-$(cat map.pid).map"; fi
     [ ! -e many.saved ] || cat many.saved >"$dump"
-}
-
-# checked STATUS ARGUMENT...: text and JSON have this status, JSON is one object and says so too, and the build with sanitizers says
-# the same.  Leaves them in text and json.
-checked() {
-    local wanted=$1
-    shift
-    run --separate-stderr perfjit check "$@"
-    exits "$wanted"
-    printf '%s\n' "$output" >text
-    run --separate-stderr "$BUILD/sanitized/perfjit" check --json "$@"
-    exits "$wanted"
-    printf '%s\n' "$output" >json
-    jq -s -e "length == 1 and (.[0] | type == \"object\" and .status == $wanted)" json >/dev/null || complain "no JSON: $output"
-}
-
-# is FILTER: it holds for the JSON.
-is() {
-    jq -e "$1" json >/dev/null || complain "not so: $1, in: $(jq -c . json)"
 }
 
 # only_cause DATA CAUSE: all samples in JIT code are unknown, for this reason, which text and JSON give.
@@ -92,31 +86,45 @@ set_u64() {
     grep -qx '  sound: every sample in JIT code has a name' text
 }
 
-@test "a recording that was injected: its JIT code counts among the libraries, and it says so" {
-    perfjit inject -q -i many.data -o ours.data
-    perf inject --jit -i many.data -o theirs.data
-    checked 0 many.data
-    local all
+# injected_already DATA...: its JIT code counts among the libraries.
+injected_already() {
+    local all data
+    checked 0 sound.data
     all=$(jq '.profile.samples | .jit_named + .in_files' json)
     is '.profile | has("injected") | not'
-    for data in ours theirs; do
-        checked 0 $data.data
+    for data; do
+        checked 0 "$data"
         is '.profile.injected | test("/jit(ted)?-([0-9]+-)?[^/]*[.]so$")'
-        is '.profile.samples | .jit_named == 0 and .jit_unknown == 0'
+        is ".profile.samples | .jit_named == 0 and .jit_unknown == 0 and .in_files == $all"
         grep -q '^  injected already, with /.*[.]so: its JIT code counts among the libraries$' text
     done
-    rm -f "${dump%/*}/jitted-$number"-*.so
+}
+
+@test "a recording that perfjit has injected: its JIT code counts among the libraries, and it says so" {
+    cd sound
+    perfjit inject -q -i sound.data -o ours.data
+    injected_already ours.data
+    run --separate-stderr perfjit report ours.data
+    exits 0
+    ! grep -F 'is not there' <<<"$stderr" || complain "it is"
+}
+
+# perf's files are where the dump is.
+# bats test_tags=live
+@test "a recording that perf has injected: the same; when perf's files are gone, they are named" {
+    local so
+    cd sound
+    injected_already theirs.data
+    dump=$(dumps_of sound.data)
+    number=${dump##*jit-} number=${number%.dump}
+    for so in "${dump%/*}/jitted-$number"-*.so; do mv "$so" "$so.away"; done
     checked 3 theirs.data
     is '.profile.sound == false'
     grep -q '^  injected already, with /.*, which is not there: its JIT code has no names' text
     run --separate-stderr perfjit report theirs.data
+    for so in "${dump%/*}/jitted-$number"-*.so.away; do mv "$so" "${so%.away}"; done
     exits 0
     says "/jitted-$number" ".so: is not there: theirs.data was injected with it, and has no names of JIT code without"
-    run --separate-stderr perfjit report ours.data
-    exits 0
-    ! grep -F 'is not there' <<<"$stderr" || complain "it is"
-    checked 0 ours.data
-    is ".profile.samples.in_files == $all"
 }
 
 @test "perf.data is the default" {
@@ -125,7 +133,7 @@ set_u64() {
     is '.profile.file == "perf.data"'
 }
 
-# bats test_tags=test
+# bats test_tags=both
 @test "as many samples are named and unknown as perf shows after inject" {
     for data in many demo quirk churn; do
         perfjit check --json $data.data >json || [ $? = 3 ]
@@ -175,10 +183,9 @@ set_u64() {
 }
 
 @test "a recording that does not say what was mapped: whether there is JIT code is not known, and what to do" {
-    perf record -q -k mono -e cpu-clock:u -F 1000 -o - sh -c "exec '$BUILD/producers/many_functions' -n 300 -s 0.2 >/dev/null" >whole
     python3 - >bare.data <<'END'
 import struct, sys
-data = open("whole", "rb").read()
+data = open("piped.data", "rb").read()
 out, at = sys.stdout.buffer, 16
 out.write(data[:at])
 while at + 8 <= len(data):
@@ -236,14 +243,14 @@ END
     mv "$dump" "moved/$name"
     run --separate-stderr perfjit inject -i moved/many.data
     exits 1
-    says "$dump: $text moved/$name"
+    says "${dump#"$paths_from"}: $text moved/$name"
     perfjit inject -q -i moved/many.data --jitdump "moved/$name" -o out.data
     mv "moved/$name" "moved/jitdump-$number"
     run --separate-stderr perfjit check moved/many.data
     mv "moved/jitdump-$number/$name" "$dump" # the same file, by its inode
     rm many.saved
     exits 3
-    grep -F "$dump: $text moved/jitdump-$number/$name" <<<"$output"
+    grep -F "${dump#"$paths_from"}: $text moved/jitdump-$number/$name" <<<"$output"
 }
 
 @test "the dump can't be read: dump-refused" {
@@ -252,6 +259,8 @@ END
     only_cause many.data dump-refused
 }
 
+# The file is known by its inode.
+# bats test_tags=live
 @test "the dump was overwritten by another: dump-replaced" {
     mv "$dump" kept
     cp kept "$dump"
@@ -272,8 +281,6 @@ END
 }
 
 @test "a dump with the times of no clock: wrong-clock" {
-    mkdir lie
-    record lie.data "$BUILD/producers/lying_clock" lie mono cycles ns 200
     only_cause lie.data wrong-clock
 }
 
@@ -283,9 +290,10 @@ END
     only_cause many.data no-marker
 }
 
-@test "a perf map without the function: not-in-map; one of somebody else: map-refused" {
-    local map
-    map=/tmp/perf-$(cat map.pid).map
+@test "a perf map without the function: not-in-map; none: no-dump, and one that is named stands for it" {
+    local map named
+    map=$paths_from/tmp/perf-$(cat map.pid).map
+    mkdir -p "${map%/*}"
     cp map.map "$map"
     perfjit check --json map.data >json || [ $? = 3 ]
     is '.profile.samples.jit_named > 50'
@@ -293,12 +301,16 @@ END
     sed -n 1,10p map.map >"$map"
     perfjit check --json map.data >json || [ $? = 3 ]
     is ".profile.samples.jit_named < $named and (.profile.unknown | all(.cause == \"not-in-map\"))"
-    ln -sf "$PWD/map.map" "$map"
-    only_cause map.data map-refused
     rm "$map"
     only_cause map.data no-dump
     checked 0 --perf-map "$(cat map.pid):map.map" map.data || checked 3 --perf-map "$(cat map.pid):map.map" map.data
     is ".profile.samples.jit_named == $named"
+}
+
+# bats test_tags=live
+@test "a perf map that somebody else may have put there: map-refused" {
+    ln -sf "$PWD/map.map" "/tmp/perf-$(cat map.pid).map"
+    only_cause map.data map-refused
 }
 
 @test "status 1: what is no recording, or is not there" {
@@ -319,7 +331,8 @@ END
 }
 
 @test "status 1: standard output can't be written" {
-    run --separate-stderr bash -c '"$BUILD/perfjit" check many.data >/dev/full'
+    to_full() { perfjit check many.data >/dev/full; }
+    run --separate-stderr to_full
     exits 1
     says "standard output"
 }
@@ -335,13 +348,6 @@ END
 }
 
 # ---- Dumps ----
-
-# A dump with each kind of record.
-every_record() {
-    mkdir every
-    PERFJIT=dump JITDUMPDIR=$PWD/every "$BUILD/producers/every_record" 0
-    mv every/jitdump-*/jit-*.dump every.dump
-}
 
 @test "a dump: everything in it is counted as perfjit dump shows it" {
     every_record
@@ -404,6 +410,7 @@ faults=(
     grep -q 'LOST: tables without a load' text
 }
 
+# bats test_tags=live
 @test "a dump: node's lines are 0x40 too far" {
     command -v node || skip "no node"
     mkdir node
@@ -465,106 +472,4 @@ faults=(
     exits 1
     says "short.dump: only 20 bytes"
     jq -e '.dumps | map(.readable) == [false, true]' <<<"$output"
-}
-
-# ---- Repair ----
-
-# repair STATUS OUT DUMP
-repair() {
-    run --separate-stderr "$BUILD/sanitized/perfjit" check --json --repair "$2" "$3"
-    exits "$1"
-    printf '%s\n' "$output" >json
-}
-
-loads() {
-    perfjit dump --json "$1" | jq -c 'select(.type == "CODE_LOAD") | del(.record, .offset, .quirks)'
-}
-
-@test "repair: a sound dump is copied byte for byte" {
-    every_record
-    repair 0 copy.dump every.dump
-    cmp copy.dump every.dump
-    is '.repaired | .header_corrected == false and .torn_parts == 0'
-}
-
-# bats test_tags=test,more
-@test "repair: wherever a dump is cut, the copy is sound and has every function that was whole" {
-    every_record
-    loads every.dump >all
-    perfjit dump --json every.dump | jq -r 'select(.type == "CODE_LOAD") | .offset + .total_size' >ends
-    local size cut=40 apart=61
-    [ -z "${BRIEF:-}" ] || apart=$((9 * 61))
-    size=$(stat -c %s every.dump)
-    for ((; cut < size; cut += apart)); do
-        head -c $cut every.dump >cut.dump
-        rm -f copy.dump
-        run --separate-stderr perfjit check --repair copy.dump cut.dump
-        [[ $status = 0 || $status = 3 ]] || complain "cut after $cut bytes: status $status: $stderr"
-        perfjit check copy.dump >text || complain "cut after $cut bytes: $(cat text)"
-        head -"$(awk -v cut=$cut '$1 <= cut { n++ } END { print n + 0 }' ends)" all >wanted
-        loads copy.dump | same /dev/stdin wanted || complain "cut after $cut bytes"
-        [ "$(perfjit dump --json copy.dump | tail -1 | jq -r .type)" = CODE_CLOSE ]
-    done
-}
-
-@test "repair: what is torn, unknown or another's is left out, and headers are corrected" {
-    for name in $("$BUILD/producers/quirks" --names); do
-        mkdir "repair-$name"
-        "$BUILD/producers/quirks" "$name" "repair-$name" 0
-        wanted=0
-        case $name in header-again | header-foreign | record-unknown | record-torn | dump-cut) wanted=3 ;; esac
-        repair $wanted "copy-$name.dump" "repair-$name"/jit-*.dump
-        checked 0 "copy-$name.dump"
-        is '.dumps[0] | .header.version == 1 and .records.close == 1 and .records.unknown + .records.broken + .records.torn_parts == 0'
-        [ "$(od -An -tu1 -j8 -N4 "copy-$name.dump" | tr -d ' ')" = 40000 ] || [ "$name" = big-endian ] || complain "$name: header"
-    done
-}
-
-@test "repair: a second header's meaning is kept, so that perfjit gives the same names" {
-    mkdir again
-    record again.data "$BUILD/producers/quirks" header-again again 0.2
-    names() {
-        perfjit inject -q -i again.data -o out.data
-        perf script -i out.data -F time,ip,sym -G --ns
-    }
-    names >before
-    repair 3 copy.dump again/jit-*.dump
-    is '.repaired.unloads > 0'
-    cat copy.dump >"$(echo again/jit-*.dump)"
-    names | same /dev/stdin before
-    grep -q alpha before
-}
-
-@test "repair: perf inject reads the copy, and finds every function that was whole" {
-    cp "$dump" many.saved
-    size=$(stat -c %s "$dump")
-    head -c $((size * 6 / 10)) many.saved >broken.dump
-    printf 'rubbish rubbish rubbish rubbish' | dd of=broken.dump bs=1 seek=$((size * 3 / 10)) conv=notrunc status=none
-    repair 3 copy.dump broken.dump
-    functions=$(jq .repaired.functions json)
-    [ "$functions" -ge 170 ] && [ "$functions" -lt 185 ]
-    cat copy.dump >"$dump"
-    perf inject --jit -i many.data -o theirs.data
-    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -eq "$functions" ]
-    rm -f "${dump%/*}/jitted-$number"-*.so
-    cat broken.dump >"$dump"
-    run perf inject --jit -i many.data -o theirs.data
-    [ "$(find "${dump%/*}" -name "jitted-$number-*.so" | wc -l)" -lt "$functions" ] # it does matter
-    rm -f "${dump%/*}/jitted-$number"-*.so
-}
-
-@test "repair: no file is overwritten, and nothing is left behind by a failure" {
-    every_record
-    echo kept >there
-    ln -s nowhere dangling
-    files . >before
-    for out in there every.dump dangling no/such/directory .; do
-        run --separate-stderr perfjit check --repair $out every.dump
-        exits 1
-        says "$out: "
-    done
-    files . >after
-    grep -v ^before before >wanted
-    grep -v -e ^before -e ^after after | same /dev/stdin wanted
-    [ "$(cat there)" = kept ]
 }

@@ -1,5 +1,4 @@
 # perfjit dump: every record on one line, in text and as JSON.
-# bats file_tags=test
 load helper
 
 setup_file() {

@@ -6,6 +6,7 @@ faults() {
     perfjit check --json "$1" | jq -r '.dumps[].frames.faults[] | "\(.function) \(.offset) \(.fault)"'
 }
 
+# bats test_tags=live
 @test "each instruction of libc is as long as objdump says" {
     objdump -d -w --insn-width=15 "$(ldd /bin/true | awk '/libc.so/ { print $3 }')" | "$BUILD/producers/code_lengths"
 }
@@ -18,7 +19,7 @@ faults() {
 }
 
 # Compilers' tables are right: gcc's, with exceptions, cold parts, calls that do not return.
-# bats test_tags=test
+# bats test_tags=live
 @test "the functions of compiled programs and libraries fit their tables" {
     cd "$BATS_TEST_TMPDIR"
     for file in "$(type -P perf)" "$(ldconfig -p | awk '/libstdc\+\+.so.6 .*x86-64/ { print $NF; exit }')"; do
@@ -27,6 +28,7 @@ faults() {
     done
 }
 
+# bats test_tags=live
 @test "the functions of aarch64's libc and libstdc++ fit their tables" {
     local libraries=/usr/aarch64-linux-gnu/lib
     [ -e $libraries/libc.so.6 ] || skip "there is no $libraries/libc.so.6 (make setup)"
@@ -35,7 +37,6 @@ faults() {
 }
 
 # 100 in each of five forms of tinyjit's code.
-# bats test_tags=test
 @test "each of 500 faults that are planted in tinyjit's frames is found, and none in those as they are" {
     cd "$BATS_TEST_TMPDIR"
     local form number=0
@@ -51,6 +52,7 @@ faults() {
     [ "$(awk '/planted/ { sum += $(NF - 9) } END { print sum }' planted)" -ge 500 ] || { cat planted; false; }
 }
 
+# bats test_tags=live
 @test "V8's frames fit its code" {
     cd "$BATS_TEST_TMPDIR"
     node --perf-prof --perf-prof-unwinding-info -e '

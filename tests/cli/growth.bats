@@ -4,7 +4,6 @@
 load helper
 
 setup() {
-    command -v valgrind >/dev/null || skip "no valgrind"
     cd "$BATS_TEST_TMPDIR"
 }
 
@@ -39,6 +38,7 @@ calls_grow() {
         END { exit bad || NR == 0 }' costs
 }
 
+# bats test_tags=live
 @test "short processes with executable memory and no JIT" {
     grows inject lives 800
     grows check lives 800
@@ -63,6 +63,7 @@ calls_grow() {
     [ "${cost[1]}" -lt $((6 * cost[0])) ]
 }
 
+# bats test_tags=live
 @test "functions of a child in its parent's dump, each with unwind tables like no other" {
     grows inject tables 300
 }
@@ -83,6 +84,7 @@ calls_grow() {
     grows check hole 2
 }
 
+# bats test_tags=live
 @test "lines of a perf map that overlap in any way" {
     calls_grow perf-map 2500
 }
@@ -92,6 +94,7 @@ calls_grow() {
     calls_grow timeline 1800
 }
 
+# bats test_tags=live
 @test "unwind tables that are handed in: a long CIE for all functions, and a CIE for each" {
     calls_grow cfi 4000
 }
@@ -112,12 +115,17 @@ calls_grow() {
 @test "a chain of thousands of forks that all touch what they inherited: bounded memory, and what is lost is told" {
     mkdir chain
     "$BUILD/producers/costly" chain 8000 chain
-    (
+    bounded() {
         ulimit -v 1500000
-        run --separate-stderr timeout 60 "$BUILD/perfjit" inject -i chain/perf.data --jitdump chain/jit-4711.dump -o out.data
-        exits 3
-        says "process whose inherited or shared code is only partly known"
-    )
+        timeout 300 "$BUILD/perfjit" inject -i chain/perf.data --jitdump chain/jit-4711.dump -o out.data
+    }
+    run --separate-stderr bounded
+    exits 3
+    says "process whose inherited or shared code is only partly known"
+}
+
+# bats test_tags=live
+@test "a chain of forks" {
     grows check deep 100
 }
 
@@ -128,6 +136,7 @@ calls_grow() {
     grows inject unloads 2000
 }
 
+# bats test_tags=live
 @test "functions one after the other at the same addresses, with lines and unwind tables" {
     grows inject lined 300
     grows check lined 300

@@ -5,7 +5,7 @@ load helper
 guest=$BUILD/producers/guest
 
 setup() {
-    apart=${BRIEF:+9} # in make check every ninth step of a sweep
+    apart=${BRIEF:+9} # every ninth step of a sweep
     apart=${apart:-1}
     cd "$BATS_TEST_TMPDIR"
     mkdir dir mnt base
@@ -82,28 +82,33 @@ on() {
 
 ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
 
+# bats test_tags=live
 @test "tmpfs: all is recorded" {
     on 'mount -t tmpfs none mnt'
     all_recorded tmpfs
 }
 
+# bats test_tags=live
 @test "ext4: all is recorded" {
     on "$ext4"
     all_recorded ext4
 }
 
+# bats test_tags=live
 @test "overlayfs: all is recorded" {
     on 'mount -t tmpfs none base && mkdir base/low base/up base/work &&
         mount -t overlay -o lowerdir=base/low,upperdir=base/up,workdir=base/work none mnt'
     all_recorded overlayfs
 }
 
+# bats test_tags=live
 @test "FUSE: all is recorded" {
     on 'bindfs base mnt'
     all_recorded FUSE
 }
 
 # An NFS server and a client on one machine: the client is the kernel's.
+# bats test_tags=live
 @test "NFS: all is recorded, or this kernel offers no NFS" {
     if ! grep -qw nfs4 /proc/filesystems && ! find "/lib/modules/$(uname -r)" -name 'nfsv4.ko*' 2>/dev/null | grep -q .; then
         run unshare --mount --map-root-user mount -i -t nfs4 -o addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ mnt
@@ -120,6 +125,7 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
     exportfs -u "127.0.0.1:$PWD/base"
 }
 
+# bats test_tags=live
 @test "full tmpfs: what is missing is counted" {
     local size
     for size in 4k 16k 64k 340k 700k 1200k; do
@@ -129,6 +135,7 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
     done
 }
 
+# bats test_tags=live
 @test "full ext4: what is missing is counted" {
     local left
     for left in 4 40 400 1000; do
@@ -141,7 +148,7 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
 # Quotas of btrfs bind root too, and not every kernel has others.  There the writer stores into no mapping.
 # A move, or a map's line, that would have had to wait for another thread's write is kept until the close, which says that there
 # was no room.
-# bats test_tags=more
+# bats test_tags=live
 @test "quota: what is missing is counted" {
     local limit close_tells=yes
     for limit in $([ "$apart" != 1 ] || echo 32k 1m) 400k; do
@@ -152,16 +159,19 @@ ext4='truncate -s 16m disk && mkfs.ext4 -q -F disk && mount -o loop disk mnt'
     done
 }
 
+# bats test_tags=live
 @test "read-only: nothing is recorded, all is counted" {
     on 'mount -t tmpfs -o ro none mnt'
     [ "$dump_open $map_open $failed $map_failed" = "-30 -30 1800 1800" ] || complain "$(cat told)"
 }
 
+# bats test_tags=live
 @test "noexec: no dump, as jitdump_open says, and the whole map" {
     on 'mount -t tmpfs -o noexec none mnt'
     [ "$dump_open $dump_close $map_open $lines" = "-1 -1 0 1800" ] || complain "$(cat told)"
 }
 
+# bats test_tags=live
 @test "no /proc: all is recorded" {
     on 'mount -t tmpfs none mnt' 'mount -t tmpfs none /proc && $2 mnt && umount /proc'
     all_recorded "no /proc"
@@ -185,7 +195,7 @@ system_calls() {
     cat trace trace.limit | sed -nE 's/^[0-9]+ +\[ *([0-9]+)\] ([a-z0-9_]+)\(.*/\1 \2/p' | sort -u | grep -vwE "$others"
 }
 
-# bats test_tags=more
+# bats test_tags=live
 @test "each system call that the libraries make is refused, with EPERM and with ENOSYS" {
     local number name error after runs=0 pid_is_refused
     system_calls >calls
@@ -246,10 +256,10 @@ system_calls() {
     all_recorded "16 KiB, afterwards"
 }
 
-# bats test_tags=more
-@test "each allocation fails once, and all from then on" {
+# allocations_fail STEP: one and all from then on, at each so-many-th.
+allocations_fail() {
     local n count=1 rest
-    for ((n = 0; n <= count; n += n ? apart : 1)); do
+    for ((n = 0; n <= count; n += n ? $1 : 1)); do
         for rest in "" FAIL_REST=1; do
             rm -rf dir
             mkdir dir
@@ -261,4 +271,13 @@ system_calls() {
     done
     echo "# $count allocations" >&3
     [ "$count" -gt 30 ]
+}
+
+@test "an allocation fails, and all from then on" {
+    allocations_fail 13
+}
+
+# bats test_tags=all
+@test "... each allocation" {
+    allocations_fail 1
 }

@@ -33,12 +33,17 @@ fi
 # Below it stand the files that stored recordings name, at the paths that they had.
 recorded_root=$BATS_FILE_TMPDIR/root
 
+# What stands before a path that a recording names: nothing where it was just made.
+paths_from=
+[ "$RECORDINGS" != stored ] || paths_from=$recorded_root
+
 # recording NAME COMMAND...: the command makes a recording in the current directory, and whatever belongs to it: dumps, perf maps, the
 # program's log.  With stored recordings it does not run: NAME brings the same files.  A recording has all files that the command
-# made here and in /tmp.
+# made here and in /tmp.  FOLDER/NAME is one that several test files use.
 recording() {
     local name=${BATS_TEST_FILENAME##*/}
     name=${name%.bats}/$1
+    [[ $1 != */* ]] || name=$1
     shift
     case $RECORDINGS in
     stored) unpack_recording "$name" ;;
@@ -76,28 +81,76 @@ use_programs() {
 record_anew() {
     local name=$1 into=$RECORDINGS_DIR/$1 pack=$BATS_RUN_TMPDIR/pack.$BASHPID stamp=$BATS_RUN_TMPDIR/stamp.$BASHPID file status=0
     shift
-    rm -rf "$into" "$pack"
-    mkdir -p "$into" "$pack/here" "$pack/root"
+    # What another test file has stored, or is about to, is made for this file alone.
+    mkdir -p "${into%/*}"
+    if ! mkdir "$into" 2>/dev/null && [[ $name != "$(basename "$BATS_TEST_FILENAME" .bats)"/* ]]; then
+        "$@"
+        return
+    fi
+    rm -rf "$pack"
+    mkdir -p "$pack/here" "$pack/root"
     printf '%s\n' "$*" >"$into/how"
+    pids_are_high
     touch "$stamp" && sleep 0.02
     how=$into/how "$@" || status=$?
     [ $status -eq 0 ] || return $status
     echo "$PWD" >"$into/place"
     find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
-    (cd / && find tmp -path "${BATS_RUN_TMPDIR#/}" -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
-    rmdir "$pack/root" 2>/dev/null
+    (cd / && find tmp -path 'tmp/bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
+    rmdir "$pack/root" 2>/dev/null || true
     (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
     rm -rf "$pack" "$stamp"
 }
 
+# sound_recording NAME: sound.data here, and the dumps that it names, from which nothing is missing.
+#
+#     functions       20 functions, which take turns
+#     every-record    code with every record that libjitdump writes; theirs.data is what perf inject --jit makes of it
+#     tinyjit         examples/tinyjit/demo.tj; truth is its own log
+sound_recording() {
+    recording "sound/$1" record_sound "$1"
+}
+
+record_sound() {
+    local -x PERFJIT=dump JITDUMPDIR=$PWD
+    case $1 in
+    functions) record sound.data "$BUILD/producers/many_functions" -n 20 -s 0.4 ;;
+    every-record)
+        record sound.data "$BUILD/producers/every_record" 0.4 || return
+        perf inject --jit -i sound.data -o theirs.data
+        ;;
+    tinyjit) record sound.data "$BUILD/tinyjit" --seconds=0.5 --wx --truth=truth "$here/../../examples/tinyjit/demo.tj" >tinyjit.out ;;
+    esac
+}
+
+# They begin anew before the last one that Linux knows.
+pids_are_high() {
+    local last
+    last=$(cat /proc/sys/kernel/ns_last_pid)
+    [[ $last -gt 4190000 && $last -lt 4193800 ]] || echo 4190000 >/proc/sys/kernel/ns_last_pid
+}
+
 # ---- Commands ----
 
-# Of a stored recording, the files that it names are below $recorded_root.
 perfjit() {
-    if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [[ $1 = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
-        set -- "$1" --root "$recorded_root" "${@:2}"
+    local arguments
+    with_root "$@"
+    "$BUILD/perfjit" "${arguments[@]}"
+}
+
+sanitized_perfjit() {
+    local arguments
+    with_root "$@"
+    "$BUILD/sanitized/perfjit" "${arguments[@]}"
+}
+
+# with_root COMMAND ARGUMENT...: sets `arguments`, those for perfjit.  Of a stored recording, the files that it names are below
+# $recorded_root; a test of what is said where nobody has named that sets $without_root.
+with_root() {
+    arguments=("$@")
+    if [ "$RECORDINGS" = stored ] && [ -d "$recorded_root" ] && [ -z "${without_root:-}" ] && [[ ${1:-} = @(inject|check|report|export|flamegraph|diff) && " $* " != *" --root"* ]]; then
+        arguments=("$1" --root "$recorded_root" "${@:2}")
     fi
-    "$BUILD/perfjit" "$@"
 }
 
 # perf with a home of its own: perf inject copies what it makes to ~/.debug.  Without --no-bpf-event, perf record run by root ends up
@@ -238,9 +291,7 @@ maps() {
 
 # The dumps that it names, in the order of the processes' start.
 dumps_of() {
-    local root=
-    [ "$RECORDINGS" != stored ] || root=$recorded_root
-    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | grep -v '/stage/jit-' | awk -v root="$root" '!seen[$0]++ { print root $0 }'
+    maps "$1" | grep -oE '/[^ ]*/jit-[0-9]+\.dump$' | grep -v '/stage/jit-' | awk -v root="$paths_from" '!seen[$0]++ { print root $0 }'
 }
 
 # perf asks addr2line of each address, and of node's own it takes seconds: only of JIT code is that asked here.

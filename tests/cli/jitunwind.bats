@@ -40,11 +40,11 @@ steps_are_right() {
 
 # The chain is noted down from calls and returns alone.  C, which adds and removes functions meanwhile, is among what is stepped
 # through.
-# bats test_tags=test
 @test "at every instruction of compiled code the chain, its names and its end are right, and backtrace(3) agrees" {
     steps_are_right steps.tj 5000 compact
 }
 
+# bats test_tags=live
 @test "... also without frame pointers, in either tier" {
     steps_are_right steps.tj 5000 no-frame-pointer compact
     steps_are_right steps.tj 5000 tier1
@@ -71,6 +71,7 @@ signals_are_right() {
     [ "${BASH_REMATCH[5]}" -le $((2 + BASH_REMATCH[4] / 1000)) ]
 }
 
+# bats test_tags=live
 @test "signals, 1000 a second: no chain is wrong, nothing hangs" {
     signals_are_right 2000 compact
     PERFJIT=gdb signals_are_right 2000 compact no-frame-pointer exceptions
@@ -84,7 +85,6 @@ signals_are_right() {
     PERFJIT=gdb signals_are_right 150000 compact no-frame-pointer exceptions
 }
 
-# bats test_tags=test
 @test "tinyjit --crash: the report names the functions of the script, and ends where the program began" {
     cat >crash.tj <<'END'
 fn inner(n) { return native_mix(n) + 1; }
@@ -151,16 +151,16 @@ throw_in_each_form() { # TINYJIT
     for options in "" --no-tier2 "--tier2-after 0 --no-inline" "--no-frame-pointer --no-tier2" \
         "--no-frame-pointer --no-inline --tier2-after 3 --compact-every 1" --wx; do
         # shellcheck disable=SC2086 # words
-        timeout 60 "$1" --throw --repeat 200 $options throw.tj | uniq -c | sed 's/^ *//' >said
+        timeout 300 "$1" --throw --repeat 200 $options throw.tj | uniq -c | sed 's/^ *//' >said
         echo "200 caught 2" | same said /dev/stdin
     done
 }
 
-# bats test_tags=test
 @test "tinyjit --throw: an exception passes through compiled code of every form" {
     throw_in_each_form "$BUILD/tinyjit"
 }
 
+# bats test_tags=live
 @test "... with LLVM's libunwind in libgcc's place" {
     export LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libunwind.so.1
     [ -e "$LD_PRELOAD" ]
@@ -170,6 +170,7 @@ throw_in_each_form() { # TINYJIT
     timeout 300 "$BUILD/tests/jitunwind_exceptions_test"
 }
 
+# bats test_tags=live
 @test "... with LLVM's C++ runtime: libc++, libc++abi and libunwind" {
     local include="-D_GNU_SOURCE -I$here/../.." objects llvm="-Wl,--no-as-needed -L/usr/lib/llvm-14/lib -lc++ -lc++abi -lunwind"
     objects=$(find "$BUILD/examples/tinyjit" -name '*.o' ! -name exception.o)
@@ -189,6 +190,7 @@ throw_in_each_form() { # TINYJIT
     timeout 300 ./exceptions
 }
 
+# bats test_tags=live
 @test "... in a static program, which has the unwinder in it" {
     make -s -C "$here/../.." BUILD="$BUILD" "$BUILD/static/tinyjit"
     throw_in_each_form "$BUILD/static/tinyjit"
@@ -212,6 +214,7 @@ END
     ./plain
 }
 
+# bats test_tags=both
 @test "a process ends with registered code, by every way out, while another thread adds and removes" {
     cat >leave.c <<'END'
 #include "jitunwind/jitunwind.h"
@@ -277,12 +280,13 @@ int main(int argc, char **argv)
 }
 END
     cc -O1 -g -w -I"$here/../.." -o leave leave.c "$BUILD/libjitunwind.a" -pthread
-    local preload words way try
-    for preload in "" /usr/lib/x86_64-linux-gnu/libunwind.so.1; do
+    local preload words way try preloads=("")
+    [ "$RECORDINGS" = stored ] || preloads+=(/usr/lib/x86_64-linux-gnu/libunwind.so.1)
+    for preload in "${preloads[@]}"; do
         for words in "" gdb; do
             for way in return exit quick_exit _exit; do
                 for try in {1..10}; do # run has an i of its own
-                    LD_PRELOAD=$preload PERFJIT=$words run -7 timeout 20 ./leave $way
+                    LD_PRELOAD=$preload PERFJIT=$words run -7 timeout 300 ./leave $way
                 done
             done
         done
@@ -292,6 +296,7 @@ END
 # ---- gdb by what the process registers ----
 
 # A plugin that comes and goes; every other time it forgets to close.
+# bats test_tags=live
 @test "PERFJIT=gdb in a library that is unloaded: gdb names what is there, and goes on" {
     cat >plugin.c <<'END'
 #include "jitunwind/jitunwind.h"
@@ -350,6 +355,7 @@ END
     run ! grep -i 'error\|warning\|corrupt' rest
 }
 
+# bats test_tags=live
 @test "PERFJIT=gdb: gdb that is attached later, and a static program" {
     make -s -C "$here/../.." BUILD="$BUILD" "$BUILD/static/tinyjit"
     cat >wait.tj <<'END'

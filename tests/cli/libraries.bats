@@ -1,5 +1,4 @@
 # libjitdump and libperfmap as their users have them: headers, static and shared libraries, pkg-config, make install.
-# bats file_tags=test
 load helper
 
 top=$here/../..
@@ -329,6 +328,7 @@ END
 }
 
 # An ordinary user must not make root's program write where he says.
+# bats test_tags=live
 @test "a set-user-ID program sees neither PERFJIT nor JITDUMPDIR" {
     [ "$(id -u)" = 0 ] || skip "only root can make a program of root's"
     chmod 755 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.."
@@ -479,6 +479,10 @@ END
     done
 }
 
+compilers=(g++)
+[ "$RECORDINGS" = stored ] || compilers=(clang++)
+
+# bats test_tags=both
 @test "C++ programs have no warning of the headers and their macros, and frames in one line" {
     cat >frame.cc <<'END'
 #include <jitdump/cfi.h>
@@ -504,7 +508,7 @@ int main()
            options.size + code.size + map_options.size + arena_options.size + arena_code.size == 0;
 }
 END
-    for compiler in g++ clang++; do
+    for compiler in "${compilers[@]}"; do
         $compiler -std=c++20 -Wall -Wextra -pedantic -Wzero-as-null-pointer-constant -Wold-style-cast -Wshadow -Wconversion \
             -Wno-missing-field-initializers -Werror -I"$root/usr/include" -o frame frame.cc "$root/usr/lib/libjitdump.a" -pthread
         ./frame

@@ -1,7 +1,7 @@
 # Files that somebody changes and cuts while they are read (tests/producers/restless_file.c): no run ends by a signal, reads
 # what is not its own or writes half of something.  An owner who is somebody else can do more than cut: he waits for the moment
 # between check and use.
-# bats file_tags=more
+# bats file_tags=live
 load helper
 
 setup_file() {

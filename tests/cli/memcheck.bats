@@ -1,4 +1,5 @@
 # perfjit under valgrind, which sees what sanitizers do not: a byte that was never set and is looked at, or is written to a file.
+# bats file_tags=live
 load helper
 
 setup() {

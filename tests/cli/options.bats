@@ -4,14 +4,14 @@ load helper
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    PERFJIT=dump JITDUMPDIR=$PWD record perf.data "$BUILD/producers/every_record" 0.4
+    sound_recording every-record
 }
 
 setup() {
     require_perf
     mkdir "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work"
-    cp "$BATS_FILE_TMPDIR/perf.data" .
+    cp "$BATS_FILE_TMPDIR/sound.data" perf.data
 }
 
 # The profile DATA has the names of every_record, wherever it is read from.
@@ -82,7 +82,7 @@ writes() {
 }
 
 @test "a recording that is a directory, and a stream: where the output goes" {
-    PERFJIT=dump JITDUMPDIR=$PWD record threads.data --threads "$BUILD/producers/every_record" 0.4
+    PERFJIT=dump JITDUMPDIR=$PWD recording threads record threads.data --threads "$BUILD/producers/every_record" 0.3
     [ -d threads.data ]
     writes threads.jit.data threads.data
     writes threads.jit.data threads.data/
@@ -194,14 +194,22 @@ is_printable() {
     iconv -f UTF-8 -t UTF-8 "$1" >"$1.converted" || complain "no UTF-8: $(cat -v "$1")"
 }
 
+evil=$'esc\e[31m bell\a c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe'
+
+record_evil() {
+    local program=$'e\e[2J\a\xff'
+    mkdir "$evil"
+    cp "$BUILD/producers/every_record" "$program"
+    PERFJIT=dump JITDUMPDIR=$PWD/$evil record evil.data "./$program" 0.2
+    rm "$program"
+}
+
 # Whoever runs a program that is recorded chooses its name and where its dump is.
 @test "names from a recording can't reach the terminal, whatever is said" {
-    local evil=$'esc\e[31m bell\a c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe' dump
-    mkdir "$evil"
-    cp "$BUILD/producers/every_record" $'e\e[2J\a\xff'
-    PERFJIT=dump JITDUMPDIR=$PWD/$evil record evil.data ./e?* 0.2
+    local dump
+    recording evil record_evil
     perfjit inject -v -i evil.data -o "out$evil" 2>said
-    grep -qF 'read '"$PWD"'/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jitdump-' said
+    grep -F 'read /' said | grep -qF '/esc\x1b[31m bell\x07 c1\xc2\x9b31m rtl\xe2\x80\xae bad\xff\xfe/jitdump-'
     is_printable said
     for dump in "$evil"/jitdump-*/jit-*.dump; do
         perfjit inject -v -i evil.data --jitdump "$dump" -o given.data 2>said
@@ -251,7 +259,7 @@ is_printable() {
     run --separate-stderr perfjit inject -i once.data -o twice.data
     exits 1
     says "once.data: has been injected already" "once.data.dso/" "/jit-" "as perf record wrote it"
-    perf inject --jit -i perf.data -o theirs.data
+    cp "$BATS_FILE_TMPDIR/theirs.data" .
     run --separate-stderr perfjit inject -i theirs.data -o twice.data
     exits 1
     says "theirs.data: has been injected already" "/jitted-"
@@ -293,6 +301,7 @@ long_run() {
     slowly=(strace -f --seccomp-bpf -qq -o /dev/null -e trace=openat -e inject=openat:delay_enter=2000 "$BUILD/perfjit")
 }
 
+# bats test_tags=live
 @test "a long run shows its progress on a terminal, and wipes it" {
     long_run
     on_terminal "${slowly[@]}" inject --layout function -i long/perf.data >shown
@@ -314,6 +323,8 @@ long_run() {
 }
 
 @test "a short run shows none" {
-    on_terminal "$BUILD/perfjit" inject >shown
+    local arguments
+    with_root inject
+    on_terminal "$BUILD/perfjit" "${arguments[@]}" >shown
     ! grep -q 's left' shown || complain "it is there"
 }

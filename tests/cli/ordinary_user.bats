@@ -1,5 +1,6 @@
 # What hostile.bats, live_files.bats and the units that open files show is shown here again as an ordinary user, for whom the
 # kernel refuses other things than for root; and traps that only root can set for that user.
+# bats file_tags=live
 load helper
 
 user=12345

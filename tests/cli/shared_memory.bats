@@ -8,15 +8,15 @@ setup() {
     cd "$BATS_TEST_TMPDIR/work"
 }
 
-# shared DATA [-d] [OPTION...] KIND: record shared_arena; with -d also mappings that are not executable.
+# shared NAME [-d] [OPTION...] KIND: shared_arena is recorded; with -d also mappings that are not executable.
 shared() {
-    local data=$1 options=()
+    local name=$1 options=()
     shift
     if [ "$1" = -d ]; then
         options=(-d)
         shift
     fi
-    record "$data" "${options[@]}" "$BUILD/producers/shared_arena" "$@" "$PWD/truth"
+    recording "$name" record perf.data "${options[@]}" "$BUILD/producers/shared_arena" "$@" "$PWD/truth"
 }
 
 # injected STATUS [OPTION...]
@@ -42,9 +42,9 @@ right() {
     done
 }
 
-# bats test_tags=test
+# bats test_tags=both
 @test "what one worker compiles is named in all, those that are forked later too, in both layouts; it counts once" {
-    shared perf.data zero
+    shared zero zero
     injected 0
     right 0 1 2 3
     [[ $stderr =~ " "([0-9]+)" functions in 1 images" ]]
@@ -55,28 +55,29 @@ right() {
 }
 
 @test "each maps the memory by itself, flips its protection, and has a dump of its own" {
-    shared perf.data -m -f -o memfd
+    shared own-dumps -m -f -o memfd
     injected 0 --rows body
     right 0 1 2 3
 }
 
 @test "workers that flip the protection of what they inherited, and log to their parent's dump" {
-    shared perf.data -f memfd
+    shared flipped -f memfd
     injected 0
     right 0 1 2 3
     rm -r perf.jit.data*
-    shared perf.data -d -f zero # with those that are not executable
+    shared flipped-data -d -f zero # with those that are not executable
     injected 0
     right 0 1 2 3
 }
 
 @test "private memory stays each one's own, at the same addresses" {
-    shared perf.data -f private
+    shared private -f private
     injected 0
     right 0 1 2 3
 }
 
 # No fork tells whose child is whose.
+# bats test_tags=live
 @test "workers that were there before the recording: perf record -p of all, and of one" {
     local master workers first
     "$BUILD/producers/shared_arena" -w 4 -t 100000 -n 100 zero "$PWD/truth" 3>&- &
@@ -103,10 +104,9 @@ all_began() {
 }
 
 # As of each container: its inode is 0.
-# bats test_tags=test
 @test "the first System V memory there is" {
-    unshare --ipc true 2>/dev/null || skip "no IPC namespace can be made"
-    record perf.data unshare --ipc "$BUILD/producers/shared_arena" sysv "$PWD/truth"
+    [ "$RECORDINGS" = stored ] || unshare --ipc true 2>/dev/null || skip "no IPC namespace can be made"
+    recording sysv record perf.data unshare --ipc "$BUILD/producers/shared_arena" sysv "$PWD/truth"
     perf script -i perf.data --show-mmap-events | grep -q ' 0 [0-9]*\]: rwxs /SYSV' || complain "it has another inode"
     injected 0
     right 0 1 2 3
@@ -114,22 +114,24 @@ all_began() {
 
 # bats test_tags=all
 @test "System V memory, and a file in /dev/shm" {
-    shared perf.data sysv
+    shared sysv-later sysv
     injected 0
     right 0 1 2 3
     rm -r perf.jit.data*
-    shared perf.data -o "/dev/shm/shared_arena.$$"
+    shared shm -o "/dev/shm/shared_arena.$$"
     rm -f "/dev/shm/shared_arena.$$"
     injected 0
     right 0 1 2 3
 }
 
 # Each gets what its samples can hit: 20 000 functions of 50 workers would be a million.
+# bats test_tags=live
 @test "fifty workers take little more memory than two" {
-    local workers kib=()
+    local workers arguments kib=()
     for workers in 2 50; do
-        shared perf.data -w $workers -t 40 -n 4000 -k 200 zero
-        run --separate-stderr perfjit_memory_kib inject
+        shared "workers-$workers" -w $workers -t 40 -n 4000 -k 200 zero
+        with_root inject
+        run --separate-stderr perfjit_memory_kib "${arguments[@]}"
         exits 0
         kib+=("$output")
         [[ $stderr != *"stay [unknown]"* ]]
@@ -177,6 +179,7 @@ named_php() {
 php_options=(-d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=16M -d opcache.jit=tracing
     -d opcache.jit_debug=0x20 -d opcache.file_update_protection=0)
 
+# bats test_tags=live
 @test "php: children that it forks run what the first of them compiles" {
     command -v php8.2 >php.path || unavailable "php8.2"
     php8.2 -m | grep -qx pcntl || unavailable "php8.2 with pcntl"
@@ -198,6 +201,7 @@ END
     remove_dumps perf.data
 }
 
+# bats test_tags=live
 @test "php: workers of its web server run what the first of them compiles" {
     command -v php8.2 >php.path || unavailable "php8.2"
     command -v curl >curl.path || unavailable "curl"

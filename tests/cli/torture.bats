@@ -1,6 +1,6 @@
 # Runtimes that are killed, or whose disk fills up, at random moments: what had returned is in the dump, whole.  `make
 # torture RUNS=1000` runs as many as that; `make check-all` 60.
-# bats file_tags=more
+# bats file_tags=live
 load helper
 
 runs=${TORTURE:-${BRIEF:-60}}

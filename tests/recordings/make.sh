@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "${1:?usage: tests/recordings/make.sh BUILD_DIR [FILE.bats...]}")
 shift
-[ $# -gt 0 ] || set -- $(grep -lE '^ *recording |[ (]recording [a-z"$]' tests/cli/*.bats tests/cli/*.bash | sed -n 's,.*/\(.*\.bats\)$,\1,p')
+[ $# -gt 0 ] || set -- $(grep -lE '(^|[ (])(sound_)?recording [a-z"$]' tests/cli/*.bats tests/cli/*.bash | sed -n 's,.*/\(.*\.bats\)$,\1,p')
 
 # The programs whose own functions stand in stacks that are unwound, or are named.
 programs="tinyjit producers/address_churn producers/process_lives producers/unwind_shapes producers/interpreted producers/inlined_children
@@ -25,6 +25,7 @@ build_programs() {
     # perfjit and the judges stand beside them.
     cp "$build/perfjit" "$build/recorded/"
     ln -sfn ../sanitized "$build/recorded/sanitized"
+    ln -sfn ../fail_nth.so "$build/recorded/fail_nth.so"
 }
 
 pack_programs() {
