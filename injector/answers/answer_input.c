@@ -104,8 +104,8 @@ static const char *input_of(const struct answer_request *request)
 static void warn_of_gone_image(const struct answer_input *input,
                                const struct answer_request *request)
 {
-    const char *image = injected_image_gone(&input->recording.profile);
-    if (image && !request->recording.root && !request->quiet)
+    const char *image = injected_image_gone(&input->recording.profile, request->recording.root);
+    if (image && !request->quiet)
         printable_line(stderr,
                        "perfjit: %s: is not there: %s was injected with it, and has no names of "
                        "JIT code without; put it back, or give the recording as perf record wrote "

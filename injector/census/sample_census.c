@@ -7,6 +7,7 @@
 #include "injector/perf_data/perf_format.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,8 +107,9 @@ static bool find_refusal(const struct collector *collector, uint32_t life, enum 
 
 static bool has_map_file(const struct collector *collector, uint32_t pid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/perf-%" PRIu32 ".map", pid);
+    const char *root = collector->question->root;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map", root ? root : "", pid);
     return !collector->question->no_perf_map && access(path, F_OK) == 0;
 }
 

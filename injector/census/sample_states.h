@@ -16,6 +16,7 @@ struct census_question {
     const struct timeline *timelines; /* one a process */
     bool no_perf_map;                 /* none was looked for */
     bool counts_only;                 /* without the causes of unknown samples */
+    const char *root;                 /* the recorded processes' root directory, or NULL */
 };
 
 /* The time stands first: sample_order sorts by it. */

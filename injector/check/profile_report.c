@@ -186,7 +186,7 @@ int profile_report(struct report *report, const struct census_question *question
 {
     const char *path = question->profile->file->path;
     const char *image = injected_image(question->profile);
-    bool gone = injected_image_gone(question->profile) != NULL;
+    bool gone = injected_image_gone(question->profile, question->root) != NULL;
     bool sound = !census->unknown && !census->incomplete && !findings_lost(findings) &&
                  !chains->misled && !gone;
     report_open(report, "profile", path);

@@ -3,6 +3,8 @@
 
 #include "injector/text/file_name.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,8 +45,18 @@ const char *injected_image(const struct profile *profile)
     return NULL;
 }
 
-const char *injected_image_gone(const struct profile *profile)
+static bool is_below(const char *root, const char *path)
+{
+    char *below;
+    if (!root || asprintf(&below, "%s%s", root, path) < 0)
+        return false;
+    bool is_there = access(below, F_OK) == 0;
+    free(below);
+    return is_there;
+}
+
+const char *injected_image_gone(const struct profile *profile, const char *root)
 {
     const char *image = injected_image(profile);
-    return image && access(image, F_OK) != 0 ? image : NULL;
+    return image && access(image, F_OK) != 0 && !is_below(root, image) ? image : NULL;
 }

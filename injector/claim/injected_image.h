@@ -9,8 +9,9 @@
  * PROFILE's.  NULL if there is none. */
 const char *injected_image(const struct profile *profile);
 
-/* The same if it is not there any more, and so the names that were written into it are not. */
-const char *injected_image_gone(const struct profile *profile);
+/* The same if it is neither there nor below ROOT (which may be NULL), and so the names that were
+ * written into it are not. */
+const char *injected_image_gone(const struct profile *profile, const char *root);
 
 /* Whether the file at PATH is named like one. */
 bool injected_image_is(const char *path);

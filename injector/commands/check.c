@@ -121,7 +121,8 @@ static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
 {
     return (struct census_question){&run->in.profile, &run->in.processes, run->in.timelines,
-                                    options->request.no_perf_map, false};
+                                    options->request.no_perf_map, false,
+                                    options->request.root};
 }
 
 /* Stacks are unwound as by perfjit inject --stacks unwind. */
@@ -175,7 +176,7 @@ static int check_profile(struct report *report, const struct check_options *opti
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
         bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
-                    chains.misled || injected_image_gone(&run.in.profile);
+                    chains.misled || injected_image_gone(&run.in.profile, options->request.root);
         status = lost ? EXIT_LOST : EXIT_SOUND;
         if (profile_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");

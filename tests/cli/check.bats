@@ -110,7 +110,6 @@ injected_already() {
 }
 
 # perf's files are where the dump is.
-# bats test_tags=live
 @test "a recording that perf has injected: the same; when perf's files are gone, they are named" {
     local so
     cd sound
@@ -307,9 +306,10 @@ END
     is ".profile.samples.jit_named == $named"
 }
 
-# bats test_tags=live
 @test "a perf map that somebody else may have put there: map-refused" {
-    ln -sf "$PWD/map.map" "/tmp/perf-$(cat map.pid).map"
+    local tmp=/tmp
+    [ "$RECORDINGS" != stored ] || tmp=$recorded_root/tmp
+    ln -sf "$PWD/map.map" "$tmp/perf-$(cat map.pid).map"
     only_cause map.data map-refused
 }
 
