@@ -11,7 +11,7 @@ load native_programs
 
 DEPTH=31
 seconds=3
-[ -z "${BRIEF:-}" ] || seconds=0.5
+[ "$RECORDINGS" = live ] && [ -z "${BRIEF:-}" ] || seconds=0.5
 
 setup_file() {
     require_perf || return 0
