@@ -5,7 +5,7 @@ load helper
 load native_programs
 
 forms="fp stacks injected unwound node two packed streamed counted"
-[ "$RECORDINGS" = stored ] || forms+=" php"
+[ "$RECORDINGS" != live ] || forms+=" php"
 
 setup_file() {
     require_perf || return 0
@@ -15,7 +15,7 @@ setup_file() {
     sed -i 's/i < 30/i < 15/' work.js
     recording tinyjit record_tinyjit
     recording node record node --all-user -g node --perf-prof --interpreted-frames-native-stack work.js
-    [ "$RECORDINGS" = stored ] || record_php
+    [ "$RECORDINGS" != live ] || record_php
     perfjit inject -q -i fp -o injected
     perfjit inject -q -i stacks -o unwound
 }
@@ -135,7 +135,7 @@ ours() {
 # bats test_tags=both
 @test "innermost functions are perf's, of injected recordings and of others" {
     local form pairs="injected:fp unwound:stacks"
-    [ "$RECORDINGS" = stored ] || { perfjit inject -q -i php -o php.injected && pairs+=" php.injected:php"; }
+    [ "$RECORDINGS" != live ] || { perfjit inject -q -i php -o php.injected && pairs+=" php.injected:php"; }
     for form in $pairs; do
         innermost ${form%:*} >wanted
         ours ${form%:*} >got
