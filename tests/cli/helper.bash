@@ -84,10 +84,10 @@ record_anew() {
     how=$into/how "$@" || status=$?
     [ $status -eq 0 ] || return $status
     echo "$PWD" >"$into/place"
-    find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
-    (cd / && find tmp -name 'bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
+    find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cSf - | tar -xf - -C "$pack/here"
+    (cd / && find tmp -name 'bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cSf - | tar -xf - -C "$pack/root")
     rmdir --ignore-fail-on-non-empty "$pack/root"
-    (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
+    (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cSf - * | xz -9e >"$into/files.tar.xz")
     rm -rf "$pack" "$stamp"
 }
 

@@ -27,6 +27,8 @@ record_shapes() {
         awk -v apart=$apart '$1 != "huge" || $2 % apart == 0' "$shape.all" >"$shape.truth"
         rm "$shape.all"
     done
+    perf record -q -k mono --all-user -e cpu-clock -F 1000 --call-graph dwarf,2048 -o chain.data \
+        setarch -R "$BUILD/producers/line_shapes" lines-first . 0.3 >/dev/null
 }
 
 record_real() {
@@ -445,13 +447,8 @@ function_lines() {
     grep -qF 'composite[j] = 1;' annotated || complain "$symbol: $(cat annotated)"
 }
 
-record_chain() {
-    perf record -q -k mono --all-user -e cpu-clock -F 1000 --call-graph dwarf,2048 -o chain.data "$BUILD/producers/line_shapes" lines-first . 0.3 >/dev/null
-}
-
 @test "perf script and perf report show the inlined calls" {
     # Of chains that it did not unwind itself perf 6.1 shows no inlined calls, for whatever code.
-    recording chain record_chain
     perfjit inject -q --stacks keep -i chain.data -o chain.jit.data
     perf script -i chain.jit.data -F ip,sym | awk 'BEGIN { RS = ""; FS = "\n" } { chain = ""; for (i = 1; i <= NF; i++) { split($i, word, " "); chain = chain word[2] " " } print chain }' \
         >"$BATS_TEST_TMPDIR/stacks"
