@@ -53,8 +53,8 @@ enum file_identity dump_origin_compare(const struct dump_origin *origin, const s
 {
     if (!map->has_inode || major(dump->dev) != map->maj || minor(dump->dev) != map->min)
         return FILE_UNKNOWN;
-    if (dump->ino != map->ino)
-        return FILE_OTHER;
+    if (dump->ino != map->ino) /* another machine's device may have the same number */
+        return recording_host_is_here(&origin->host) ? FILE_OTHER : FILE_UNKNOWN;
     if (have_generations(map, dump))
         return dump->generation == map->generation ? FILE_SAME : FILE_OTHER;
     return dump->born_ns > origin->recorded_wall_ns ? FILE_OTHER : FILE_SAME;

@@ -2,6 +2,7 @@
 #include "injector/native/native_file.h"
 
 #include "injector/arrays/array.h"
+#include "injector/host/recording_host.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/mini_debug.h"
 #include "injector/perf_data/perf_format.h"
@@ -21,7 +22,10 @@ static const char vdso_name[] = "[vdso]";
 int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
                        uint16_t elf_mach)
 {
+    struct recording_host host;
     *files = (struct native_files){.profile = profile, .root = root, .elf_mach = elf_mach};
+    recording_host_read(&host, profile->file);
+    files->is_elsewheres = !recording_host_is_here(&host);
     files->of_map = calloc(profile->map_count + 1, sizeof *files->of_map);
     return files->of_map ? 0 : -1;
 }
@@ -84,11 +88,12 @@ static bool is_wanted(const struct native_file *file, const struct elf_view *vie
 
 /* The inode that a file at the mapped one's place has, or 0: that is not known, or can't be
  * compared, or a build-id says more. */
-static uint64_t inode_for(const struct native_file *file, const char *path)
+static uint64_t inode_for(const struct native_files *files, const struct native_file *file,
+                          const char *path)
 {
     const struct perf_map *map = &file->map->map;
     struct stat status;
-    if (file->wanted.size || !map->has_inode || stat(path, &status) ||
+    if (file->wanted.size || files->is_elsewheres || !map->has_inode || stat(path, &status) ||
         major(status.st_dev) != map->maj || minor(status.st_dev) != map->min)
         return 0;
     return map->ino;
@@ -101,7 +106,7 @@ static bool read_below(struct native_files *files, struct native_file *file, con
     if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
         0)
         return false;
-    int result = elf_view_open(&file->view, path, inode_for(file, path));
+    int result = elf_view_open(&file->view, path, inode_for(files, file, path));
     free(path);
     if (!result && is_wanted(file, &file->view) && file->view.elf_mach == files->elf_mach)
         return true;

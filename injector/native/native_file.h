@@ -25,9 +25,10 @@ struct native_file {
 
 struct native_files {
     const struct profile *profile;
-    const char *root;  /* or NULL */
-    uint16_t elf_mach; /* the recording's machine */
-    uint32_t *of_map;  /* by the profile's maps: the file's number, from 1 on; 0: not asked */
+    const char *root;   /* or NULL */
+    uint16_t elf_mach;  /* the recording's machine */
+    bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
+    uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not asked */
     struct native_file **items; /* by number */
     size_t count, capacity;
     void *tree; /* tsearch's */

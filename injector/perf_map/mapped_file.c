@@ -43,7 +43,8 @@ struct mapped_file *mapped_files_get(struct mapped_files *files, const struct pe
 
 /* Open what is at the map's path below PREFIX, if it is a regular file and can be the one that was
  * mapped. */
-static int open_below(const char *prefix, const struct perf_map *map)
+static int open_below(const struct mapped_files *files, const char *prefix,
+                      const struct perf_map *map)
 {
     struct stat status;
     char *path;
@@ -54,8 +55,8 @@ static int open_below(const char *prefix, const struct perf_map *map)
     free(path);
     if (fd < 0)
         return -1;
-    bool same_device =
-        map->has_inode && major(status.st_dev) == map->maj && minor(status.st_dev) == map->min;
+    bool same_device = !files->is_elsewheres && map->has_inode &&
+                       major(status.st_dev) == map->maj && minor(status.st_dev) == map->min;
     if (status.st_size > 0 && !(same_device && status.st_ino != map->ino))
         return fd;
     close(fd);
@@ -68,8 +69,8 @@ static int open_file(const struct mapped_files *files, const struct perf_map *ma
     if (map->filename[0] != '/')
         return -1;
     if (files->root)
-        fd = open_below(files->root, map);
-    return fd < 0 ? open_below("", map) : fd;
+        fd = open_below(files, files->root, map);
+    return fd < 0 ? open_below(files, "", map) : fd;
 }
 
 /* ---- Its symbols ---- */

@@ -27,8 +27,9 @@ struct mapped_file {
 };
 
 struct mapped_files {
-    void *tree;       /* tsearch's */
-    const char *root; /* where the paths begin, or NULL */
+    void *tree;         /* tsearch's */
+    const char *root;   /* where the paths begin, or NULL */
+    bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
 };
 
 /* The file that MAP, which must outlive FILES, maps, always the same one.  Returns NULL without

@@ -523,6 +523,7 @@ int perf_maps_read(struct jit_processes *processes, const struct profile *profil
     struct mapped_files mapped_files = {.root = options->root};
     perf_map_search_begin(&search, profile, options->root);
     search.mapped_files = &mapped_files;
+    mapped_files.is_elsewheres = !recording_host_is_here(&search.host);
     if (!result)
         result = take_all_given(processes, &search, options, given, findings);
     if (!result && !options->only_given)

@@ -2,28 +2,44 @@
 # perfjit report, export and flamegraph.  The judge of names is perf script on the injected recording; of sums, the periods of its
 # samples; and all formats must agree with each other.
 load helper
+load native_programs
 
-forms="fp stacks injected unwound node php two packed streamed counted"
+forms="fp stacks injected unwound node two packed streamed counted"
+[ "$RECORDINGS" != live ] || forms+=" php"
 
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
     write_work
-    echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
-    export PERFJIT=dump JITDUMPDIR=$PWD
-    record fp -g "$BUILD/tinyjit" --no-inline work.tj
-    record stacks -F 1000 --call-graph dwarf,8192 "$BUILD/tinyjit" work.tj
-    perf record -q -k mono -e cpu-clock,task-clock -F 1000 -g -o two "$BUILD/tinyjit" work.tj
-    record packed -z -g "$BUILD/tinyjit" work.tj
-    perf record -q -k mono -e cpu-clock -c 1000003 -g -o counted "$BUILD/tinyjit" work.tj
-    perf record -q -k mono -e cpu-clock -F 2000 -g -o - "$BUILD/tinyjit" work.tj >streamed
-    record node -g node --perf-prof --interpreted-frames-native-stack work.js
-    record php -g php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=function \
-        -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 work.php
-    unset PERFJIT JITDUMPDIR
-    remove_maps php
+    sed -i 's/n < 12000/n < 5000/' work.tj
+    sed -i 's/i < 30/i < 15/' work.js
+    recording tinyjit record_tinyjit
+    recording node record node --all-user -g node --perf-prof --interpreted-frames-native-stack work.js
+    [ "$RECORDINGS" != live ] || record_php
     perfjit inject -q -i fp -o injected
     perfjit inject -q -i stacks -o unwound
+}
+
+# Of the user's code alone: an ordinary user's perfjit reads all of /proc/kallsyms for a sample of the kernel.
+record_tinyjit() {
+    local PERFJIT=dump JITDUMPDIR=$PWD
+    export PERFJIT JITDUMPDIR
+    record fp --all-user -g "$BUILD/tinyjit" --no-inline work.tj
+    record stacks --all-user --call-graph dwarf,2048 "$BUILD/tinyjit" work.tj
+    perf record -q -k mono --all-user -e cpu-clock,task-clock -F 1000 -g -o two "$BUILD/tinyjit" work.tj
+    record packed --all-user -z -g "$BUILD/tinyjit" work.tj
+    perf record -q -k mono --all-user -e cpu-clock -c 1000003 -g -o counted "$BUILD/tinyjit" work.tj
+    perf record -q -k mono --all-user -e cpu-clock -F 2000 -g -o - "$BUILD/tinyjit" work.tj >streamed
+    perf record -q -k mono --all-user -e page-faults,cpu-clock -F 1000 -o faults "$BUILD/tinyjit" work.tj
+    perf record -q -e cpu-clock -c 1000000000000 -o none true
+    PERFJIT='' record bare --all-user -g "$BUILD/tinyjit" work.tj
+}
+
+record_php() {
+    echo '<?php function hot($n) { for ($i = 0, $s = 0; $i < $n; $i++) $s += $i & 3; return $s; } for ($i = 0; $i < 300; $i++) hot(100000);' >work.php
+    record php -g php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=function \
+        -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 work.php
+    remove_maps php
 }
 
 teardown_file() {
@@ -33,6 +49,14 @@ teardown_file() {
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR" || return
+    # For a perfjit that is not called as a function.
+    rooted=
+    [ "$RECORDINGS" != stored ] || rooted="--root $recorded_root"
+}
+
+# well_formed FILE: it is XML.
+well_formed() {
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1"
 }
 
 # periods FILE: the sum of those of its first event, by perf, which reads no streams from a file of another's.
@@ -42,7 +66,7 @@ periods() {
 
 # ---- Sums ----
 
-# bats test_tags=more
+# bats test_tags=both
 @test "every format of every recording has perf's sum" {
     local form all samples
     [ -z "${BRIEF:-}" ] || forms="fp unwound node two streamed"
@@ -65,7 +89,6 @@ periods() {
     done
 }
 
-# bats test_tags=more
 @test "each function's self and total time are the same in every format, and perf's of JIT code" {
     local form all format script
     [ -z "${BRIEF:-}" ] || forms="injected stacks node"
@@ -109,10 +132,11 @@ ours() {
         awk '{ n = $1; $1 = ""; sum[$0] += n } END { for (name in sum) print sum[name] name }' | sort
 }
 
+# bats test_tags=both
 @test "innermost functions are perf's, of injected recordings and of others" {
-    local form
-    perfjit inject -q -i php -o php.injected
-    for form in injected:fp unwound:stacks php.injected:php; do
+    local form pairs="injected:fp unwound:stacks"
+    [ "$RECORDINGS" != live ] || { perfjit inject -q -i php -o php.injected && pairs+=" php.injected:php"; }
+    for form in $pairs; do
         innermost ${form%:*} >wanted
         ours ${form%:*} >got
         nearly_same got wanted
@@ -142,6 +166,7 @@ nearly_same() {
     grep -q 'tj::inner' fp.jit
 }
 
+# bats test_tags=both
 @test "node: tiers, places, interpreted functions" {
     perfjit report -q -n 0 node >table
     grep -E ' TurboFan[^ ]* +hot \(.*/work.js:1\)$' table
@@ -172,6 +197,7 @@ nearly_same() {
 
 # ---- Formats and their readers ----
 
+# bats test_tags=live
 @test "callgrind_annotate, and the sums of functions in all formats" {
     perfjit export -q -f callgrind -o own.callgrind injected
     callgrind_annotate own.callgrind >annotated
@@ -199,6 +225,7 @@ mostly_at() {
     awk -v wanted="$1" '{ all += $2 } $1 == wanted { there += $2 } END { exit !(all > 0 && there > all / 2) }' costs || complain "$3: $(cat costs)"
 }
 
+# bats test_tags=live
 @test "callgrind: each line has its own cost, of JavaScript, of a JIT without a name for its lines, of inlined calls" {
     printf 'function hot(n) {\n  let s = 0;\n  for (let i = 0; i < n; i++)\n    s += (Math.sqrt(i) * i) %% 7;\n  return s;\n}\nfor (let i = 0, t = 0; i < 30; i++)\n  t += hot(2000000);\n' >lines.js
     printf 'fn inner(n) {\n  var i = 0;\n  while i < n {\n    i = i + 1;\n  }\n  return i;\n}\nfn outer(n) {\n  return inner(n) + 1;\n}\nfn main() {\n  var n = 0;\n  while n < 8000 {\n    outer(100000);\n    n = n + 1;\n  }\n  return 0;\n}\n' >lines.tj
@@ -218,8 +245,8 @@ mostly_at() {
     same <(perfjit export -q -f callgrind lines.inlined | sed -n 's/^totals: //p') <(perfjit report -q --json lines.inlined | jq .total)
 }
 
-@test "native inlined calls: gcc's, and clang's, who leaves out .debug_aranges; each line has its cost" {
-    cat >native.c <<'END'
+native_source() {
+    cat >inlined.c <<'END'
 static inline __attribute__((always_inline)) long twist(long v)
 {
     for (int i = 0; i < 20; i++)
@@ -237,27 +264,51 @@ __attribute__((noinline)) static long run(long v)
 int main(void)
 {
     long all = 0;
-    for (long n = 0; n < 12000000; n++)
+    for (long n = 0; n < 6000000; n++)
         all += run(n);
     return all == 42;
 }
 END
+}
+
+# inlined_calls_are_named COMPILER: of the recording `native`, whose source stands in the directory that `place` names.
+inlined_calls_are_named() {
+    perfjit export -q -f folded native | awk '/;run;twice_\[i\];twist_\[i\](;.*)? [0-9]+$/ { found += $NF } { all += $NF } END { exit !(found > all / 2) }' ||
+        complain "$1: $(perfjit export -q -f folded native)"
+    perfjit report -q --json native | jq -e --arg file "$(cat place)/inlined.c" '.functions[] | select(.name == "run") | .file == $file and .line == 11' ||
+        complain "$1: $(perfjit report -q native)"
+    perfjit export -q -f firefox native | jq -e '[.threads[].frameTable | range(.length) as $i | select(.inlineDepth[$i] == 2 and .line[$i] == 4)] | length > 0'
+}
+
+record_inlined_calls() {
+    pwd >place
+    native inlined -O2 -g -fno-omit-frame-pointer
+    record native --all-user -g ./inlined
+}
+
+@test "native inlined calls: their names, and the places of what they are inlined in" {
+    native_source
+    recording native record_inlined_calls
+    inlined_calls_are_named gcc
+}
+
+# bats test_tags=live
+@test "native inlined calls: gcc's, and clang's, who leaves out .debug_aranges; each line has its cost" {
+    native_source
+    pwd >place
     for compiler in gcc clang; do
         command -v $compiler || continue
-        $compiler -O2 -g -fno-omit-frame-pointer -o native.$compiler native.c
+        $compiler -O2 -g -fno-omit-frame-pointer -o native.$compiler inlined.c
         record native -g ./native.$compiler
-        perfjit export -q -f folded native | awk '/;run;twice_\[i\];twist_\[i\](;.*)? [0-9]+$/ { found += $NF } { all += $NF } END { exit !(found > all / 2) }' ||
-            complain "$compiler: $(perfjit export -q -f folded native)"
-        perfjit report -q --json native | jq -e --arg file "$PWD/native.c" '.functions[] | select(.name == "run") | .file == $file and .line == 11' ||
-            complain "$compiler: $(perfjit report -q native)"
+        inlined_calls_are_named $compiler
         perfjit export -q -f callgrind -o native.callgrind native
-        mostly_at 4 "$PWD/native.callgrind" "$PWD/native.c"
+        mostly_at 4 "$PWD/native.callgrind" "$PWD/inlined.c"
         perfjit export -q -f pprof -o native.pb.gz native
         gzip -dc native.pb.gz | protoc --decode_raw | awk '/^4 \{/ { n = 0 } /^  4 \{/ { n++ } n == 3 { found = 1 } END { exit !found }' || complain "no location has three lines"
-        perfjit export -q -f firefox native | jq -e '[.threads[].frameTable | range(.length) as $i | select(.inlineDepth[$i] == 2 and .line[$i] == 4)] | length > 0'
     done
 }
 
+# bats test_tags=live
 @test "pprof: protoc reads it, and its samples have perf's sum" {
     perfjit export -q -f pprof -o own.pb.gz injected
     gzip -dc own.pb.gz | protoc --decode_raw >decoded
@@ -296,14 +347,18 @@ END
     [ "$(jq "$time" own.json)" = "$all" ]
     perfjit export -q -f firefox --weight samples -o own.json node
     [ "$(jq '[.threads[].samples | select(.weightType == "samples") | .weight | add] | add' own.json)" = "$samples" ]
-    perf record -q -k mono -e page-faults,cpu-clock -F 1000 -o faults "$BUILD/tinyjit" work.tj
     perfjit export -q -f firefox --event cpu-clock -o own.json faults
     [ "$(jq "$time" own.json)" = "$(perfjit report -q --event cpu-clock --json faults | jq .total)" ]
 }
 
+record_recursion() {
+    PERFJIT=dump JITDUMPDIR=$PWD record rec --all-user -g "$BUILD/tinyjit" --no-inline rec.tj
+}
+
+# bats test_tags=both
 @test "recursion: what a function calls, with its own time, is its total; callgrind_annotate's, too" {
-    printf 'fn leaf(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn rec(n) { leaf(20000); if n < 1 { return leaf(300000); } return rec(n - 1) + 1; }\nfn ping(n) { leaf(20000); if n < 1 { return leaf(100000); } return pong(n - 1) + 1; }\nfn pong(n) { leaf(30000); return ping(n - 1) + 1; }\nfn main() { var n = 0; while n < 2000 { rec(9); ping(6); n = n + 1; } return 0; }\n' >rec.tj
-    PERFJIT=dump JITDUMPDIR=$PWD record rec -g "$BUILD/tinyjit" --no-inline rec.tj
+    printf 'fn leaf(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn rec(n) { leaf(20000); if n < 1 { return leaf(300000); } return rec(n - 1) + 1; }\nfn ping(n) { leaf(20000); if n < 1 { return leaf(100000); } return pong(n - 1) + 1; }\nfn pong(n) { leaf(30000); return ping(n - 1) + 1; }\nfn main() { var n = 0; while n < 300 { rec(9); ping(6); n = n + 1; } return 0; }\n' >rec.tj
+    recording recursion record_recursion
     perfjit export -q -f callgrind -o rec.callgrind rec
     perfjit report -q --json rec | jq -r '.functions[] | "\(.total) \(.name)"' | sort >wanted
     awk '/^fn=/ { match($0, /\([0-9]+\)/); f = substr($0, RSTART, RLENGTH); if (!(f in seen)) order[++n] = f; seen[f] = 1 }
@@ -312,8 +367,10 @@ END
         END { for (i = 1; i <= n; i++) printf "%.0f %s\n", sum[order[i]], name[order[i]] }' rec.callgrind | sort >got
     same got wanted
     ! awk '/^fn=/ { f = $1; sub(/^fn=/, "", f) } /^cfn=/ { c = $1; sub(/^cfn=/, "", c); if (c == f) exit 1 }' rec.callgrind | grep . || complain "a function calls itself"
-    total=$(awk '$2 == "tj::rec" { print $1 }' wanted)
-    (cd / && callgrind_annotate --inclusive=yes --auto=no --threshold=100 "$OLDPWD/rec.callgrind") | tr -d , | awk '$NF ~ /jit/ && /:tj::rec / { print $1 }' | same /dev/stdin <(echo "$total")
+    if [ "$RECORDINGS" = live ]; then
+        total=$(awk '$2 == "tj::rec" { print $1 }' wanted)
+        (cd / && callgrind_annotate --inclusive=yes --auto=no --threshold=100 "$OLDPWD/rec.callgrind") | tr -d , | awk '$NF ~ /jit/ && /:tj::rec / { print $1 }' | same /dev/stdin <(echo "$total")
+    fi
     for way in callers callees; do # the first line is the function's, the others are parts of that
         perfjit report -q --$way tj::ping rec | awk 'NR == 1 { all = $2 } NR > 1 { n += $2 } END { exit !(all > 0 && n - all < 0.004 && all - n < 0.004) }' || complain "$(perfjit report -q --$way tj::ping rec)"
     done
@@ -325,7 +382,7 @@ END
         exits 2
     done
     for words in "" --json --gprof "--by kind" "--callers tj::inner" "--callees tj::outer"; do
-        run --separate-stderr sh -c "\"\$BUILD/perfjit\" report -q $words fp >/dev/full"
+        run --separate-stderr sh -c "\"\$BUILD/perfjit\" report -q $rooted $words fp >/dev/full"
         exits 1
         says "standard output: can't write it: No space left on device"
     done
@@ -379,7 +436,7 @@ END
     perfjit export -q -f callgrind "$odd" | grep -c '^cmd: a' | same /dev/stdin <(echo 1)
     ! perfjit export -q -f callgrind "$odd" | grep -q '^b"c' || complain "it is there"
     perfjit flamegraph -q --svg -o own.svg --title "$(printf '\357\277\277 x')" fp
-    xmllint --noout own.svg
+    well_formed own.svg
     rm "$odd"
 }
 
@@ -391,7 +448,6 @@ END
 }
 
 @test "what is unknown has a reason" {
-    record bare -g node work.js
     perfjit report -n 1 bare | grep -E '; [1-9][0-9.]+ % unknown: most in code in memory \(.*\) that nobody logged \(perfjit check\)$'
     # A library may have a place without a symbol.
     ! perfjit report -q -n 1 injected | grep 'unknown:.* in memory' || complain "it is known"
@@ -431,7 +487,7 @@ END
         says "perfjit.perf.data: "
         run --separate-stderr perfjit $command /bin/true
         exits 1
-        perf record -q -e cpu-clock -c 1000000000000 -o none true 2>/dev/null
+        cp "$BATS_FILE_TMPDIR/none" none
         run --separate-stderr perfjit $command none
         exits 1
         says "none: has no samples"
@@ -451,6 +507,7 @@ END
     done
 }
 
+# bats test_tags=live
 @test "hostile names: of functions and threads, in every format" {
     cat >odd.js <<'END'
 const names = ["</script><script>alert(1)</script>", "a;b c\"d\\e'", "\u2028\u2029<!--", "]]>&amp;", "\u001b[31m"];
@@ -467,13 +524,13 @@ END
     [ "$(grep -c '</script>' odd.html)" = 2 ]
     data odd.html | jq -e '.strings | any(contains("</script>"))'
     perfjit flamegraph -q --svg --title '<&"' -o odd.svg odd
-    xmllint --noout odd.svg
+    well_formed odd.svg
     ! grep -q "$(printf '\033')" odd.svg odd.html || complain "it is there"
 }
 
 @test "a picture: a box for each stack that can be seen, well-formed" {
     perfjit flamegraph -q --svg -o own.svg injected
-    xmllint --noout own.svg
+    well_formed own.svg
     grep -qF '<title>tj::inner (' own.svg
     run --separate-stderr perfjit flamegraph injected
     exits 0
@@ -498,20 +555,29 @@ END_OF_C
     gcc -shared -fPIC -o at_write.so at_write.c -ldl
     mkdir written
     for words in "flamegraph" "flamegraph --svg" "export -f firefox"; do
-        run --separate-stderr env LD_PRELOAD="$PWD/at_write.so" "$BUILD/perfjit" $words -q -o written/out node
+        run --separate-stderr env LD_PRELOAD="$PWD/at_write.so" "$BUILD/perfjit" $words $rooted -q -o written/out node
         exits 143
         [ -z "$(ls -A written)" ] || complain "$words left $(ls -A written)"
     done
 }
 
+record_linked() {
+    (
+        cd linked || return
+        native work -O2 -g -fno-omit-frame-pointer -Wl,--build-id=none
+        objcopy --only-keep-debug work work.debug
+        strip work
+        objcopy --add-gnu-debuglink=work.debug work
+        mv work.debug .debug
+    )
+    record linked.data --all-user -g linked/work
+}
+
+# bats test_tags=live
 @test "native code whose debug file is named by a link, without a build-id" {
     mkdir -p linked/.debug
-    printf 'static inline __attribute__((always_inline)) long twist(long v)\n{\n    for (int i = 0; i < 20; i++)\n        v = v * 31 + (v >> 3);\n    return v;\n}\n__attribute__((noinline)) static long run(long v)\n{\n    return twist(v) ^ 1;\n}\nint main(void)\n{\n    long all = 0;\n    for (long n = 0; n < 12000000; n++)\n        all += run(n);\n    return all == 42;\n}\n' >linked/work.c
-    gcc -O2 -g -fno-omit-frame-pointer -Wl,--build-id=none -o linked/work linked/work.c
-    objcopy --only-keep-debug linked/work linked/work.debug
-    strip linked/work
-    (cd linked && objcopy --add-gnu-debuglink=work.debug work && mv work.debug .debug)
-    record linked.data -g linked/work
+    printf 'static inline __attribute__((always_inline)) long twist(long v)\n{\n    for (int i = 0; i < 20; i++)\n        v = v * 31 + (v >> 3);\n    return v;\n}\n__attribute__((noinline)) static long run(long v)\n{\n    return twist(v) ^ 1;\n}\nint main(void)\n{\n    long all = 0;\n    for (long n = 0; n < 4000000; n++)\n        all += run(n);\n    return all == 42;\n}\n' >linked/work.c
+    record_linked
     perfjit export -q -f folded linked.data >folded
     grep -E ';run;twist_\[i\] [0-9]+$' folded || complain "$(cat folded)"
     echo >>linked/.debug/work.debug # what has another sum is not its debug file

@@ -3,8 +3,8 @@
 #
 # unwind_shapes runs main -> outer -> middle -> inner, and main -> solo, with tables that are wrong for middle in a known way: what
 # is said must be that all chains through it end there, for that reason, and nothing of the others.
-# bats file_tags=test
 load helper
+load native_programs
 
 R=(perf record -q -k mono -F 1000)
 
@@ -13,12 +13,23 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
-# shape NAME [RECORD_OPTION...]: NAME.data, of unwind_shapes NAME.
+# shape NAME [CALL_GRAPH]: NAME.data, of unwind_shapes NAME.  A recording with another call graph is another one.
 shape() {
-    local name=$1
-    shift
+    recording "$1${2:+-${2/,/-}}" record_shape "$1" "${2:-dwarf,2048}"
+}
+
+record_shape() { # NAME CALL_GRAPH
     mkdir -p dump
-    "${R[@]}" -e cpu-clock --call-graph dwarf,4096 "$@" -o "$name.data" "$BUILD/producers/unwind_shapes" "$name" dump 0.3 >/dev/null 2>&1
+    "${R[@]}" -e cpu-clock --call-graph "$2" -o "$1.data" "$unwindable/producers/unwind_shapes" "$1" dump 0.3 >/dev/null 2>&1
+}
+
+# record_native NAME RECORD_OPTION... -- GCC_OPTION...: NAME.data, of the program NAME.c.
+record_native() {
+    local name=$1 options=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    native "$name" "${@:2}"
+    "${R[@]}" -e cpu-clock:u "${options[@]}" -o "$name.data" "./$name"
 }
 
 # checked STATUS ARGUMENT...: text and JSON have this status, and JSON says so, too.  Leaves them in text and json.
@@ -83,7 +94,7 @@ middle_ends() {
     is '.profile.sound and .profile.chains.places[0].wrong_table == false'
     [[ "$(sed -n 3p text)" == *" end in JIT function middle: no table, and no frame pointer that leads on, first at +0x1e" ]] || complain "$(cat text)"
     # 32 bytes of inner's frame, and not all of middle's 48, unless the sample is in inner's first or last instructions.
-    shape frame-first --call-graph dwarf,64
+    shape frame-first dwarf,64
     checked 0 frame-first.data
     is '.profile.chains.places[] | select(.function == "middle") | .early == 0 and .ends.cut > .chains / 2 and .ends.cut + .through == .chains'
     is '.profile.chains.early == 0'
@@ -112,7 +123,7 @@ middle_ends() {
 
 @test "chains: as many are whole and cut as perfjit inject --stacks unwind says" {
     for name in high-cfa bare frame-first; do
-        shape $name --call-graph dwarf,1024
+        shape $name dwarf,1024
         perfjit inject --stacks unwind -i $name.data -o out.data 2>summary || [ $? = 3 ]
         perfjit check --chains --json $name.data >json || [ $? = 3 ]
         grep -F 'stacks unwound' summary >line
@@ -129,6 +140,11 @@ middle_ends() {
     grep -qE '^perfjit: +[0-9]+ at code in memory \(//anon\): no function is known there$' <<<"$stderr" || complain "$stderr"
 }
 
+record_many() {
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,8 -o many.data \
+        "$BUILD/tinyjit" --no-frame-pointer --no-inline --seconds 0.5 many.tj >/dev/null 2>&1
+}
+
 @test "chains: ten places in the text, all with -v" {
     {
         for i in $(seq 14); do
@@ -137,8 +153,7 @@ middle_ends() {
         echo 'fn f15(n) { return n; }'
         echo 'fn main() { return f1(3000); }'
     } >many.tj
-    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,8 -o many.data \
-        "$BUILD/tinyjit" --no-frame-pointer --no-inline --seconds 0.5 many.tj >/dev/null 2>&1
+    recording many record_many
     checked 0 many.data
     [ "$(grep -c ' end in ' text)" -eq 10 ] || complain "$(cat text)"
     local all
@@ -159,8 +174,7 @@ __attribute__((noipa)) void spin(long n) { for (long i = 0; i < n; i++) sum += i
 __attribute__((noipa)) void caller(long n) { volatile char room[200]; room[0] = 1; spin(n); sum += room[0]; }
 int main(void) { while (clock() < CLOCKS_PER_SEC / 4) caller(100000); return 0; }
 END
-    gcc -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fcf-protection=none -o plain plain.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o plain.data ./plain
+    recording without-tables record_native plain --call-graph dwarf,4096 -- -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables -fcf-protection=none
     checked 0 plain.data
     is '.profile.chains.places[0] | (.file | endswith("/plain")) and .ends["no-table"] > 50 and .early > .chains - 20 and .wrong_table == false'
     grep -qE 'end in /.*/plain: no table, and no frame pointer that leads on, first at' text
@@ -187,8 +201,7 @@ int main(void)
     return 0;
 }
 END
-    gcc -O2 -o apart apart.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,16384 -o apart.data ./apart
+    recording signal-stack record_native apart --call-graph dwarf,16384 -- -O2
     checked 0 apart.data
     is '[.profile.chains.places[].ends.outside // 0] | add > 50'
     is '.profile.chains.cut < 20'
@@ -200,11 +213,10 @@ END
 }
 
 @test "chains: without copies of stacks there is nothing to judge" {
-    mkdir -p dump
-    "${R[@]}" -e cpu-clock -g -o fp.data "$BUILD/producers/unwind_shapes" none dump 0.2 >/dev/null 2>&1
-    run --separate-stderr perfjit check --chains fp.data
+    shape none fp
+    run --separate-stderr perfjit check --chains none.data
     exits 0
     grep -q 'record with --call-graph dwarf' <<<"$output"
-    run --separate-stderr perfjit check --chains --json fp.data
+    run --separate-stderr perfjit check --chains --json none.data
     jq -e '.profile.chains.total == 0' <<<"$output"
 }

@@ -61,7 +61,8 @@ unpack_recording() {
     tar -xJPf "$from/files.tar.xz" --transform "s,^here/,$PWD/,;s,^root/,$recorded_root/," || return
     read -r place <"$from/place"
     mkdir -p "$recorded_root${place%/*}"
-    [ -e "$recorded_root$place" ] || ln -sfn "$PWD" "$recorded_root$place"
+    # Another test may have unpacked the same recording.
+    [ -d "$recorded_root$place" ] && [ ! -L "$recorded_root$place" ] || ln -sfn "$PWD" "$recorded_root$place"
 }
 
 # The programs that were recorded are static, and below $recorded_root.  perf report looks there for the images of perfjit inject, too.
@@ -95,10 +96,10 @@ record_anew() {
     how=$into/how "$@" || status=$?
     [ $status -eq 0 ] || return $status
     echo "$PWD" >"$into/place"
-    find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
-    (cd / && find tmp -path 'tmp/bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
-    rmdir "$pack/root" 2>/dev/null || true
-    (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
+    find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cSf - | tar -xf - -C "$pack/here"
+    (cd / && find tmp -name 'bats-run-*' -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cSf - | tar -xf - -C "$pack/root")
+    rmdir --ignore-fail-on-non-empty "$pack/root"
+    (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cSf - * | xz -9e >"$into/files.tar.xz")
     rm -rf "$pack" "$stamp"
 }
 

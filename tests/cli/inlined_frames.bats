@@ -2,7 +2,6 @@
 # perfjit inject --inlines frames: inlined calls of JIT code as frames of the call chains.
 #
 # Judge: the compiler's own log of what it inlined where, on every frame of every sample (inlined_frames.awk).
-# bats file_tags=test
 load helper
 
 R=(perf record -q -k mono -F 1000 -e cpu-clock:u)
@@ -11,9 +10,17 @@ setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
     sed 's/repeat(@is_even, 1000, 1500)/repeat(@is_even, 60, 25000)/' "$here/../../examples/tinyjit/demo.tj" >demo.tj
-    export PERFJIT=dump JITDUMPDIR=$PWD
-    "${R[@]}" --call-graph dwarf,16384 -o dwarf.data "$BUILD/tinyjit" --no-frame-pointer --inline-log dwarf.log --seconds 1 demo.tj >out
-    "${R[@]}" --call-graph fp -o fp.data "$BUILD/tinyjit" --inline-log fp.log --seconds 1 demo.tj >out
+    tinyjit dwarf dwarf,8192 --no-frame-pointer
+    tinyjit fp fp
+}
+
+# tinyjit NAME CALL_GRAPH OPTION...: NAME.data, and NAME.log of what is inlined where.
+tinyjit() {
+    recording "$1" record_tinyjit "$@"
+}
+
+record_tinyjit() {
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" --call-graph "$2" -o "$1.data" "$BUILD/tinyjit" "${@:3}" --inline-log "$1.log" --seconds 0.6 demo.tj >out
 }
 
 setup() {
@@ -41,6 +48,7 @@ right() {
     echo "# $1: $(cat "$1.counts")" >&3
 }
 
+# bats test_tags=both
 @test "inlined frames: of stacks that are unwound, what the compiler's log says on every frame" {
     right dwarf 0
 }
@@ -103,6 +111,7 @@ right() {
     done
 }
 
+# bats test_tags=live
 @test "inlined frames: where something is mapped at their addresses, they go elsewhere" {
     printf '%s\n' '#include <fcntl.h>' '#include <sys/mman.h>' '__attribute__((constructor)) static void take(void)' \
         '{ mmap((void *)0x100000000000, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, open("/proc/self/exe", O_RDONLY), 0); }' >taken.c
@@ -117,12 +126,19 @@ right() {
     grep -q '\[0x110000000000(0x.*\.so' maps.txt
 }
 
+record_packed() {
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -z --call-graph fp -o packed.data "$BUILD/tinyjit" --inline-log packed.log --seconds 0.5 demo.tj >out
+}
+
+record_events() {
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -F 1000 -e cpu-clock/call-graph=dwarf,stack-size=8192/u -e task-clock/call-graph=fp/u \
+        -e page-faults/call-graph=no/ -o events.data "$BUILD/tinyjit" --seconds 0.5 demo.tj >out
+}
+
 @test "inlined frames: a stream, a compressed recording, and events with stacks, with chains and without" {
-    export PERFJIT=dump JITDUMPDIR=$PWD
-    "${R[@]}" -z --call-graph fp -o packed.data "$BUILD/tinyjit" --inline-log packed.log --seconds 0.5 demo.tj >out
+    recording packed record_packed
     right packed 1
-    perf record -q -k mono -F 1000 -e cpu-clock/call-graph=dwarf,stack-size=16384/u -e task-clock/call-graph=fp/u -e page-faults/call-graph=no/ \
-        -o events.data "$BUILD/tinyjit" --seconds 0.5 demo.tj >out
+    recording events record_events
     inject events frames --stacks unwind --inlines frames
     for event in cpu-clock task-clock; do
         perf script --no-inline -F event,ip,sym -i events.frames.data 2>/dev/null |
@@ -133,8 +149,12 @@ right() {
 }
 
 # What runs in which process: see inlined_children.c.
-@test "inlined frames: children have their parents', and their own" {
+record_children() {
     PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" --call-graph fp -o children.data "$BUILD/producers/inlined_children"
+}
+
+@test "inlined frames: children have their parents', and their own" {
+    recording children record_children
     inject children frames --inlines frames
     # Compiled functions use rbp for other things: where the sample is in one, what the kernel takes for its caller may be anything.
     perf script --no-inline -F pid,ip,sym,dso -i children.frames.data 2>/dev/null | awk 'BEGIN { RS = ""; FS = "\n" } {

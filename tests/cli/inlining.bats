@@ -39,7 +39,6 @@ told_the_same() {
     done
 }
 
-# bats test_tags=more
 @test "random scripts print the same with and without inlining" {
     for seed in $(seq $seeds); do
         "$BUILD/producers/random_script" $seed >script.tj
@@ -48,7 +47,6 @@ told_the_same() {
     done
 }
 
-# bats test_tags=more
 @test "random scripts that fail do so at the same place, with the same words" {
     local failed=0 some="2 8 9 13 22 25" # those that fail
     for seed in $([ -n "${BRIEF:-}" ] && echo $some || seq $seeds); do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The page of perfjit flamegraph, its scripts in node: sums, tiers, and what it takes when there is much to show.
+# bats file_tags=live
 load helper
 
 # All boxes of a row of the time view.

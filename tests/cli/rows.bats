@@ -2,30 +2,46 @@
 # several processes.
 #
 # For each X there is X.data (recorded) and X.name.data, X.body.data, X.function.data, made with --rows; demo2 and node2 are other runs of
-# demo and node, for perf diff.
+# demo and node, for perf diff.  Stored are those of tinyjit: the demo alone, and three processes of it.
 load helper
 
-recorded="demo node workers cluster php"
+recorded="demo several" again=demo2 pair="demo several"
+[ "$RECORDINGS" != live ] || recorded+=" node workers cluster php" again+=" node2" pair="demo node"
 
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    local tinyjit=$here/../../examples/tinyjit x rows
-    make_programs
-    for x in demo demo2; do
-        PERFJIT=dump JITDUMPDIR=$PWD record $x.data -g "$BUILD/tinyjit" --seconds=1 "$tinyjit/demo.tj" >/dev/null
+    local x rows
+    cp "$here/../../examples/tinyjit/demo.tj" .
+    for x in 1 2 3; do # fib() has another body in each
+        mkdir $x
+        sed "s/return fib(n - 1) + fib(n - 2);/return fib(n - 1) + fib(n - 2) + $x;/" demo.tj >$x/demo.tj
     done
+    recording demo record_demos
+    [ "$RECORDINGS" != live ] || record_others
+    for x in $recorded $again; do
+        for rows in name body function; do
+            perfjit inject -i $x.data -o $x.$rows.data --rows $rows 2>$x.$rows.err || [ $? -eq 3 ]
+        done
+    done
+}
+
+record_demos() {
+    local PERFJIT=dump JITDUMPDIR=$PWD
+    export PERFJIT JITDUMPDIR BUILD
+    for x in demo demo2; do record $x.data --all-user -g "$BUILD/tinyjit" --seconds=0.5 demo.tj >/dev/null; done
+    # shellcheck disable=SC2016 # for the inner shell
+    record several.data --all-user bash -c 'for i in 1 2 3; do "$BUILD/tinyjit" --seconds=0.2 $i/demo.tj & done; wait' >/dev/null
+}
+
+record_others() {
+    make_programs
     for x in node node2; do record $x.data node --perf-prof load.js >/dev/null; done
     record workers.data node --perf-prof workers.js >/dev/null
     record cluster.data node --perf-prof cluster.js >/dev/null
     record php.data php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
         -d opcache.jit=function -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 prefork.php >/dev/null
     remove_maps php.data
-    for x in $recorded demo2 node2; do
-        for rows in name body function; do
-            perfjit inject -i $x.data -o $x.$rows.data --rows $rows 2>$x.$rows.err || [ $? -eq 3 ]
-        done
-    done
 }
 
 teardown_file() {
@@ -91,6 +107,7 @@ sums() {
     awk '{ n = $1; sub(/^[0-9]+ /, ""); sum[$0] += n } END { for (name in sum) print sum[name], name }' | sort
 }
 
+# bats test_tags=both
 @test "as many rows as names, and each name has the samples that its rows had" {
     local x many=0
     for x in $recorded; do
@@ -115,6 +132,7 @@ sums() {
     done
 }
 
+# bats test_tags=both
 @test "every sample and frame has the name that it has with --rows body" {
     local x rows
     for x in $recorded; do
@@ -128,7 +146,7 @@ sums() {
 @test "every sample has the source line and the inlined calls that it has with --rows body" {
     local x rows
     asking_of_jit_code
-    for x in demo node; do
+    for x in $pair; do
         for rows in name body; do
             perf script -i $x.$rows.data -G -F time,ip,sym,srcline --ns >"$BATS_TEST_TMPDIR/$rows"
         done
@@ -137,6 +155,7 @@ sums() {
     done
 }
 
+# bats test_tags=both
 @test "one file for all processes; it is sound, and called the same in every run" {
     local x names=
     for x in $recorded; do
@@ -146,12 +165,12 @@ sums() {
         [ "$output" = "No errors" ] || complain "$x: $output"
     done
     [ "$(tr ' ' '\n' <<<"$names" | grep . | sort -u | wc -l)" -eq 1 ] || complain "$names"
-    [ "$(elf_files cluster.body.data.dso | wc -l)" -ge 3 ]
+    for x in several $([ "$RECORDINGS" != live ] || echo cluster); do [ "$(elf_files $x.body.data.dso | wc -l)" -ge 3 ]; done
 }
 
 @test "two runs make the same bytes" {
     local x
-    for x in demo cluster; do
+    for x in $recorded; do
         perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/again.data" --dso-dir "$BATS_TEST_TMPDIR/$x.dso" || [ $? -eq 3 ]
         cmp "$(elf_files $x.name.data.dso)" "$(elf_files "$BATS_TEST_TMPDIR/$x.dso")"
     done
@@ -159,9 +178,9 @@ sums() {
 
 @test "outputs share a directory" {
     local x
-    for x in demo node; do perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/$x.data" --dso-dir "$BATS_TEST_TMPDIR/dso" || [ $? -eq 3 ]; done
+    for x in $pair; do perfjit inject -q -i $x.data -o "$BATS_TEST_TMPDIR/$x.data" --dso-dir "$BATS_TEST_TMPDIR/dso" || [ $? -eq 3 ]; done
     [ "$(elf_files "$BATS_TEST_TMPDIR/dso" | wc -l)" -eq 2 ]
-    for x in demo node; do
+    for x in $pair; do
         rows "$BATS_TEST_TMPDIR/$x.data" sym >"$BATS_TEST_TMPDIR/got"
         rows $x.name.data sym >"$BATS_TEST_TMPDIR/wanted"
         same "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/wanted"
@@ -179,9 +198,10 @@ matched() {
     perf diff "$1" "$2" 2>/dev/null | sed -nE 's/^ *[0-9.]+% +[-+][0-9.]+% +jit-[^ ]*\.so +\[\.\] +(.*[^ ]) *$/\1/p' | sort -u
 }
 
+# bats test_tags=both
 @test "perf diff of two runs matches every function with 0.5 % in both" {
     local x
-    for x in demo node; do
+    for x in ${again//2/}; do
         comm -12 <(large $x.name.data) <(large ${x}2.name.data) >"$BATS_TEST_TMPDIR/both"
         matched $x.name.data ${x}2.name.data >"$BATS_TEST_TMPDIR/matched"
         matched $x.body.data ${x}2.body.data >"$BATS_TEST_TMPDIR/formerly"
@@ -210,27 +230,33 @@ bodies_of() {
         END { for (i = 1; i <= n; i++) if (at[i] >= start && at[i] < start + size) print text[i] }'
 }
 
+# bats test_tags=both
 @test "perf annotate shows each body, with a label, and their percentages make 100" {
-    local name
-    name=$(three_bodies node.name.data)
-    [ -n "$name" ]
-    perf annotate -i node.name.data --stdio -s "$name" 2>/dev/null >"$BATS_TEST_TMPDIR/annotated"
-    bodies_of node.name.data "$name" | sort >"$BATS_TEST_TMPDIR/bodies"
-    sed -nE 's/^.*<(body [0-9]+ of [0-9]+, .*loaded at [0-9.]+)>:$/\1/p' "$BATS_TEST_TMPDIR/annotated" | sort >"$BATS_TEST_TMPDIR/shown"
-    echo "# $name: $(wc -l <"$BATS_TEST_TMPDIR/bodies") bodies" >&3
-    same "$BATS_TEST_TMPDIR/shown" "$BATS_TEST_TMPDIR/bodies"
-    awk '$2 == ":" && $1 ~ /^[0-9.]+$/ { sum += $1 } END { exit !(sum > 99 && sum < 101) }' "$BATS_TEST_TMPDIR/annotated"
-    # As many samples as the report has.
-    grep -q "($(rows node.name.data sym | awk -v name="$name" '{ n = $1; sub(/^[0-9]+ /, "") } $0 == name { print n }') samples" \
-        "$BATS_TEST_TMPDIR/annotated"
+    local name x
+    for x in several $([ "$RECORDINGS" != live ] || echo node); do
+        name=$(three_bodies $x.name.data)
+        [ -n "$name" ]
+        perf annotate -i $x.name.data --stdio -s "$name" 2>/dev/null >"$BATS_TEST_TMPDIR/annotated"
+        bodies_of $x.name.data "$name" | sort >"$BATS_TEST_TMPDIR/bodies"
+        sed -nE 's/^.*<(body [0-9]+ of [0-9]+, .*loaded at [0-9.]+)>:$/\1/p' "$BATS_TEST_TMPDIR/annotated" | sort >"$BATS_TEST_TMPDIR/shown"
+        echo "# $name: $(wc -l <"$BATS_TEST_TMPDIR/bodies") bodies" >&3
+        same "$BATS_TEST_TMPDIR/shown" "$BATS_TEST_TMPDIR/bodies"
+        awk '$2 == ":" && $1 ~ /^[0-9.]+$/ { sum += $1 } END { exit !(sum > 99 && sum < 101) }' "$BATS_TEST_TMPDIR/annotated"
+        # As many samples as the report has.
+        grep -q "($(rows $x.name.data sym | awk -v name="$name" '{ n = $1; sub(/^[0-9]+ /, "") } $0 == name { print n }') samples" \
+            "$BATS_TEST_TMPDIR/annotated"
+    done
 }
 
 @test "perf annotate shows source lines" {
     cd "$BATS_TEST_TMPDIR"
-    perf annotate -i "$BATS_FILE_TMPDIR/demo.name.data" --stdio -s 'tj::fib [tier2]' 2>/dev/null >annotated
+    local below=()
+    [ "$RECORDINGS" != stored ] || below=(--prefix "$recorded_root")
+    perf annotate "${below[@]}" -i "$BATS_FILE_TMPDIR/demo.name.data" --stdio -s 'tj::fib [tier2]' 2>/dev/null >annotated
     grep -q 'return fib(n - 1) + fib(n - 2)' annotated
 }
 
+# bats test_tags=both
 @test "--rows function: tiers are one row, and their labels say which is which" {
     rows demo.function.data sym | sort >"$BATS_TEST_TMPDIR/got"
     rows demo.name.data sym | sed -E 's/ \[tier[12]\]$//' | sums >"$BATS_TEST_TMPDIR/wanted"
@@ -238,16 +264,20 @@ bodies_of() {
     bodies_of demo.function.data tj::fib >"$BATS_TEST_TMPDIR/bodies"
     grep -q ', tier1, ' "$BATS_TEST_TMPDIR/bodies"
     grep -q ', tier2, ' "$BATS_TEST_TMPDIR/bodies"
+    [ "$RECORDINGS" = live ] || return 0
     rows node.function.data sym | sort >"$BATS_TEST_TMPDIR/got"
     rows node.name.data sym | sed -E 's/ JS:[~^+*]/ JS:/' | sums >"$BATS_TEST_TMPDIR/wanted"
     same "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/wanted"
     readelf -sW "$(elf_files node.function.data.dso)" | grep -q 'body [0-9]* of [0-9]*, TurboFan, loaded at'
 }
 
+record_stacks() {
+    PERFJIT=dump JITDUMPDIR=$PWD record perf.data --all-user --call-graph dwarf,2048 "$BUILD/tinyjit" --seconds=0.1 "$BATS_FILE_TMPDIR/demo.tj" >/dev/null
+}
+
 @test "recordings whose user stacks are kept, and --layout function, have a row for each body" {
     cd "$BATS_TEST_TMPDIR"
-    PERFJIT=dump JITDUMPDIR=$PWD record perf.data --call-graph dwarf "$BUILD/tinyjit" --seconds=0.3 \
-        "$here/../../examples/tinyjit/demo.tj" >/dev/null
+    recording kept record_stacks
     perfjit inject -q -o given.data --stacks keep --rows function
     perfjit inject -q -o body.data --stacks keep --rows body
     cmp <(cd given.data.dso && ls) <(cd body.data.dso && ls)

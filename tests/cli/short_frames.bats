@@ -7,11 +7,15 @@ setup_file() {
     [ "$(uname -m)" = x86_64 ] || return 0
     cd "$BATS_FILE_TMPDIR" || return
     for others in direct pointers; do
-        perf record -q -k 1 -e cpu-clock -F 2000 --call-graph dwarf,2048 -o $others.data "$BUILD/producers/short_frames" 1 $others >$others.pid
+        recording $others record_short_frames $others
         perfjit inject -i $others.data -o $others.out.data 2>$others.err
         perf script -i $others.out.data -F ip,sym | chains >$others.chains
-        rm -f "/tmp/perf-$(cat $others.pid).map"
+        [ "$RECORDINGS" != live ] || rm -f "/tmp/perf-$(cat $others.pid).map"
     done
+}
+
+record_short_frames() {
+    perf record -q -k 1 -e cpu-clock -F 2000 --call-graph dwarf,2048 -o "$1.data" "$BUILD/producers/short_frames" 1 "$1" >"$1.pid"
 }
 
 setup() {
@@ -44,6 +48,7 @@ assert_none_is_wrong() {
     ! grep -vE '^tramp_[a-z0-9_]+( caller main)?$' "$1" || complain "these callers have not called"
 }
 
+# bats test_tags=both
 @test "short frames: what was pushed, or no more than aligns the stack, is stepped over" {
     assert_pushed_are_found direct.chains
     grep -qE 'perfjit:     [1-9][0-9]* go on behind code without tables and bytes' direct.err || complain "$(cat direct.err)"

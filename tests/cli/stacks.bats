@@ -6,12 +6,12 @@
 #
 # Frame pointers can't give more than they have: where the innermost function has not set rbp, or has it no more, its
 # caller is missing.  Such chains are counted as "skipped", and good, if they are right otherwise.
-# bats file_tags=more,libc_names
 load helper
+load native_programs
 
 DEPTH=31
 seconds=3
-[ -z "${BRIEF:-}" ] || seconds=1
+[ "$RECORDINGS" = live ] && [ -z "${BRIEF:-}" ] || seconds=0.5
 
 setup_file() {
     require_perf || return 0
@@ -22,16 +22,15 @@ setup_file() {
     sed 's/repeat(@is_even, 1000, 1500)/repeat(@is_even, 60, 25000)/' "$here/../../examples/tinyjit/demo.tj" >demo.tj
     # Nothing is forgotten, so that with one tier nothing is freed.
     sed '/forget/s/{.*}/{ }/' demo.tj >keep.tj
-    stacks known-dwarf known.tj dwarf,16384 --no-frame-pointer --no-inline
+    stacks known-dwarf known.tj dwarf,8192 --no-frame-pointer --no-inline
     stacks known-fp known.tj fp --no-inline
     # Few calls: hardly a sample falls where a frame pointer is not set yet, or no more.
     sed 's/i % 64 == 0/i % 8192 == 0/' known.tj >loop.tj
     stacks loop-fp loop.tj fp --no-inline
-    F=$((seconds == 1 ? 300 : 200)) stacks deep-dwarf deep.tj dwarf,65528 --no-frame-pointer --no-inline
-    stacks inlined-dwarf known.tj dwarf,16384 --no-frame-pointer --tier2-after 0
-    stacks tier1-dwarf keep.tj dwarf,16384 --no-frame-pointer --no-tier2
-    stacks tier2-dwarf keep.tj dwarf,16384 --no-frame-pointer --tier2-after 0
-    stacks demo-dwarf demo.tj dwarf,16384 --no-frame-pointer
+    stacks inlined-dwarf known.tj dwarf,8192 --no-frame-pointer --tier2-after 0
+    stacks tier1-dwarf keep.tj dwarf,8192 --no-frame-pointer --no-tier2
+    stacks tier2-dwarf keep.tj dwarf,8192 --no-frame-pointer --tier2-after 0
+    stacks demo-dwarf demo.tj dwarf,8192 --no-frame-pointer
     stacks demo-fp demo.tj fp
 }
 
@@ -65,19 +64,24 @@ forms_of() {
 
 # stacks NAME SCRIPT CALL-GRAPH OPTION...: NAME.data and, from perfjit, NAME.FORM.data of each form
 stacks() {
-    local name=$1 script=$2 graph=$3
-    shift 3
-    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
-        "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
+    local name=$1
+    recording "$name" record_stacks "$@"
     for form in $(forms_of "$name"); do
         case $form in
         unwound) perfjit inject -q --inlines dwarf -i "$name.data" -o "$name.$form.data" ;;
         *) perfjit inject -q -i "$name.data" -o "$name.$form.data" --layout $form --stacks keep ;;
         esac
     done
+}
+
+record_stacks() { # as stacks
+    local name=$1 script=$2 graph=$3
+    shift 3
+    PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
+        "$unwindable/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
     # What is inlined where is the same each time.  Writing it takes time in the C library, which has no frame pointers: not in
     # the run that is recorded.
-    "$BUILD/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
+    "$unwindable/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
 }
 
 # Counts as chain_check prints them, to stdout and as a line of the test's.
@@ -152,6 +156,7 @@ check_exact() { # NAME DEPTH FP
     done
 }
 
+# bats test_tags=both
 @test "stacks: unwind tables give the one stack that can be" {
     check_exact known-dwarf $DEPTH 0
     check_chains known-dwarf known.tj
@@ -159,10 +164,12 @@ check_exact() { # NAME DEPTH FP
 
 # bats test_tags=all
 @test "stacks: and through 700 frames" {
+    F=200 stacks deep-dwarf deep.tj dwarf,65528 --no-frame-pointer --no-inline
     check_exact deep-dwarf 700 0
     check_chains deep-dwarf deep.tj
 }
 
+# bats test_tags=both
 @test "stacks: frame pointers give the one stack that can be" {
     check_exact known-fp $DEPTH 1
     check_chains known-fp known.tj known-fp.code

@@ -1,26 +1,30 @@
 #!/usr/bin/env bats
 # Stacks that go through JIT code, by the unwind tables of the dump: every shape that such a table comes in.
 # The shapes and their code: tests/producers/unwind_shapes.c.
-
-# bats file_tags=more,libc_names
-
-bats_require_minimum_version 1.5.0
+load helper
+load native_programs
 
 setup() {
+    require_perf
     cd "$BATS_TEST_TMPDIR"
 }
 
 record_shape() {
-    mkdir -p dump
-    perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,4096 -o perf.data \
-        "$BUILD/producers/unwind_shapes" "$1" dump 0.4 >record.log 2>&1 || {
-        cat record.log
-        false
-    }
+    mkdir dump
+    perf record -q -k mono -e cpu-clock -F 1000 --call-graph dwarf,2048 -o perf.data \
+        "$unwindable/producers/unwind_shapes" "$1" dump 0.4 >record.log 2>&1 || complain "$(cat record.log)"
+}
+
+# Leaves the chains of perf inject in expected.txt.
+record_shape_and_oracle() {
+    record_shape "$1"
+    perf inject --jit -i perf.data -o perf.jit.data
+    chains >expected.txt
+    rm -f perf.jit.data dump/*.so
 }
 
 inject() { # LAYOUT, expected status [OPTION...]
-    run "$BUILD/perfjit" inject --layout "$1" -i perf.data -o perf.jit.data "${@:3}"
+    run perfjit inject --layout "$1" -i perf.data -o perf.jit.data "${@:3}"
     echo "$output"
     [ "$status" -eq "$2" ]
 }
@@ -81,7 +85,7 @@ hdr_count() {
 check_sound_shape() {
     local layout layouts="image function"
     [ -z "${BRIEF:-}" ] || [ "$1" = frame-first ] || layouts=image
-    record_shape "$1"
+    recording "$1" record_shape "$1"
     for layout in $layouts; do
         inject $layout 0 --stacks keep
         expect_whole_chains
@@ -91,7 +95,7 @@ check_sound_shape() {
     done
 }
 
-# bats test_tags=test
+# bats test_tags=both
 @test "unwind: frame first, header last, as perf reads it" {
     check_sound_shape frame-first
 }
@@ -125,9 +129,7 @@ check_sound_shape() {
 }
 
 @test "unwind: an empty header leaves the frame pointers to work, as with perf inject" {
-    record_shape empty-header
-    HOME=$PWD/home perf inject --jit -i perf.data -o perf.jit.data
-    chains >expected.txt
+    recording empty-header record_shape_and_oracle empty-header
     [ "$(grep -c '^inner;middle;outer;main;' expected.txt)" -gt 20 ]
     for layout in image function; do
         inject $layout 0 --stacks keep
@@ -139,9 +141,7 @@ check_sound_shape() {
 }
 
 @test "unwind: without tables the chains are those of perf inject" {
-    record_shape none
-    HOME=$PWD/home perf inject --jit -i perf.data -o perf.jit.data
-    chains >expected.txt
+    recording none record_shape_and_oracle none
     [ "$(wc -l <expected.txt)" -gt 40 ]
     for layout in image function; do
         inject $layout 0 --stacks keep
@@ -154,11 +154,12 @@ check_sound_shape() {
 
 check_garbage() {
     local layout stacks
-    record_shape "$1"
+    recording "$1" record_shape "$1"
     for layout in image function; do for stacks in keep unwind; do
         inject $layout 3 --stacks $stacks
         [[ "$output" == *"1 x broken unwind table"* ]]
         [[ "$output" == *"jit-"*".dump: record 2 at 0x"* ]]
+        [ $stacks = keep ] || [[ $output == *'ended at code without usable tables'*'at JIT code: no table'* ]]
         chains >chains.txt
         sort chains.txt | uniq -c
         # The function whose table it was ends the chain; the neighbours' tables work.
@@ -190,7 +191,7 @@ console.log(total);
 END
     perf record -q -k mono -e cpu-clock -F 500 --call-graph dwarf,8192 -o perf.data \
         node --perf-prof --perf-prof-unwinding-info work.js >record.log 2>&1
-    HOME=$PWD/home perf inject --jit -i perf.data -o expected.data
+    perf inject --jit -i perf.data -o expected.data
     # Addresses in call chains are relative to the ELF file, which is another; names, offsets and order are not.
     frames() {
         perf script --ns -F time,ip,sym,symoff --no-inline -i "$1" 2>/dev/null | sed -E 's/^[ \t]+[0-9a-f]+ //'
@@ -205,5 +206,5 @@ END
     done
     inject image 0 --rows body
     frames perf.jit.data >frames.txt
-    awk -v ours=frames.txt -v most_others=20 -f "$BATS_TEST_DIRNAME/no_frame_lost.awk" expected.txt >&3
+    awk -v ours=frames.txt -v most_others=20 -f "$here/no_frame_lost.awk" expected.txt >&3
 }

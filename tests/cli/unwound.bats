@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # perfjit inject as it is by default, --stacks unwind: user stacks become call chains, which perf prints without unwinding.
 #
-# Judges: exact_chains and chain_check as in stacks.bats, the names that unwind_shapes must have, and perf's own unwinding of the
-# same recording (--stacks keep), sample by sample.
-# bats file_tags=test,libc_names
+# Judges: exact_chains and chain_check as in stacks.bats, and perf's own unwinding of the same recording (--stacks keep), sample by
+# sample.
 load helper
+load native_programs
 
 R=(perf record -q -k mono -F 1000)
 
@@ -37,15 +37,25 @@ fn main() { return a(); }
 END
 }
 
-# tinyjit_record NAME SCRIPT SECONDS RECORD_OPTION... -- TINYJIT_OPTION...
-tinyjit_record() {
+# tinyjit NAME SCRIPT SECONDS RECORD_OPTION... -- TINYJIT_OPTION...: NAME.data
+tinyjit() {
+    recording "$1" record_tinyjit "$@"
+}
+
+record_tinyjit() {
     local name=$1 script=$2 seconds=$3 options=()
     shift 3
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
     PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -o "$name.data" "${options[@]}" \
-        "$BUILD/tinyjit" --no-frame-pointer "$@" --seconds "$seconds" "$script" >/dev/null 2>"$name.log" ||
+        "$unwindable/tinyjit" --no-frame-pointer "$@" --seconds "$seconds" "$script" >/dev/null 2>"$name.log" ||
         { cat "$name.log" >&2; return 1; }
+}
+
+# record_native NAME CALL_GRAPH GCC_OPTION...: NAME.data, of the program NAME.c.
+record_native() {
+    native "$1" "${@:3}"
+    "${R[@]}" -e cpu-clock:u --call-graph "$2" -o "$1.data" "./$1"
 }
 
 # both NAME: NAME.keep.data and NAME.unwind.data
@@ -92,56 +102,34 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
     [ "${words[1]}" -gt "${3:-200}" ] && [ "${words[3]}" -eq "${words[1]}" ]
 }
 
+known() {
+    tinyjit known known.tj 0.5 -e cpu-clock:u --call-graph dwarf,8192 -- --no-inline --inline-log known.inlines
+}
+
+# bats test_tags=both
 @test "unwound: tinyjit's known chain, whole in every sample, 31 and 700 deep" {
-    tinyjit_record known known.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline --inline-log known.inlines
+    known
     same_as_perf known
     all_right known known.tj
-    tinyjit_record deep deep.tj 0.25 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
+    tinyjit deep deep.tj 0.2 -e cpu-clock:u --call-graph dwarf,65528 -- --no-inline --inline-log deep.inlines
     same_as_perf deep
     all_right deep deep.tj 50
     [ "$(awk -F';' '{ if (NF > most) most = NF } END { print most }' deep.unwind.txt)" -gt 700 ]
 }
 
 @test "unwound: where addresses are used again, without a trick to make perf forget" {
-    tinyjit_record demo demo.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --inline-log demo.inlines
+    tinyjit demo demo.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -- --inline-log demo.inlines
     same_as_perf demo
     all_right demo demo.tj
     perf script --show-task-events -i demo.unwind.data 2>/dev/null | grep PERF_RECORD_FORK >forks.txt || true
     [ ! -s forks.txt ]
 }
 
-# unwind.bats has all of them in make check, unwound by perf.
-# bats test_tags=more
-@test "unwound: every shape of unwind tables, also where there is none" {
-    local shape shapes="frame-first absolute-header blobs-swapped none"
-    [ -n "${BRIEF:-}" ] || shapes="frame-first header-first mapped-size-0 no-end absolute-header one-blob blobs-before blobs-swapped empty-header none"
-    for shape in $shapes; do
-        rm -rf dump && mkdir dump
-        "${R[@]}" -e cpu-clock -F 500 --call-graph dwarf,4096 -o shape.data "$BUILD/producers/unwind_shapes" $shape dump 0.3 >/dev/null 2>&1
-        perfjit inject -q --stacks unwind -i shape.data -o shape.unwind.data
-        perf script --no-inline -F ip,sym -i shape.unwind.data 2>/dev/null | awk 'BEGIN { RS = "" } {
-            chain = ""; on = 0
-            for (i = 2; i <= NF; i += 2) { if ($i == "inner" || $i == "solo") on = 1; if (on) chain = chain $i ";" }
-            if (on) print chain }' >shape.txt
-        [ "$(grep -c '^inner;middle;outer;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
-        [ "$(grep -c '^solo;main;.*_start;$' shape.txt)" -gt 10 ] || complain "$shape: $(sort shape.txt | uniq -c)"
-        ! grep -vE '^(inner;middle;outer|solo);main;.*_start;$' shape.txt || complain "it is there"
-    done
-}
-
-@test "unwound: a table of noise ends the chain at its function, and is told" {
-    rm -rf dump && mkdir dump
-    "${R[@]}" -e cpu-clock -F 500 --call-graph dwarf,4096 -o noise.data "$BUILD/producers/unwind_shapes" garbage dump 0.4 >/dev/null 2>&1
-    run --separate-stderr perfjit inject --stacks unwind -i noise.data -o noise.unwind.data
-    exits 3
-    says 'ended at code without usable tables' 'at JIT code: no table'
-}
-
 # perf loses records where its buffers are full.  The library's text then belongs to the mapping of the whole file, which is data.
-# bats test_tags=more
+# bats test_tags=live
 @test "unwound: through a library of which the record of its text was lost" {
     local line
-    tinyjit_record lost known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline
+    record_tinyjit lost known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline
     line=$(perf script -D -i lost.data 2>/dev/null | grep 'PERF_RECORD_MMAP2.* r-xp .*/libc\.so') # TIME OFFSET [SIZE]: ...
     read -r _ line _ <<<"$line"
     printf '\0\020\0\0\0\0\0\0' | dd of=lost.data bs=1 seek=$((line + 16)) conv=notrunc status=none # it begins at 4096
@@ -149,13 +137,18 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
     [ "$(grep -c ';main+.*;__libc_start_main.*;_start+' lost.unwind.txt)" -gt $(($(wc -l <lost.unwind.txt) * 9 / 10)) ]
 }
 
+record_stream() {
+    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o - \
+        "$unwindable/tinyjit" --no-frame-pointer --no-inline --seconds 0.3 known.tj 2>stream.log >stream.data
+}
+
+# bats test_tags=both
 @test "unwound: a compressed recording, a stream, a directory, one by thread" {
     local data
-    tinyjit_record packed known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 -z -- --no-inline
-    tinyjit_record thread known.tj 0.5 -e cpu-clock --call-graph dwarf,16384 --per-thread -T -- --no-inline
-    tinyjit_record folder known.tj 0.5 -e cpu-clock:u --call-graph dwarf,16384 --threads -- --no-inline
-    PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,16384 -o - \
-        "$BUILD/tinyjit" --no-frame-pointer --no-inline --seconds 0.5 known.tj 2>stream.log >stream.data
+    tinyjit packed known.tj 0.3 -e cpu-clock:u --call-graph dwarf,8192 -z -- --no-inline
+    tinyjit thread known.tj 0.3 -e cpu-clock --call-graph dwarf,8192 --per-thread -T -- --no-inline
+    tinyjit folder known.tj 0.3 -e cpu-clock:u --call-graph dwarf,8192 --threads -- --no-inline
+    recording stream record_stream
     for data in packed thread folder stream; do same_as_perf $data; done
     perfjit inject -q --stacks unwind -i stream.data -o - >stream.out
     perf script -i - --no-inline -F ip,sym,symoff <stream.out 2>/dev/null | sed 's/^[ \t]*[0-9a-f]* //' >stream.txt
@@ -163,11 +156,11 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
 }
 
 @test "unwound: several events, with stacks and without, in groups, with everything that a sample can hold" {
-    tinyjit_record events known.tj 0.5 -e cpu-clock/call-graph=dwarf,stack-size=8192/ -e task-clock/call-graph=no/ \
+    tinyjit events known.tj 0.3 -e cpu-clock/call-graph=dwarf,stack-size=8192/ -e task-clock/call-graph=no/ \
         -e page-faults/call-graph=fp/ -- --no-inline
-    tinyjit_record group known.tj 0.5 -e '{cpu-clock,task-clock}:S' --call-graph dwarf,8192 -- --no-inline
-    tinyjit_record fields known.tj 0.5 -e cpu-clock:u -d --phys-data -W --transaction --call-graph dwarf,8192 -- --no-inline
-    tinyjit_record raw known.tj 0.5 -m 2048 -e raw_syscalls:sys_enter -e cpu-clock --call-graph dwarf,8192 -- --no-inline
+    tinyjit group known.tj 0.3 -e '{cpu-clock,task-clock}:S' --call-graph dwarf,8192 -- --no-inline
+    tinyjit fields known.tj 0.3 -e cpu-clock:u -d --phys-data -W --transaction --call-graph dwarf,8192 -- --no-inline
+    tinyjit raw known.tj 0.3 -m 2048 -e raw_syscalls:sys_enter -e cpu-clock --call-graph dwarf,8192 -- --no-inline
     # All else that a sample holds is as it was.
     for data in events:period group:period fields:period,addr,weight,phys_addr raw:period,trace; do
         same_as_perf ${data%:*}
@@ -180,7 +173,7 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
 
 # The lines of callers are those of the calls: perf looks them up one byte in front of a return address.
 @test "unwound: the lines of callers are the calls', as after perf's unwinding" {
-    [ -e known.unwind.data ] || { tinyjit_record known known.tj 1 -e cpu-clock:u --call-graph dwarf,16384 -- --no-inline; both known; }
+    [ -e known.unwind.data ] || { known; both known; }
     for form in keep unwind; do # not of clock() and the vdso: perf has the vdso's tables only if it happens to have saved one
         perf script --no-inline -F ip,sym,symoff,dso,srcline -i known.$form.data 2>/dev/null | awk 'BEGIN { RS = ""; ORS = "\n\n" } !/\[vdso\]/' |
             sed -E 's/^[ \t]*[0-9a-f]* //; s/ \([^ ()]*\)$//' | head -2000 >known.$form.lines
@@ -189,6 +182,7 @@ all_right() { # NAME SCRIPT [LEAST]: the copies of 64 KiB are more than perf's b
     same known.unwind.lines known.keep.lines
 }
 
+# bats test_tags=both
 @test "unwound: a program without JIT code, its signal handlers, and the vdso" {
     cat >plain.c <<'END'
 #include <signal.h>
@@ -213,8 +207,7 @@ int main(int argc, char **argv)
     return argv[0] == 0;
 }
 END
-    gcc -O2 -fomit-frame-pointer -o plain plain.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o plain.data ./plain
+    recording signals record_native plain dwarf,8192 -O2 -fomit-frame-pointer
     perfjit inject --stacks unwind -i plain.data -o plain.unwind.data 2>plain.summary
     chains plain.data >plain.keep.txt
     chains plain.unwind.data >plain.unwind.txt
@@ -242,8 +235,7 @@ int main(void)
     exit(sum == 1);
 }
 END
-    gcc -O2 -fomit-frame-pointer -o padded padded.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o padded.data ./padded
+    recording padding record_native padded dwarf,4096 -O2 -fomit-frame-pointer
     perfjit inject --stacks unwind -i padded.data -o padded.unwind.data 2>padded.summary
     perf script --no-inline -F ip,sym -i padded.unwind.data 2>/dev/null |
         awk 'BEGIN { RS = "" } { print $2, $4, $6 }' | sort | uniq -c >padded.chains
@@ -252,10 +244,14 @@ END
     ! grep -E ' (first|again|second) ' padded.chains | grep -v ' caller main$' || complain "a caller is missing"
 }
 
+record_one_way() {
+    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o none.data "$BUILD/producers/one_way" 0.1 >/dev/null
+}
+
 # A runtime that was not told to log is an error by default, as in all recordings.
 @test "unwound: without JIT code only by --stacks unwind, and stacks of other machines are left to perf" {
-    tinyjit_record other known.tj 0.3 -e cpu-clock:u --call-graph dwarf,8192 -- --no-inline
-    perf record -q -k mono -e cpu-clock:u -F 2000 --call-graph dwarf,4096 -o none.data seq 1000000 >/dev/null
+    tinyjit other known.tj 0.1 -e cpu-clock:u --call-graph dwarf,8192 -- --no-inline
+    recording no-jit record_one_way
     run --separate-stderr perfjit inject -i none.data -o none.unwind.data
     exits 1
     says 'no jitdump found'
@@ -272,7 +268,7 @@ END
 }
 
 @test "unwound: what the copy cuts is told, with the size that would do, and the rest of the chain is right" {
-    tinyjit_record small known.tj 0.5 -e cpu-clock:u --call-graph dwarf,1024 -- --no-inline
+    tinyjit small known.tj 0.3 -e cpu-clock:u --call-graph dwarf,1024 -- --no-inline
     both small
     grep -E '[1-9][0-9]* cut by the size of the copy' small.summary
     chains small.keep.data >small.keep.txt
@@ -291,8 +287,7 @@ END
         done
         echo 'int main(void) { long all = 0; while (clock() < CLOCKS_PER_SEC) all += f1(); return all == 0; }'
     } >ladder.c
-    gcc -O1 -fomit-frame-pointer -o ladder ladder.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o ladder.data ./ladder
+    recording ladder record_native ladder dwarf,4096 -O1 -fomit-frame-pointer
     perfjit inject --stacks unwind -i ladder.data -o ladder.cut.data 2>ladder.cut.summary
     perfjit inject --stacks unwind --stitch -i ladder.data -o ladder.whole.data 2>ladder.whole.summary
     for form in cut whole; do
@@ -329,8 +324,7 @@ FUNCTION twice(void) { volatile char pad[200]; pad[0] = 1; return small() + twin
 FUNCTION jumps(void) { volatile char pad[400]; pad[0] = 1; return small() + target() + hop() + pad[0]; }
 int main(void) { long all = 0; while (clock() < CLOCKS_PER_SEC) all += once() + twice() + jumps(); return all == 0; }
 END
-    gcc -O2 -fomit-frame-pointer -o large large.c
-    "${R[@]}" -e cpu-clock:u --call-graph dwarf,4096 -o large.data ./large
+    recording large record_native large dwarf,4096 -O2 -fomit-frame-pointer
     perfjit inject -q --stacks unwind -i large.data -o large.cut.data
     perfjit inject -q --stacks unwind --stitch -i large.data -o large.whole.data
     chains large.cut.data | sed 's/+0x[0-9a-f]*//g; s/^[^;]*;//; s/^spin;//' >large.cut.txt

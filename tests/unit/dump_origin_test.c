@@ -43,6 +43,18 @@ static void test_device_inode_and_generation(void **state)
     assert_identity(map_of(7, 5), elsewhere, FILE_UNKNOWN);
 }
 
+/* Whose devices may have the numbers of this one's. */
+static void test_an_inode_of_another_machine_says_nothing(void **state)
+{
+    const struct dump_origin others = {.recorded_wall_ns = 1000 * SEC,
+                                       .written_wall_ns = 1000 * SEC,
+                                       .host = {.name = "another machine"}};
+    struct perf_map map = map_of(7, 5);
+    struct jit_dump dump = dump_of(8, true, 5, 0);
+    (void)state;
+    assert_int_equal(dump_origin_compare(&others, &map, &dump), FILE_UNKNOWN);
+}
+
 static void test_an_mmap_without_inode_says_nothing(void **state)
 {
     struct perf_map map = map_of(7, 5);
@@ -185,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_inode_and_generation),
+        cmocka_unit_test(test_an_inode_of_another_machine_says_nothing),
         cmocka_unit_test(test_an_mmap_without_inode_says_nothing),
         cmocka_unit_test(test_without_generations_the_file_is_as_old_as_the_recording),
         cmocka_unit_test(test_what_is_proven),

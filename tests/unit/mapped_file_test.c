@@ -203,13 +203,16 @@ static void test_another_file_of_the_same_name_tells_nothing(void **state)
                             .maj = major(status.st_dev),
                             .min = minor(status.st_dev),
                             .ino = status.st_ino};
-    struct perf_map other = same, elsewhere = same;
+    struct perf_map other = same, elsewhere = same, of_another_machine = same;
     other.ino++;
+    of_another_machine.ino += 2;
     elsewhere.maj++;
     elsewhere.ino++;
     assert_all(&same);
     assert_none(&other, 0);
     assert_all(&elsewhere); /* overlayfs: the kernel names another device than stat(2) */
+    files.is_elsewheres = true;
+    assert_all(&of_another_machine);
     assert_ptr_equal(mapped_files_get(&files, &same), mapped_files_get(&files, &same));
     assert_ptr_not_equal(mapped_files_get(&files, &same), mapped_files_get(&files, &other));
 }
