@@ -1,34 +1,43 @@
-# perfjit.  No configure step.  The two commands to know (CONTRIBUTING.md has more):
+# perfjit.  No configure step.  The commands to know (CONTRIBUTING.md has more):
 #
+#     make          build the command and the libraries
 #     make demo     build, record a small JIT, inject, show the report
-#     make check    run the tests
+#     make check    run the tests that need no perf events
 #
-# Both install what is missing from Debian's packages first (make setup).
+# The last two first install what is missing, from Debian's packages.
 
 VERSION := 0.2.0
 BUILD   ?= build
 ifeq ($(BUILD),) # set, and empty: all would be built into /
 override BUILD := build
 endif
+# A folder in this one has one name, whichever it was given by: so a target has one name, too.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# What building and testing need, as "command-or-file:package": setup installs the packages whose left
-# side is missing.
-NEEDS := perf:linux-perf /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev \
-         /usr/include/zlib.h:zlib1g-dev /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev \
-         /usr/include/xxhash.h:libxxhash-dev \
-         /usr/include/cmocka.h:libcmocka-dev bats:bats script:bsdutils eu-elflint:elfutils readelf:binutils g++:g++ \
-         jq:jq protoc:protobuf-compiler xmllint:libxml2-utils python3:python3 /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema pkg-config:pkg-config node:nodejs lli-14:llvm-14 php8.2:php8.2-cli \
-         /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
-         hyperfine:hyperfine gnuplot:gnuplot-nox qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
-         /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross \
-         javac:openjdk-17-jdk-headless clang:clang clang-14:clang-14 gdb:gdb lldb-14:lldb-14 valgrind:valgrind \
-         /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
-         /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev luajit:luajit strace:strace bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
-         musl-gcc:musl-tools riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
-         $(if $(filter x86_64,$(shell uname -m)),/usr/include/asmjit/asmjit.h:libasmjit-dev /usr/lib32/libc.a:libc6-dev-i386 \
-         /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a:lib32gcc-12-dev)
+# What is needed, as "command-or-file:package".  A setup target installs the packages whose left side is missing.
+#
+# To build.  make says which one is missing: see $(BUILD)/headers.
+BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:libdw-dev /usr/include/zlib.h:zlib1g-dev \
+               /usr/include/zstd.h:libzstd-dev /usr/include/lzma.h:liblzma-dev /usr/include/xxhash.h:libxxhash-dev
+# tinyjit throws C++ exceptions.
+DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
+CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
+               eu-readelf:elfutils pkg-config:pkg-config
+# Runtimes, debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
+LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:libxml2-utils \
+               /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema hyperfine:hyperfine gnuplot:gnuplot-nox strace:strace \
+               valgrind:valgrind gdb:gdb lldb-14:lldb-14 clang:clang clang-14:clang-14 \
+               /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
+               /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
+               node:nodejs lli-14:llvm-14 php8.2:php8.2-cli /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
+               javac:openjdk-17-jdk-headless luajit:luajit bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
+               musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+               /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
+               /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
+               $(if $(filter x86_64,$(shell uname -m)),/usr/include/asmjit/asmjit.h:libasmjit-dev /usr/lib32/libc.a:libc6-dev-i386 \
+               /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a:lib32gcc-12-dev)
 
 CC       ?= gcc
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Wcast-qual -Wundef -Wstrict-prototypes \
@@ -47,8 +56,10 @@ GOLD       := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 LDFLAGS    += -fsanitize=$(SANITIZE) $(GOLD)
 endif
 # The static C++ runtime has a demangler that can be bounded; where there is none, long names stay as they are.
-CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a))
-INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lstdc++ -lm
+# gcc alone brings the shared runtime, and no link to it.
+CXX_RUNTIME   := $(wildcard $(shell $(CC) -print-file-name=libsupc++.a)) \
+                 $(if $(wildcard $(shell $(CC) -print-file-name=libstdc++.so)),-lstdc++,-l:libstdc++.so.6)
+INJECTOR_LIBS := -ldw -lelf -lxxhash -lzstd -llzma -lz $(CXX_RUNTIME) -lm
 
 JITDUMP_SRC  := $(wildcard jitdump/*.c jitdump/*/*.c)
 PERFMAP_SRC  := $(wildcard perfmap/*.c)
@@ -106,12 +117,21 @@ RISCV64    := $(patsubst tests/producers/%.c,$(BUILD)/riscv64/%,$(RISCV64_SRC))
 STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: docs-pictures bench bench-quick bench-diff bench-diff-quick all libraries dist check-tests tests setup demo test check check-all recordings both-builds check-new-perf fuzz fuzzers torture tsan \
+.PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
+        setup-build setup-demo setup-check setup-live bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: libraries $(BUILD)/perfjit $(BUILD)/tinyjit $(BUILD)/minimal
+all: libraries $(BUILD)/perfjit
+
+ifeq ($(filter /%,$(BUILD)),)
+# By its absolute name as well.
+$(CURDIR)/$(BUILD)/%: $(BUILD)/% ;
+endif
+# What is there of an earlier build would count as made.
+ELSEWHERE := $(filter-out $(BUILD)/%,$(filter build/%,$(MAKECMDGOALS)))
+$(if $(ELSEWHERE),$(error BUILD is $(BUILD): make $(patsubst build/%,$(BUILD)/%,$(ELSEWHERE))))
 
 # What a runtime links, with libc alone: also for another libc (jitdump/README.md).
 libraries: $(LIBJITDUMP) $(LIBPERFMAP) $(LIBJITUNWIND) $(SHARED)
@@ -125,6 +145,19 @@ DEPENDS = -MMD -MP -MT $(patsubst $(CURDIR)/%,%,$@) -MT $(abspath $@)
          $(patsubst %.c,$(BUILD)/shared/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC)) \
          $(patsubst %.c,$(BUILD)/aarch64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(JITUNWIND_SRC) $(AARCH64_SRC)) \
          $(patsubst %.c,$(BUILD)/riscv64/%.d,$(JITDUMP_SRC) $(PERFMAP_SRC) $(RISCV64_SRC))
+
+# That the headers of the build libraries are there; made once.
+HEADERS := libelf.h elfutils/libdw.h zlib.h zstd.h lzma.h xxhash.h
+$(BUILD)/headers:
+	@mkdir -p $(@D)
+	@missing=; for header in $(HEADERS); do \
+	    echo "#include <$$header>" | $(CC) $(CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && continue; \
+	    for need in $(BUILD_NEEDS); do case $$need in */$$header:*) echo "$$header is missing: it is in Debian's package $${need##*:}" >&2; \
+	        missing="$$missing $${need##*:}" ;; esac; done; \
+	done; \
+	[ -z "$$missing" ] || { echo "apt-get install$$missing      (or: make setup-build)" >&2; exit 1; }
+	@touch $@
+$(call objects,$(INJECTOR_SRC)): | $(BUILD)/headers
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -275,15 +308,16 @@ $(FAIL_NTH): tests/producers/fail_nth.c
 	@mkdir -p $(@D)
 	$(call brief,CC,$<)$(CC) $(CPPFLAGS) -std=c11 -fvisibility=hidden -fPIC $(WARNINGS) -O2 -g -shared -o $@ $< -ldl
 
-# What make check runs of either build; `tests` adds the units as they are shipped, which make test runs.
-SHIPPED_UNITS := $(shell sed -nE 's,^(shipped|arithmetic) unit/,,p' tests/levels)
+# What make check runs of either build, and what the tests that record run besides.  `tests` adds all units.
+SHIPPED_UNITS := $(shell sed -nE 's,^(shipped|arithmetic|live) unit/,,p' tests/levels)
 ifdef SANITIZE
 check-tests: $(BUILD)/perfjit $(SHARED) $(UNIT_TESTS) $(REPLAYERS) $(patsubst %,$(BUILD)/producers/%,every_record map_lines)
+live-tests: check-tests
 else
-check-tests: all dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds $(if $(AARCH64_CC),$(AARCH64)) \
-             $(if $(RISCV64_CC),$(RISCV64))
+check-tests: all $(BUILD)/tinyjit $(BUILD)/minimal dist $(addprefix $(BUILD)/tests/,$(SHIPPED_UNITS)) $(PRODUCERS) $(FAIL_NTH) $(BUILD)/seeds
+live-tests: check-tests $(if $(AARCH64_CC),$(AARCH64)) $(if $(RISCV64_CC),$(RISCV64))
 endif
-tests: check-tests $(UNIT_TESTS)
+tests: live-tests $(UNIT_TESTS)
 fuzzers: $(FUZZERS)
 
 # What docs/ shows of the commands, made by them.
@@ -296,8 +330,12 @@ $(BUILD)/dist/%.c: dist/amalgamate.py LICENSE $(wildcard jitdump/*.[ch] jitdump/
                                                          jitunwind/*.[ch] jitunwind/*/*.[ch])
 	$(call brief,PY,$@)python3 dist/amalgamate.py $* $(@D)
 
-# Install what NEEDS lists and is missing; nothing to do, and no network, when all is there.
-setup:
+# Install what is missing; nothing to do, and no network, when all is there.
+setup-build: NEEDS = $(BUILD_NEEDS)
+setup-demo:  NEEDS = $(DEMO_NEEDS)
+setup-check: NEEDS = $(CHECK_NEEDS)
+setup-live:  NEEDS = $(LIVE_NEEDS)
+setup-build setup-demo setup-check setup-live:
 	@missing=; for need in $(NEEDS); do \
 	    thing=$${need%%:*}; package=$${need##*:}; \
 	    case $$thing in \
@@ -306,64 +344,71 @@ setup:
 	    esac || missing="$$missing $$package"; \
 	done; \
 	[ -z "$$missing" ] && exit 0; \
-	echo "setup: installing$$missing"; \
+	echo "$@: installing$$missing"; \
 	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	$$sudo apt-get -q update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $$missing
 
-# The headers that setup installs must be there before the rules that use them run: hence the second make.
-demo: setup
-	@$(MAKE) --no-print-directory all
+# What setup installs must be there before the rules that use it are read: hence the second make.
+demo: setup-demo
+	@$(MAKE) --no-print-directory -j$(shell nproc) all $(BUILD)/tinyjit
 	@examples/demo.sh $(abspath $(BUILD))
 
-# After each change: the units, and one way through each part of the product.  tests/README.md tells the three levels apart.
-test: setup
-	@$(MAKE) --no-print-directory -j$(shell nproc) tests
-	@tests/run.sh $(abspath $(BUILD)) test
-
-# All that shows that the product works.  The units run with ASan and UBSan; the command's tests run the command as it is shipped,
-# and where the input is hostile the sanitized one as well.
-check: setup both-builds
+# Units with ASan and UBSan, the command on stored recordings, the libraries with programs of their own.  Runs as any user, without perf
+# events, root, network and runtimes; four minutes on two processors.  tests/README.md has more.
+check: setup-check both-builds
 	@tests/style.sh
 	@tests/run.sh $(abspath $(BUILD)) check
 
-# Record anew what tests/recordings holds.  Root and perf events needed.
-recordings: setup
-	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
-	@tests/recordings/make.sh $(BUILD) $(FILES)
+# Records real programs and runtimes, kills them, fills disks, takes permissions away.  Needs perf events, and root for some tests.
+check-live: setup-live
+	@$(MAKE) --no-print-directory both-builds
+	@$(MAKE) --no-print-directory -j$(shell nproc) live-tests
+	@tests/run.sh $(abspath $(BUILD)) live
 
-# What make check leaves out because it lasts: sweeps, torture, many repetitions, and whether it has become slower.
-check-all: setup both-builds
+# Before a release: what the other two leave out because it takes long, and whether it has become slower.
+check-all: setup-live
+	@$(MAKE) --no-print-directory both-builds
+	@$(MAKE) --no-print-directory -j$(shell nproc) live-tests
 	@tests/run.sh $(abspath $(BUILD)) all
 	@$(MAKE) --no-print-directory bench-quick
 	@$(MAKE) --no-print-directory bench-diff-quick
 
-both-builds: setup
+both-builds:
 	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
 	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
 
+# Record anew what tests/recordings holds: all of it, or FILES="one.bats other.bats".  Needs root and perf events.
+recordings: setup-live
+	@$(MAKE) --no-print-directory -j$(shell nproc) check-tests
+	@tests/recordings/make.sh $(BUILD) $(FILES)
+
+# Planted faults that the tests must find.
+mutants: setup-check
+	@tests/mutants/run.sh
+
 # How fast it is: bench/results.md (half an hour or less), and whether a ratio fell below half of what stands there (a minute).
-bench: setup
-	@$(MAKE) --no-print-directory all $(BENCH)
+bench: setup-live
+	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(BENCH)
 	@bench/run.sh $(abspath $(BUILD)) full
 
-bench-quick: setup
-	@$(MAKE) --no-print-directory all $(BENCH)
+bench-quick: setup-live
+	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(BENCH)
 	@bench/run.sh $(abspath $(BUILD)) quick
 
 # What perfjit diff says of programs that are the same, and of planted changes: the tables of bench/comparisons.md
 # (an hour and a half), or a few of each (20 s).
-bench-diff: setup
-	@$(MAKE) --no-print-directory all
+bench-diff: setup-live
+	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit
 	@bench/comparisons.sh $(abspath $(BUILD)) full
 
-bench-diff-quick: setup
-	@$(MAKE) --no-print-directory all
+bench-diff-quick: setup-live
+	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit
 	@bench/comparisons.sh $(abspath $(BUILD)) quick
 
 # The unwind tests with the newest perf, whose unwinder is another; root and the network needed.
-check-new-perf: setup
-	@$(MAKE) --no-print-directory all $(STATIC) \
+check-new-perf: setup-live
+	@$(MAKE) --no-print-directory all $(BUILD)/tinyjit $(STATIC) \
 		$(addprefix $(BUILD)/producers/,chain_check address_churn process_lives truth_check)
 	@tests/new_perf.sh $(abspath $(BUILD))
 
@@ -373,7 +418,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIBJITUNWIND) $(LIBJITDUMP)
 
 # The tests of kills, full disks, signals and failing calls, as many as one has the time for.
 RUNS ?= 1000
-torture: setup
+torture: setup-live
 	@$(MAKE) --no-print-directory tests
 	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/sanitized/,perfjit producers/every_record producers/map_lines) \
 	    BUILD=$(BUILD)/sanitized SANITIZE=address,undefined
@@ -392,7 +437,7 @@ tsan:
 
 # All fuzzers for MINUTES each, JOBS at a time; what they learn stays in $(BUILD)/corpus.  A finding ends it.
 # clang's pointer-overflow takes NULL + 0 for one, which every empty list does; accesses are ASan's business.
-fuzz: setup
+fuzz: setup-live
 	@$(MAKE) --no-print-directory tests
 	@$(MAKE) --no-print-directory fuzzers BUILD=$(BUILD)/fuzzing CC=clang \
 	    CFLAGS='-O2 -g -Wno-string-concatenation' \

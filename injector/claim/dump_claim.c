@@ -378,28 +378,48 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
     return result ? report_failure(findings, "%s", claim->findings.failure) : 0;
 }
 
-static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
-                                char why[512], struct findings *findings)
+/* STAMPS: room for the dump's. */
+static struct clock_question clock_question_of(const struct dump_claims *claims,
+                                               const struct dump_claim *claim,
+                                               struct stamp_range *stamps)
 {
     const struct process_life *life = dump_claim_life(claims, claim);
-    const struct stamp_range stamps = code_log_stamps(&claim->log);
-    const struct clock_question question = {
+    *stamps = code_log_stamps(&claim->log);
+    return (struct clock_question){
         .profile = claims->profile,
         .dump = &claim->dump,
-        .stamps = claim->is_read ? &stamps : NULL,
+        .stamps = claim->is_read ? stamps : NULL,
         .pid = life->pid,
         .read_live = clock_live_read,
         .life = {life->begin.time_ns, life->end_ns},
         .in_another_life = opened_in_another_life(claims, claim),
         .may_be_anothers = true,
+        .shared = &claims->clocks,
     };
+}
+
+static const char *choose_clock(const struct dump_claims *claims, struct dump_claim *claim,
+                                char why[512], struct findings *findings)
+{
+    struct stamp_range stamps;
+    const struct clock_question question = clock_question_of(claims, claim, &stamps);
     return clock_choose(&claim->clock, &question, why, findings);
 }
 
+/* A file that may be another's shows nothing. */
+static void learn_clock(struct dump_claims *claims, const struct dump_claim *claim,
+                        enum dump_trust trust)
+{
+    struct stamp_range stamps;
+    const struct clock_question question = clock_question_of(claims, claim, &stamps);
+    if (claims->count > 1 && claim->place.identity != FILE_OTHER && trust == DUMP_TRUSTED)
+        clock_learn(&claims->clocks, &question);
+}
+
+/* What is to be known before the clock of any claim is chosen. */
 static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {
-    char text[512];
     if (is_foreign(claims, claim) && !has_evidence(claims, claim)) {
         refuse_saying(claims, claim, FINDING_DUMP_NOT_OURS, claim->map->map.filename, findings,
                       "was mapped by process %" PRIu32, dump_claim_life(claims, claim)->pid);
@@ -417,7 +437,17 @@ static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
     dump_machine_correct(&claim->dump, claims->profile->file, findings);
     if (read_log(claims, claim, findings))
         return;
+    learn_clock(claims, claim, trust);
+    claim->is_open = true;
+}
+
+static void judge_claim(const struct dump_claims *claims, struct dump_claim *claim,
+                        struct findings *findings)
+{
+    char text[512];
+    enum dump_trust trust = trust_of(claims, claim);
     const char *why = choose_clock(claims, claim, text, findings);
+    claim->is_open = false;
     claim->state = CLAIM_FOUND;
     if (claim->place.identity == FILE_OTHER) {
         judge_copy(claims, claim, trust, why ? "its times are not of this recording" : NULL,
@@ -522,32 +552,37 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     return 0;
 }
 
-static int find_stages(struct dump_claims *claims, struct findings *findings)
+/* The files of the claims that are still open: STAGES, or all others. */
+static int find_files(struct dump_claims *claims, bool stages, bool defers,
+                      struct findings *findings)
 {
-    for (size_t i = 0; i < claims->count; i++)
-        if (claims->items[i].state == CLAIM_OPEN && is_stage(&claims->items[i]) &&
-            find_file(claims, &claims->items[i], true, findings))
+    for (size_t i = 0; i < claims->count; i++) {
+        struct dump_claim *claim = &claims->items[i];
+        if (claim->state == CLAIM_OPEN && !claim->is_open && is_stage(claim) == stages &&
+            find_file(claims, claim, defers, findings))
             return -1;
+    }
     return 0;
 }
 
-/* The files of the claims that are still open: STAGES, or all others, on which those depend. */
-static int find_others(struct dump_claims *claims, bool stages, struct findings *findings)
+/* The claims whose files were found: how far the clocks are apart all of them show together. */
+static void judge_claims(struct dump_claims *claims, struct findings *findings)
 {
-    for (size_t i = 0; i < claims->count; i++)
-        if (claims->items[i].state == CLAIM_OPEN && is_stage(&claims->items[i]) == stages &&
-            find_file(claims, &claims->items[i], false, findings))
-            return -1;
-    return 0;
+    for (size_t i = 0; i < claims->count && !findings->failure[0]; i++)
+        if (claims->items[i].is_open)
+            judge_claim(claims, &claims->items[i], findings);
 }
 
 /* While a process goes on, what is in its stage moves to its dump: whoever looked there first could
  * miss it. */
 int dump_claims_settle(struct dump_claims *claims, struct findings *findings)
 {
-    if (find_stages(claims, findings) || find_others(claims, false, findings) ||
-        find_others(claims, true, findings))
+    if (find_files(claims, true, true, findings) || find_files(claims, false, false, findings))
         return -1;
+    judge_claims(claims, findings);
+    if (find_files(claims, true, false, findings))
+        return -1;
+    judge_claims(claims, findings);
     return findings->failure[0] ? -1 : 0;
 }
 

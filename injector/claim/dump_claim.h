@@ -27,7 +27,7 @@
 #define PERFJIT_DUMP_CLAIM_H
 
 #include "injector/claim/dump_place.h"
-#include "injector/clock/jit_clock.h"
+#include "injector/clock/clock_candidate.h"
 #include "injector/code/code_log.h"
 
 enum claim_state {
@@ -47,6 +47,7 @@ struct dump_claim {
     enum claim_state state;
     enum finding_kind refusal; /* if REFUSED: why; for its times: FINDING_CLOCK_USELESS */
     bool over;                 /* if REFUSED: the file is there, and holds nothing of its process */
+    bool is_open;              /* if OPEN: its dump is, and is to be judged */
     struct dump_place place;   /* without its dump, which is the next */
     struct jit_dump dump;
     struct jit_clock clock;
@@ -69,9 +70,10 @@ struct dump_claims {
     size_t count, capacity;
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
-    bool any_owner; /* use other users' files, too */
-    bool no_lines;  /* leave records about source lines alone */
-    bool are_told;  /* PROFILE has been injected: what was refused then is known */
+    struct shared_clocks clocks; /* what the dumps show together */
+    bool any_owner;              /* use other users' files, too */
+    bool no_lines;               /* leave records about source lines alone */
+    bool are_told;               /* PROFILE has been injected: what was refused then is known */
 };
 
 /* Why the dump of a program is none any more. */

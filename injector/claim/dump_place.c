@@ -5,7 +5,6 @@
 #include "injector/host/recording_host.h"
 #include "injector/perf_data/perf_time.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,13 +12,6 @@
 #include <unistd.h>
 
 /* ---- Is the process still there? ---- */
-
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* The process that has LIFE's pid here and now is the one that was recorded: it did not end in the
  * recording, and it was started before anything is known of it.  A process that took over its pid
@@ -40,9 +32,8 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
         seen_ns = maps[i].time_ns;
     if (seen_ns == 0)
         seen_ns = profile_last_sample_ns(profile);
-    int64_t slept = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    int64_t started = (int64_t)live->started_boot_ns - slept;
-    return started < 0 || (uint64_t)started <= perf_time_after(seen_ns, TICK_NS);
+    return live->started_mono_ns < 0 ||
+           (uint64_t)live->started_mono_ns <= perf_time_after(seen_ns, TICK_NS);
 }
 
 /* ---- Where it may be ---- */
@@ -51,9 +42,9 @@ bool dump_place_lives(const struct profile *profile, const struct process_life *
  * --namespaces tells. */
 static bool has_other_mounts(const struct profile *profile, const struct profile_map *map)
 {
-    struct stat here;
-    uint64_t inode = profile_mount_namespace_of(profile, map->map.pid, map->time_ns);
-    return inode && stat("/proc/self/ns/mnt", &here) == 0 && here.st_ino != inode;
+    uint64_t its = profile_mount_namespace_of(profile, map->map.pid, map->time_ns);
+    uint64_t own = live_process_own_mounts();
+    return its && own && its != own;
 }
 
 /* The last PARTS parts of the path of MAP, below the directory of RECORDING, if there is such a
@@ -194,10 +185,10 @@ int dump_place_find(struct dump_place *place, const struct dump_place_question *
                     enum dump_place_result *result)
 {
     struct search search = {question, place, DUMP_PLACE_MISSING};
-    char own_root[64];
+    char own_root[LIVE_ROOT_BYTES];
     struct live_process live;
     *place = (struct dump_place){.identity = FILE_UNKNOWN};
-    snprintf(own_root, sizeof own_root, "/proc/%" PRIu32 "/root", question->life->pid);
+    live_process_root(own_root, question->life->pid);
     if ((question->root && look(&search, question->root, true)) ||
         look(&search, "", !question->foreign || !question->map->map.has_inode) ||
         (!is_found(&search) &&

@@ -2,10 +2,10 @@
 #include "injector/claim/dump_probe.h"
 
 #include "injector/files/regular_file.h"
+#include "injector/host/live_process.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/jitdump_format.h"
 
-#include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,12 +105,10 @@ static const struct probed_file *file_of(struct dump_probe *probe, const char *n
 /* While the process lives, its own view of the file system. */
 static bool read_of_process(const struct perf_map *map, uint32_t *pid, bool *failed)
 {
-    char own_root[64];
-    struct stat own, ours;
-    snprintf(own_root, sizeof own_root, "/proc/%" PRIu32 "/root/", map->pid);
-    if (stat(own_root, &own) || stat("/", &ours) ||
-        (own.st_dev == ours.st_dev && own.st_ino == ours.st_ino))
+    char own_root[LIVE_ROOT_BYTES];
+    if (!live_process_has_other_root(map->pid))
         return false;
+    live_process_root(own_root, map->pid);
     return read_below(own_root, map->filename, pid, failed);
 }
 

@@ -525,18 +525,33 @@ static void refuse_others(const struct given_dumps *given, struct dump_claims *c
         }
 }
 
-static void choose_clock(struct given_dump *given, struct dump_claims *claims,
-                         struct findings *findings)
+static struct clock_question clock_question_of(const struct given_dump *given,
+                                               const struct dump_claims *claims)
 {
-    char text[512];
     uint32_t pid = likely_pid(given, claims);
-    const struct clock_question question = {
+    return (struct clock_question){
         .profile = claims->profile,
         .dump = &given->dump,
         .pid = pid,
         .read_live = clock_live_read,
         .life = life_of_unknown_beginning(claims->lives, pid),
+        .shared = &claims->clocks,
     };
+}
+
+/* A copy, or a file by another name, may be another's, and shows nothing. */
+static void learn_clock(const struct given_dump *given, struct dump_claims *claims)
+{
+    const struct clock_question question = clock_question_of(given, claims);
+    if (likely_claim(given, claims, MATCH_FILE))
+        clock_learn(&claims->clocks, &question);
+}
+
+static void choose_clock(struct given_dump *given, struct dump_claims *claims,
+                         struct findings *findings)
+{
+    char text[512];
+    const struct clock_question question = clock_question_of(given, claims);
     dump_machine_correct(&given->dump, claims->profile->file, findings);
     const char *why = clock_choose(&given->clock, &question, text, findings);
     given->usable = why == NULL;
@@ -547,6 +562,9 @@ static void choose_clock(struct given_dump *given, struct dump_claims *claims,
 int given_dumps_assign(struct given_dumps *given, struct dump_claims *claims,
                        struct findings *findings)
 {
+    for (size_t i = 0; i < given->count && given->count + claims->count > 2; i++)
+        if (given->items[i].usable)
+            learn_clock(&given->items[i], claims);
     for (size_t i = 0; i < given->count; i++)
         if (given->items[i].usable)
             choose_clock(&given->items[i], claims, findings);

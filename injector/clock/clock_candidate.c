@@ -240,8 +240,9 @@ static void by_best(struct clock_candidate *candidate, const struct pair *marker
     struct clock_candidate other = *candidate;
     shift(candidate, marker);
     by_marker_and_live(candidate, marker, live, evidence->stamps.last - evidence->stamps.first);
+    candidate->unexplained_ns = unexplained(marker, live);
     if (!evidence->header_half)
-        candidate->error_ns += unexplained(marker, live);
+        candidate->error_ns += candidate->unexplained_ns;
     by_live(&other, live, evidence->stamps.first);
     if (other.error_ns < candidate->error_ns)
         *candidate = other;
@@ -309,6 +310,7 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
     struct pair marker =
         header_pair(evidence, evidence->header, evidence->stamps.first,
                     evidence->header_half ? evidence->header_half : HEADER_ERROR_NS);
+    bool exact = marker.known && evidence->header_half;
     uint64_t ppm = marker.known ? drift_ppm(facts, kind, &live) : DRIFT_MAX_PPM;
     if (!marker.known)
         marker = wall_pair(facts, kind);
@@ -319,6 +321,7 @@ static bool make_ns(struct clock_candidate *candidate, const struct clock_facts 
                  (marker.known ? has_waited(facts, &marker, &live)
                                : is_within(facts, &live, &candidate->doubted));
     bool agrees = close || alone;
+    candidate->paired = close || (exact && !alone);
     candidate->proven = (agrees && !candidate->doubted) ||
                         (kind == CLOCK_KIND_REALTIME && is_wall(evidence->stamps.first));
     if (close) {
@@ -376,6 +379,11 @@ static uint64_t to_cycles(uint64_t ns, uint64_t rate)
     return (uint64_t)((unsigned __int128)ns * rate / SEC);
 }
 
+static uint64_t to_ns(uint64_t cycles, uint64_t rate)
+{
+    return (uint64_t)((unsigned __int128)cycles * SEC / rate);
+}
+
 /* The counter's rate is known to one part in so many. */
 enum { RATE_PRECISION = 5000 };
 
@@ -410,6 +418,7 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     if (evidence->header_half)
         marker.error_ns = evidence->header_half * 1000 / (rate / MS + 1) + 1;
     candidate->proven = true;
+    candidate->paired = evidence->header_half != 0;
     if (facts->same_boot &&
         apart(cycles, expected) >
             expected / RATE_PRECISION + to_cycles(marker.error_ns + live.error_ns, rate)) {
@@ -420,12 +429,88 @@ static bool make_measured(struct clock_candidate *candidate, const struct clock_
     candidate->clock.from_span = cycles;
     candidate->clock.to_span = ns;
     candidate->source = CLOCK_SOURCE_MARKER_LIVE;
+    candidate->unexplained_ns = to_ns(apart(cycles, expected), rate);
     candidate->error_ns =
         marker.error_ns + live.error_ns +
-        drift((uint64_t)((unsigned __int128)(evidence->stamps.last - evidence->stamps.first) * SEC /
-                         rate),
-              DRIFT_PPM);
+        drift(to_ns(evidence->stamps.last - evidence->stamps.first, rate), DRIFT_PPM);
     return true;
+}
+
+/* ---- Another dump's clock ---- */
+
+/* Whether the records of the dump lie in the process's life by another dump's CLOCK, and its header
+ * is no further from the marker than a process may wait.  *DOUBTED: only samples speak against
+ * it. */
+static bool may_share(const struct clock_facts *facts, const struct jit_clock *clock,
+                      enum clock_kind kind, bool *doubted)
+{
+    struct clock_facts converted = convert(facts, clock);
+    struct clock_evidence *evidence = &converted.evidence;
+    struct pair marker =
+        header_pair(evidence, evidence->header, evidence->stamps.first, HEADER_ERROR_NS);
+    struct pair own = header_pair(&facts->evidence, facts->evidence.header,
+                                  facts->evidence.stamps.first, HEADER_ERROR_NS);
+    struct pair raw = live_pair(facts, CLOCK_KIND_RAW);
+    bool is_raw = kind != CLOCK_KIND_CYCLES && own.known && live_is_later(facts, &raw) &&
+                  is_close(&own, &raw, DRIFT_PPM);
+    struct bounds of_records = bounds_of_records(evidence);
+    if (is_raw || !within(&of_records, 0))
+        return false;
+    if (marker.known)
+        return apart(marker.dump, marker.profile) <= HEADER_WAIT_NS;
+    struct bounds bounds = bounds_of(evidence);
+    *doubted = kind != CLOCK_KIND_CYCLES && !within(&bounds, 0);
+    return true;
+}
+
+/* How far another dump's clock may be off at this one's records. */
+static uint64_t shared_error(const struct clock_facts *facts, const struct shared_clock *shared)
+{
+    const struct clock_candidate *candidate = &shared->candidate;
+    struct pair live = live_pair(facts, candidate->kind);
+    uint64_t first_ns = jit_clock_to_perf(&candidate->clock, facts->evidence.stamps.first);
+    uint64_t last_ns = jit_clock_to_perf(&candidate->clock, facts->evidence.stamps.last);
+    uint64_t known_from_ns = jit_clock_to_perf(&candidate->clock, shared->stamps.first);
+    uint64_t known_to_ns = jit_clock_to_perf(&candidate->clock, shared->stamps.last);
+    uint64_t away_ns = (first_ns < known_from_ns ? known_from_ns - first_ns : 0) +
+                       (last_ns > known_to_ns ? last_ns - known_to_ns : 0);
+    bool rate_known = candidate->source != CLOCK_SOURCE_MARKER && live.known &&
+                      candidate->kind != CLOCK_KIND_CYCLES;
+    return candidate->error_ns +
+           drift(away_ns, rate_known ? parting_ppm(&live, DRIFT_PPM) : DRIFT_PPM);
+}
+
+/* Put another dump's clock in the place of CANDIDATE, which was MADE from this one, if that is
+ * worse or none.  Returns whether there is one then. */
+static bool take_shared(struct clock_candidate *candidate, const struct clock_facts *facts,
+                        bool made)
+{
+    const struct shared_clock *shared = facts->shared ? &facts->shared->of[candidate->kind] : NULL;
+    bool doubted = false, is_exact = candidate->paired && facts->evidence.header_half;
+    if (!shared || !shared->known || (made && is_exact) ||
+        !may_share(facts, &shared->candidate.clock, candidate->kind, &doubted))
+        return made;
+    uint64_t error_ns = shared_error(facts, shared);
+    /* What the bounds leave may be nothing, since they are none but for some ms. */
+    uint64_t own_ns =
+        candidate->error_ns + (candidate->source == CLOCK_SOURCE_BOUNDS ? LATE_LOG_NS : 0);
+    if (made && !candidate->doubted && own_ns <= error_ns)
+        return true;
+    *candidate = shared->candidate;
+    candidate->source = CLOCK_SOURCE_SHARED;
+    candidate->error_ns = error_ns;
+    candidate->doubted = doubted;
+    candidate->proven = !doubted;
+    candidate->paired = false;
+    return true;
+}
+
+static bool make_own(struct clock_candidate *candidate, const struct clock_facts *facts,
+                     enum clock_kind kind)
+{
+    if (kind != CLOCK_KIND_CYCLES)
+        return make_ns(candidate, facts, kind);
+    return facts->conv.known ? make_converted(candidate, facts) : make_measured(candidate, facts);
 }
 
 bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_facts *facts,
@@ -437,7 +522,8 @@ bool clock_candidate_make(struct clock_candidate *candidate, const struct clock_
         candidate->proven = true;
         return true;
     }
-    if (kind != CLOCK_KIND_CYCLES)
-        return make_ns(candidate, facts, kind);
-    return facts->conv.known ? make_converted(candidate, facts) : make_measured(candidate, facts);
+    bool made = make_own(candidate, facts, kind);
+    if (made && candidate->source == CLOCK_SOURCE_CONV)
+        return true;
+    return take_shared(candidate, facts, made);
 }

@@ -28,35 +28,68 @@ static void read_facts(struct chooser *chooser)
     chooser->facts = (struct clock_facts){
         .conv = question->profile->time_conv,
         .profile_kind = clock_kind_of_profile(question->profile->file),
+        .shared = question->shared,
     };
     clock_evidence_read(&chooser->facts.evidence, question->profile, question->dump,
                         question->stamps, question->pid, question->life);
 }
 
+/* Whether the dump's times are the profile's, or become them by perf's own formula. */
+static bool is_direct(const struct chooser *chooser)
+{
+    const struct clock_facts *facts = &chooser->facts;
+    return chooser->claimed == facts->profile_kind ||
+           (chooser->claimed == CLOCK_KIND_CYCLES && facts->conv.known &&
+            facts->profile_kind == CLOCK_KIND_PERF);
+}
+
 /* perf record writes the file's end right after the recording's: if by the clocks now that was
  * then, they are the recording's own, and the machine was not started anew in between. */
-static bool is_same_boot(const struct clock_facts *facts, const struct profile *profile)
+static bool was_written_then(const struct clock_facts *facts, const struct profile *profile)
 {
     uint64_t written_ns = profile->file->written_ns, last_ns = profile_last_sample_ns(profile);
     const struct clock_live *live = &facts->live;
-    enum clock_kind kind = facts->profile_kind;
-    if (kind >= CLOCK_KINDS || !live->known[kind] || !live->known[CLOCK_KIND_REALTIME])
-        return false;
     if (last_ns < facts->evidence.end_ns)
         last_ns = facts->evidence.end_ns;
-    if (live->now[kind] < last_ns)
+    if (live->now[facts->profile_kind] < last_ns)
         return false;
-    uint64_t age_ns = live->now[kind] - last_ns;
+    uint64_t age_ns = live->now[facts->profile_kind] - last_ns;
     uint64_t end_ns = live->now[CLOCK_KIND_REALTIME] - age_ns;
     return written_ns + SEC >= end_ns && written_ns <= end_ns + 10 * SEC;
+}
+
+/* A copy of the recording was written later, and so is a pipe.  But a dump is mapped right after
+ * its file was made. */
+static bool was_born_then(const struct clock_facts *facts, const struct jit_dump *dump)
+{
+    const struct clock_live *live = &facts->live;
+    uint64_t marker_ns = facts->evidence.marker_ns;
+    if (!marker_ns || !dump->born_ns || live->now[facts->profile_kind] < marker_ns)
+        return false;
+    uint64_t age_ns = live->now[facts->profile_kind] - marker_ns;
+    uint64_t mapped_ns = live->now[CLOCK_KIND_REALTIME] - age_ns;
+    return dump->born_ns <= mapped_ns + SEC && mapped_ns <= dump->born_ns + SEC;
+}
+
+static bool is_same_boot(const struct clock_facts *facts, const struct clock_question *question)
+{
+    enum clock_kind kind = facts->profile_kind;
+    return kind < CLOCK_KINDS && facts->live.known[kind] &&
+           facts->live.known[CLOCK_KIND_REALTIME] &&
+           (was_written_then(facts, question->profile) || was_born_then(facts, question->dump));
+}
+
+static void read_live(struct chooser *chooser, bool with_cycles)
+{
+    chooser->question->read_live(&chooser->facts.live, with_cycles);
+    chooser->facts.same_boot = is_same_boot(&chooser->facts, chooser->question);
 }
 
 /* What takes longer to find out, and is needed when the clocks are not simply one. */
 static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
     const struct clock_question *question = chooser->question;
-    question->read_live(&chooser->facts.live, with_cycles);
-    chooser->facts.same_boot = is_same_boot(&chooser->facts, question->profile);
+    read_live(chooser, with_cycles);
     return clock_evidence_read_samples(&chooser->facts.evidence, question->profile, question->dump,
                                        question->pid, question->life) == 0;
 }
@@ -136,12 +169,22 @@ static bool is_other(const struct chooser *chooser, enum clock_kind kind,
            fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
 }
 
+/* How long the process waited if CANDIDATE is its clock.  Where the header stands for the mapping,
+ * the clocks now may say that it was of another time. */
+static uint64_t claimed_wait_ns(const struct clock_facts *facts,
+                                const struct clock_candidate *candidate)
+{
+    uint64_t waited = waited_ns(facts, candidate);
+    return waited > candidate->unexplained_ns ? waited : candidate->unexplained_ns;
+}
+
 /* Any clock explains the header by some wait: the one that needs much less of it is it. */
 static bool is_likelier(const struct clock_facts *facts, const struct clock_candidate *candidate,
                         const struct clock_candidate *other)
 {
-    return waited_ns(facts, candidate) < waited_ns(facts, other) / 3 &&
-           waited_ns(facts, other) - waited_ns(facts, candidate) > MS;
+    uint64_t waited = claimed_wait_ns(facts, candidate);
+    uint64_t other_waited = claimed_wait_ns(facts, other);
+    return waited < other_waited / 3 && other_waited - waited > MS;
 }
 
 /* The likeliest of the clocks that may be it, and of those that come to the same (CLOCK_TAI is
@@ -215,6 +258,7 @@ static const char *by(enum clock_source source)
         [CLOCK_SOURCE_LIVE] = "by this machine's clocks now",
         [CLOCK_SOURCE_BOUNDS] = "by the marker's mapping, which is older than the first record, "
                                 "and the samples, which are newer than the code that they hit",
+        [CLOCK_SOURCE_SHARED] = "by another dump of the recording",
     };
     return words[source];
 }
@@ -434,9 +478,7 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
     const struct clock_facts *facts = &chooser->facts;
     if (is_plain_lie(chooser, &lie))
         return accept(clock, chooser, &lie, findings);
-    bool direct = chooser->claimed == facts->profile_kind ||
-                  (chooser->claimed == CLOCK_KIND_CYCLES && facts->conv.known &&
-                   facts->profile_kind == CLOCK_KIND_PERF);
+    bool direct = is_direct(chooser);
     if (!direct && !read_more_facts(chooser, chooser->claimed == CLOCK_KIND_CYCLES))
         return "not enough memory to read its times";
     bool possible = clock_candidate_make(&claimed, facts, chooser->claimed);
@@ -447,6 +489,25 @@ static const char *choose(struct jit_clock *clock, struct chooser *chooser,
         return "not enough memory to read its times";
     bool usable = possible && is_last_resort(chooser, &claimed);
     return choose_other(clock, chooser, usable ? &claimed : NULL, findings);
+}
+
+/* ---- What other dumps can take from it ---- */
+
+void clock_learn(struct shared_clocks *shared, const struct clock_question *question)
+{
+    struct chooser chooser = {.question = question};
+    struct clock_candidate candidate;
+    read_facts(&chooser);
+    const struct clock_facts *facts = &chooser.facts;
+    struct shared_clock *best = &shared->of[chooser.claimed];
+    if (facts->profile_kind >= CLOCK_KINDS || is_direct(&chooser) || !facts->evidence.marker_ns ||
+        facts->evidence.stamps.last == 0 || question->in_another_life)
+        return;
+    read_live(&chooser, chooser.claimed == CLOCK_KIND_CYCLES);
+    if (!clock_candidate_make(&candidate, facts, chooser.claimed) || !candidate.paired ||
+        !fits(facts, &candidate) || (best->known && best->candidate.error_ns <= candidate.error_ns))
+        return;
+    *best = (struct shared_clock){true, candidate, facts->evidence.stamps};
 }
 
 const char *clock_choose(struct jit_clock *clock, const struct clock_question *question,

@@ -11,12 +11,16 @@
  *   CPU cycles, TIME_CONV, -k       the formula, and then such an offset
  *   only CPU cycles                 a rate, from the mapping to now, if the boot is the same
  *
+ * A process may have waited between header and mapping, but not all do: where another dump of the
+ * recording shows the offset of the same clock better, that one is taken (clock_learn).
+ *
  * The flag decides what is tried first; the records must then fall into the life of the process. If
  * they do not, the flag is wrong, and a proven candidate that puts them there is used.
  */
 #ifndef PERFJIT_CLOCK_CHOICE_H
 #define PERFJIT_CLOCK_CHOICE_H
 
+#include "injector/clock/clock_candidate.h"
 #include "injector/clock/clock_evidence.h"
 #include "injector/clock/clock_live.h"
 #include "injector/clock/jit_clock.h"
@@ -36,7 +40,14 @@ struct clock_question {
                              pid */
     bool may_be_anothers; /* the caller decides later whether the dump was written in that life at
                              all */
+    const struct shared_clocks *shared; /* what the recording's dumps were learned to show; NULL:
+                                           nothing */
 };
+
+/* Add to SHARED what the dump shows of how far the profile's clock is from its own, if that holds
+ * for other dumps, too.  To be done for all dumps of a recording before a clock is chosen for
+ * one. */
+void clock_learn(struct shared_clocks *shared, const struct clock_question *question);
 
 /* Choose the conversion, and report it to FINDINGS unless it is trivial. Returns NULL, or the
  * reason why there is none and what to do; the text is in WHY. */

@@ -305,7 +305,7 @@ static void put_samples(struct pprof_output *out)
         const struct call_sample *sample = &profile->samples[i];
         if (!profile_choice_has(&out->request->choice, profile, sample))
             continue;
-        first = sample->time_ns < first ? sample->time_ns : first;
+        first = sample->time_ns && sample->time_ns < first ? sample->time_ns : first;
         last = sample->time_ns > last ? sample->time_ns : last;
         put_sample(out, sample, &packed);
         pack(out, Z_NO_FLUSH);

@@ -60,8 +60,11 @@ static bool read_start(struct live_process *live, uint32_t pid)
     if (!at)
         return false;
     uint64_t ticks = strtoull(at, NULL, 10), hz = (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t boot_wall_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+    uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+    uint64_t boot_wall_ns = clock_ns(CLOCK_REALTIME) - boot_ns;
+    uint64_t slept_ns = boot_ns - clock_ns(CLOCK_MONOTONIC);
     live->started_boot_ns = ticks / hz * NS_PER_S + ticks % hz * (NS_PER_S / hz);
+    live->started_mono_ns = (int64_t)(live->started_boot_ns - slept_ns);
     live->started_wall_ns = boot_wall_ns + live->started_boot_ns;
     return true;
 }
@@ -92,11 +95,17 @@ static bool is_other(const struct stat *one, const struct stat *other)
     return one->st_dev != other->st_dev || one->st_ino != other->st_ino;
 }
 
+const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid)
+{
+    snprintf(text, LIVE_ROOT_BYTES, "/proc/%" PRIu32 "/root", pid);
+    return text;
+}
+
 /* What PID sees at PATH, as stat(2). */
 static int stat_theirs(uint32_t pid, const char *path, struct stat *its)
 {
-    char *theirs;
-    if (asprintf(&theirs, "/proc/%" PRIu32 "/root%s", pid, path) < 0)
+    char *theirs, root[LIVE_ROOT_BYTES];
+    if (asprintf(&theirs, "%s%s", live_process_root(root, pid), path) < 0)
         return -1;
     int result = stat(theirs, its);
     free(theirs);
@@ -119,6 +128,17 @@ bool live_process_read(struct live_process *live, uint32_t pid, uint64_t recorde
     live->other_root = has_other(pid, "/");
     live->other_tmp = has_other(pid, "/tmp");
     return true;
+}
+
+bool live_process_has_other_root(uint32_t pid)
+{
+    return has_other(pid, "/");
+}
+
+uint64_t live_process_own_mounts(void)
+{
+    struct stat own;
+    return stat("/proc/self/ns/mnt", &own) == 0 ? own.st_ino : 0;
 }
 
 bool live_process_goes_on(uint32_t pid)

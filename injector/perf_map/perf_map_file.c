@@ -217,7 +217,7 @@ enum place { PLACE_ROOT, PLACE_LIVE, PLACE_TMP, PLACES };
 static char *path_in(enum place place, const struct perf_map_search *search, uint32_t pid,
                      const struct live_process *live, bool *applies)
 {
-    char *path = NULL;
+    char *path = NULL, own_root[LIVE_ROOT_BYTES];
     int length = -1;
     *applies = true;
     if (place == PLACE_TMP)
@@ -226,7 +226,7 @@ static char *path_in(enum place place, const struct perf_map_search *search, uin
         length = asprintf(&path, "%s/tmp/perf-%" PRIu32 ".map", search->root,
                           live ? live->namespace_pid : pid);
     else if (place == PLACE_LIVE && live && (live->other_root || live->other_tmp))
-        length = asprintf(&path, "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid,
+        length = asprintf(&path, "%s/tmp/perf-%" PRIu32 ".map", live_process_root(own_root, pid),
                           live->namespace_pid);
     else
         *applies = false;

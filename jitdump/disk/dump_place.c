@@ -68,8 +68,8 @@ static bool was_changed_since(const struct stat *status, uint64_t start)
 }
 
 /* Whether it is a dump that was begun after this process started.  An empty file may be one whose
- * header is still in a buffer, and zeros one that another thread is just opening, which writes its
- * header last; a closed one without records need not be kept. */
+ * header is still in a buffer, and zeros one that another thread is just opening: its header comes
+ * late, and its time after that.  A closed one without records need not be kept. */
 static bool is_of_this_life(int fd, const struct stat *status)
 {
     enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
@@ -83,7 +83,8 @@ static bool is_of_this_life(int fd, const struct stat *status)
         return false; /* not a dump */
     if (!jd_process_start(&start))
         return true;
-    if (!has_header || header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP) /* of an unknown time */
+    bool has_time = has_header && header[TIME] && !(header[FLAGS] & JITDUMP_FLAG_ARCH_TIMESTAMP);
+    if (!has_time)
         return was_changed_since(status, start);
     return header[TIME] >= start && header[TIME] <= jd_clock_now(false);
 }

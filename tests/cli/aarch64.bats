@@ -1,11 +1,11 @@
 # The libraries on another machine: programs for aarch64 run under qemu, and perfjit here reads what they wrote.  That each of
 # the unwind tables is right is shown by tests/unit/aarch64_step_test.c.
-# bats file_tags=test
+# bats file_tags=live
 load helper
 
 require_aarch64() {
-    [ -x "$BUILD/aarch64/both_libraries" ] || skip "there is no aarch64-linux-gnu-gcc to build for aarch64 with (make setup)"
-    command -v qemu-aarch64 >/dev/null || skip "there is no qemu-aarch64 (make setup)"
+    [ -x "$BUILD/aarch64/both_libraries" ] || skip "there is no aarch64-linux-gnu-gcc to build for aarch64 with (make setup-live)"
+    command -v qemu-aarch64 >/dev/null || skip "there is no qemu-aarch64 (make setup-live)"
 }
 
 # A moment under qemu can be long when the machine is busy, but it ends.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # perfjit attach, detach and record -p: a running process is asked to log its JIT code, and to stop.
+# bats file_tags=live
 load helper
 
 asked=$BUILD/producers/asked
@@ -79,7 +80,6 @@ judge() {
 
 # ---- The whole way ----
 
-# bats test_tags=test
 @test "record -p: attached, recorded, detached, injected; every sample in JIT code has its name; nothing is left" {
     require_perf
     local script

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # perfjit bench, and perfjit diff of what it keeps: tinyjit in turns with itself and with a program that does ten times as much
 # (why so much: diff.bats).
+# bats file_tags=live
 load helper
 
 setup_file() {

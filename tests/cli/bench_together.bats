@@ -1,4 +1,5 @@
 # perfjit bench --order together: both runs of a pair at the same time, on one processor.
+# bats file_tags=live
 load helper
 
 setup_file() {

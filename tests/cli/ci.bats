@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # examples/ci: what the jobs run, in a repository of two commits, of which the second does twice as much; and what the
 # script says of both.
+# bats file_tags=live
 load helper
 
 examples=$BATS_TEST_DIRNAME/../../examples/ci
@@ -44,7 +45,6 @@ run_job() {
     done <<<"$(job_steps "$1")"
 }
 
-# bats test_tags=more
 @test "both jobs build the base, compare in turns, write report and summary, and then fail for what is slower" {
     local job jobs="github-actions gitlab-ci"
     [ -z "${BRIEF:-}" ] || jobs=gitlab-ci

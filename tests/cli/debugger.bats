@@ -3,7 +3,7 @@
 #
 # The judge is the one stack that chain.tj has, if nothing is inlined, when it is in spin: known from the script.
 load helper
-# bats file_tags=libc_names
+# bats file_tags=live
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
@@ -88,7 +88,6 @@ whole() {
     [ -z "$(grep -vxE '_start|(__)?clone3?' "$1.outermost")" ] || complain "it ends at $(cat "$1.outermost")"
 }
 
-# bats test_tags=test
 @test "bt of a core: the chain that the script has, with lines, to _start" {
     for name in frame frameless; do
         perfjit bt --json $name.core >$name.json
@@ -204,7 +203,6 @@ whole() {
     [ "$(jq '.functions | length' early.json)" -lt "$(jq '.functions | length' late.json)" ]
 }
 
-# bats test_tags=test
 @test "gdb on a core: the same chain, to _start or main's caller, and on to the shell's status" {
     for name in frame frameless; do
         perfjit gdb $name.core -- --batch -ex bt >$name.bt

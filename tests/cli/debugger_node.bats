@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # perfjit gdb on cores that node leaves at an uncaught exception, beside gdb alone: ten ways to come there.
-# bats file_tags=all,libc_names
+# bats file_tags=all
 load helper
 
 setup() {

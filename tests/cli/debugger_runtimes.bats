@@ -4,7 +4,7 @@
 # For each of php, lli and counter, a program with libjitdump, there are X.{bt,gdb}.{live,core}.  Each spins at the end of a chain of
 # calls that is known from its source.  mapped has a perf map only.
 load helper
-# bats file_tags=libc_names
+# bats file_tags=live
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return

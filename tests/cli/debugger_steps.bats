@@ -3,6 +3,7 @@
 # addresses, and a name in each frame.
 #
 # The judge steps along: a call that pushed its return address begins a frame, and a return ends one.
+# bats file_tags=live
 load helper
 
 setup() {
@@ -174,7 +175,6 @@ registered_steps_are_right() {
     steps_are_right tier2 200 --tier2-after 0
 }
 
-# bats test_tags=test
 @test "gdb by what is registered: the chain at every instruction of ten functions without a frame pointer" {
     registered_steps_are_right tier1 10 --no-tier2 --no-frame-pointer
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # perfjit record: from a command to a recording of it that names JIT code, and nothing else that is left.
+# bats file_tags=live
 load helper
 
 setup_file() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # perfjit record: who ends the run, and how: keys on a terminal, signals, --duration; and what it shows on a terminal meanwhile.
+# bats file_tags=live
 load helper
 
 setup() {

@@ -1,11 +1,11 @@
 # The libraries on riscv64, under qemu, as aarch64.bats has them; and that the tables of frames in one line are right at each
 # instruction: what readelf reads in them is compared with what was true when the program was stopped there.
-# bats file_tags=test
+# bats file_tags=live
 load helper
 
 require_riscv64() {
-    [ -x "$BUILD/riscv64/riscv64_frames" ] || skip "there is no riscv64-linux-gnu-gcc to build for riscv64 with (make setup)"
-    command -v qemu-riscv64 >/dev/null || skip "there is no qemu-riscv64 (make setup)"
+    [ -x "$BUILD/riscv64/riscv64_frames" ] || skip "there is no riscv64-linux-gnu-gcc to build for riscv64 with (make setup-live)"
+    command -v qemu-riscv64 >/dev/null || skip "there is no qemu-riscv64 (make setup-live)"
 }
 
 setup() {

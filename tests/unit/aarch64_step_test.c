@@ -44,12 +44,12 @@ static void require_aarch64(void)
     char program[256];
     find_program(program);
     if (access(program, X_OK)) {
-        print_message("# %s was not built: there is no aarch64-linux-gnu-gcc (make setup)\n",
+        print_message("# %s was not built: there is no aarch64-linux-gnu-gcc (make setup-live)\n",
                       program);
         skip();
     }
     if (!is_there("qemu-aarch64")) {
-        print_message("# there is no qemu-aarch64 (make setup)\n");
+        print_message("# there is no qemu-aarch64 (make setup-live)\n");
         skip();
     }
 }

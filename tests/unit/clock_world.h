@@ -33,6 +33,7 @@ struct world {
     struct perf_file file;
     struct profile profile;
     struct jit_dump dump;
+    struct shared_clocks shared; /* what other dumps show */
     struct jit_clock clock;
     struct findings findings;
     char text[512];
@@ -163,12 +164,16 @@ static inline void open_world(void)
     assert_int_equal(profile_read(&world.profile, &world.file, &world.findings), 0);
     write_dump();
     assert_int_equal(jit_dump_open(&world.dump, world.dump_path, cause, sizeof cause), 0);
+    world.dump.born_ns = 0; /* not told, until set_born */
 }
 
 static inline void choose(void)
 {
-    const struct clock_question question = {
-        .profile = &world.profile, .dump = &world.dump, .pid = 4711, .read_live = read_machine};
+    const struct clock_question question = {.profile = &world.profile,
+                                            .dump = &world.dump,
+                                            .pid = 4711,
+                                            .read_live = read_machine,
+                                            .shared = &world.shared};
     world.why = clock_choose(&world.clock, &question, world.text, &world.findings);
 }
 
@@ -192,6 +197,12 @@ static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero
 static inline void set_written(uint64_t wall_ns)
 {
     world.file.written_ns = wall_ns;
+}
+
+/* When the dump's file was made. */
+static inline void set_born(uint64_t wall_ns)
+{
+    world.dump.born_ns = wall_ns;
 }
 
 static inline void end_world(void)

@@ -1,66 +1,5 @@
 /* What becomes of a dump's records: functions, events in time order, and findings. */
-#include "injector/code/log_reader.h"
-
-#include "tests/unit/dump_builder.h"
-
-#include <inttypes.h>
-
-enum { ADDR = 0x10000 };
-
-static struct dump_builder built;
-static const struct jit_clock monotonic = {0};
-
-/* BUILT, cut after SIZE bytes, read into a log, sorted. */
-struct fixture {
-    struct jit_dump dump;
-    struct code_log log;
-    struct findings findings;
-};
-
-static void read_cut(struct fixture *fixture, size_t size)
-{
-    *fixture = (struct fixture){0};
-    open_cut_dump(&built, size, &fixture->dump);
-    assert_int_equal(code_log_read(&fixture->log, &fixture->dump, 3, &monotonic, true, &fixture->findings),
-                     0);
-    assert_int_equal(code_log_sort(&fixture->log, &fixture->findings), 0);
-}
-
-static void read_built(struct fixture *fixture)
-{
-    read_cut(fixture, built.sink.size);
-}
-
-static void release(struct fixture *fixture)
-{
-    code_log_free(&fixture->log);
-    jit_dump_close(&fixture->dump);
-    findings_free(&fixture->findings);
-}
-
-static void begin(void)
-{
-    dump_begin(&built, false, JITHEADER_BYTES);
-}
-
-static void assert_event(const struct code_log *log, size_t at, uint64_t time_ns,
-                         enum code_event_kind kind, uint32_t index)
-{
-    assert_true(at < log->event_count);
-    assert_int_equal(log->events[at].time_ns, time_ns);
-    assert_int_equal(log->events[at].kind, kind);
-    assert_int_equal(log->events[at].index, index);
-}
-
-/* Just COUNT findings of KIND, the first of which says WORDS. */
-static void assert_found(const struct findings *findings, enum finding_kind kind, uint64_t count,
-                         const char *words)
-{
-    for (int i = 0; i < FINDING_KINDS; i++)
-        assert_int_equal(findings->count[i], i == (int)kind ? count : 0);
-    if (!strstr(findings->first[kind], words))
-        fail_msg("'%s' does not say '%s'", findings->first[kind], words);
-}
+#include "tests/unit/log_world.h"
 
 /* Of a process that was killed, the stage has what the body has: all but the last load here, which is another function of the same time. */
 static void test_what_two_dumps_have_counts_once(void **state)
@@ -439,15 +378,6 @@ static void test_tables_in_front_of_a_cut_are_no_second_loss(void **state)
 
 /* ---- Quirks that show between records ---- */
 
-/* Just COUNT repairs of QUIRK, and nothing lost. */
-static void assert_repaired(const struct findings *findings, enum quirk quirk, uint64_t count)
-{
-    for (int i = 0; i < QUIRKS; i++)
-        if (findings->repaired[i] != (i == (int)quirk ? count : 0))
-            fail_msg("%" PRIu64 " x %s", findings->repaired[i], quirk_text((enum quirk)i)->id);
-    assert_int_equal(findings_lost(findings), 0);
-}
-
 static void test_repeated_indices_are_counted(void **state)
 {
     static const uint8_t indices[] = {5, 3, 5, 4, 3, 5};
@@ -472,18 +402,6 @@ static void test_indices_that_only_fall_are_unique(void **state)
     read_built(&fixture);
     assert_repaired(&fixture.findings, QUIRKS, 0);
     release(&fixture);
-}
-
-static void put_header(uint32_t pid, bool big_endian, uint64_t flags)
-{
-    static struct dump_builder other;
-    dump_begin(&other, big_endian, JITHEADER_BYTES);
-    struct byte_sink patch = byte_sink_over(other.bytes + 20, 20);
-    patch.big_endian = big_endian;
-    sink_u32(&patch, pid);
-    sink_u64(&patch, 99);
-    sink_u64(&patch, flags);
-    sink_bytes(&built.sink, other.bytes, other.sink.size);
 }
 
 /* Functions end at the time of the first event behind the header, and a dump before this one in the

@@ -102,6 +102,18 @@ static inline void dump_unload(struct dump_builder *dump, uint64_t time, uint64_
     dump_end_record(dump, start);
 }
 
+/* What says that the LOAD behind it, at ADDR, is piece NUMBER of PIECES of function CODE_INDEX. */
+static inline void dump_piece(struct dump_builder *dump, uint64_t time, uint64_t addr,
+                              uint64_t code_index, uint32_t number, uint32_t pieces)
+{
+    size_t start = dump_begin_record(dump, JIT_CODE_PIECE, time);
+    sink_u64(&dump->sink, addr);
+    sink_u64(&dump->sink, code_index);
+    sink_u32(&dump->sink, number);
+    sink_u32(&dump->sink, pieces);
+    dump_end_record(dump, start);
+}
+
 /* A record of any ID with BYTES bytes of zeros behind the prefix. */
 static inline void dump_plain(struct dump_builder *dump, uint32_t id, uint64_t time, size_t bytes)
 {

@@ -4,16 +4,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* V8's, of the wall clock, which this recording does not have. */
-static void set_header_time(const char *path, uint64_t time)
-{
-    FILE *stream = fopen(path, "r+b");
-    assert_non_null(stream);
-    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
-    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
-    assert_int_equal(fclose(stream), 0);
-}
-
 /* ---- Which file ---- */
 
 /* A dump by PID whose first function is of FIRST, in the place of one that was mapped at one
@@ -164,98 +154,74 @@ static void test_of_a_dump_that_is_empty_no_marker_is_left(void **state)
 
 /* ---- Another user's ---- */
 
-enum { SERVICE_USER = 12345 };
-
-static uint64_t monotonic_ns(void)
+/* Neither root nor who runs this. */
+static uid_t service_user(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return geteuid() + 1;
 }
 
-/* A process of SERVICE_USER that lives until it is killed. */
-static pid_t start_service(void)
-{
-    int ready[2];
-    char byte;
-    assert_int_equal(pipe(ready), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        if (setresuid(SERVICE_USER, SERVICE_USER, SERVICE_USER) || write(ready[1], "x", 1) != 1)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    return child;
-}
-
-/* A dump of such a process, which belongs to OWNER, in a recording that does not tell which file
- * was mapped; the header was written AGE_NS before the mapping.  Returns what jit_processes_read
- * does. */
+/* A dump of a process that lives, of the service's user; the file belongs to OWNER, in a recording
+ * that does not tell which file was mapped; the header was written AGE_NS before the mapping.
+ * Returns what jit_processes_read does. */
 static int read_service(uid_t owner, uint64_t age_ns)
 {
-    char path[128];
-    pid_t service = start_service();
-    uint64_t now = monotonic_ns();
-    snprintf(path, sizeof path, "%s/jit-%d.dump", scratch, (int)service);
-    write_two(path, (uint32_t)service, now + ms(100) - age_ns, now + ms(200));
-    assert_int_equal(chown(path, owner, owner), 0);
-    put_map((uint32_t)service, 0x7000000, path, 0, 0, now);
-    profile_sample(&recording, 0, now + ms(3000));
-    int result = read_all(NULL);
-    kill(service, SIGKILL);
-    waitpid(service, NULL, 0);
-    unlink(path);
-    return result;
-}
-
-static void require_root(void)
-{
-    if (geteuid() != 0)
-        skip();
+    const uint64_t mapped_ns = ms(10000);
+    write_two(dump_path, PID, mapped_ns + ms(100) - age_ns, mapped_ns + ms(200));
+    give_away(dump_path, owner);
+    this_machine.pid = PID;
+    this_machine.live = (struct live_process){
+        .uid = service_user(), .namespace_pid = PID, .started_mono_ns = (int64_t)mapped_ns - 1};
+    put_map(PID, 0x7000000, dump_path, 0, 0, mapped_ns);
+    profile_sample(&recording, 0, mapped_ns + ms(3000));
+    return read_all(NULL);
 }
 
 static void test_without_an_inode_the_process_itself_tells_whose_it_is(void **state)
 {
     (void)state;
-    require_root();
-    assert_int_equal(read_service(SERVICE_USER, 0), 0);
+    assert_int_equal(read_service(service_user(), 0), 0);
     assert_int_equal(findings_lost(&findings), 0);
 }
 
 static void test_without_an_inode_a_third_users_file_is_refused(void **state)
 {
     (void)state;
-    require_root();
-    assert_int_equal(read_service(SERVICE_USER + 1, 0), -1);
+    assert_int_equal(read_service(service_user() + 1, 0), -1);
     assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
 }
 
 static void test_without_an_inode_an_earlier_dump_of_the_user_is_refused(void **state)
 {
     (void)state;
-    require_root();
-    assert_int_equal(read_service(SERVICE_USER, ms(2000)), -1);
+    assert_int_equal(read_service(service_user(), ms(2000)), -1);
     assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
+}
+
+/* Another process has the pid by now. */
+static void test_without_an_inode_a_later_process_tells_nothing(void **state)
+{
+    (void)state;
+    const uint64_t mapped_ns = ms(10000);
+    write_two(dump_path, PID, mapped_ns + ms(100), mapped_ns + ms(200));
+    give_away(dump_path, service_user());
+    this_machine.pid = PID;
+    this_machine.live = (struct live_process){.uid = service_user(),
+                                              .started_mono_ns = (int64_t)(mapped_ns + ms(30))};
+    put_map(PID, 0x7000000, dump_path, 0, 0, mapped_ns);
+    profile_sample(&recording, 0, mapped_ns + ms(3000));
+    assert_refused(NULL, FINDING_DUMP_OWNER);
 }
 
 /* As the file system tells it; many don't. */
 static void test_an_inode_that_was_used_again_is_another_file(void **state)
 {
-    struct jit_dump dump;
     struct stat status;
-    char cause[256];
     (void)state;
     write_two(dump_path, PID, ms(9000), ms(9100));
-    assert_int_equal(jit_dump_open(&dump, dump_path, cause, sizeof cause), 0);
-    jit_dump_close(&dump);
-    if (!dump.has_generation)
-        skip();
+    these_files.have_generations = true;
+    these_files.generation = 77;
     stat(dump_path, &status);
-    generation = dump.generation ^ 1;
+    generation = these_files.generation ^ 1;
     put_map(PID, 0x7000000, dump_path, status.st_dev, status.st_ino, ms(1000));
     profile_sample(&recording, 0, ms(3000));
     assert_refused(NULL, FINDING_DUMP_REPLACED);
@@ -471,6 +437,22 @@ static void test_given_dumps_of_which_one_fits_one_life_only(void **state)
     assert_first_given_is_of_other();
 }
 
+/* Ten minutes after the machine's start its counter says no more of the first second than the
+ * header does: the second dump is not stamped by cycles. */
+static void test_given_dumps_on_a_machine_that_began_with_the_recording(void **state)
+{
+    struct clock_live *clocks = &this_machine.clocks;
+    const uint64_t now_ns = ms(565580);
+    clocks->known[CLOCK_KIND_MONOTONIC] = true;
+    clocks->now[CLOCK_KIND_MONOTONIC] = now_ns;
+    clocks->known[CLOCK_KIND_RAW] = true;
+    clocks->now[CLOCK_KIND_RAW] = now_ns - ms(259);
+    clocks->known[CLOCK_KIND_CYCLES] = true;
+    clocks->cycles_per_s = UINT64_C(2596120000);
+    clocks->now[CLOCK_KIND_CYCLES] = (now_ns + ms(83)) / 1000 * 2596;
+    test_given_dumps_of_which_one_fits_one_life_only(state);
+}
+
 /* No copy was written after the recording, nor does what perf record --off-cpu has left, with a
  * time behind all times, make that longer. */
 static void test_left_over_samples_do_not_make_the_recording_longer(void **state)
@@ -529,6 +511,7 @@ int main(void)
         PROCESS_TEST(test_without_an_inode_the_process_itself_tells_whose_it_is),
         PROCESS_TEST(test_without_an_inode_a_third_users_file_is_refused),
         PROCESS_TEST(test_without_an_inode_an_earlier_dump_of_the_user_is_refused),
+        PROCESS_TEST(test_without_an_inode_a_later_process_tells_nothing),
         PROCESS_TEST(test_an_inode_that_was_used_again_is_another_file),
         PROCESS_TEST(test_another_inode_is_used_if_given_by_hand),
         PROCESS_TEST(test_on_another_device_nothing_can_be_said),
@@ -547,6 +530,7 @@ int main(void)
         PROCESS_TEST(test_a_given_dump_that_could_be_of_either_is_left_out),
         PROCESS_TEST(test_given_dumps_that_fit_best_together),
         PROCESS_TEST(test_given_dumps_of_which_one_fits_one_life_only),
+        PROCESS_TEST(test_given_dumps_on_a_machine_that_began_with_the_recording),
         PROCESS_TEST(test_left_over_samples_do_not_make_the_recording_longer),
         PROCESS_TEST(test_a_second_given_dump_of_the_process),
         PROCESS_TEST(test_a_file_of_another_container),

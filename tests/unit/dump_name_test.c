@@ -2,6 +2,7 @@
 #include "injector/claim/dump_probe.h"
 #include "injector/dump/dump_name.h"
 
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
 
 #include <limits.h>
@@ -73,10 +74,11 @@ static void test_stages(void **state)
 
 /* ---- Other names ---- */
 
+enum { PID = 4711 };
+
 static struct perf_map map_of(const char *filename, uint64_t pgoff, uint64_t len)
 {
-    return (struct perf_map){
-        .pid = (uint32_t)getpid(), .filename = filename, .pgoff = pgoff, .len = len};
+    return (struct perf_map){.pid = PID, .filename = filename, .pgoff = pgoff, .len = len};
 }
 
 static void test_what_may_be_a_dump(void **state)
@@ -170,6 +172,28 @@ static void test_thousands_of_paths(void **state)
     dump_probe_free(&probe);
 }
 
+/* What lives in a container opened what is at that path there, and nothing is here. */
+static void test_a_file_below_the_processs_own_root(void **state)
+{
+    static const uint8_t header[40] = {0x44, 0x54, 0x69, 0x4a, [20] = 0x67, 0x12};
+    struct dump_probe probe = {0};
+    char path[PATH_MAX];
+    uint32_t pid;
+    (void)state;
+    snprintf(path, sizeof path, "%s/inside", scratch);
+    write_file(path, header, sizeof header);
+    begin_machine();
+    this_machine.pid = PID;
+    this_machine.root = scratch;
+    assert_false(probe_one(&probe, "/inside", &pid)); /* it has the same root as perfjit */
+    this_machine.other_root = true;
+    assert_true(probe_one(&probe, "/inside", &pid));
+    assert_int_equal(pid, 0x1267);
+    this_machine.pid = 0;
+    assert_false(probe_one(&probe, "/inside", &pid));
+    dump_probe_free(&probe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_what_may_be_a_dump),
         cmocka_unit_test(test_the_first_bytes_decide),
         cmocka_unit_test(test_thousands_of_paths),
+        cmocka_unit_test(test_a_file_below_the_processs_own_root),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -145,6 +145,42 @@ static void test_a_header_of_the_wall_clock(void **state)
     assert_int_equal(distance_of(&with_wall, 10 * SEC + 5, same), 5);
 }
 
+/* ---- Lives ---- */
+
+/* How many of two functions, of 100 and of 200 ns, fit a life from BEGIN_NS to END_NS. */
+static size_t fit(uint64_t begin_ns, uint64_t end_ns, uint64_t slack_ns, size_t limit)
+{
+    const struct process_life life = {.begin = {.time_ns = begin_ns}, .end_ns = end_ns};
+    size_t total = 0;
+    build(50, 100);
+    dump_load(&built, 200, 0x200000, "second", "code", 2);
+    char cause[256];
+    assert_int_equal(
+        jit_dump_view(&dump, "a.dump", built.bytes, built.sink.size, cause, sizeof cause), 0);
+    size_t fitting = dump_origin_fit(&life, &dump, &same, slack_ns, limit, &total);
+    assert_int_equal(total, fitting < limit ? 2 : fitting);
+    return fitting;
+}
+
+static void test_functions_of_a_lifes_first_and_last_moment_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(fit(100, 200, 0, SIZE_MAX), 2);
+    assert_int_equal(fit(101, 200, 0, SIZE_MAX), 1);
+    assert_int_equal(fit(100, 199, 0, SIZE_MAX), 1);
+    assert_int_equal(fit(101, 199, 0, SIZE_MAX), 0);
+    assert_int_equal(fit(101, 199, 1, SIZE_MAX), 2);
+    assert_int_equal(fit(102, 198, 1, SIZE_MAX), 0);
+    assert_int_equal(fit(100, 200, 0, 1), 1);
+}
+
+static void test_slack_before_time_0_and_behind_all_times(void **state)
+{
+    (void)state;
+    assert_int_equal(fit(1, UINT64_MAX, 1000, SIZE_MAX), 2);
+    assert_int_equal(fit(0, UINT64_MAX - 1, 1000, SIZE_MAX), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +191,8 @@ int main(void)
         cmocka_unit_test(test_header_before_and_after_the_mapping),
         cmocka_unit_test(test_times_that_say_nothing),
         cmocka_unit_test(test_a_header_of_the_wall_clock),
+        cmocka_unit_test(test_functions_of_a_lifes_first_and_last_moment_fit),
+        cmocka_unit_test(test_slack_before_time_0_and_behind_all_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

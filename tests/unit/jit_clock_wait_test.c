@@ -125,6 +125,36 @@ static void test_a_wait_of_a_process_that_ended_early(void **state)
     end_world();
 }
 
+/* The recording came through a pipe, or was copied, an hour later: that it is of this boot its dump
+ * says, whose file was made when it was mapped. */
+static void test_a_wait_in_a_recording_that_was_copied(void **state)
+{
+    static const struct {
+        int64_t born_late_ns;
+        bool is_wait;
+    } cases[] = {{-(int64_t)(900 * MS), true},
+                 {(int64_t)(900 * MS), true},
+                 {-(int64_t)(1100 * MS), false},
+                 {(int64_t)(1100 * MS), false},
+                 {0, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profile_of_life(-1);
+        begin_dump(MARKER - OFFSET - 20 * MS, false);
+        put_two(MARKER, MARKER + MS);
+        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
+        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
+        machine_knows(CLOCK_KIND_REALTIME, WALL + SEC / 10 + OFFSET);
+        open_world();
+        set_written(WALL + 3600 * SEC);
+        set_born(WALL - (EXIT - MARKER) + (uint64_t)cases[i].born_late_ns);
+        choose();
+        assert_chosen();
+        assert_becomes(MARKER, MARKER + OFFSET + (cases[i].is_wait ? 0 : 20 * MS), 0);
+        end_world();
+    }
+}
+
 static void test_a_wait_of_a_process_that_counts_cycles(void **state)
 {
     static const uint64_t headers[] = {MARKER - 50 * MS, MARKER + 50 * MS};
@@ -163,6 +193,40 @@ static void test_a_late_mapping_is_no_wait_by_another_clock(void **state)
         assert_becomes(MARKER, MARKER, 0);
         end_world();
     }
+}
+
+/* So long after the recording the counter's rate is known only to minutes: ns of soon after the
+ * boot pass for cycles, too. */
+static void test_a_late_mapping_long_ago_is_no_count_of_cycles(void **state)
+{
+    const uint64_t now = EXIT + 400000 * SEC;
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER - 50 * MS, false);
+    put_two(MARKER + MS, MARKER + 2 * SEC);
+    machine_knows(CLOCK_KIND_MONOTONIC, now);
+    machine_knows(CLOCK_KIND_CYCLES, now / 10 * 26);
+    machine.cycles_per_s = 26 * SEC / 10;
+    decide();
+    assert_silent();
+    assert_becomes(MARKER, MARKER, 0);
+    end_world();
+}
+
+/* CLOCK_MONOTONIC_RAW is 160 ms behind now, and was 80 ms behind then if it always went alike: it
+ * explains 20 ms of the 50 that the header is early by. */
+static void test_a_late_mapping_is_no_clock_that_explains_half_of_it(void **state)
+{
+    (void)state;
+    profile_of_life(CLOCK_MONOTONIC);
+    begin_dump(MARKER - 50 * MS, false);
+    put_two(MARKER + MS, MARKER + SEC);
+    machine_knows(CLOCK_KIND_MONOTONIC, 2 * MARKER);
+    machine_knows(CLOCK_KIND_RAW, 2 * MARKER - 160 * MS);
+    decide();
+    assert_silent();
+    assert_becomes(MARKER, MARKER, 0);
+    end_world();
 }
 
 /* Stamps by CLOCK_MONOTONIC, flagged as cycles. */
@@ -300,8 +364,11 @@ int main(void)
         cmocka_unit_test(test_a_steady_drift_is_no_wait),
         cmocka_unit_test(test_stamps_of_another_clock_are_no_wait),
         cmocka_unit_test(test_a_wait_of_a_process_that_ended_early),
+        cmocka_unit_test(test_a_wait_in_a_recording_that_was_copied),
         cmocka_unit_test(test_a_wait_of_a_process_that_counts_cycles),
         cmocka_unit_test(test_a_late_mapping_is_no_wait_by_another_clock),
+        cmocka_unit_test(test_a_late_mapping_long_ago_is_no_count_of_cycles),
+        cmocka_unit_test(test_a_late_mapping_is_no_clock_that_explains_half_of_it),
         cmocka_unit_test(test_the_clock_that_waited_less_is_it),
         cmocka_unit_test(test_of_clocks_that_come_to_the_same_the_usual_one_is_it),
         cmocka_unit_test(test_code_that_no_dump_tells_of_ran_there_before),

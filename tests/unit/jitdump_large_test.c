@@ -1,6 +1,7 @@
 /* A function that is too large for the stage: what it does to the disk and to other threads. */
 #include "tests/unit/clock_stand_in.h"
 #include "tests/unit/jitdump_inventory.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -89,9 +90,7 @@ static uint64_t free_bytes(void)
 
 static void child_has_a_small_disk(struct jitdump *dump)
 {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", dir, "tmpfs", 0, "size=16m") != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk(dir, 0, "size=16m");
     dump = open_dump();
     add_first(dump, 0, 100);
     uint64_t before = free_bytes();
@@ -100,7 +99,7 @@ static void child_has_a_small_disk(struct jitdump *dump)
     CHECK(strstr(jitdump_error(dump), "free some space"));
     unsigned writes = atomic_load(&large_writes);
     CHECK((writes > 0) == disk_says_nothing);
-    CHECK(free_bytes() + (2 << 20) > before); /* a new stage may have been made */
+    CHECK(free_bytes() + (2 << 20) > before);           /* a new stage may have been made */
     CHECK(add_large(dump, TOO_LARGE_BYTES) == -ENOSPC); /* nobody tries again at once */
     CHECK(atomic_load(&large_writes) == writes);
     restore_clock();

@@ -1,6 +1,7 @@
 /* libjitdump's jitdump_open: when it is on, where the file goes, its header and marker, and what it
  * refuses. */
 #include "tests/unit/jitdump_test.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <elf.h>
 #include <sched.h>
@@ -410,23 +411,25 @@ static void test_hard_link_in_the_way(void **state)
     assert_true(file_says(other, "precious"));
 }
 
+/* lstat stands in for libc's, so that a test can act between jitdump_open's look and its open, and
+ * that a file can be another user's without root. */
+static const char *planted_link_target, *strangers_path;
+
 static void test_other_users_file_in_the_way(void **state)
 {
     (void)state;
-    if (geteuid() != 0)
-        skip_or_fail("only root can give files away");
     write_text(path, "of nobody");
-    assert_int_equal(chown(path, 65534, 65534), 0);
+    strangers_path = path;
     assert_in_the_way("another user's");
+    strangers_path = NULL;
 }
-
-/* Stands in for libc's, so that a test can act between jitdump_open's look and its open. */
-static const char *planted_link_target;
 
 int lstat(const char *link_path, struct stat *status)
 {
     int result = fstatat(AT_FDCWD, link_path, status, AT_SYMLINK_NOFOLLOW);
     int error = errno;
+    if (strangers_path && strcmp(link_path, strangers_path) == 0)
+        status->st_uid = geteuid() + 1;
     if (planted_link_target && strstr(link_path, ".dump") &&
         symlink(planted_link_target, link_path) != 0)
         result = -1;
@@ -483,17 +486,9 @@ static void test_directory_fails(void **state)
     }
 }
 
-/* Ends the child unless DIR is now a file system of its own with FLAGS, seen by this child only. */
-static void mount_at_dir(unsigned long flags)
-{
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", dir, "tmpfs", flags, "size=4m") != 0)
-        _exit(NOT_PERMITTED);
-}
-
 static void child_opens_on_noexec(struct jitdump *dump)
 {
-    mount_at_dir(MS_NOEXEC);
+    enter_own_disk(dir, MS_NOEXEC, "size=4m");
     CHECK(try_open(&dump) == -EPERM);
     CHECK(strstr(jitdump_error(dump), path));
     CHECK(strstr(jitdump_error(dump), "noexec"));
@@ -505,7 +500,7 @@ static void child_opens_on_noexec(struct jitdump *dump)
 
 static void child_opens_on_read_only(struct jitdump *dump)
 {
-    mount_at_dir(MS_RDONLY);
+    enter_own_disk(dir, MS_RDONLY, "size=4m");
     CHECK(try_open(&dump) == -EROFS);
     CHECK(strstr(jitdump_error(dump), "that you may write to"));
     CHECK(jitdump_close(dump) == -EROFS);

@@ -1,6 +1,7 @@
 /* Where libjitdump puts a dump when there is one already: nothing that somebody may still need is
  * removed. */
 #include "tests/unit/jitdump_inventory.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -55,17 +56,22 @@ static void check_goes_to(const char *at)
 
 /* ---- Other JITs ---- */
 
+static void write_foreign_header(int fd, uint64_t time)
+{
+    uint64_t header[8] = {(uint64_t)1 << 32 | JITDUMP_MAGIC, (uint64_t)62 << 32 | 40,
+                          (uint64_t)getpid() << 32, time, 0};
+    CHECK(write(fd, header, sizeof header) == sizeof header);
+}
+
 /* A file at FILE_PATH as another JIT makes it, with a header of TIME, or, if TIME is 0, nothing
  * yet. */
 static int make_foreign_dump(const char *file_path, uint64_t time)
 {
-    uint64_t header[8] = {(uint64_t)1 << 32 | JITDUMP_MAGIC, (uint64_t)62 << 32 | 40,
-                          (uint64_t)getpid() << 32, time, 0};
     make_place();
     int fd = open(file_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     CHECK(fd >= 0);
     if (time)
-        CHECK(write(fd, header, sizeof header) == sizeof header);
+        write_foreign_header(fd, time);
     return fd;
 }
 
@@ -174,19 +180,35 @@ static void test_no_more_than_999_dumps(void **state)
 }
 
 /* Another thread, with a handle of its own, is opening it: it is longer already, and its header
- * comes last.  It isn't locked, because somebody asked in that moment whether it is. */
-static void test_a_dump_that_is_being_opened(void **state)
+ * comes late, or has no time yet.  It isn't locked, because somebody asked in that moment whether
+ * it is, or it wasn't when this thread asked. */
+static void check_is_being_opened(bool has_header)
 {
     const struct timespec long_ago[] = {{1, 0}, {1, 0}};
     int fd = make_foreign_dump(path, 0);
     ino_t inode = inode_of(path);
-    (void)state;
+    if (has_header)
+        write_foreign_header(fd, 0);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
     check_goes_to(second_path);
     assert_int_equal(inode_of(path), inode);
     assert_int_equal(futimens(fd, long_ago), 0); /* of an earlier life, killed while it opened it */
     check_goes_to(path);
     close(fd);
+    remove_dump(path);
+    remove_dump(second_path);
+}
+
+static void test_a_dump_that_is_being_opened(void **state)
+{
+    (void)state;
+    check_is_being_opened(false);
+}
+
+static void test_a_dump_whose_header_has_no_time_yet(void **state)
+{
+    (void)state;
+    check_is_being_opened(true);
 }
 
 static int locked_by_others; /* so many more times */
@@ -314,9 +336,7 @@ static void test_namesake(void **state)
 static void child_has_no_proc(struct jitdump *dump)
 {
     (void)dump;
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk("/proc", 0, NULL);
     set_paths();
     check_goes_to(path);
     check_goes_to(second_path);
@@ -355,9 +375,7 @@ static void test_folder_of_somebody_else(void **state)
 static void child_fails(struct jitdump *dump)
 {
     char folder[128];
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", dir, "tmpfs", MS_NOEXEC, "size=4m") != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk(dir, MS_NOEXEC, "size=4m");
     close(make_foreign_dump(path, now_ns()));
     snprintf(folder, sizeof folder, "%s/jitdump-%d-2", dir, (int)getpid());
     CHECK(try_open(&dump) == -EPERM);
@@ -387,6 +405,7 @@ int main(void)
         TEST(test_empty_sessions),
         TEST(test_no_more_than_999_dumps),
         TEST(test_a_dump_that_is_being_opened),
+        TEST(test_a_dump_whose_header_has_no_time_yet),
         TEST(test_a_dump_is_locked_though_somebody_asked),
         TEST(test_handles_at_the_same_time),
         TEST(test_exec_of_itself),

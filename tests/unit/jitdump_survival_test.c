@@ -1,6 +1,7 @@
 /* libjitdump's dump stays sound: under threads, forks, kills, full disks and limits. */
 #include "tests/unit/clock_stand_in.h"
 #include "tests/unit/jitdump_inventory.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -325,9 +326,7 @@ static void check_goes_on(struct jitdump *dump, unsigned added, int error)
 static void child_fills_disk(struct jitdump *dump)
 {
     char filler[128];
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", dir, "tmpfs", 0, "size=4m") != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk(dir, 0, "size=4m");
     snprintf(filler, sizeof filler, "%s/filler", dir);
     int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     CHECK(fd >= 0 && posix_fallocate(fd, 0, 3 << 20) == 0 && close(fd) == 0);

@@ -3,6 +3,7 @@
 #include "jitunwind/arena_list.h"
 #include "jitunwind/debugger_arena.h"
 #include "jitunwind/frames/frame_entry.h"
+#include "jitunwind/runtime_entry.h"
 #include "tests/unit/jitunwind_test.h"
 
 #include <elf.h>
@@ -10,6 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -439,6 +442,66 @@ static void test_functions_without(void **state)
     end(arena);
 }
 
+/* ---- A process without an unwinder ---- */
+
+/* In place of the library's: nobody there can throw exceptions. */
+int ju_runtime_entry_open(struct function_table *table, void **entry)
+{
+    (void)table;
+    (void)entry;
+    return -ENOTSUP;
+}
+
+void ju_runtime_entry_close(void *entry)
+{
+    assert_null(entry);
+}
+
+/* What the library has mapped, in bytes. */
+static int64_t mapped_bytes;
+
+void *mmap(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    void *memory = (void *)syscall(SYS_mmap, addr, bytes, protection, flags, fd, offset);
+    if (memory != MAP_FAILED)
+        mapped_bytes += (int64_t)bytes;
+    return memory;
+}
+
+int munmap(void *memory, size_t bytes)
+{
+    mapped_bytes -= (int64_t)bytes;
+    return (int)syscall(SYS_munmap, memory, bytes);
+}
+
+static void refuse_exceptions(void)
+{
+    struct jitunwind_options options = JITUNWIND_OPTIONS_INIT;
+    struct jitunwind *arena;
+    options.start = ARENA_START;
+    options.bytes = ARENA_BYTES;
+    options.flags = JITUNWIND_EXCEPTIONS;
+    assert_int_equal(jitunwind_open(&arena, &options), -ENOTSUP);
+    assert_null(arena);
+    assert_null(__jit_debug_descriptor.first);
+}
+
+static void test_exceptions_refused_under_a_debugger_leave_nothing(void **state)
+{
+    (void)state;
+    setenv("PERFJIT", "gdb", 1);
+    refuse_exceptions();
+    int64_t before = mapped_bytes;
+    for (int i = 0; i < 4; i++)
+        refuse_exceptions();
+    assert_int_equal(mapped_bytes, before);
+    struct jitunwind *arena = begin(); /* the addresses are free */
+    add(arena, 0);
+    expect_all(arena);
+    end(arena);
+    assert_int_equal(mapped_bytes, before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_functions_without),
         cmocka_unit_test(test_nobody_waits_for_one_that_is_stopped),
         cmocka_unit_test(test_a_child_of_the_moment),
+        cmocka_unit_test(test_exceptions_refused_under_a_debugger_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

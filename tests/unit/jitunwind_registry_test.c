@@ -1,4 +1,5 @@
 /* libjitunwind's registry: what may be added where, what is found, and by whom at once. */
+#include "jitdump/format/byte_sink.h"
 #include "jitunwind/arena_list.h"
 #include "tests/unit/jitunwind_test.h"
 
@@ -295,6 +296,151 @@ static void test_readers_and_a_writer(void **state)
     jitunwind_close(arena_open()); /* frees what they were reading */
 }
 
+/* ---- Two entries for one function ---- */
+
+/* A CIE, or an FDE of the one at 0: the CFA is the stack pointer and CFA_OFFSET from BEGIN up to
+ * END of the code at ARENA_START. */
+static void put_cie(struct byte_sink *sink)
+{
+    sink_u32(sink, 20);
+    sink_u32(sink, 0);
+    sink_bytes(sink, "\1zR\0\1\x78", 6);
+    sink_u8(sink, MACHINE_RETURN);
+    sink_bytes(sink, "\1\0", 2); /* absolute pointers */
+    sink_zeros(sink, 7);
+}
+
+static void put_entry(struct byte_sink *sink, uint64_t begin, uint64_t end, uint8_t cfa_offset)
+{
+    sink_u32(sink, 28);
+    sink_u32(sink, (uint32_t)sink->size);
+    sink_u64(sink, ARENA_START + begin);
+    sink_u64(sink, end - begin);
+    sink_u8(sink, 0);
+    sink_u8(sink, 0x0c); /* DW_CFA_def_cfa */
+    sink_u8(sink, MACHINE_SP);
+    sink_u8(sink, cfa_offset);
+    sink_zeros(sink, 4);
+}
+
+/* Add a function of 64 bytes with two entries, whose rows say 16 and 32, into ARENA. */
+static int add_with_entries(struct jitunwind *arena, const uint64_t first[2],
+                            const uint64_t second[2])
+{
+    uint8_t bytes[128];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    put_cie(&sink);
+    put_entry(&sink, first[0], first[1], 16);
+    put_entry(&sink, second[0], second[1], 32);
+    assert_false(sink.overflow);
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    code.addr = ARENA_START;
+    code.bytes = 64;
+    code.eh_frame = bytes;
+    code.eh_frame_bytes = sink.size;
+    return jitunwind_add(arena, &code);
+}
+
+static void expect_refused(uint64_t begin, uint64_t end, uint64_t next_begin, uint64_t next_end)
+{
+    const uint64_t first[] = {begin, end}, second[] = {next_begin, next_end};
+    struct jitunwind *arena = arena_open();
+    assert_int_equal(add_with_entries(arena, first, second), -EINVAL);
+    assert_null(ju_function_table_find(&arena->table, ARENA_START));
+    jitunwind_close(arena);
+}
+
+static void test_entries_that_overlap_by_a_byte_are_refused(void **state)
+{
+    (void)state;
+    expect_refused(0, 32, 31, 64);
+    expect_refused(0, 64, 0, 64);
+    expect_refused(0, 64, 63, 64);
+}
+
+static void test_entries_that_are_not_in_order_are_refused(void **state)
+{
+    (void)state;
+    expect_refused(32, 64, 0, 32);
+}
+
+/* The CFA's offset for each byte of the function; of what no entry tells of there is no rule. */
+static void expect_offsets(const uint64_t first[2], const uint64_t second[2])
+{
+    struct jitunwind *arena = arena_open();
+    assert_int_equal(add_with_entries(arena, first, second), 0);
+    for (uint64_t at = 0; at < 64; at++) {
+        const struct table_function *function =
+            ju_function_table_find(&arena->table, ARENA_START + at);
+        assert_non_null(function);
+        const struct frame_rule *rule =
+            ju_function_table_rule(&arena->table, function, ARENA_START + at);
+        bool in_first = at >= first[0] && at < first[1];
+        bool in_second = at >= second[0] && at < second[1];
+        assert_int_equal(rule ? rule->cfa_offset : 0, in_first ? 16 : in_second ? 32 : 0);
+    }
+    jitunwind_close(arena);
+}
+
+static void test_entries_that_touch(void **state)
+{
+    (void)state;
+    expect_offsets((const uint64_t[]){0, 32}, (const uint64_t[]){32, 64});
+}
+
+static void test_bytes_before_between_and_behind_entries_have_no_rule(void **state)
+{
+    (void)state;
+    expect_offsets((const uint64_t[]){1, 32}, (const uint64_t[]){33, 63});
+}
+
+/* An entry of the neighbour's, as in a section for more than one function. */
+static void test_entries_of_code_beside_the_function_are_left_out(void **state)
+{
+    (void)state;
+    expect_offsets((const uint64_t[]){0, 64}, (const uint64_t[]){64, 96});
+    expect_offsets((const uint64_t[]){64, 96}, (const uint64_t[]){0, 64});
+}
+
+/* Add a function of 64 bytes with the table in SINK, which is refused. */
+static void expect_table_refused(const struct byte_sink *sink)
+{
+    struct jitunwind *arena = arena_open();
+    struct jitunwind_code code = JITUNWIND_CODE_INIT;
+    code.addr = ARENA_START;
+    code.bytes = 64;
+    code.eh_frame = sink->data;
+    code.eh_frame_bytes = sink->size;
+    assert_int_equal(jitunwind_add(arena, &code), -EINVAL);
+    expect_name(ARENA_START, NULL);
+    jitunwind_close(arena);
+}
+
+/* A row goes back to one that nobody has put aside. */
+static void test_an_entry_that_can_not_be_run_is_refused(void **state)
+{
+    uint8_t bytes[64];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    (void)state;
+    put_cie(&sink);
+    put_entry(&sink, 0, 64, 16);
+    bytes[sink.size - 4] = 0x41; /* DW_CFA_advance_loc 1 */
+    bytes[sink.size - 3] = 0x0b; /* DW_CFA_restore_state */
+    expect_table_refused(&sink);
+}
+
+static void test_an_entry_that_is_cut_behind_a_sound_one_is_refused(void **state)
+{
+    uint8_t bytes[128];
+    struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
+    (void)state;
+    put_cie(&sink);
+    put_entry(&sink, 0, 32, 16);
+    put_entry(&sink, 32, 64, 32);
+    sink.size--;
+    expect_table_refused(&sink);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +456,13 @@ int main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_damaged_tables),
         cmocka_unit_test(test_readers_and_a_writer),
+        cmocka_unit_test(test_entries_that_overlap_by_a_byte_are_refused),
+        cmocka_unit_test(test_entries_that_are_not_in_order_are_refused),
+        cmocka_unit_test(test_entries_that_touch),
+        cmocka_unit_test(test_bytes_before_between_and_behind_entries_have_no_rule),
+        cmocka_unit_test(test_entries_of_code_beside_the_function_are_left_out),
+        cmocka_unit_test(test_an_entry_that_can_not_be_run_is_refused),
+        cmocka_unit_test(test_an_entry_that_is_cut_behind_a_sound_one_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,10 @@
 
 #include "injector/snapshot/mapped_build_id.h"
 #include "jitdump/format/byte_sink.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>
-#include <sys/utsname.h>
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define MOVED                                                                                      \
@@ -114,13 +114,6 @@ static const char *name_at(uint64_t pc)
 
 #define assert_name(pc, wanted) assert_string_equal(name_at(pc), wanted)
 
-static const char *this_host(void)
-{
-    static struct utsname name;
-    assert_int_equal(uname(&name), 0);
-    return name.nodename;
-}
-
 #define TEXT_SYMBOL  "[kernel.kallsyms]_text"
 #define STEXT_SYMBOL "[kernel.kallsyms]_stext"
 
@@ -150,7 +143,7 @@ static int nothing_kept(void **state)
 static void test_the_kernels_own(void **state)
 {
     (void)state;
-    record(this_host(), &here, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "of_kernel");
     assert_name(MODULE, "module_of_of_kernel");
     record(NULL, NULL, NULL, 0);
@@ -162,7 +155,7 @@ static void test_the_kernels_own(void **state)
 static void test_a_kernel_that_was_elsewhere(void **state)
 {
     (void)state;
-    record(this_host(), &here, STEXT_SYMBOL, MOVED);
+    record(THIS_HOST, &here, STEXT_SYMBOL, MOVED);
     assert_name(MOVED + 0x150, "of_kernel");
     assert_name(MOVED + 0x50, "_text");
     assert_name(TEXT + 0x150, "none");
@@ -172,7 +165,7 @@ static void test_a_kernel_that_was_elsewhere(void **state)
 static void test_another_kernel(void **state)
 {
     (void)state;
-    record(this_host(), &other, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &other, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "none");
     assert_name(MODULE, "none");
 }
@@ -191,10 +184,10 @@ static void test_what_perf_kept_is_of_the_kernel_itself(void **state)
 {
     (void)state;
     keep(&here);
-    record(this_host(), &here, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "of_copy");
     assert_name(MODULE, "module_of_of_kernel");
-    record(this_host(), &here, TEXT_SYMBOL, MOVED);
+    record(THIS_HOST, &here, TEXT_SYMBOL, MOVED);
     assert_name(MOVED + 0x150, "of_copy");
     assert_name(MODULE, "none");
 }
@@ -217,7 +210,7 @@ static void test_what_is_read_ahead(void **state)
     struct kernel_list list;
     (void)state;
     keep(&here);
-    record(this_host(), &here, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
     assert_int_equal(kernel_list_begin(&list, &recording.profile,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
@@ -235,7 +228,7 @@ static void test_hidden_addresses(void **state)
     (void)state;
     keep(&here);
     write_hidden(kept);
-    record(this_host(), &here, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "of_kernel");
     write_hidden(running);
     assert_name(TEXT + 0x150, "none");
@@ -246,7 +239,7 @@ static void test_no_home(void **state)
     struct kernel_list list;
     const char *name;
     (void)state;
-    record(this_host(), NULL, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, NULL, TEXT_SYMBOL, TEXT);
     assert_int_equal(
         kernel_list_begin(&list, &recording.profile, (struct kernel_paths){running, notes, NULL}),
         0);
@@ -260,7 +253,7 @@ static void test_no_notes(void **state)
 {
     (void)state;
     unlink(notes);
-    record(this_host(), &other, TEXT_SYMBOL, TEXT);
+    record(THIS_HOST, &other, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "of_kernel");
     record("elsewhere", &other, TEXT_SYMBOL, TEXT);
     assert_name(TEXT + 0x150, "none");

@@ -38,8 +38,12 @@ static inline void set_path(pid_t pid)
 
 static inline int make_dir(void **state)
 {
+    static const char name[] = "library_test.XXXXXX";
+    const char *in = getenv("TMPDIR");
     (void)state;
-    snprintf(dir, sizeof dir, "/tmp/library_test.XXXXXX");
+    if (!in || strlen(in) + sizeof name >= sizeof dir)
+        in = "/tmp";
+    snprintf(dir, sizeof dir, "%s/%s", in, name);
     if (!mkdtemp(dir))
         return -1;
     set_path(getpid());

@@ -1,6 +1,8 @@
 /* Where a process's perf map is looked for, and which are refused. */
 #include "injector/perf_map/perf_map_file.h"
 
+#include "tests/unit/file_stand_in.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
@@ -9,8 +11,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Pids of the kernel's own threads and of processes that there can't be. */
-enum { NOBODY = 0x7ffffff0, STRANGER = 12345 };
+static uint32_t nobody; /* no process has such a pid, nor another run of this its file in /tmp */
 
 static struct perf_map_search search;
 static struct findings findings;
@@ -28,8 +29,11 @@ static int begin(void **state)
     path = NULL;
     snprintf(tmp, sizeof tmp, "%s/tmp", scratch);
     mkdir(tmp, 0777);
-    snprintf(map_path, sizeof map_path, "%s/perf-%d.map", tmp, NOBODY);
+    nobody = UINT32_C(0x7f000000) + (uint32_t)getpid();
+    snprintf(map_path, sizeof map_path, "%s/perf-%" PRIu32 ".map", tmp, nobody);
     unsetenv("SUDO_UID");
+    begin_machine();
+    these_files.inode = 0;
     return 0;
 }
 
@@ -55,7 +59,7 @@ static void find(uint64_t began_ns)
 {
     perfmap_free(table);
     free(path);
-    assert_int_equal(perf_map_file_find(&table, &path, &search, NOBODY, began_ns, &findings), 0);
+    assert_int_equal(perf_map_file_find(&table, &path, &search, nobody, began_ns, &findings), 0);
     assert_int_equal(table != NULL, path != NULL);
 }
 
@@ -155,26 +159,64 @@ static void test_too_large(void **state)
     assert_refused(FINDING_MAP_UNUSABLE, "larger than 256 MiB");
 }
 
+/* Neither root nor who runs this. */
+static uid_t stranger(void)
+{
+    return geteuid() + 1;
+}
+
 static void write_strangers_map(void)
 {
-    if (geteuid() != 0)
-        skip();
     write_map("1000 10 f\n");
-    assert_int_equal(chown(map_path, STRANGER, STRANGER), 0);
+    give_away(map_path, stranger());
 }
 
 static void test_of_a_stranger(void **state)
 {
     (void)state;
+    char uid[16], no_uid[20], words[32];
+    snprintf(uid, sizeof uid, "%u", stranger());
+    snprintf(no_uid, sizeof no_uid, "%sx", uid);
+    snprintf(words, sizeof words, "belongs to user %s", uid);
     write_strangers_map();
-    search.owner = STRANGER;
+    search.owner = stranger();
     assert_found();
     search.owner = -1;
-    setenv("SUDO_UID", "12345", 1);
+    setenv("SUDO_UID", uid, 1);
     assert_found();
-    setenv("SUDO_UID", "12345x", 1);
+    setenv("SUDO_UID", no_uid, 1);
     find(0);
-    assert_refused(FINDING_MAP_NOT_OURS, "belongs to user 12345");
+    assert_refused(FINDING_MAP_NOT_OURS, words);
+}
+
+/* The process, which lives, is the stranger's, and the map was written after it began. */
+static void test_of_the_process_s_user(void **state)
+{
+    (void)state;
+    write_strangers_map();
+    this_machine.pid = nobody;
+    this_machine.live = (struct live_process){.uid = stranger(), .namespace_pid = nobody};
+    search.recorded_wall_ns = UINT64_MAX;
+    assert_found();
+    this_machine.live.uid++;
+    find(0);
+    assert_refused(FINDING_MAP_NOT_OURS, "who may not be the process's");
+}
+
+/* In the container's /tmp, under its pid there. */
+static void test_of_a_container(void **state)
+{
+    (void)state;
+    write_map("1000 10 f\n");
+    this_machine.pid = nobody + 1;
+    this_machine.live =
+        (struct live_process){.uid = geteuid(), .namespace_pid = nobody, .other_root = true};
+    this_machine.root = scratch;
+    search.root = NULL;
+    search.recorded_wall_ns = UINT64_MAX;
+    assert_int_equal(perf_map_file_find(&table, &path, &search, nobody + 1, 0, &findings), 0);
+    assert_non_null(table);
+    assert_string_equal(path, map_path);
 }
 
 /* The process began an hour after the map was written, or half a second: clocks are not that exact.
@@ -224,7 +266,7 @@ static void test_recorded_elsewhere(void **state)
     (void)state;
     search.root = NULL;
     memcpy(below_root, map_path, sizeof below_root);
-    snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", NOBODY);
+    snprintf(map_path, sizeof map_path, "/tmp/perf-%" PRIu32 ".map", nobody);
     write_map("1000 10 f\n");
     assert_found();
     strcpy(search.host.name, "elsewhere.invalid");
@@ -266,6 +308,8 @@ int main(void)
         TEST(test_no_symbolic_links),
         TEST(test_too_large),
         TEST(test_of_a_stranger),
+        TEST(test_of_the_process_s_user),
+        TEST(test_of_a_container),
         TEST(test_older_than_the_process),
         TEST(test_older_and_a_strangers),
         TEST(test_without_a_wall_clock_age_says_nothing),

@@ -3,12 +3,15 @@
 #include "injector/perf_map/perf_map_source.h"
 
 #include "tests/producers/symbol_file.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
+
+#include <fcntl.h>
 
 enum { PID = 4711 };
 
 static struct profile_builder built;
-static char map_path[64], library_path[64];
+static char map_path[80], library_path[64];
 
 /* A profile, the processes found in it, and what was said. */
 struct fixture {
@@ -24,8 +27,10 @@ static int begin(void **state)
 {
     (void)state;
     fixture = (struct fixture){0};
+    begin_machine();
     snprintf(map_path, sizeof map_path, "%s/perf-%d.map", scratch, PID);
     snprintf(library_path, sizeof library_path, "%s/library.so", scratch);
+    built.records_end = 0;
     profile_begin_one(&built);
     return 0;
 }
@@ -56,9 +61,10 @@ static void data_map_at(uint64_t time_ns, uint64_t start, uint64_t end_addr, con
     sink_u16(&misc, PERF_MISC_USER | PERF_MISC_MMAP_DATA);
 }
 
-static void exec_at(uint64_t time_ns)
+/* The main thread gets a name; by exec, if MISC says so. */
+static void comm_at(uint64_t time_ns, uint16_t misc)
 {
-    size_t at = profile_begin_record(&built, PERF_RECORD_COMM, PERF_MISC_COMM_EXEC);
+    size_t at = profile_begin_record(&built, PERF_RECORD_COMM, misc);
     sink_u32(&built.sink, PID);
     sink_u32(&built.sink, PID);
     sink_bytes(&built.sink, "program", 8);
@@ -66,9 +72,15 @@ static void exec_at(uint64_t time_ns)
     profile_end_record(&built, at);
 }
 
+static void exec_at(uint64_t time_ns)
+{
+    comm_at(time_ns, PERF_MISC_COMM_EXEC);
+}
+
 static void open_profile(void)
 {
-    profile_end_records(&built);
+    if (!built.records_end)
+        profile_end_records(&built);
     open_built_profile(&built, &fixture.file);
     assert_int_equal(profile_read(&fixture.profile, &fixture.file, &fixture.findings), 0);
     assert_int_equal(
@@ -314,9 +326,98 @@ static void test_maps_before_the_last_exec_do_not_count(void **state)
     exec_at(300); /* into a program without executable memory */
     map_at(301, 0x90000, 0x98000, "/usr/bin/true");
     const struct jit_process *process = read_text("10000 10 f\n19000 10 gone\n");
+    assert_int_equal(process->begin.time_ns, 150);
     assert_count(process, 1);
     assert_function(process, 0, "f", 0x10000, 0x10010, 201);
     assert_int_equal(process->perf_map_counts.outside, 1);
+}
+
+/* ---- Which program left it ---- */
+
+#define S(count) ((count)*UINT64_C(1000000000))
+
+enum { WALL_S = 1000 }; /* what the wall clock showed when perf's began */
+
+/* Look below a root directory for the map, which was written last WRITTEN_S after perf's clock
+ * began. Whether it counts as the process's own. */
+static bool is_found_if_written(uint64_t written_s)
+{
+    char directory[80];
+    const struct perf_map_options options = {.root = scratch};
+    const struct timespec written = {WALL_S + (time_t)written_s, 0};
+    const struct timespec times[] = {written, written};
+    snprintf(directory, sizeof directory, "%s/tmp", scratch);
+    mkdir(directory, 0700);
+    snprintf(map_path, sizeof map_path, "%s/tmp/perf-%d.map", scratch, PID);
+    write_map("10000 10 f\n");
+    assert_int_equal(utimensat(AT_FDCWD, map_path, times, 0), 0);
+    open_profile();
+    assert_int_equal(
+        perf_maps_read(&fixture.processes, &fixture.profile, &options, &fixture.findings), 0);
+    size_t functions = process_of_pid()->log.function_count;
+    assert_int_equal(fixture.findings.count[FINDING_MAP_STALE], functions == 0);
+    end(NULL);
+    fixture = (struct fixture){0};
+    return functions > 0;
+}
+
+/* A program with executable memory at START_S, MEMORY_S after its exec. */
+static void exec_with_memory(uint64_t start_s, uint64_t memory_s)
+{
+    exec_at(S(start_s));
+    map_at(S(start_s + memory_s), 0x10000, 0x20000, "//anon");
+}
+
+static void end_on_another_host(void)
+{
+    profile_end_records(&built);
+    profile_host(&built, "another host", "x86_64", 1, (const uint64_t[]){S(WALL_S), 0});
+}
+
+static void test_of_two_execs_a_map_is_not_older_than_the_second(void **state)
+{
+    (void)state;
+    exec_with_memory(100, 10);
+    exec_with_memory(200, 10);
+    end_on_another_host();
+    assert_true(is_found_if_written(205)); /* and before there was any memory */
+    assert_true(is_found_if_written(199)); /* clocks are not that exact */
+    assert_false(is_found_if_written(198));
+    assert_false(is_found_if_written(150));
+    assert_false(is_found_if_written(50));
+}
+
+/* The map is that of the program that had executable memory last. */
+static void test_an_exec_into_a_program_without_memory_makes_no_map_old(void **state)
+{
+    (void)state;
+    exec_with_memory(100, 10);
+    exec_at(S(200));
+    map_at(S(201), 0x90000, 0x98000, "/usr/bin/true");
+    end_on_another_host();
+    assert_true(is_found_if_written(150));
+    assert_false(is_found_if_written(50));
+}
+
+static void test_an_exec_at_the_time_of_its_memory_is_that_programs(void **state)
+{
+    (void)state;
+    exec_with_memory(100, 10);
+    exec_with_memory(200, 0);
+    end_on_another_host();
+    assert_true(is_found_if_written(205));
+    assert_false(is_found_if_written(150));
+}
+
+/* Its main thread is called otherwise from then on: no exec. */
+static void test_a_new_name_makes_no_map_old(void **state)
+{
+    (void)state;
+    exec_with_memory(100, 10);
+    comm_at(S(200), 0);
+    map_at(S(210), 0x20000, 0x30000, "//anon");
+    end_on_another_host();
+    assert_true(is_found_if_written(150));
 }
 
 /* ---- Beside a dump ---- */
@@ -419,7 +520,7 @@ static void assert_given_refused(char *const *given, size_t count, const char *w
 static void test_given_by_hand(void **state)
 {
     (void)state;
-    char by_pid[80], other_pid[80], nameless[] = "/tmp/x", signed_pid[] = "-1:/tmp/x",
+    char by_pid[96], other_pid[96], nameless[] = "/tmp/x", signed_pid[] = "-1:/tmp/x",
                                     huge[] = "4294967296:/tmp/x", absent[] = "4711:/nowhere/x";
     map_at(100, 0x10000, 0x20000, "//anon");
     open_profile();
@@ -463,6 +564,10 @@ int main(void)
         TEST(test_a_file_mapped_first_over_memory_has_no_entries),
         TEST(test_memory_behind_a_file_is_memory_anew),
         TEST(test_maps_before_the_last_exec_do_not_count),
+        TEST(test_of_two_execs_a_map_is_not_older_than_the_second),
+        TEST(test_an_exec_into_a_program_without_memory_makes_no_map_old),
+        TEST(test_an_exec_at_the_time_of_its_memory_is_that_programs),
+        TEST(test_a_new_name_makes_no_map_old),
         TEST(test_what_a_dump_ever_covered_is_the_dumps),
         TEST(test_a_map_that_adds_nothing_is_not_kept),
         TEST(test_functions_in_one_mapping_are_neighbours),

@@ -1,7 +1,8 @@
 /* libperfmap in sandboxes that refuse one of its system calls, and in a world without /proc:
  * nothing is raised, nothing ends, and a line is in the file, whole, or it is counted. */
-#include "tests/unit/perfmap_test.h"
 #include "tests/unit/call_numbers.h"
+#include "tests/unit/own_namespaces.h"
+#include "tests/unit/perfmap_test.h"
 #include "tests/unit/refused_call.h"
 
 #include <sched.h>
@@ -160,9 +161,7 @@ static void test_refused_calls_in_a_forked_child(void **state)
 
 static void child_has_no_proc(struct perfmap *map)
 {
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/proc", "tmpfs", 0, NULL) != 0)
-        _exit(NOT_PERMITTED);
+    enter_own_disk("/proc", 0, NULL);
     CHECK(try_open(&map) == 0 && add_lines(map) == 0);
     CHECK(strcmp(perfmap_path(map), path) == 0);
     CHECK(perfmap_close(map) == 0);

@@ -5,6 +5,7 @@
  * (Forks among threads, kills and full disks: jitdump_survival_test, perfmap_threads_test,
  * perfmap_room_test.  Other users and roots: user_cases_test.) */
 #include "tests/unit/either_library.h"
+#include "tests/unit/own_namespaces.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -190,8 +191,7 @@ static int told[2]; /* a pipe: the first process with the pid is ready to be kil
 /* As a container has it. */
 static void mount_own_proc(void)
 {
-    CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-    CHECK(mount("proc", "/proc", "proc", 0, NULL) == 0);
+    need(mount("proc", "/proc", "proc", 0, NULL) == 0);
 }
 
 static void first_with_the_pid(void *handle)
@@ -217,10 +217,12 @@ static void child_makes_namespaces(void *handle)
 {
     char ready;
     (void)handle;
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
-        _exit(NOT_PERMITTED);
+    enter_own(CLONE_NEWPID | CLONE_NEWNS);
+    CHECK(pipe2(told, O_CLOEXEC) == 0);
     pid_t first = start_child(first_with_the_pid, NULL);
-    CHECK(read(told[0], &ready, 1) == 1);
+    close(told[1]);
+    if (read(told[0], &ready, 1) != 1)
+        _exit(wait_for(first));
     path_of(path, dir, 1);
     CHECK(has_name(path, "of the first"));
     CHECK(kill(first, SIGKILL) == 0 && wait_for(first) == 128 + SIGKILL);
@@ -234,19 +236,15 @@ static void child_makes_another_namespace(void *handle)
     static const struct timespec two_ticks = {0, 20000000};
     (void)handle;
     nanosleep(&two_ticks, NULL);
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
-        _exit(NOT_PERMITTED);
-    CHECK(wait_for(start_child(second_with_the_pid, NULL)) == 0);
+    enter_own(CLONE_NEWPID | CLONE_NEWNS);
+    _exit(wait_for(start_child(second_with_the_pid, NULL)));
 }
 
 static void test_pid_used_again(void **state)
 {
     (void)state;
-    assert_int_equal(pipe2(told, O_CLOEXEC), 0);
     assert_child_may(child_makes_namespaces, "pid namespaces are not permitted");
     assert_child_may(child_makes_another_namespace, "pid namespaces are not permitted");
-    close(told[0]);
-    close(told[1]);
 }
 
 /* ---- Two copies of a library ---- */

@@ -7,6 +7,8 @@
 #include "injector/process/process_reading.h"
 
 #include "tests/unit/dump_builder.h"
+#include "tests/unit/file_stand_in.h"
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"
 
@@ -20,6 +22,7 @@ enum { PID = 4711, OTHER = 4800, CHILD = 5000, ARENA = 0x100000, SLOT = 0x100 };
 static struct profile_builder recording;
 static uint64_t generation; /* of the mappings' files from here on; 0: not told */
 static bool shares;         /* the mappings from here on are MAP_SHARED */
+static bool only_reads;     /* and not executable, as perf record -d shows them */
 static struct perf_file file;
 static struct profile profile;
 static struct jit_processes processes;
@@ -31,8 +34,12 @@ static inline int begin(void **state)
 {
     (void)state;
     profile_begin_one(&recording);
+    begin_machine();
+    memset(&these_files, 0, sizeof these_files);
+    these_files.born_ns = 1; /* before any recording */
+    unsetenv("SUDO_UID");
     generation = 0;
-    shares = false;
+    shares = only_reads = false;
     findings = (struct findings){0};
     processes = (struct jit_processes){0}; /* a test that is skipped reads none */
     profile = (struct profile){0};
@@ -114,7 +121,8 @@ static inline void put_namespaces(uint32_t pid, uint64_t inode, uint64_t time)
 static inline void put_map(uint32_t pid, uint64_t addr, const char *name, dev_t dev, ino_t ino,
                            uint64_t time)
 {
-    size_t start = profile_begin_record(&recording, PERF_RECORD_MMAP2, PERF_MISC_USER);
+    size_t start = profile_begin_record(&recording, PERF_RECORD_MMAP2,
+                                        PERF_MISC_USER | (only_reads ? PERF_MISC_MMAP_DATA : 0));
     sink_u32(&recording.sink, pid);
     sink_u32(&recording.sink, pid);
     sink_u64(&recording.sink, addr);
@@ -124,7 +132,7 @@ static inline void put_map(uint32_t pid, uint64_t addr, const char *name, dev_t 
     sink_u32(&recording.sink, minor(dev));
     sink_u64(&recording.sink, ino);
     sink_u64(&recording.sink, generation);
-    sink_u32(&recording.sink, 5);
+    sink_u32(&recording.sink, only_reads ? PROT_READ : PROT_READ | PROT_EXEC);
     sink_u32(&recording.sink, shares ? MAP_SHARED : MAP_PRIVATE);
     sink_cstr(&recording.sink, name);
     sink_zeros(&recording.sink, (8 - (recording.sink.size - start) % 8) % 8);
@@ -137,6 +145,14 @@ static inline void put_marker(uint32_t pid, const char *path, uint64_t time)
     struct stat status = {0};
     stat(path, &status);
     put_map(pid, 0x7000000, path, status.st_dev, status.st_ino, time);
+}
+
+/* The same of who reads the dump, or may not execute what it maps. */
+static inline void put_reader(uint32_t pid, const char *path, uint64_t time)
+{
+    only_reads = true;
+    put_marker(pid, path, time);
+    only_reads = false;
 }
 
 static inline void put_memory(uint32_t pid, uint64_t addr, uint64_t time)
@@ -190,6 +206,16 @@ static inline void write_two(const char *path, uint32_t pid, uint64_t first, uin
 {
     const struct load loads[] = {{pid, first}, {pid, second}};
     write_dump(path, pid, loads, 2);
+}
+
+/* Such as V8's, of the wall clock, which this recording does not have. */
+static inline void set_header_time(const char *path, uint64_t time)
+{
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, JITHEADER_TIMESTAMP, SEEK_SET), 0);
+    assert_int_equal(fwrite(&time, sizeof time, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
 }
 
 /* ---- Reading ---- */

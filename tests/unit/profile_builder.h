@@ -194,7 +194,8 @@ static inline void profile_end_records(struct profile_builder *profile)
     profile_set_u64(profile, PERF_HEADER_DATA + 8, profile->records_end - profile->records_start);
 }
 
-/* The KEPT first of these feature sections: 3, 13 and, if there are TRACES, an index of them: {offset, size} each. */
+/* The KEPT first of these feature sections: 3, 13 and, if there are TRACES, an index of them:
+ * {offset, size} each. */
 static inline void profile_features_first(struct profile_builder *profile,
                                           const uint64_t (*traces)[2], size_t trace_count,
                                           size_t kept)
@@ -226,6 +227,32 @@ static inline void profile_features(struct profile_builder *profile, const uint6
                                     size_t trace_count)
 {
     profile_features_first(profile, traces, trace_count, 2 + (trace_count > 0));
+}
+
+/* The feature sections HOSTNAME, ARCH and CLOCK_DATA alone: the wall clock and perf's at one
+ * moment. */
+static inline void profile_host(struct profile_builder *profile, const char *name, const char *arch,
+                                uint32_t clock_version, const uint64_t clocks_ns[2])
+{
+    struct byte_sink *sink = &profile->sink;
+    uint64_t at = sink->size + 3 * PERF_SECTION_BYTES;
+    const uint64_t bytes[] = {4 + strlen(name) + 1, 4 + strlen(arch) + 1, 24};
+    for (size_t i = 0; i < 3; i++) {
+        sink_u64(sink, at);
+        sink_u64(sink, bytes[i]);
+        at += bytes[i];
+    }
+    sink_u32(sink, (uint32_t)strlen(name) + 1);
+    sink_cstr(sink, name);
+    sink_u32(sink, (uint32_t)strlen(arch) + 1);
+    sink_cstr(sink, arch);
+    sink_u32(sink, clock_version);
+    sink_u32(sink, 1);
+    sink_u64(sink, clocks_ns[0]);
+    sink_u64(sink, clocks_ns[1]);
+    profile_set_u64(profile, PERF_HEADER_FEATURES,
+                    UINT64_C(1) << PERF_FEATURE_HOSTNAME | UINT64_C(1) << PERF_FEATURE_ARCH |
+                        UINT64_C(1) << PERF_FEATURE_CLOCK_DATA);
 }
 
 /* Write what has been built, cut after SIZE bytes, and open it. */

@@ -6,6 +6,7 @@
 #include "injector/record/left_over.h"
 #include "injector/record/runtime_environment.h"
 
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>

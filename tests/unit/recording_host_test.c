@@ -1,35 +1,12 @@
 /* The machine that a recording was made on, from its feature sections: whole, absent, and cut. */
 #include "injector/host/recording_host.h"
 
+#include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"
 
 #include <elf.h>
 
 static struct profile_builder built;
-
-/* Feature sections HOSTNAME, ARCH and CLOCK_DATA behind the records. */
-static void put_features(const char *name, const char *arch, uint32_t clock_version)
-{
-    struct byte_sink *sink = &built.sink;
-    uint64_t at = sink->size + 3 * PERF_SECTION_BYTES;
-    const uint64_t bytes[] = {4 + strlen(name) + 1, 4 + strlen(arch) + 1, 24};
-    for (size_t i = 0; i < 3; i++) {
-        sink_u64(sink, at);
-        sink_u64(sink, bytes[i]);
-        at += bytes[i];
-    }
-    sink_u32(sink, (uint32_t)strlen(name) + 1);
-    sink_cstr(sink, name);
-    sink_u32(sink, (uint32_t)strlen(arch) + 1);
-    sink_cstr(sink, arch);
-    sink_u32(sink, clock_version);
-    sink_u32(sink, 1);
-    sink_u64(sink, 5000);
-    sink_u64(sink, 300);
-    profile_set_u64(&built, PERF_HEADER_FEATURES,
-                    UINT64_C(1) << PERF_FEATURE_HOSTNAME | UINT64_C(1) << PERF_FEATURE_ARCH |
-                        UINT64_C(1) << PERF_FEATURE_CLOCK_DATA);
-}
 
 static void build(const char *name, const char *arch, uint32_t clock_version)
 {
@@ -37,7 +14,7 @@ static void build(const char *name, const char *arch, uint32_t clock_version)
     profile_sample(&built, 0, 20);
     profile_end_records(&built);
     if (name)
-        put_features(name, arch, clock_version);
+        profile_host(&built, name, arch, clock_version, (const uint64_t[]){5000, 300});
 }
 
 static struct recording_host read_cut(size_t size)
@@ -96,9 +73,17 @@ static void test_without_features_it_is_this_machine(void **state)
     assert_string_equal(host.name, "");
     assert_true(recording_host_is_here(&host));
     assert_false(host.has_wall_clock);
-    assert_true(host.elf_mach != EM_NONE);
+    assert_int_equal(host.elf_mach, EM_X86_64);
     build("x", "a machine of the future", 1);
     assert_int_equal(read_built().elf_mach, host.elf_mach);
+}
+
+static void test_it_is_this_machine_by_its_name(void **state)
+{
+    (void)state;
+    build(THIS_HOST, "aarch64", 1);
+    struct recording_host host = read_built();
+    assert_true(recording_host_is_here(&host));
 }
 
 static void test_a_clock_of_another_version_is_none(void **state)
@@ -141,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_reads_all_three),
         cmocka_unit_test(test_machines),
         cmocka_unit_test(test_without_features_it_is_this_machine),
+        cmocka_unit_test(test_it_is_this_machine_by_its_name),
         cmocka_unit_test(test_a_clock_of_another_version_is_none),
         cmocka_unit_test(test_cut_at_every_byte),
         cmocka_unit_test(test_texts_that_do_not_fit),

@@ -264,6 +264,54 @@ static void test_the_end_of_a_function_is_a_hit(void **state)
     assert_int_equal(has_from(SHARER, "load1"), ms(3000));
 }
 
+/* ---- The edges of what is shared ---- */
+
+/* When SHARER gets what was loaded at 3000 ms, if it maps another object at ADDR, at TIME. */
+static uint64_t has_after_mapping(uint64_t addr, uint64_t time)
+{
+    void *nothing = NULL;
+    share_with_two();
+    shares = true;
+    put_map(SHARER, addr, "/dev/zero (deleted)", makedev(0, 1), INODE + 1, time);
+    shares = false;
+    put_sample(SHARER, addr_of(1) + 1, ms(3500));
+    assert_int_equal(read_all(NULL), 0);
+    uint64_t from_ns = has_from(SHARER, "load1");
+    assert_int_equal(end(&nothing), 0);
+    assert_int_equal(begin(&nothing), 0);
+    return from_ns;
+}
+
+static void test_code_of_the_moment_when_something_else_was_mapped_is_not_shared(void **state)
+{
+    (void)state;
+    assert_int_equal(has_after_mapping(ARENA, ms(3000)), 0);
+    assert_int_equal(has_after_mapping(ARENA, ms(3000) + 1), ms(3000));
+}
+
+/* Its bytes are those from addr_of(1) to addr_of(1) + 4. */
+static void test_code_of_which_one_byte_is_not_shared(void **state)
+{
+    enum { MAP_BYTES = 0x1000, BYTES = 4 };
+    (void)state;
+    assert_int_equal(has_after_mapping(addr_of(1) + BYTES, ms(2500)), ms(3000));
+    assert_int_equal(has_after_mapping(addr_of(1) + BYTES - 1, ms(2500)), 0);
+    assert_int_equal(has_after_mapping(addr_of(1) - MAP_BYTES, ms(2500)), ms(3000));
+    assert_int_equal(has_after_mapping(addr_of(1) - MAP_BYTES + 1, ms(2500)), 0);
+}
+
+/* What is in the object when it is mapped is there a moment later. */
+static void test_code_of_the_moment_when_the_object_was_mapped(void **state)
+{
+    (void)state;
+    share_with_two();
+    put_exec(OTHER, ms(1000));
+    put_object(OTHER, INODE, ms(3000));
+    put_sample(OTHER, addr_of(1), ms(3500));
+    assert_int_equal(read_all(NULL), 0);
+    assert_int_equal(has_from(OTHER, "load1"), ms(3000) + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +331,9 @@ int main(void)
         PROCESS_TEST(test_a_child_of_an_earlier_program_has_nothing_of_a_later_one),
         PROCESS_TEST(test_what_no_sample_hits_is_not_copied),
         PROCESS_TEST(test_the_end_of_a_function_is_a_hit),
+        PROCESS_TEST(test_code_of_the_moment_when_something_else_was_mapped_is_not_shared),
+        PROCESS_TEST(test_code_of_which_one_byte_is_not_shared),
+        PROCESS_TEST(test_code_of_the_moment_when_the_object_was_mapped),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -119,6 +119,30 @@ static void test_no_address_is_given_twice(void **state)
 
 #define SPACE_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+/* What is left of a gap is less than the alignment takes, and the gap's end is not aligned. */
+static void test_the_next_multiple_of_16_behind_the_end_of_a_gap(void **state)
+{
+    (void)state;
+    build_map(&built, 1, 1 * MIB, MIB, "//anon");
+    build_map(&built, 1, 3 * MIB + 8, MIB, "//anon");
+    open_space();
+    assert_int_equal(take(MIB, 9 * MIB, MIB + 1), 2 * MIB);
+    assert_int_equal(take(MIB, 9 * MIB, 4), 4 * MIB + 16);
+}
+
+static void test_a_gap_and_a_limit_are_used_up_to_their_last_byte(void **state)
+{
+    (void)state;
+    build_map(&built, 1, 1 * MIB, MIB, "//anon");
+    build_map(&built, 1, 3 * MIB, MIB, "//anon");
+    open_space();
+    assert_int_equal(take(MIB, 9 * MIB, MIB + 1), 4 * MIB);
+    assert_int_equal(take(MIB, 9 * MIB, MIB), 2 * MIB);
+    assert_int_equal(take(MIB, 6 * MIB, MIB - 15), 0);
+    assert_int_equal(take(MIB, 6 * MIB, MIB - 16), 5 * MIB + 16);
+    assert_int_equal(take(MIB, 6 * MIB, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +152,8 @@ int main(void)
         SPACE_TEST(test_reserved_memory_is_taken_where_all_else_is_too_far),
         SPACE_TEST(test_files_and_what_was_executable_once_are_not_taken),
         SPACE_TEST(test_no_address_is_given_twice),
+        SPACE_TEST(test_the_next_multiple_of_16_behind_the_end_of_a_gap),
+        SPACE_TEST(test_a_gap_and_a_limit_are_used_up_to_their_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

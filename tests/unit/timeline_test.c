@@ -287,6 +287,40 @@ static void test_unload_of_anothers_code_is_no_loss(void **state)
     assert_loses("15 25", "10:1000-1100=f0", 0);
 }
 
+/* Of a ring: what was loaded, and covered by others, is not in the dump any more. */
+static void test_in_a_ring_a_move_of_a_dropped_load_is_no_loss(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x2000, 0x100);
+    built.process.log.moves[0].old_addr = 0x5000;
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+    built.process.log.history.dropped = 1;
+    assert_loses("15 25", "10:1000-1100=f0", 0);
+    assert_plays("15 25", "10:1000-1100=f0", "");
+}
+
+static void test_in_a_ring_a_move_of_a_kept_load_is_one(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_move(&built, 20, 0, 0x2000, 0x100);
+    built.process.log.history.dropped = 1;
+    assert_plays("15 25", "10:1000-1100=f0 20:1000-1100=gone 20:2000-2100=f1", "");
+}
+
+static void test_in_a_ring_an_unload_of_a_dropped_load_is_no_loss(void **state)
+{
+    (void)state;
+    build_load(&built, 10, 0x1000, 0x100);
+    build_unload(&built, 20, 0);
+    built.process.log.unloads[0].addr = 0x7000;
+    built.process.log.unloads[0].code_index = 77;
+    assert_loses("15 25", "10:1000-1100=f0", 1);
+    built.process.log.history.dropped = 1;
+    assert_loses("15 25", "10:1000-1100=f0", 0);
+}
+
 /* ---- Two dumps, forks, exec, late stamps ---- */
 
 /* Both JITs call their function number 1. */
@@ -468,6 +502,9 @@ int main(void)
         TIMELINE_TEST(test_move_of_unknown_code_is_told),
         TIMELINE_TEST(test_move_of_anothers_code_ends_what_it_covers),
         TIMELINE_TEST(test_unload_of_anothers_code_is_no_loss),
+        TIMELINE_TEST(test_in_a_ring_a_move_of_a_dropped_load_is_no_loss),
+        TIMELINE_TEST(test_in_a_ring_a_move_of_a_kept_load_is_one),
+        TIMELINE_TEST(test_in_a_ring_an_unload_of_a_dropped_load_is_no_loss),
         TIMELINE_TEST(test_unload_stays_within_its_dump),
         TIMELINE_TEST(test_move_stays_within_its_dump),
         TIMELINE_TEST(test_unload_of_the_first_piece_is_of_all),

@@ -466,6 +466,96 @@ static void test_direct_calls(void **state)
     assert_direct(EM_AARCH64, "00003fd6", false, 0);
 }
 
+/* ---- Return addresses that nobody saved ---- */
+
+/* By a table that says that a frame has saved no return address. */
+static enum unwind_result step_unsaved(uint16_t elf_mach, bool innermost, bool by_row)
+{
+    struct world world;
+    make_world(&world, elf_mach);
+    const struct unwind_machine *machine = world.step.machine;
+    world.frame.innermost = innermost;
+    unwind_frame_set(&world.frame, machine->return_register, CODE + 8);
+    struct unwind_rule rule = rule_of(machine->sp, 32, false);
+    rule.slots[0] = SLOT_SAME;
+    struct cfi_row row = {.cfa_register = machine->sp, .return_register = machine->return_register};
+    row.cfa = (struct register_rule){.kind = REGISTER_IS_OFFSET, .offset = 32};
+    return by_row ? unwind_by_row(&world.step, &row, &world.frame)
+                  : unwind_by_rule(&world.step, &rule, &world.frame);
+}
+
+/* On aarch64 x30 has it, but of who has called nobody. */
+static void test_unsaved_return_address_of_an_outer_frame_of_aarch64(void **state)
+{
+    (void)state;
+    for (int by_row = 0; by_row < 2; by_row++) {
+        assert_int_equal(step_unsaved(EM_AARCH64, true, by_row), UNWIND_CALLER);
+        assert_int_equal(step_unsaved(EM_AARCH64, false, by_row), UNWIND_WRONG);
+    }
+}
+
+static void test_unsaved_return_address_of_x86_64(void **state)
+{
+    (void)state;
+    for (int by_row = 0; by_row < 2; by_row++) {
+        assert_int_equal(step_unsaved(EM_X86_64, true, by_row), UNWIND_WRONG);
+        assert_int_equal(step_unsaved(EM_X86_64, false, by_row), UNWIND_WRONG);
+    }
+}
+
+/* CFA = rsp + OFFSET, in a frame that has called another or not. */
+static enum unwind_result step_of_growth(uint16_t elf_mach, int32_t offset, bool innermost)
+{
+    struct world world;
+    make_world(&world, elf_mach);
+    world.words[0] = world.words[1] = CODE + 8;
+    world.frame.innermost = innermost;
+    struct unwind_rule rule = rule_of(world.step.machine->sp, offset, false);
+    if (offset < 16)
+        rule.slots[0] = 0;
+    return unwind_by_rule(&world.step, &rule, &world.frame);
+}
+
+static void test_frames_that_have_called_another_are_as_large_as_a_call_makes_them(void **state)
+{
+    (void)state;
+    uint8_t least = unwind_machine_of(EM_X86_64)->least_growth;
+    assert_true(least > 0);
+    assert_int_equal(step_of_growth(EM_X86_64, least, false), UNWIND_CALLER);
+    assert_int_equal(step_of_growth(EM_X86_64, least - 1, false), UNWIND_WRONG);
+    assert_int_equal(step_of_growth(EM_X86_64, 0, true), UNWIND_CALLER);
+}
+
+/* ---- The edges of steps ---- */
+
+/* What has been popped is less than a page away; what is further down is nowhere. */
+static void test_a_register_saved_4088_and_4096_bytes_below_the_stack(void **state)
+{
+    (void)state;
+    for (int below = 4088; below <= 4096; below += 8) {
+        struct world world;
+        make_world(&world, EM_X86_64);
+        world.words[1] = CODE + 2;
+        struct unwind_rule rule = rule_of(RSP, 16, false);
+        rule.slots[1] = (int16_t)((-below - 16) / 8);
+        assert_int_equal(unwind_by_rule(&world.step, &rule, &world.frame), UNWIND_CALLER);
+        assert_int_equal(unwind_frame_knows(&world.frame, RBP), below < 4096);
+    }
+}
+
+/* The copy ends within the return address. */
+static void test_a_frame_that_was_made_of_which_half_is_in_the_copy(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world(&world, EM_X86_64);
+    world.step.begins_at = begins_at;
+    world.stack.size -= 4;
+    world.words[WORDS - 1] = CODE + 31;
+    unwind_frame_set(&world.frame, RBP, STACK + 8 * (WORDS - 2));
+    assert_int_equal(unwind_by_place(&world.step, PLACE_IN_FRAME, &world.frame), UNWIND_WRONG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +577,11 @@ int main(void)
         cmocka_unit_test(test_signal_returns),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_direct_calls),
+        cmocka_unit_test(test_unsaved_return_address_of_an_outer_frame_of_aarch64),
+        cmocka_unit_test(test_unsaved_return_address_of_x86_64),
+        cmocka_unit_test(test_frames_that_have_called_another_are_as_large_as_a_call_makes_them),
+        cmocka_unit_test(test_a_register_saved_4088_and_4096_bytes_below_the_stack),
+        cmocka_unit_test(test_a_frame_that_was_made_of_which_half_is_in_the_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
