@@ -7,6 +7,8 @@
 #include "injector/dump/dump_name.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,16 +84,30 @@ int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count
 /* The name of a file that is called jit-<n>.dump takes precedence over its header. */
 enum claim_match { MATCH_FILE, MATCH_NAME, MATCH_HEADER, CLAIM_MATCHES };
 
-/* Whether GIVEN is the very file of CLAIM; if the recording does not tell, what stands at its
- * path. */
+/* Whether DUMP is what stands at MAP's path below PREFIX. */
+static bool stands_at(const struct jit_dump *dump, const char *prefix, const struct perf_map *map)
+{
+    struct stat status;
+    char path[PATH_MAX];
+    int bytes = snprintf(path, sizeof path, "%s%.*s", prefix,
+                         (int)perf_map_name_length(map->filename), map->filename);
+    return bytes > 0 && (size_t)bytes < sizeof path && stat(path, &status) == 0 &&
+           status.st_dev == dump->dev && status.st_ino == dump->ino;
+}
+
+/* Whether GIVEN is the very file of CLAIM; if the recording does not tell, or is of another
+ * machine, what stands at its path. */
 static bool is_file(const struct given_dump *given, const struct dump_claims *claims,
                     const struct dump_claim *claim)
 {
-    struct stat status;
-    if (claim->map->map.has_inode)
-        return dump_origin_compare(&claims->origin, &claim->map->map, &given->dump) == FILE_SAME;
-    return stat(claim->map->map.filename, &status) == 0 && status.st_dev == given->dump.dev &&
-           status.st_ino == given->dump.ino;
+    const struct perf_map *map = &claim->map->map;
+    enum file_identity identity = FILE_UNKNOWN;
+    if (map->has_inode)
+        identity = dump_origin_compare(&claims->origin, map, &given->dump);
+    if (identity != FILE_UNKNOWN)
+        return identity == FILE_SAME;
+    return (claims->root && stands_at(&given->dump, claims->root, map)) ||
+           (!map->has_inode && stands_at(&given->dump, "", map));
 }
 
 static bool matches(const struct given_dump *given, const struct dump_claims *claims,

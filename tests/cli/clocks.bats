@@ -1,6 +1,5 @@
 # Recordings that are not on the dump's clock: without -k mono, with another -k, in cycles, and dumps that lie about it.
 load helper
-# bats file_tags=libc_names
 
 tinyjit=$here/../../examples/tinyjit
 
@@ -12,6 +11,13 @@ record_by() {
     perf record -q ${clock:+-k $clock} -e cpu-clock -F 2000 -o "$data" "$@"
 }
 
+# stored NAME COMMAND...: as `recording`.  Stored, its files look old: the clocks of the machine that reads are no evidence, not even
+# those of the machine that recorded.
+stored() {
+    recording "$@" || return
+    [ "$RECORDINGS" != stored ] || find . -name '*.data' -o -name '*.stream' | xargs -r touch -d '2001-01-01'
+}
+
 # pair CLOCK: by how much perf's times are ahead of CLOCK_MONOTONIC in a recording by CLOCK, in ns, measured by a program that
 # perf watches, and without perfjit.
 pair() {
@@ -21,6 +27,7 @@ pair() {
     perf script -i "$data" --show-mmap-events --ns -F time,event | grep -F "$mapped" |
         sed -E 's/^ *([0-9]+)\.([0-9]{9}): .*/\1\2/' | paste -d' ' - "$data.mono" |
         awk '$3 - $2 < width || !width { width = $3 - $2; ahead = $1 - $2 - width / 2 } END { printf "%.0f\n", ahead }'
+    rm "$data" "$data.mono" "$mapped"
 }
 
 # record_surely CLOCK DATA COMMAND...: perfjit says how sure it is of the offset.  If the program had to wait for a processor just when it
@@ -44,11 +51,17 @@ setup_file() {
     local script clock
     for script in demo churn; do
         for clock in perf raw; do
-            PERFJIT=dump JITDUMPDIR=$PWD sure_ns=20000 record_surely $clock $script.$clock.data -F 5000 \
-                "$BUILD/tinyjit" --seconds=0.4 --truth=$script.$clock.truth "$tinyjit/$script.tj"
-            pair $clock >$script.$clock.ahead
+            stored $script-$clock record_tinyjit $script $clock || return
         done
     done
+}
+
+record_tinyjit() { # SCRIPT CLOCK
+    local seconds=0.4 rate=5000
+    [ "$RECORDINGS" = live ] || seconds=0.1 rate=20000 # a dump of 0.4 s is large
+    PERFJIT=dump JITDUMPDIR=$PWD sure_ns=20000 record_surely "$2" "$1.$2.data" -F $rate \
+        "$BUILD/tinyjit" --seconds=$seconds --truth="$1.$2.truth" "$tinyjit/$1.tj" || return
+    pair "$2" >"$1.$2.ahead"
 }
 
 setup() {
@@ -82,6 +95,7 @@ check_truth() {
     done
 }
 
+# bats test_tags=both
 @test "tinyjit's demo without -k: every sample in the arena has the right name" {
     check_truth demo.perf
 }
@@ -90,11 +104,11 @@ check_truth() {
     check_truth churn.perf
 }
 
+# bats test_tags=both
 @test "tinyjit's demo with -k raw: every sample in the arena has the right name" {
     check_truth demo.raw
 }
 
-# bats test_tags=all
 @test "tinyjit's churn with -k raw: every sample in the arena has the right name" {
     check_truth churn.raw
 }
@@ -115,6 +129,7 @@ told() {
     [ "${BASH_REMATCH[3]}" = behind ] || offset=-$offset
 }
 
+# bats test_tags=both
 @test "the offset that is told is the one that another program measures" {
     local name ahead
     for name in demo.perf demo.raw churn.perf churn.raw; do
@@ -131,16 +146,17 @@ told() {
 }
 
 @test "-k mono: not a word about clocks" {
-    PERFJIT=dump JITDUMPDIR=$PWD/dump record_by mono mono.data "$BUILD/producers/every_record" 0.2
+    PERFJIT=dump JITDUMPDIR=$PWD/dump stored mono record_by mono mono.data "$BUILD/producers/every_record" 0.2
     run --separate-stderr perfjit inject -i mono.data -o out.data
     exits 0
     [[ ${stderr,,} != *clock* && $stderr != *"-k mono"* ]] || complain "$stderr"
 }
 
+# bats test_tags=both
 @test "every other -k: converted, and names stay" {
     local clock
     for clock in boottime tai realtime; do
-        PERFJIT=dump JITDUMPDIR=$PWD/dump record_surely $clock $clock.data "$BUILD/producers/every_record" 0.2
+        PERFJIT=dump JITDUMPDIR=$PWD/dump stored $clock record_surely $clock $clock.data "$BUILD/producers/every_record" 0.2
         run --separate-stderr perfjit inject -i $clock.data -o out.data
         exits 0
         says "recorded with -k $clock"
@@ -195,19 +211,22 @@ check_runtime() {
     [ $((1000 * named)) -ge $((998 * hits)) ]
 }
 
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "node without -k, whose header has the wall clock" {
     cat >program.js <<'END'
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 function mix(n) { let x = 1; for (let i = 0; i < n; i++) x = (x * 1103515245 + 12345) & 0x7fffffff; return x; }
 let sum = 0;
 const ran = () => process.cpuUsage().user / 1000; // ms, however busy the machine is
-while (ran() < 700) sum = (sum + fib(18) + mix(20000)) | 0;
+while (ran() < 500) sum = (sum + fib(18) + mix(20000)) | 0;
 END
     record_surely perf node.data node --perf-prof program.js
     check_runtime node
     grep -q fib image.samples
 }
 
+# bats test_tags=both
 @test "LLVM's lli without -k" {
     cat >program.ll <<'END'
 define i64 @fib(i64 %n) noinline {
@@ -231,10 +250,11 @@ entry:
   ret i32 0
 }
 END
-    JITDUMPDIR=$PWD/dump record_surely perf lli.data lli-14 -jit-kind=mcjit program.ll
+    JITDUMPDIR=$PWD/dump stored lli record_surely perf lli.data lli-14 -jit-kind=mcjit program.ll
     check_runtime lli
 }
 
+# bats test_tags=both
 @test "PHP without -k" {
     cat >program.php <<'END'
 <?php
@@ -242,11 +262,11 @@ function fib($n) { return $n < 2 ? $n : fib($n - 1) + fib($n - 2); }
 function ran() { return getrusage()['ru_utime.tv_sec'] + getrusage()['ru_utime.tv_usec'] / 1e6; } // its own time
 while (ran() < 0.7) fib(18);
 END
-    record_by perf php.data php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
+    stored php record_by perf php.data php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
         -d opcache.jit=function -d opcache.jit_debug=0x30 -d opcache.file_update_protection=0 program.php
     local dump
     dump=$(dumps_of php.data)
-    [[ $dump =~ ^/tmp/jit-([0-9]+)\.dump$ ]]
+    [[ $dump =~ /tmp/jit-([0-9]+)\.dump$ ]]
     mv "$dump" dump/
     rm -f "/tmp/perf-${BASH_REMATCH[1]}.map"
     perfjit inject -q -i php.data -o out.data --jitdump "dump/${dump##*/}"
@@ -261,17 +281,19 @@ END
 
 # lie PERF_CLOCK HEADER RECORDS FLAG: record lying_clock, and inject.
 lie() {
-    record_surely "$1" lie.data -F 5000 "$BUILD/producers/lying_clock" dump "$2" "$3" "$4" 200 "${5:-0}"
+    stored "lie-$1-$2-$3-$4${5:+-$5}" record_surely "$1" lie.data -F 5000 "$BUILD/producers/lying_clock" dump "$2" "$3" "$4" 200 "${5:-0}"
     run --separate-stderr perfjit inject -i lie.data -o out.data
 }
 
 # Each of the four functions has samples, but for a few at its very beginning, and in the order in which they ran.
 has_all_names() {
-    samples out.data | awk '$3 ~ /^spin_|unknown/ { print $3 }' | uniq -c >names
-    awk '$1 >= 10 { print $2 }' names | uniq | xargs >order # one that is unknown, in the vdso, parts them
+    perf script -i out.data -F time,ip,sym,dso --ns --no-inline | awk '!/\[vdso\]/ && $3 ~ /^spin_|unknown/ { print $3 }' | uniq -c >names
+    awk '$1 >= 10 { print $2 }' names | uniq | xargs >order # one that is unknown, in the kernel, parts them
     [ "$(cat order)" = "spin_0 spin_1 spin_2 spin_3" ] || complain "$(cat names)"
 }
 
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "cycles, flagged so: without -k, and with it" {
     local clock
     for clock in perf mono raw; do
@@ -282,6 +304,8 @@ has_all_names() {
     done
 }
 
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "cycles that are not flagged" {
     local clock
     for clock in perf mono; do
@@ -292,6 +316,8 @@ has_all_names() {
     done
 }
 
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "flagged as cycles, but nanoseconds" {
     local clock
     for clock in perf mono raw; do
@@ -302,6 +328,8 @@ has_all_names() {
     done
 }
 
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "wall-clock times" {
     local clock
     for clock in perf mono; do
@@ -324,13 +352,20 @@ has_all_names() {
     has_all_names
 }
 
+pair_raw_and_mono() {
+    local raw mono
+    raw=$(pair raw) && mono=$(pair mono) && echo $((raw - mono)) >apart
+}
+
+# Asks the machine's clocks.
+# bats test_tags=live
 @test "CLOCK_MONOTONIC_RAW with -k mono: told apart where the two are apart" {
     lie mono raw raw ns
     exits 0
     has_all_names
-    local raw mono
-    raw=$(pair raw) mono=$(pair mono)
-    local apart=$((raw - mono))
+    pair_raw_and_mono
+    local apart
+    apart=$(cat apart)
     [ "${apart#-}" -gt 20000000 ] || return 0
     says "they are CLOCK_MONOTONIC_RAW"
     # The process waits for a processor between the header's time and the mapping.
@@ -340,6 +375,7 @@ has_all_names() {
     says "they are CLOCK_MONOTONIC_RAW"
 }
 
+# bats test_tags=both
 @test "times that are none: names from the start on, the last of an address, and status 3" {
     local clock stamps
     for clock in perf mono; do
@@ -371,9 +407,15 @@ set_header() {
     printf "$bytes" | dd of="$1" bs=1 seek=24 conv=notrunc status=none
 }
 
-@test "a header that is milliseconds before or after the mapping: the clocks now, of a file, a stream and a saved stream" {
-    local dump header wait score
+record_two_dumps() {
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -N -e cpu-clock -F 4000 -o - -- "$BUILD/producers/address_churn" -s 0.1 -n truth >in.stream
+}
+
+# By the clocks now, or, as of a stored recording, by the program's other dump.
+# bats test_tags=both
+@test "a header that is milliseconds before or after the mapping: of a file, a stream and a saved stream" {
+    local dump header wait score
+    stored late-header record_two_dumps
     dump=$(echo jitdump-*/jit-*.dump)
     header=$(od -A n -t u8 -j 24 -N 8 "$dump")
     for wait in -20000000 1000000; do
@@ -395,6 +437,7 @@ set_header() {
 
 # ---- Attached ----
 
+# bats test_tags=live
 @test "perf record -p without -k: the clocks now, if the recording is of this boot" {
     "$BUILD/producers/lying_clock" dump mono mono ns 60000 &
     local pid=$!

@@ -5,20 +5,26 @@
 
 # ---- Recording: a way leaves in.* and what really ran, in the file `truth` or the files in truth/ ----
 
-# record_with TOOL [OPTION...] [-- COMMAND...]: $into and $graph are the form's; its own event or rate replaces the usual one.
+# What is stored lasts less long, and has less of each stack.
+rate=4000 stack_bytes=1024 part=1 usual_seconds=0.1 long_seconds=0.2 leaving_seconds=0.5
+[ "$RECORDINGS" = live ] || stack_bytes=384 part=4 usual_seconds=0.05 long_seconds=0.16 leaving_seconds=0.15
+export part
+
+# record_with TOOL [OPTION...] [-- COMMAND...]: $medium and $graph are the form's; its own event or rate replaces the usual one.
 record_with() {
     local tool=(record) options=(-q -N --no-bpf-event "${clock[@]}")
     [ "$1" = record ] || tool=("$1" record)
     [[ " $* " =~ \ (-e|--event)\  ]] || options+=(-e cpu-clock)
-    [[ " $* " =~ \ (-F|-c)\  || ${tool[0]} != record ]] || options+=(-F 4000)
+    [[ " $* " =~ \ (-F|-c)\  || ${tool[0]} != record ]] || options+=(-F $rate)
     case $graph in
     fp) options+=(-g) ;;
-    dwarf) options+=(--call-graph dwarf,1024) ;;
+    dwarf) options+=(--call-graph "dwarf,$stack_bytes") ;;
     esac
-    case $into in
-    file) HOME=$BATS_TEST_TMPDIR/home command perf "${tool[@]}" "${options[@]}" -o in.data "${@:2}" >/dev/null ;;
-    stream) HOME=$BATS_TEST_TMPDIR/home command perf "${tool[@]}" "${options[@]}" -o - "${@:2}" >in.stream ;;
-    esac
+    case $medium in
+    file) perf "${tool[@]}" "${options[@]}" -o in.data "${@:2}" >/dev/null ;;
+    stream) perf "${tool[@]}" "${options[@]}" -o - "${@:2}" >in.stream ;;
+    esac || return
+    [ "$RECORDINGS" != anew ] || [ -z "$is_wide" ] || "$here/../recordings/own_records.py" in.*
 }
 
 # churn [OPTION...]: the command that is recorded where the form asks for no other.
@@ -31,13 +37,7 @@ by_run() {
 }
 
 by_tool() { # sched, trace, ...: it brings its own events
-    record_with "$1" -e cpu-clock/period=250000/ "${@:2}" -- $(churn)
-}
-
-# Samples have perf's clock then, and perfjit has to find out how far it is from the dump's.
-by_own_clock() {
-    clock=() margin=(-p -m 100) rough=(-v rough=3)
-    by_run "$@"
+    record_with "$1" -e cpu-clock/period=$((1000000000 / rate))/ "${@:2}" -- $(churn)
 }
 
 by_one_processor() {
@@ -73,11 +73,11 @@ by_attaching() {
 by_leaving() {
     local status=0 pid
     mkfifo go control ack
-    "$BUILD/producers/address_churn" -s 0.5 -n -w go truth 3>&- &
+    "$BUILD/producers/address_churn" -s $leaving_seconds -n -w go truth 3>&- &
     pid=$!
     await_threads "$pid"
     # shellcheck disable=SC2016 # for the inner shell
-    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; await_use "$0" 150; echo stop >control' "$pid" &
+    timeout 60 bash -c 'echo ping >control; read -r _ <ack; echo >go; await_use "$0" $((150 / part)); echo stop >control' "$pid" &
     record_with record --control fifo:control,ack "${@/PID/$pid}" || status=$?
     wait && name_dumps && return $status
 }
@@ -96,12 +96,12 @@ new_piece='kill -USR2 $perf; until [ ! -e /proc/$perf ] || ls in.data.*; do slee
 
 # In two pieces.  The second one begins with what the process has mapped.
 by_pieces() {
-    by_script "await_use \$\$ 100; $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
+    by_script "await_use \$\$ $((100 / part)); $new_piece"'; until [ ! -e /proc/$perf ] || [ "$(stat -c %s in.data)" -gt 2000 ]; do sleep 0.01; done' --no-buildid --switch-output "$@"
 }
 
 # What is left need not name the dump.
 by_snapshots() {
-    by_script "await_use \$\$ 100; $new_piece" --overwrite --switch-output "$@" && name_dumps
+    by_script "await_use \$\$ $((100 / part)); $new_piece" --overwrite --switch-output "$@" && name_dumps
 }
 
 by_overwriting() {
@@ -110,18 +110,24 @@ by_overwriting() {
 
 # At once: of two dumps it may have lost one's name.
 name_dumps() {
-    inject_options=(--jitdump jitdump-*/jit-*.dump --jitdump second/jitdump-*/jit-*.dump)
+    inject_with jitdump-*/jit-*.dump second/jitdump-*/jit-*.dump
+}
+
+# inject_with DUMP...: belongs to the recording.
+inject_with() {
+    printf "$PWD/%s\n" "$@" >given
 }
 
 # perf is stopped, and the kernel throws away what its buffers can't hold: those of 200 ms of a processor.
 by_losing() {
     local pages=2
     [ "$graph" != dwarf ] || pages=16
-    by_script 'kill -STOP $perf; await_use $$ 200; kill -CONT $perf; await_use $$ 50' -m $pages "$@" || return
+    by_script 'kill -STOP $perf; await_use $$ $((200 / part)); kill -CONT $perf; await_use $$ 50' -m $pages "$@" || return
     read_with script in.* --show-lost-events >events.txt 2>/dev/null
     grep -q PERF_RECORD_LOST events.txt || complain "nothing was lost" || return
     read_with script in.* --show-mmap-events 2>/dev/null | grep -oE '[^ ]*jit-[0-9]+\.dump' | grep -v stage/ | sort -u >dumps.txt
     [ "$(wc -l <dumps.txt)" -eq 2 ] || name_dumps # what was lost had one's name
+    rm events.txt dumps.txt
 }
 
 # perf answers when it has done what it was told.
@@ -129,7 +135,7 @@ by_control() {
     mkfifo control ack
     # shellcheck disable=SC2016 # for the inner shell
     by_script 'tell() { echo "$1" >control; read -r _ <ack; }
-        for i in 1 2 3; do tell enable; await_use $$ 50; tell disable; await_use $$ 20; done; tell enable' \
+        for i in 1 2 3; do tell enable; await_use $$ $((50 / part)); tell disable; await_use $$ 20; done; tell enable' \
         -D -1 --control fifo:control,ack "$@"
 }
 
@@ -164,8 +170,17 @@ by_exec() {
 by_pid_again() {
     local pid
     pid=$(free_pid)
-    by_lives "$@" -- life parent load 2 run 20 pid "$pid" fork "{" exec life first load 5 run 40 "}" wait \
+    in_own_pids by_lives "$@" -- life parent load 2 run 20 pid "$pid" fork "{" exec life first load 5 run 40 "}" wait \
         dumps other pid "$pid" fork "{" exec life second load 7 flip run 40 "}" wait
+}
+
+# in_own_pids COMMAND...: where it may choose pids.
+in_own_pids() {
+    if [ "$RECORDINGS" = anew ]; then "$@"; return; fi
+    export -f perf record_with by_lives complain
+    export RECORDINGS medium graph rate stack_bytes lives
+    # shellcheck disable=SC2016 # for the inner shell
+    clock=${clock[*]} unshare --pid --fork --mount-proc bash -c 'clock=($clock); "$@"' bash "$@"
 }
 
 by_containers() {
@@ -174,17 +189,25 @@ by_containers() {
     export lives
     record_with record "$@" -- bash -c \
         'container red life red load 5 run 60 & container blue life blue load 9 run 60 & wait'
-    inject_options=(--jitdump red/mnt/jitdump-1/jit-1.dump --jitdump blue/mnt/jitdump-1/jit-1.dump)
+    inject_with red/mnt/jitdump-1/jit-1.dump blue/mnt/jitdump-1/jit-1.dump
 }
 
 # ---- Reading ----
 
-# As helper.bash's perf: without a look at processes that live in other mount namespaces, where the C library has other symbols.
+# In a subshell.  As helper.bash's perf: without a look at processes that live in other mount namespaces, where the C library has other symbols.
 reader() {
-    local as=(command)
-    [[ $1 != @(script|report) || ! -r ${KERNEL_SYMBOLS:-} ]] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}"
-    [ "$EUID" != 0 ] || as=(unshare --pid --fork --mount-proc)
-    HOME=$BATS_TEST_TMPDIR/home "${as[@]}" "${READER:-perf}" "$@"
+    local as=()
+    export HOME=$BATS_TEST_TMPDIR/home
+    if [ "$RECORDINGS" = stored ]; then
+        case "$1 ${4:-}" in
+        script* | report* | *timehist) set -- "$@" --symfs "$recorded_root" ;;
+        lock*) set -- "$@" --kallsyms "$recorded_root/kernel_symbols" ;;
+        esac
+    else
+        [[ $1 != @(script|report) || ! -r ${KERNEL_SYMBOLS:-} ]] || set -- "$1" --kallsyms "$KERNEL_SYMBOLS" "${@:2}"
+        [ "$EUID" != 0 ] || as=(unshare --pid --fork --mount-proc)
+    fi
+    exec "${as[@]}" "${READER:-perf}" "$@"
 }
 
 # read_with COMMAND DATA [OPTION...]: a name that ends in .stream is read as a stream.  A sample of a thread that was ending has the
@@ -216,9 +239,13 @@ by_first_line() {
 
 # Each sample with all its frames.
 frames_of() {
-    read_with script "$1" "${only[@]}" -F +pid,+ip,+sym,+symoff,+dso --ns --no-inline --show-lost-events --show-switch-events 2>"said.$1" |
-        if [ "$ties" = yes ]; then by_first_line; else cat; fi
-    return "${PIPESTATUS[0]}"
+    local frames=(read_with script "$1" "${only[@]}" -F +pid,+ip,+sym,+symoff,+dso --ns --no-inline --show-lost-events --show-switch-events)
+    if [ "$ties" != yes ]; then
+        "${frames[@]}" 2>"said.$1"
+    else
+        "${frames[@]}" 2>"said.$1" | by_first_line
+        return "${PIPESTATUS[0]}"
+    fi
 }
 
 # The address alone that was sampled.  In a call chain perf 6.1 prints addresses relative to the file.
@@ -230,9 +257,8 @@ leaves_of() {
 # perf 6.1 now and then prints a row in two.  By process: a row of which another test's program has the first sample --pid leaves out.
 rows_of() {
     read_with report "$1" "${only[@]}" --stdio --no-children -g none -s pid,comm,dso,sym -F sample,pid,comm,dso,sym --no-inline 2>>said.txt |
-        tr -s ' ' | grep -vE '^# ?(\.|\(|$)|^$' |
-        grep -vE '\[JIT\] tid|//anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-.*\.so' |
-        if [ "$lossy" = yes ]; then grep -vE ' \[\.\] 0x[0-9a-f]+ *$'; else cat; fi | sort
+        sed -E "s/ +/ /g; /^# ?(\.|\(|$)|^$/d; /\[JIT\] tid|\/\/anon| anon \[|memfd:|\[anon:| loops |\[unknown\]|\[unloaded JIT code\]| jit-.*\.so/d
+            ${lossy:+/ \[\.\] 0x[0-9a-f]+ *$/d}" | sort
 }
 
 # ---- Judging: each says on stderr what is wrong ----
@@ -242,8 +268,10 @@ check_lines() { # IN OUT
     frames_of "$1" >before.txt || complain "perf can't read $1" || return
     frames_of "$2" >after.txt || complain "perf can't read $2" || return
     [ "$graph" != dwarf ] || names_of after.txt >perfs.txt
-    sed "s/$1/$2/g" "said.$1" | grep -vxFf - "said.$2" >differences.txt
-    [ ! -s differences.txt ] || complain "perf says: $(cat differences.txt)" || return
+    if [ -s "said.$2" ]; then
+        sed "s/$1/$2/g" "said.$1" | grep -vxFf - "said.$2" >differences.txt
+        [ ! -s differences.txt ] || complain "perf says: $(cat differences.txt)" || return
+    fi
     awk -v other=after.txt -v any_file="$lossy" -f "$here/only_names_came.awk" before.txt >differences.txt ||
         complain "other lines of perf script differ (< before, > after): $(cat differences.txt)"
 }
@@ -345,7 +373,7 @@ check_unwound() { # IN OUT
     names_of unwound.txt >ours.txt
     awk -v ours=ours.txt "${rough[@]}" -f "$here/no_frame_lost.awk" perfs.txt >differences.txt ||
         complain "chains: $(head -40 differences.txt; what_it_had "$1"; cat inject.txt)" || return
-    [ -z "${FIGURES:-}" ] || sed "s/^# /# $into: /" differences.txt >&3
+    [ -z "${FIGURES:-}" ] || sed "s/^# /# $medium: /" differences.txt >&3
     check_names "$out"
 }
 
@@ -353,7 +381,8 @@ check_unwound() { # IN OUT
 check_form() {
     local bad=0
     check_lines "$1" "$2" || bad=1
-    check_rows "$1" "$2" || bad=1
+    # Of what is stored, a file of each form is reported.
+    [[ $RECORDINGS$1 == stored*.stream ]] || check_rows "$1" "$2" || bad=1
     [[ $1 == *.stream ]] || check_also "$1" "$2" || bad=1
     check_names "$2" || bad=1
     return $bad
@@ -361,25 +390,31 @@ check_form() {
 
 # ---- A line of the table ----
 
+clock=(-k mono) margin=(-m 1) rough=()
+
 require_two_processors() {
+    [ "$RECORDINGS" != stored ] || return 0
     taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null || skip "processors 0 and 1 are not both to be used"
 }
 
 require_tracepoints() {
+    [ "$RECORDINGS" != stored ] || return 0
     record "$BATS_TEST_TMPDIR/try.data" -e sched:sched_switch true 2>/dev/null || skip "no tracepoints here"
 }
 
 # Where a part of the samples is recorded, or a part of the time.
 long() {
-    seconds=0.2
+    seconds=$long_seconds
 }
 
 wide() {
     is_wide=yes
 }
 
+# perf trace has the numbers of system calls from the kernel that runs: of a stored recording perf script says what they were.
 also() {
     also=("$@")
+    [ "$RECORDINGS/$1" != stored/trace ] || also=()
 }
 
 # Where perf loses records or writes over what it has, that by which JIT code's memory came may be gone: perf takes it for the file that
@@ -393,41 +428,82 @@ ties() {
     ties=yes
 }
 
+# Samples have perf's clock then, and perfjit has to find out how far it is from the dump's.
+own_clock() {
+    clock=() margin=(-p -m 100) rough=(-v rough=3)
+}
+
+# forms_of ALL: which of the forms are judged now.  What is stored are two of the four, of each row that has four, each kind of
+# chain and each kind of file once.  make check-live has one of the four, and the next row another.
+forms_of() {
+    local two=('file/fp stream/dwarf' 'file/dwarf stream/fp') one=(file/fp stream/dwarf file/dwarf stream/fp)
+    local odd=$((${#BATS_TEST_DESCRIPTION} % 2))
+    case $1/$RECORDINGS in
+    files/*) echo file/fp file/dwarf ;;
+    chains/*) echo file/fp ;;
+    mixed/*) echo file/dwarf stream/fp ;;
+    plain/*) echo file/none file/fp file/dwarf stream/none stream/fp stream/dwarf ;;
+    all/live) [ -n "${BRIEF:-}" ] && echo "${one[BATS_TEST_NUMBER % 4]}" || echo file/fp file/dwarf stream/fp stream/dwarf ;;
+    all/*) echo "${two[odd]}" ;;
+    esac
+}
+
+# name_form: to $name, of its stored recording, by the test's name.
+name_form() {
+    name=${BATS_TEST_DESCRIPTION#forms: }-$medium-$graph
+    name=${name//[^A-Za-z0-9]/ }
+    read -ra name <<<"$name"
+    name=${name[*]}
+    name=${name// /-}
+}
+
+# perf lock asks for the kernel's symbols, of which those of the machine that reads are none.
+prepare_reading() {
+    use_programs
+    printf '%s\n' 'ffffffff80000000 T _text' 'ffffffff81000000 T _stext' 'ffffffff83000000 T _etext' >"$recorded_root/kernel_symbols"
+}
+
 # form FORMS WAY [OPTION...]: recorded one after the other, and judged meanwhile.
 form() {
-    local form into graph bad=0 also=("${also[@]}")
-    declare -A forms=([files]='file/fp file/dwarf' [chains]='file/fp' [mixed]='file/dwarf stream/fp'
-        [all]='file/fp file/dwarf stream/fp stream/dwarf'
-        [plain]='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf')
-    # In make check each row has one of the four, and the next row another.
-    local one=(file/fp stream/dwarf file/dwarf stream/fp)
-    [ -z "${BRIEF:-}" ] || forms[all]=${one[BATS_TEST_NUMBER % 4]}
-    for form in ${forms[$1]}; do
-        into=${form%/*} graph=${form#*/}
+    local form forms medium graph bad=0 also=("${also[@]}")
+    forms=$(forms_of "$1")
+    [ "$RECORDINGS" != stored ] || prepare_reading
+    for form in $forms; do
+        medium=${form%/*} graph=${form#*/}
         mkdir -p "$BATS_TEST_TMPDIR/$form"
-        (cd "$BATS_TEST_TMPDIR/$form" && check_recorded "${@:2}" 2>why.txt && touch good) &
+        (cd "$BATS_TEST_TMPDIR/$form" && check_recorded "${@:2}" 2>../why.$graph && touch good) &
     done
     wait
-    for form in ${forms[$1]}; do
-        [ -e "$BATS_TEST_TMPDIR/$form/good" ] || complain "$form: $(head -300 "$BATS_TEST_TMPDIR/$form/why.txt")" || bad=1
+    for form in $forms; do
+        [ -e "$BATS_TEST_TMPDIR/$form/good" ] || complain "$form: $(head -300 "$BATS_TEST_TMPDIR/${form%/*}/why.${form#*/}")" || bad=1
     done
     return $bad
 }
 
+# recorded_by WAY [OPTION...]
+recorded_by() {
+    mkdir -p other
+    "by_$1" "${@:2}"
+}
+
 check_recorded() { # WAY [OPTION...]
-    local clock=(-k mono) seconds=${seconds:-0.1} in bad=0 judged=0 inject_options=() margin=(-m 1) rough=() only=() recording
-    mkdir other
+    local seconds=${seconds:-$usual_seconds} in bad=0 judged=0 inject_options=() only=() recording name dump stored_below=
+    [ "$RECORDINGS" != stored ] || stored_below=$recorded_root
     export PERFJIT=dump JITDUMPDIR=$PWD
     exec {recording}>"$BATS_TEST_TMPDIR/recording"
-    flock $recording
-    "by_$1" "${@:2}" || complain "could not be recorded" || return
+    [ "$RECORDINGS" = stored ] || flock $recording
+    name_form
+    recording "$name" recorded_by "$@" || complain "could not be recorded" || return
     flock -u $recording
+    # As if of another day: the clocks of the machine that reads are no evidence, not even those of the machine that recorded.
+    [ "$RECORDINGS" != stored ] || touch -d '2001-01-01' in.*
+    [ ! -e given ] || while read -r dump; do inject_options+=(--jitdump "$stored_below$dump"); done <given
     [ -z "$is_wide" ] || only=(--pid "$(awk '$1 == "run" && !seen[$2]++ { printf all++ ? "," $2 : $2 }' truth)")
     for in in in.*; do
         check_injected "$in" "out.${in#in.}" || bad=1
     done
     [ $judged -ge 100 ] || complain "only $judged samples to judge" || bad=1
-    [ -z "${FIGURES:-}" ] || echo "# $into, $graph: $judged samples judged" >&3
+    [ -z "${FIGURES:-}" ] || echo "# $medium, $graph: $judged samples judged" >&3
     return $bad
 }
 

@@ -1,7 +1,8 @@
 # The table of forms in which perf records: of each, every JIT sample has the name that the program's own log has for it, and all else
 # that perf says is as of the recording itself.  forms.bash tells how a form is recorded and judged.
 #
-# Those that have their like here are in other_forms.bats, for make check-all.
+# Those that have their like here are in other_forms.bats.  Stored are two recordings of each row or more, make check-live records one
+# of each, make check-all all: see forms_of.
 #
 # A line is: its name, as what it is recorded (all: into a file and a stream, each with -g and with --call-graph dwarf; files: the two
 # files; chains: that with -g; mixed: a file with dwarf and a stream with -g; plain: the four, and both without call chains), how, and perf record's
@@ -11,7 +12,8 @@
 #
 #     BUILD=$PWD/build FIGURES=1 bats -f 'lost' tests/cli/forms.bats          # FIGURES: how many samples were judged
 #     BUILD=$PWD/build READER=/usr/bin/other-perf bats tests/cli/forms.bats   # another perf reads
-# bats file_tags=more
+#     BUILD=$PWD/build RECORDINGS=live BRIEF=10 bats tests/cli/forms.bats     # recorded now, as in make check-live
+# bats file_tags=both
 load helper
 load forms
 
@@ -37,7 +39,7 @@ setup() {
 @test "forms: lost events"                     { lossy; form all losing; }
 @test "forms: -z"                              { form all   run -z; }
 @test "forms: --threads"                       { ties; form files run --threads; }      # a directory
-@test "forms: perf's own clock"                { form all   own_clock; }
+@test "forms: perf's own clock"                { own_clock; form all run; }
 
 # ---- Which events ----
 

@@ -91,7 +91,6 @@ record_anew() {
     rm -rf "$pack"
     mkdir -p "$pack/here" "$pack/root"
     printf '%s\n' "$*" >"$into/how"
-    pids_are_high
     touch "$stamp" && sleep 0.02
     how=$into/how "$@" || status=$?
     [ $status -eq 0 ] || return $status
@@ -122,13 +121,6 @@ record_sound() {
         ;;
     tinyjit) record sound.data "$BUILD/tinyjit" --seconds=0.5 --wx --truth=truth "$here/../../examples/tinyjit/demo.tj" >tinyjit.out ;;
     esac
-}
-
-# They begin anew before the last one that Linux knows.
-pids_are_high() {
-    local last
-    last=$(cat /proc/sys/kernel/ns_last_pid)
-    [[ $last -gt 4190000 && $last -lt 4193800 ]] || echo 4190000 >/proc/sys/kernel/ns_last_pid
 }
 
 # ---- Commands ----

@@ -2,7 +2,7 @@
 # line means is said there.
 #
 #     BUILD=$PWD/build bats -f 'registers' tests/cli/other_forms.bats
-# bats file_tags=all
+# bats file_tags=both
 load helper
 load forms
 

@@ -8,11 +8,13 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
     require_perf
     mkdir -p dump
+    seconds=0.3 stack_bytes=4096 turn=file
+    [ "$RECORDINGS" = live ] || seconds=0.1 stack_bytes=1024
 }
 
 # producer: the command to record; its functions are inner and solo (tests/producers/unwind_shapes.c).
 producer() {
-    echo "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" "${1:-0.3}"
+    echo "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" "$seconds"
 }
 
 # expect_names DATA [OPTION...]: perf names the JIT's functions, of which at least 50 samples are, and says nothing odd.
@@ -58,21 +60,27 @@ only_jit_changed() {
          }' "$1" "$2"
 }
 
-rounds() {
-    with_perf report "$1" -D | grep -cE 'PERF_RECORD_FINISHED_(ROUND|INIT)' || true
-}
-
-# facts DATA PID PREFIX: what is compared, in files that begin with PREFIX.
+# facts DATA PID PREFIX: what is compared, in files that begin with PREFIX.  kept: the header without what is another file's by nature.
 facts() {
     lines "$1" "$2" >"$3.lines"
-    rounds "$1" >"$3.rounds"
-    with_perf report "$1" --header-only >"$3.header"
-    grep '^# cmdline' "$3.header" >"$3.cmdline"
-    # What is another file's by nature.
-    grep -vE '^# (captured on|data size|feat offset|compressed|directory data version|missing features)' "$3.header" >"$3.kept"
+    {
+        with_perf report "$1" -D --header
+        [[ $1 != *.stream ]] || with_perf report "$1" --header-only # what comes in the stream is read by then
+    } | awk -v prefix="$3" '
+        BEGIN {
+            printf "" >(prefix ".header")
+            printf "" >(prefix ".cmdline")
+            printf "" >(prefix ".kept")
+        }
+        /^# / {
+            print >(prefix ".header")
+            if (/^# cmdline/) print >(prefix ".cmdline")
+            if (!/^# (captured on|data size|feat offset|compressed|directory data version|missing features)/) print >(prefix ".kept")
+        }
+        /PERF_RECORD_FINISHED_(ROUND|INIT)/ { rounds++ }
+        END { print rounds + 0 >(prefix ".rounds") }'
     # perf looks at the vdso in a file that it names anew each time.  There are no lines if every sample hit the JIT.
-    [[ $1 == *.stream ]] || perf buildid-list -i "$1" 2>&1 | { grep -vE '/(perf-[0-9]+\.map|jit-[^/]*\.so)$' || true; } |
-        sed 's|/perf-vdso\.so-.*|/perf-vdso.so|' >"$3.ids"
+    [[ $1 == *.stream ]] || perf buildid-list -i "$1" 2>&1 | sed '/\/\(perf-[0-9]*\.map\|jit-[^/]*\.so\)$/d; s|/perf-vdso\.so-.*|/perf-vdso.so|' >"$3.ids"
 }
 
 # check_pair IN OUT PID: OUT is as good as IN, whose facts are in `before`, and has the names.
@@ -124,102 +132,122 @@ inject_beside_others() {
     [ $status = 0 ] || [ $status$every_process = 3yes ]
 }
 
-# check_input IN: to a file and to a stream.
+# check_input IN [OUT...]: to a file and to a stream, or what OUT says.
 check_input() {
-    local pid
+    local pid out outs=("${@:2}")
+    [ $# -gt 1 ] || outs=(out.data out.stream)
     pid=$(pid_of_dump)
     : >err.txt
     facts "$1" "$pid" before
-    inject_beside_others /dev/null -i "$1" -o out.data --stacks keep
-    check_pair "$1" out.data "$pid"
-    inject_beside_others out.stream -i "$1" -o - --dso-dir out.data.dso --stacks keep
-    check_pair "$1" out.stream "$pid"
-    [[ ! -e $1 || $(with_perf report "$1" --header-only) != *STACK_USER* ]] || check_unwound "$1" "$pid"
+    for out in "${outs[@]}"; do
+        case $out in
+        out.data) inject_beside_others /dev/null -i "$1" -o out.data --stacks keep ;;
+        out.stream) inject_beside_others out.stream -i "$1" -o - --dso-dir out.data.dso --stacks keep ;;
+        esac
+        check_pair "$1" $out "$pid"
+    done
+    if grep -q STACK_USER before.header; then check_unwound "$1" "$pid"; fi
 }
 
 pid_of_dump() {
     basename "$(echo dump/jit-*.dump)" .dump | sed s/jit-//
 }
 
-# check_form INTO OPTION...: recorded with these options into a file, and into a stream if INTO is `both`.  No check stands
-# in a condition, where bash would let its failures pass.
+# check_form INTO OPTION...: recorded with these options into a file or a stream.  INTO is file, or both, or any: what is stored of
+# that is a file, of which a stream is made, and a stream, of which a file is made, in turn; live it is as both.  No check stands in a
+# condition, where bash would let its failures pass.
 check_form() {
-    local into
-    for into in file stream; do
-        [ "$into $1" != "stream file" ] || return 0
-        echo "recorded into a $into with ${*:2}:"
+    local medium media="file stream" outs=
+    case $RECORDINGS/$1 in
+    */file) media=file ;;
+    */both | live/any) ;;
+    */any)
+        media=$turn
+        case $turn in
+        file) turn=stream outs=out.stream ;;
+        stream) turn=file outs=out.data ;;
+        esac
+        ;;
+    esac
+    for medium in $media; do
+        echo "recorded into a $medium with ${*:2}:"
         rm -rf dump in.* out.*
         mkdir dump
-        if [ $into = file ]; then
-            perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o in.data -- $(producer 0.2) >/dev/null
-        else
-            perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o - -- $(producer 0.2) >in.stream
-        fi
-        check_input "$(ls -d in.*)"
+        recording "$(name_of_form $medium "${@:2}")" record_into $medium "${@:2}"
+        check_input "$(ls -d in.*)" $outs
     done
 }
 
-# What forms.bats has as well, where the names are judged by the program's log and all that perf says is compared, is for make
-# check-all: here it is header, rounds, build-ids, and a stream made of a file.
-# bats test_tags=more
+name_of_form() { # MEDIUM OPTION...
+    sed -E 's/[^A-Za-z0-9]+/-/g; s/-$//' <<<"$*"
+}
+
+record_into() { # MEDIUM OPTION...
+    if [ $1 = file ]; then
+        perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o in.data -- $(producer) >/dev/null
+    else
+        perf record -q -k mono -e cpu-clock -F 2000 "${@:2}" -o - -- $(producer) >in.stream
+    fi || return
+    [ "$RECORDINGS$every_process" != anewyes ] || "$here/../recordings/own_records.py" in.*
+}
+
+# In forms.bats the names are judged by the program's log, and all that perf says is compared: here it is header, rounds, build-ids, and
+# a stream made of a file.  Live these are few.
+# bats test_tags=both
 @test "forms: plain, compressed, with call chains" {
     check_form both
     check_form both -z
-    [ -n "${BRIEF:-}" ] || check_form both -g
+    [ "$RECORDINGS${BRIEF:+ brief}" = "live brief" ] || check_form any -g
 }
 
-# bats test_tags=all
 @test "forms: in small buffers, at a high rate, with stacks" {
-    check_form both --call-graph dwarf,4096
-    check_form both -m 1
-    check_form both -F 5000
+    check_form both --call-graph dwarf,$stack_bytes
+    check_form any -m 1
+    check_form any -F 5000
 }
 
-# bats test_tags=all
 @test "forms: what a sample may hold besides" {
     for options in -d --phys-data --data-page-size --code-page-size -W -T --sample-cpu --sample-identifier -R --intr-regs \
         '-d --phys-data -W -T --sample-cpu --sample-identifier -s -g'; do
-        check_form both $options
+        check_form any $options
     done
 }
 
-# bats test_tags=all
 @test "forms: what the kernel tells besides" {
     for options in --switch-events -s --namespaces --all-cgroups; do
-        check_form both $options
+        check_form any $options
     done
 }
 
-# bats test_tags=all
 @test "forms: whose samples" {
     local every_process=yes
     for options in -a '-a -G /' -i '--per-thread -T'; do
-        check_form both $options
+        check_form any $options
     done
 }
 
-# bats test_tags=all
 @test "forms: build-ids" {
     for options in --no-buildid --buildid-all --buildid-mmap; do
-        check_form both $options
+        check_form any $options
     done
 }
 
-# bats test_tags=all
 @test "forms: when perf writes" {
     check_form file --overwrite
     check_form file --tail-synthesize
     # As a stream it has its attributes behind the samples, and perf 6.1 itself can't read that.
-    perf record -q -k mono -e cpu-clock -F 1000 --tail-synthesize -o - -- $(producer) >in.stream
+    rm -rf dump in.*
+    mkdir dump
+    recording stream-tail-synthesize record_into stream --tail-synthesize
     perfjit inject -q -i in.stream -o out.data
     expect_names out.data
 }
 
-# bats test_tags=more
+# bats test_tags=both
 @test "forms: several events, one of them a tracepoint" {
-    [ -n "${BRIEF:-}" ] || check_form both -e task-clock
+    [ "$RECORDINGS${BRIEF:+ brief}" = "live brief" ] || check_form any -e task-clock
     # A call that the program makes for certain: on an idle machine it is not switched away from once.
-    perf record -q -e syscalls:sys_enter_mmap -o try.data true 2>/dev/null || skip "no tracepoints here"
+    [ "$RECORDINGS" = stored ] || perf record -q -e syscalls:sys_enter_mmap -o try.data true 2>/dev/null || skip "no tracepoints here"
     check_form both -e syscalls:sys_enter_mmap
     # in.stream and out.stream are left: what a tracepoint's fields mean is known on the other side.
     with_perf script in.stream -F event,time,trace >before.txt
@@ -227,16 +255,16 @@ check_form() {
     same <(with_perf script out.stream -F event,time,trace) before.txt
 }
 
-# bats test_tags=more
+# bats test_tags=both
 @test "forms: a directory with a file for each of perf's threads" {
-    [ -n "${BRIEF:-}" ] || check_form file --threads
+    [ "$RECORDINGS${BRIEF:+ brief}" = "live brief" ] || check_form file --threads
     check_form file --threads -z
 }
 
 # ---- Forms that need hardware, made of a plain recording (tests/producers/rare_form.c) ----
 
 make_form() {
-    record in.data --sample-identifier "${@:3}" $(producer)
+    recording "made-into-$1" record in.data --sample-identifier "${@:3}" $(producer)
     "$BUILD/producers/rare_form" "$1" in.data "$2"
 }
 
@@ -290,17 +318,26 @@ branches() {
     says "can't be unpacked: it holds fewer bytes than it says"
 }
 
-# perf record --off-cpu (perf 6.2 and newer) writes what is left at the end with the time ~0 << 32.  Attached, so that nothing
-# else says when the process ended, and by perf's own clock, so that it matters.
-@test "forms: left-over samples of --off-cpu, behind all time" {
+# record_attached SHAPE RECORD...: a program that runs already, when all its code is logged.
+record_attached() {
     local producer
-    "$BUILD/producers/unwind_shapes" none "$PWD/dump" 60 &
+    "$BUILD/producers/unwind_shapes" "$1" "$PWD/dump" 60 &
     producer=$!
     await compgen -G 'dump/jit-*.dump' >/dev/null
-    await_use $producer 50 # what it is to be sampled in is logged
-    perf record -q -e cpu-clock -F 2000 -o in.data --sample-identifier -p $producer -- bash -c "await_use $producer 300"
+    await_use $producer 50
+    "${@:2}" -p $producer -- bash -c "await_use $producer 200"
     kill $producer
     wait $producer || true
+}
+
+# perf record --off-cpu (perf 6.2 and newer) writes what is left at the end with the time ~0 << 32.  Attached, so that nothing
+# else says when the process ended, and by perf's own clock, so that it matters.
+# bats test_tags=both
+@test "forms: left-over samples of --off-cpu, behind all time" {
+    # Where the recording is of another machine, the dump's clock is not to be found out.
+    local clock=
+    [ "$RECORDINGS" = live ] || clock="-k mono"
+    recording off-cpu record_attached none perf record -q $clock -e cpu-clock -F 2000 -o in.data --sample-identifier
     "$BUILD/producers/rare_form" off_cpu in.data off.data
     run --separate-stderr perfjit inject -i off.data -o out.data
     exits 0
@@ -312,21 +349,24 @@ branches() {
 
 # ---- Pieces ----
 
-# Three as a rule, a new one each time that the program has used half a second of the CPU.
+# Three as a rule, a new one each time that the program has used half a second of the CPU, in what is stored a fifth.
 record_pieces() {
+    local ms=500 all=1.6
+    [ "$RECORDINGS" = live ] || ms=200 all=0.7
     # shellcheck disable=SC2016 # for the inner shell
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --sample-identifier --switch-output --no-buildid -o piece.data \
         bash -c '(for i in 1 2; do
-                await_use $$ 500
+                await_use $$ $0
                 kill -USR2 $PPID
                 until [ "$(ls piece.data.* 2>/dev/null | wc -l)" -ge $i ] || [ ! -e /proc/$$ ]; do sleep 0.01; done
-            done) 3>&- & exec "$@"' pieces "$BUILD/tinyjit" --seconds=1.6 --truth=truth "$here/../../examples/tinyjit/demo.tj" >/dev/null 2>&1
+            done) 3>&- & exec "$@"' $ms "$BUILD/tinyjit" --seconds=$all --truth=truth "$here/../../examples/tinyjit/demo.tj" >/dev/null 2>&1
 }
 
 # perf writes into every piece anew which files the process has mapped, the dump among them if it still is.
+# bats test_tags=both
 @test "pieces of --switch-output: all names are right; without the dump's name 1, and --jitdump helps" {
     local score right samples count=0
-    record_pieces
+    recording pieces record_pieces
     for piece in piece.data.*; do
         [ -n "$(dumps_of "$piece")" ] || complain "$piece does not name the dump"
         perfjit inject -q -i "$piece" -o out.data
@@ -348,7 +388,7 @@ record_pieces() {
 }
 
 @test "recording: -z is unpacked, and the header no longer says that it is compressed" {
-    record z.data -z $(producer)
+    recording z record z.data -z $(producer)
     perf report -i z.data --header-only | grep -q '^# compressed' || complain "not compressed to begin with"
     for layout in image function; do
         perfjit inject -q --layout $layout -i z.data -o out.data
@@ -359,37 +399,50 @@ record_pieces() {
 }
 
 @test "recording: -z and the same records without it give the same profile" {
-    record z.data -z $(producer)
+    recording z record z.data -z $(producer)
     perfjit inject -q -i z.data -o out.data
     # perf's own inject unpacks too if it is asked for nothing else.
     same <(samples out.data | awk '{ print $1 }') <(samples z.data | awk '{ print $1 }')
     [ "$(perf report -D -i out.data | grep -c 'FINISHED_ROUND')" -eq "$(perf report -D -i z.data | grep -c 'FINISHED_ROUND')" ]
 }
 
-# bats test_tags=test
+# streamed NAME OPTION... COMMAND...: writes a stream to stdout; live it comes from perf record at once.
+streamed() {
+    if [ "$RECORDINGS" = live ]; then
+        record - "${@:2}"
+    else
+        recording "$1" record_stream "${@:2}"
+        cat in.stream
+    fi
+}
+
+record_stream() {
+    record - "$@" >in.stream
+}
+
+# bats test_tags=both
 @test "recording: a stream in, a stream out, from record to report" {
-    perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) | perfjit inject -q -i - -o - |
+    streamed piped $(producer) | perfjit inject -q -i - -o - |
         perf script -i - -F ip,sym --no-inline >script.txt
     expect_names_in script.txt
     [ -d perf.jit.data.dso ]
 }
 
 @test "recording: a compressed stream in, a stream out" {
-    perf record -q -z -k mono -e cpu-clock -F 2000 -o - $(producer) | perfjit inject -q -i - -o - |
+    streamed piped-z -z $(producer) | perfjit inject -q -i - -o - |
         perf script -i - -F ip,sym --no-inline >script.txt
     expect_names_in script.txt
 }
 
 @test "recording: a file through a pipe" {
-    record file.data $(producer)
+    recording through-a-pipe record file.data $(producer)
     cat file.data | perfjit inject -q -i - -o a.data --dso-dir dsos
     perfjit inject -q -i file.data -o b.data --dso-dir dsos
     cmp a.data b.data
 }
 
-# bats test_tags=test
 @test "recording: two events, whose records carry their ids" {
-    perf record -q -k mono -e cpu-clock,task-clock -F 1000 -o two.data $(producer)
+    recording two-events perf record -q -k mono -e cpu-clock,task-clock -F 1000 -o two.data $(producer)
     for out in out.data -; do
         perfjit inject -q -i two.data -o $out >stream.data
         if [ $out = - ]; then
@@ -405,13 +458,13 @@ record_pieces() {
 }
 
 @test "recording: two events with different sample types" {
-    perf record -q -k mono -e cpu-clock,context-switches/call-graph=fp/ -F 2000 -o two.data $(producer)
+    recording two-sample-types perf record -q -k mono -e cpu-clock,context-switches/call-graph=fp/ -F 2000 -o two.data $(producer)
     perfjit inject -q -i two.data -o out.data
     expect_names out.data
 }
 
 @test "recording: a group that only counts with its first event: all have samples, as perf has them" {
-    perf record -q -k mono -e '{cpu-clock,page-faults}:S' -F 1000 -g -o group $(producer)
+    recording group perf record -q -k mono -e '{cpu-clock,page-faults}:S' -F 1000 -g -o group $(producer)
     perf script -i group -F event,period >periods 2>/dev/null
     local event all samples
     for event in cpu-clock page-faults; do
@@ -424,13 +477,9 @@ record_pieces() {
     done
 }
 
+# bats test_tags=both
 @test "recording: attached to a process that runs already" {
-    "$BUILD/producers/unwind_shapes" frame-first "$PWD/dump" 60 &
-    local producer=$!
-    await compgen -G 'dump/jit-*.dump' >/dev/null
-    record attached.data -p $producer -- bash -c "await_use $producer 200"
-    kill $producer
-    wait $producer || true
+    recording attached record_attached frame-first record attached.data
     perfjit inject -q -i attached.data -o out.data
     expect_names out.data
 }
@@ -440,7 +489,7 @@ record_pieces() {
     run --separate-stderr perfjit inject -i some.data -o out.data
     exits 1
     says "some.data: is a directory, but not a recording" "no file 'data'"
-    record thread.data --per-thread $(producer)
+    recording no-time record thread.data --per-thread $(producer)
     run --separate-stderr perfjit inject -i thread.data -o out.data
     exits 1
     says "thread.data: its records have no timestamps" "-k mono -T"
@@ -451,9 +500,10 @@ record_pieces() {
     run --separate-stderr perfjit inject -i - -o out.data </dev/null
     exits 1
     says "standard input: not a perf.data file: only 0 bytes long"
-    perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) >some.stream
+    streamed piped $(producer) >some.stream
     head -c $(($(stat -c %s some.stream) - 20)) some.stream >cut.stream
-    run --separate-stderr bash -c 'cat cut.stream | "$BUILD/perfjit" inject -i - -o -  >out.stream'
+    [ "$RECORDINGS" = stored ] && rooted=(--root "$recorded_root") || rooted=()
+    run --separate-stderr bash -c 'cat cut.stream | "$BUILD/perfjit" inject "$@" -i - -o - >out.stream' bash "${rooted[@]}"
     exits 3
     says "standard input: the stream ends inside the record at 0x"
     cat out.stream | perf script -i - -F ip,sym --no-inline >script.txt
@@ -461,7 +511,7 @@ record_pieces() {
 }
 
 @test "recording: a stream that is cut short keeps what was whole" {
-    perf record -q -k mono -e cpu-clock -F 2000 -o - $(producer) >stream.data
+    streamed piped $(producer) >stream.data
     local size
     size=$(stat -c %s stream.data)
     head -c $((size - 20)) stream.data >cut.data
@@ -473,7 +523,7 @@ record_pieces() {
 
 @test "recording: a compressed record that is damaged ends the records there, and that is told" {
     # Small buffers, so that there are several of them.
-    record in.data -z -m 2 --sample-identifier $(producer)
+    recording compressed-in-small-buffers record in.data -z -m 2 --sample-identifier $(producer)
     "$BUILD/producers/rare_form" reserved in.data z.data
     run --separate-stderr perfjit inject -i z.data -o out.data
     exits 3

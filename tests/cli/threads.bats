@@ -3,7 +3,8 @@
 load helper
 
 turns=$BUILD/producers/thread_turns
-dwarf="--call-graph dwarf,1024"
+dwarf="--call-graph dwarf,1024" seconds=0.5
+[ "$RECORDINGS" = live ] || dwarf="--call-graph dwarf,512" seconds=0.25
 
 setup() {
     require_perf
@@ -12,14 +13,24 @@ setup() {
     export PERFJIT=dump JITDUMPDIR=$PWD
 }
 
-# recorded OPTION... -- ARGUMENT...: record thread_turns.
+# recorded NAME OPTION... -- ARGUMENT...: record thread_turns.
 recorded() {
+    recording "$1" record_turns "${@:2}"
+}
+
+record_turns() {
     local options=()
     while [ "$1" != -- ]; do
         options+=("$1")
         shift
     done
-    record perf.data "${options[@]}" "$turns" "${@:2}" truth
+    record perf.data "${options[@]}" "$turns" "${@:2}" -s "$seconds" truth
+}
+
+# Of what is stored, other people's processes are no part.
+own_records() {
+    "$@" || return
+    [ "$RECORDINGS" != anew ] || "$here/../recordings/own_records.py" perf.data
 }
 
 # injected [STATUS] [OPTION...]: where the whole machine was recorded, other programs may have left things that are lost, also between
@@ -89,9 +100,11 @@ maps_of() {
 
 # ---- Threads that no record introduces ----
 
+# bats test_tags=both
 @test "threads that are known by their samples alone have the same maps as the others" {
-    [ "$(id -u)" = 0 ] && taskset -c 0 true && [ "$(nproc)" -ge 2 ] || skip "only root can record a CPU, and there must be another one"
-    recorded -C 0 $dwarf -- -m 0 -s 0.5
+    [ "$RECORDINGS" = stored ] || { [ "$(id -u)" = 0 ] && taskset -c 0 true && [ "$(nproc)" -ge 2 ]; } ||
+        skip "only root can record a CPU, and there must be another one"
+    recording known-by-samples own_records record_turns -C 0 $dwarf -- -m 0
     run ! grep -F "FORK($(tid_of main):$(tid_of worker))" <(events perf.data)
     for stacks in keep unwind; do
         injected 3 --stacks $stacks
@@ -104,9 +117,9 @@ maps_of() {
 
 # ---- A main thread that has ended ----
 
-# ended OPTION...: what comes when the main thread has ended is said of the worker.
+# ended NAME OPTION...: what comes when the main thread has ended is said of the worker.
 ended() {
-    recorded "$@" -- -e -s 0.5
+    recorded "$@" -- -e
     ended_right
 }
 
@@ -122,14 +135,14 @@ ended_right() {
     [ "$(maps_of perf.jit.data "^$pid/$pid AFTER")" -eq 0 ] || complain "maps for a thread that has ended: $(events perf.jit.data)"
 }
 
+# bats test_tags=both
 @test "a main thread that has ended: maps are added for one that lives" {
-    ended -g
+    ended main-ended -g
 }
 
-# bats test_tags=all
 @test "a main thread that has ended: the same with stacks, and it ends again after each reset" {
     local pid clone resets
-    ended $dwarf
+    ended main-ended-dwarf $dwarf
     run ! grep -E '[:(]10[0-9]{8}[:)]' <(events perf.jit.data)
     ended_right --stacks keep
     pid=$(tid_of main)
@@ -141,9 +154,9 @@ ended_right() {
     [ "$(grep -c "EXIT($pid:$pid)" after.txt)" -eq $((resets + 1)) ]
 }
 
-# late OPTION...: a thread that is begun after that has its maps, in perf 7, from a new main thread.
+# late NAME OPTION...: a thread that is begun after that has its maps, in perf 7, from a new main thread.
 late() {
-    recorded "$@" -- -e -l -s 0.5
+    recorded "$@" -- -e -l
     late_right
 }
 
@@ -159,13 +172,13 @@ late_right() {
     [ "$(maps_of perf.jit.data "^$pid/$pid AFTER")" -eq $((before + after)) ] || complain "$(events perf.jit.data)"
 }
 
+# bats test_tags=both
 @test "a thread that begins when the main thread has ended: all maps are added for a new main thread too" {
-    late -g
+    late begun-late -g
 }
 
-# bats test_tags=all
 @test "a thread that begins when the main thread has ended: the same with stacks" {
-    late $dwarf
+    late begun-late-dwarf $dwarf
     late_right --stacks keep
     run ! grep -E 'FORK\(([0-9]+):\1\):\(10[0-9]{8}' <(events perf.jit.data)
 }
@@ -181,7 +194,7 @@ same_output() {
 }
 
 @test "namespaces stay with their threads" {
-    recorded $dwarf --namespaces -- -s 0.5
+    recorded namespaces $dwarf --namespaces --
     for stacks in keep unwind; do
         injected 0 --stacks $stacks
         right main worker
@@ -189,7 +202,7 @@ same_output() {
     done
 }
 
-# stacks_and OPTIONS TRACEPOINT...: stacks of the timer alone, so that no record is lost.
+# stacks_and OPTIONS TRACEPOINT...: records stacks of the timer alone, so that no record is lost.
 stacks_and() {
     local tracepoint options=()
     local all=$1
@@ -197,9 +210,8 @@ stacks_and() {
     for tracepoint in "$@"; do
         options+=(-e "$tracepoint")
     done
-    perf record -q $all -e "${options[1]}" -o try.data true 2>/dev/null || skip "no tracepoints here"
-    perf record -q -k mono -m 1024 -F 2000 $all -e cpu-clock/call-graph=dwarf,stack-size=1024/ "${options[@]}" -o perf.data \
-        "$turns" -s 0.5 truth
+    perf record -q -k mono -m 1024 -F 2000 $all -e cpu-clock/call-graph=dwarf,stack-size=${dwarf##*,}/ "${options[@]}" -o perf.data \
+        "$turns" -s "$seconds" truth
 }
 
 # each_setting COMMAND...: with perf's unwinding, and perfjit's.
@@ -212,7 +224,16 @@ each_setting() {
     done
 }
 
+require_tracepoints() {
+    [ "$RECORDINGS" != stored ] || return 0
+    perf record -q -e sched:sched_switch -o try.data true 2>/dev/null || skip "no tracepoints here"
+    rm try.data
+}
+
+# perf trace has the numbers of system calls from the kernel that runs.
+# bats test_tags=live
 @test "perf trace counts the same system calls" {
+    require_tracepoints
     stacks_and "" raw_syscalls:sys_enter raw_syscalls:sys_exit
     each_setting same_trace
 }
@@ -222,12 +243,15 @@ same_trace() {
     same_output events, 2 trace -s
 }
 
+# A stored recording is made in a pid namespace, and what the scheduler's events hold are the pids outside.
+# bats test_tags=live
 @test "perf sched sees the same threads" {
+    require_tracepoints
     stacks_and -a sched:sched_switch sched:sched_stat_runtime sched:sched_wakeup sched:sched_migrate_task
     each_setting same_sched
 }
 
-# Each takes a second or two: in make check all with one setting.
+# Each takes a second or two: in make check-live all with one setting.
 same_sched() {
     local what all=(latency "latency -p" timehist "timehist -s")
     [ -z "${BRIEF:-}" ] || [ "$stacks" = keep ] || all=(timehist)

@@ -1,5 +1,4 @@
 # The example compiler, recorded while it compiles, moves and forgets code: every name against its own log.
-# bats file_tags=test
 load helper
 
 tinyjit=$here/../../examples/tinyjit
@@ -9,10 +8,15 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
     for script in demo churn; do
         for wx in '' --wx; do
-            PERFJIT=dump JITDUMPDIR=$PWD record $script$wx.data -F 5000 "$BUILD/tinyjit" --seconds=0.6 $wx \
-                --truth=$script$wx.truth "$tinyjit/$script.tj" >/dev/null
+            recording $script$wx record_tinyjit $script $wx || return
         done
     done
+}
+
+record_tinyjit() { # SCRIPT [--wx]
+    local seconds=0.6 rate=5000
+    [ "$RECORDINGS" = live ] || seconds=0.1 rate=20000 # a dump of 0.6 s is large
+    PERFJIT=dump JITDUMPDIR=$PWD record $1$2.data -F $rate "$BUILD/tinyjit" --seconds=$seconds $2 --truth=$1$2.truth "$tinyjit/$1.tj" >/dev/null
 }
 
 setup() {
@@ -33,18 +37,22 @@ check_truth() {
     done
 }
 
+# bats test_tags=both
 @test "demo: every sample in the arena has the right name" {
     check_truth demo
 }
 
+# bats test_tags=both
 @test "demo --wx: every sample in the arena has the right name" {
     check_truth demo--wx
 }
 
+# bats test_tags=both
 @test "churn: every sample in the arena has the right name" {
     check_truth churn
 }
 
+# bats test_tags=both
 @test "churn --wx: every sample in the arena has the right name" {
     check_truth churn--wx
 }
@@ -59,6 +67,8 @@ check_truth() {
     [ $((2 * wrong)) -gt "$samples" ] || complain "$score"
 }
 
+# perf looks for maps in /tmp itself.
+# bats test_tags=live
 @test "PERFJIT=map: plain perf report names the functions" {
     cd "$BATS_TEST_TMPDIR"
     PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=0.5 --no-inline \

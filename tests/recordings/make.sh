@@ -69,7 +69,8 @@ if [ -z "${IN_PLACE:-}" ]; then
 fi
 
 hostname recorded
-echo 4190000 >/proc/sys/kernel/ns_last_pid
+# So many pids are left that they do not come round to the lowest ones.
+echo 4000000 >/proc/sys/kernel/ns_last_pid
 # Its own are all that it may find in /tmp.
 mount -t tmpfs none /opt
 mkdir -p /opt/perfjit /opt/new
