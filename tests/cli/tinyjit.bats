@@ -71,14 +71,14 @@ check_truth() {
 # bats test_tags=live
 @test "PERFJIT=map: plain perf report names the functions" {
     cd "$BATS_TEST_TMPDIR"
-    PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=0.5 --no-inline \
+    PERFJIT=map JITDUMPDIR=$PWD perf record -q -e cpu-clock -F 2000 -o map.data "$BUILD/tinyjit" --seconds=1 --no-inline \
         --truth=truth "$tinyjit/demo.tj" >/dev/null
     [[ $(grep '^# pid' truth) =~ pid\ ([0-9]+), ]]
     local map=/tmp/perf-${BASH_REMATCH[1]}.map
     perf report --stdio --no-inline -i map.data >report
     rm "$map"
     grep -qE '\[\.\] tj::fib ' report
-    grep -qE '\[\.\] tj::collatz_length ' report
+    grep -qE '\[\.\] tj::count_primes ' report
     run ! grep -E '\[JIT\].* \[\.\] 0x' report
     [ -z "$(find . -name 'jit-*.dump')" ]
 }
