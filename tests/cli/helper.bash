@@ -85,7 +85,7 @@ record_anew() {
     echo "$PWD" >"$into/place"
     find . -cnewer "$stamp" \( -type f -o -type l \) ! -path './home/*' ! -name '*.data.old' -printf '%P\0' | tar --null -T - -cf - | tar -xf - -C "$pack/here"
     (cd / && find tmp -path "${BATS_RUN_TMPDIR#/}" -prune -o -cnewer "$stamp" -type f -print0 | tar --null -T - -cf - | tar -xf - -C "$pack/root")
-    rmdir "$pack/root" 2>/dev/null
+    rmdir --ignore-fail-on-non-empty "$pack/root"
     (cd "$pack" && tar --sort=name --owner=0 --group=0 --numeric-owner -cf - * | xz -9e >"$into/files.tar.xz")
     rm -rf "$pack" "$stamp"
 }
