@@ -130,8 +130,9 @@ record_python() {
         -X perf_jit "$sources/work.py" $ms
     by_perf_inject
     [ "$RECORDINGS" = live ] || keep_tables python3.13
-    # perf does not come through other files in a stored recording, which has not their tables.
+    # perf does not come through other files in a stored recording, which has not their tables.  Of some stacks it misses the end.
     through_others "$BATS_TEST_TMPDIR/perf.chain" python3.13 >through_others
+    awk '$2 != time && time && last !~ / _start\+/ { print time } { time = $2; last = $0 }' "$BATS_TEST_TMPDIR/perf.chain" >cut_short
 }
 
 # through_others FRAMES FILE: the times of the samples in whose stacks a frame of another file than FILE is nearer than one in JIT code.
@@ -223,6 +224,15 @@ injected() {
     [ -e "$1.data" ] || perfjit inject -q -i perf.data -o "$1.data" --layout "$1" --rows body
 }
 
+# left FRAMES: without those of which perf's are no judge.
+left() {
+    if [ -e cut_short ]; then
+        cat cut_short through_others | awk 'FILENAME == "-" { left_out[$1]; next } !($2 in left_out)' - "$1"
+    else
+        cat "$1"
+    fi
+}
+
 # named leaf|chain PATTERN N: in all $layouts the frames in JIT code are perf's, and N of them match PATTERN.
 named() {
     local layout
@@ -230,14 +240,7 @@ named() {
         injected $layout
         frames $layout.data "$1" >"$layout.$1"
         jit_frames <"$layout.$1" >jit
-        if [ "$RECORDINGS" = stored ] && [ -e through_others ]; then
-            awk 'NR == FNR { left_out[$1]; next } !($2 in left_out)' through_others "frames.$1" >frames
-            awk 'NR == FNR { left_out[$1]; next } !($2 in left_out)' through_others jit >jit.left
-            mv jit.left jit
-            same jit frames
-        else
-            same jit "frames.$1"
-        fi
+        same <(left jit) <(left "frames.$1")
     done
     [ "$(grep -cE "$2" jit)" -ge "$3" ] || complain "$(grep -cE "$2" jit) frames of $2"
 }
@@ -342,7 +345,10 @@ program_is_named() {
 # bats test_tags=both
 @test "CPython: the functions on each stack are those that perf finds with perf inject's tables" {
     use python "$other_runtimes/trixie/usr/bin/python3.13"
+    [ "$RECORDINGS" = stored ] || : >through_others
     named chain '^jit [^ ]+ [1-9][0-9]* py::mix:' 100
+    # What perf has of a stack whose end it misses is there.
+    [ -z "$(grep -Ff cut_short frames.chain | grep -vFf through_others | sort | comm -23 - <(sort jit))" ]
     sound "no sample is in JIT code"
     # The program's own functions are nearest, and mix most often.
     awk '$2 != time { split($4, name, ":"); nearest[name[3]]++ } { time = $2 } END { exit !(nearest["fib"] > 10 && nearest["mix"] > nearest["fib"]) }' jit
