@@ -2,6 +2,7 @@
 # reading of the perf map; the program's own truth is that mix has the most samples, and fib many.  The programs are in
 # producers/runtimes.
 load helper
+load perfs_names
 
 sources=${here%/*}/producers/runtimes
 
@@ -9,8 +10,6 @@ sources=${here%/*}/producers/runtimes
 other_runtimes=${BUILD%/recorded}/runtimes
 
 postgres=/usr/lib/postgresql/15/bin
-
-layouts="image function" # of perfjit inject
 
 ms=400 # that each program runs, by its own clock of processor time
 
@@ -120,8 +119,7 @@ record_mono() {
     rm work.exe
 }
 
-# Its functions are callers alone: trampolines to the interpreter, whose stack is unwound by tables.  Of the interpreter's file, where
-# it is to be stored, the tables and the names of functions are left.
+# Its functions are callers alone: trampolines to the interpreter, whose stack is unwound by its file's tables.
 record_python() {
     local root=$other_runtimes/trixie libraries
     libraries=$(echo "$root"/usr/lib/*-linux-gnu)
@@ -129,29 +127,7 @@ record_python() {
     PYTHONHOME=$root/usr record_program --call-graph dwarf,16384 -- "$libraries"/ld-linux-*.so.* --library-path "$libraries" ./python3.13 \
         -X perf_jit "$sources/work.py" $ms
     by_perf_inject
-    [ "$RECORDINGS" = live ] || keep_tables python3.13
-    # perf does not come through other files in a stored recording, which has not their tables.  Of some stacks it misses the end.
-    through_others "$BATS_TEST_TMPDIR/perf.chain" python3.13 >through_others
-    awk '$2 != time && time && last !~ / _start\+/ { print time } { time = $2; last = $0 }' "$BATS_TEST_TMPDIR/perf.chain" >cut_short
-}
-
-# through_others FRAMES FILE: the times of the samples in whose stacks a frame of another file than FILE is nearer than one in JIT code.
-through_others() {
-    awk -v file="$2" '
-        $3 == 0 { through = 0 }
-        $1 == "jit" && through { print $2; through = 0 }
-        $1 == "other" && index($0, "/" file) == 0 && !/ \[kernel/ { through = 1 }' "$1"
-}
-
-# keep_tables ELF_FILE: the rest becomes zeros, where it stands.
-keep_tables() {
-    local name type offset size
-    readelf -SW "$1" | sed -nE 's/^ *\[ *[0-9]+\] (\.[^ ]+) +([A-Z_]+) +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+) .*/\1 \2 \3 \4/p' >sections
-    while read -r name type offset size; do
-        case $name/$type in .eh_frame* | .note* | .dynsym/* | .dynstr/* | .shstrtab/* | */NOBITS) continue ;; esac
-        dd if=/dev/zero of="$1" conv=notrunc bs=65536 oflag=seek_bytes iflag=count_bytes,fullblock seek=$((16#$offset)) count=$((16#$size)) status=none
-    done <sections
-    rm sections
+    judged_within python3.13
 }
 
 # Without a server: one process, which reads work.sql.  It refuses to be root; where root's tests are, another user may not go.
@@ -175,86 +151,7 @@ record_postgres() {
     by_perf_inject
 }
 
-by_perf_inject() { # [DATA]
-    perf inject --jit -i "${1:-perf.data}" -o inject.data
-    by_perfs_own inject.data
-    rm inject.data
-    find . /tmp -maxdepth 6 -name "jitted-$(cat pid)-*.so" -delete
-}
-
-by_perfs_own() { # [DATA]
-    local of
-    for of in leaf chain; do
-        frames "${1:-perf.data}" $of >"$BATS_TEST_TMPDIR/perf.$of"
-        jit_frames <"$BATS_TEST_TMPDIR/perf.$of" >frames.$of
-    done
-}
-
 # ---- Checks ----
-
-# frames DATA leaf|chain: a line for each frame: "jit" or "other", time, depth, address, symbol with offset, and for
-# other frames the DSO.  perf prints for a frame of a call chain its address in the DSO, which for JIT code depends on the
-# layout: there it is left out of jit lines.
-frames() {
-    local fields=time,ip,sym,symoff,dso chains=1
-    [ "$2" = chain ] || fields="$fields -G" chains=0
-    # shellcheck disable=SC2086 # two words
-    perf script -i "$1" -F $fields --ns --no-inline 2>/dev/null | awk -v chains=$chains '
-        $1 ~ /^[0-9]+\.[0-9]+:$/ { time = $1; depth = 0; sub(/^ *[0-9.]+: */, "") }
-        NF == 0 { next }
-        {
-            dso = $0; sub(/.* \(/, "", dso); sub(/\)$/, "", dso)
-            frame = substr($0, 1, length($0) - length(dso) - 3)
-            sub(/^[ \t]+/, "", frame)
-            jit = dso ~ /\/jitted-[0-9]+-[0-9]+\.so$|\.dso\/.*jit-[^\/]*\.so$|^\/tmp\/perf-[0-9]+\.map$/ && frame !~ / \[unknown\]$/
-            if (jit && chains) sub(/^[^ ]+ /, "", frame)
-            print jit ? "jit" : "other", time, depth++, frame, jit ? "" : dso
-        }'
-}
-
-# jit_frames: of what frames printed, without callers that are the begin of a function.  No call returns there: what the kernel took
-# for a caller was rbp's in compiled code, which uses it for other things, as while lli finishes the function; perf inject names it
-# from the load on, perfjit from where the memory was mapped.
-jit_frames() {
-    awk '/^jit/ && !/^jit [^ ]+ [1-9][0-9]* .*\+0x0 *$/'
-}
-
-# injected LAYOUT: LAYOUT.data, with a row for each body, as perf inject has: offsets are those of the body.
-injected() {
-    [ -e "$1.data" ] || perfjit inject -q -i perf.data -o "$1.data" --layout "$1" --rows body
-}
-
-# left FRAMES: without those of which perf's are no judge.
-left() {
-    if [ -e cut_short ]; then
-        cat cut_short through_others | awk 'FILENAME == "-" { left_out[$1]; next } !($2 in left_out)' - "$1"
-    else
-        cat "$1"
-    fi
-}
-
-# named leaf|chain PATTERN N: in all $layouts the frames in JIT code are perf's, and N of them match PATTERN.
-named() {
-    local layout
-    for layout in $layouts; do
-        injected $layout
-        frames $layout.data "$1" >"$layout.$1"
-        jit_frames <"$layout.$1" >jit
-        same <(left jit) <(left "frames.$1")
-    done
-    [ "$(grep -cE "$2" jit)" -ge "$3" ] || complain "$(grep -cE "$2" jit) frames of $2"
-}
-
-# others_as_recorded leaf|chain: all other frames, but for the times and depths at which JIT frames stand now.  After `named`.
-others_as_recorded() {
-    local layout
-    frames perf.data "$1" >before
-    for layout in $layouts; do
-        awk 'NR == FNR { if ($1 == "jit") taken[$2 $3]; next } $1 != "jit" && !($2 $3 in taken)' "$layout.$1" before >before.other
-        grep '^other' "$layout.$1" >other
-        same other before.other
-    done
-}
 
 # sound [VERDICT]: perfjit check finds nothing but repairs.
 sound() {
@@ -345,10 +242,7 @@ program_is_named() {
 # bats test_tags=both
 @test "CPython: the functions on each stack are those that perf finds with perf inject's tables" {
     use python "$other_runtimes/trixie/usr/bin/python3.13"
-    [ "$RECORDINGS" = stored ] || : >through_others
     named chain '^jit [^ ]+ [1-9][0-9]* py::mix:' 100
-    # What perf has of a stack whose end it misses is there.
-    [ -z "$(grep -Ff cut_short frames.chain | grep -vFf through_others | sort | comm -23 - <(sort jit))" ]
     sound "no sample is in JIT code"
     # The program's own functions are nearest, and mix most often.
     awk '$2 != time { split($4, name, ":"); nearest[name[3]]++ } { time = $2 } END { exit !(nearest["fib"] > 10 && nearest["mix"] > nearest["fib"]) }' jit
