@@ -21,12 +21,12 @@ setup() {
 
 # Of a file of its own, luajit's tables are stored.
 record_load() {
-    local BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
+    local BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR/home # which is not stored
+    mkdir -p home
     cp "$(command -v luajit)" .
     mkdir dumps
-    # shellcheck disable=SC2016 # for the inner shell
     PERFJIT=dump JITDUMPDIR=$PWD/dumps LD_LIBRARY_PATH=$libraries LUA_PATH="$adapter/?.lua;;" record perf.data -F 1000 --call-graph dwarf,4096 \
-        -e cpu-clock:u sh -c 'echo $$ >pid; exec "$@"' sh ./luajit -l perfjit "$adapter/load.lua" 0.6 >lua.out
+        -e cpu-clock:u ./luajit -l perfjit "$adapter/load.lua" 0.6 >lua.out
     by_perf_inject
     judged_within luajit
 }
@@ -43,9 +43,6 @@ record_load() {
     layouts="image kept"
     named leaf ' TRACE [0-9]+ load\.lua:[0-9]+' 200
     named chain ' TRACE [0-9]+ load\.lua:[0-9]+' 200
-    run --separate-stderr perfjit check perf.data
-    exits 0
-    [[ $output == *"sound: every sample in JIT code has a name" ]]
 }
 
 # bats test_tags=both

@@ -5,12 +5,21 @@
 
 # ---- Where it is recorded ----
 
-# After it perf.data is recorded, and pid has the process.
-by_perf_inject() { # [DATA]
-    perf inject --jit -i "${1:-perf.data}" -o inject.data
+# process_of DATA: the one that has the most samples.  No shell tells it, which would become the program: for what is executed so, perf
+# may have unwound stacks with the shell's libraries.
+process_of() {
+    perf script -i "$1" -F pid -G 2>/dev/null | sort | uniq -c | sort -n | awk 'END { print $2 }'
+}
+
+# perf inject leaves its ELF files beside the dump: in this directory, in /tmp or below FOLDER.
+by_perf_inject() { # [DATA [FOLDER]]
+    local status=0
+    perf inject --jit -i "${1:-perf.data}" -o inject.data 2>"$BATS_TEST_TMPDIR/inject.err" || status=$?
+    [ $status -eq 0 ] || complain "$(tail -3 "$BATS_TEST_TMPDIR/inject.err")"
     by_perfs_own inject.data
     rm inject.data
-    find . /tmp -maxdepth 6 -name "jitted-$(cat pid)-*.so" -delete
+    find . ${2:+"$2"} ! -path "*/home/*" -type f -name "jitted-$(process_of perf.data)-*.so" -delete
+    find /tmp -maxdepth 1 -name "jitted-$(process_of perf.data)-*.so" -delete
 }
 
 by_perfs_own() { # [DATA]
