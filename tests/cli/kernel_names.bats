@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # The kernel's names: by perf's copy of the kernel's list and by the list itself.  The judge is perf script.
+
+# bats file_tags=live
 load helper
 
 setup() {
