@@ -17,7 +17,8 @@ for need in node:nodejs npm:npm lli-14:llvm-14 php8.2:php8.2-cli /etc/php/8.2/mo
 done
 [ ${#missing[@]} -eq 0 ] || { apt-get -q update && apt-get -q -y install --no-install-recommends "${missing[@]}"; }
 
-[ -x "$runtimes/node_modules/.bin/node" ] && [ -x "$runtimes/node_modules/.bin/bun" ] ||
+if [ ! -x "$runtimes/node_modules/.bin/node" ] || [ ! -x "$runtimes/node_modules/.bin/bun" ]; then
     npm install --prefix "$runtimes" --no-audit --no-fund node@24 bun
+fi
 [ -x "$runtimes/trixie/usr/bin/python3.13" ] ||
     debootstrap --variant=minbase --include=python3 trixie "$runtimes/trixie" http://deb.debian.org/debian >"$runtimes/debootstrap.log"
