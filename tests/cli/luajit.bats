@@ -11,6 +11,12 @@ setup_file() {
     [ "$RECORDINGS" = stored ] || command -v luajit >/dev/null || return 0
     cd "$BATS_FILE_TMPDIR"
     recording load record_load
+    local dump
+    for dump in dumps/jitdump-*/jit-*.dump dumps/jitdump-*/stage/jit-*.dump; do
+        perfjit dump "$dump"
+    done |
+        sed -nE 's/^ *[0-9]+ +[^ ]+ +([0-9.]+) +CODE_LOAD .* name="(.*)"$/\1 \2/p' >loads
+    [ -s loads ]
 }
 
 setup() {

@@ -113,6 +113,24 @@ unstored() {
     fi
 }
 
+# without_early FRAMES WANTED: FRAMES loses those that only it has, of functions whose LOAD, in `loads`, is up to 10 ms younger: perf inject
+# names a function from then on, and it may run before it is logged.
+without_early() {
+    sort "$2" >wanted.sorted
+    sort "$1" | comm -23 - wanted.sorted >only.here
+    awk 'FILENAME == "loads" { at = $1; sub(/^[^ ]+ /, ""); times[$0] = times[$0] " " at; next }
+        {
+            name = $0
+            sub(/^jit [^ ]+ [0-9]+ ([0-9a-f]+ )?/, "", name)
+            sub(/\+0x[0-9a-f]+ *$/, "", name)
+            count = split(times[name], load)
+            for (i = 1; i <= count; i++)
+                if (load[i] > $2 + 0 && load[i] < $2 + 0.01) { print; next }
+        }' loads only.here >early
+    awk 'FILENAME == "early" { early[$0]; next } !($0 in early)' early "$1" >later
+    mv later "$1"
+}
+
 # named leaf|chain PATTERN N: in all $layouts the frames in JIT code are perf's, and N of them match PATTERN.
 named() {
     local layout
@@ -120,6 +138,7 @@ named() {
         injected $layout
         frames $layout.data "$1" >"$layout.$1"
         jit_frames <"$layout.$1" >jit
+        [ ! -e loads ] || without_early jit "frames.$1"
         same <(left jit) <(left "frames.$1")
     done
     # What perf has of a stack whose end it misses is there.
