@@ -1,7 +1,6 @@
 # Other people's compilers with the adapters of examples/adapters: every sample in their code has a name, every stack through it
 # is whole.  ADAPTER_SOURCES is a folder with their sources, each in a folder of its name; what is not there is unavailable.
 
-# bats file_tags=all,libc_names
 load helper
 
 adapters=$here/../../examples/adapters
@@ -16,7 +15,7 @@ setup() {
 # package has them, as setup installs it, FILE is absolute.
 built() {
     if [[ $2 = /* ]]; then
-        [ -e "$2" ] || skip "there is no $2 (make setup)"
+        [ -e "$2" ] || skip "there is no $2 (make setup-live)"
         made "$1" "${2%/$1/*}"
         return
     fi
@@ -96,6 +95,7 @@ all_described() {
     says 'source.c: no line matches "one"'
 }
 
+# bats test_tags=all
 @test "MIR: functions, thunks and calls between them" {
     built mir mir-gen.c
     recorded out/c2m "$adapters/mir/load.c" -eg 1200
@@ -104,6 +104,7 @@ all_described() {
     all_described
 }
 
+# bats test_tags=all
 @test "asmjit: functions with a frame pointer and without, of one CodeHolder" {
     built asmjit /usr/include/asmjit/asmjit.h
     recorded out/load 1.2
@@ -112,6 +113,7 @@ all_described() {
     all_described
 }
 
+# bats test_tags=all
 @test "ubpf: functions of one buffer that is copied, the way in and out, VMs that come and go" {
     built ubpf vm/ubpf_jit_x86_64.c
     recorded out/load 1.2
@@ -122,6 +124,7 @@ all_described() {
     [ "$(grep -c CODE_UNLOAD records)" -gt 10 ]
 }
 
+# bats test_tags=all
 @test "IR: functions with a frame pointer and without, several returns, a jump for the last call" {
     built ir ir_x86.dasc
     recorded out/load 1.2
@@ -130,7 +133,8 @@ all_described() {
     all_described
 }
 
-# Debian's, as make setup installs it, is in luajit.bats.
+# Debian's, as make setup-live installs it, is in luajit.bats.
+# bats test_tags=all
 @test "LuaJIT: traces, of the version whose sources are here" {
     built luajit src/lj_trace.c
     LUA_PATH="$adapters/luajit/?.lua;$PWD/out/src/?.lua" recorded out/src/luajit -l perfjit "$adapters/luajit/load.lua" 1.2

@@ -4,6 +4,10 @@ load helper
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
+    recording bodies record_bodies
+}
+
+record_bodies() {
     cat >bodies.c <<'C'
 #include "jitdump/jitdump.h"
 
@@ -13,7 +17,7 @@ setup_file() {
 #include <sys/mman.h>
 #include <time.h>
 
-enum { BODIES = 3000, NAMES = 10, SLOT = 64 };
+enum { BODIES = 1000, NAMES = 10, SLOT = 64 };
 
 static struct jitdump *dump;
 static unsigned char *pages;
@@ -49,23 +53,24 @@ static void add(int number, const void *code, size_t size)
         exit(2);
 }
 
-/* 7 is met itself, 2509 as the caller of 1008; frame pointers skip 1008, the direct caller of what has no frame. */
+/* 7 is met itself, 509 as the caller of 108; frame pointers skip 108, the direct caller of what has no frame. */
 int main(void)
 {
     pages = mmap(0, BODIES * SLOT, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (jitdump_open(&dump, 0))
         return 1;
     for (int i = 0; i < BODIES; i++) {
-        const void *code = i == 2509 ? (const void *)outer : i == 1008 ? (const void *)inner : loop;
-        add(i, code, i == 2509 ? sizeof outer : i == 1008 ? sizeof inner : sizeof loop);
+        const void *code = i == 509 ? (const void *)outer : i == 108 ? (const void *)inner : loop;
+        add(i, code, i == 509 ? sizeof outer : i == 108 ? sizeof inner : sizeof loop);
     }
     for (clock_t end = clock() + CLOCKS_PER_SEC / 10; clock() < end;)
-        ((void (*)(int, void *, void *))(uintptr_t)body(2509))(1000000, body(1008), body(7));
+        ((void (*)(int, void *, void *))(uintptr_t)body(509))(1000000, body(108), body(7));
     return jitdump_close(dump) ? 3 : 0;
 }
 C
     cc -O1 -fno-omit-frame-pointer -I"$here/../.." -o bodies bodies.c "$BUILD/libjitdump.a" -pthread
     PERFJIT=dump JITDUMPDIR=$PWD record bodies.data -g ./bodies
+    rm bodies bodies.c
 }
 
 setup() {
@@ -78,10 +83,10 @@ maps() {
     perf script -i "$1" --show-mmap-events 2>/dev/null | sed -nE 's/^.*MMAP2 .*\[(0x[0-9a-f]+)\(0x[0-9a-f]+\) @.*\/jit-[^ ]*\.so$/\1/p'
 }
 
-@test "of 3000 bodies of 10 names those two have a map that samples or their chains meet" {
+@test "of 1000 bodies of 10 names those two have a map that samples or their chains meet" {
     perfjit inject -q -i bodies.data -o out.data
     perf script -i out.data -F ip,sym --no-inline 2>/dev/null | sed -nE 's/^.* (name_[0-9])$/\1/p' | sort | uniq -c >names
-    # (1008 is met between its first instruction and its second.)
+    # (108 is met between its first instruction and its second.)
     [ "$(awk '$2 != "name_8" { print $2 }' names | tr '\n' ' ')" = "name_7 name_9 " ] || complain "$(cat names)"
     # And the first one of the file.
     [ "$(maps out.data | wc -l)" -eq $((1 + $(wc -l <names))) ] || complain "$(cat names; maps out.data)"
@@ -92,6 +97,6 @@ maps() {
 
 @test "with a file for each function all files are named" {
     perfjit inject -q -i bodies.data -o out.data --layout function
-    [ "$(maps out.data | wc -l)" -eq 3000 ]
+    [ "$(maps out.data | wc -l)" -eq 1000 ]
     [ "$(perf script -i out.data -F ip,sym --no-inline 2>/dev/null | grep -c ' name_[79]$')" -gt 20 ]
 }

@@ -1,64 +1,96 @@
 # Code that only /tmp/perf-PID.map names.  The judges: perf's own reading of the map, for the runtimes; what perf_map_code
 # itself says, where perf reads maps wrongly (names of one or two letters, a line that replaces another, memfd).
 load helper
-# bats file_tags=libc_names
 
 kinds="anon memfd flip grow file again dump"
 
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    write_programs
-    # Without -k: a map has no times to compare.
-    perf record -q -e cpu-clock -F 1000 -g -o node.data node --perf-basic-prof program.js
-    record java.data -F 1000 -g java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer Program.java
-    record stacks.data -F 250 --call-graph dwarf,8192 java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
-        -XX:+PreserveFramePointer Program.java
-    for php in "php 0x10" "both 0x30"; do
-        record "${php% *}.data" php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M \
-            -d opcache.jit=function -d opcache.jit_debug="${php#* }" -d opcache.file_update_protection=0 program.php
+    recording kinds record_kinds
+    for x in both $kinds; do
+        injected $x
     done
-    for kind in $kinds; do
-        PERFJIT=dump JITDUMPDIR=$PWD record "$kind.data" "$BUILD/producers/perf_map_code" "$kind" 0.5 "$kind.truth" >"$kind.pid"
-    done
-    for x in node java stacks php both $kinds; do
-        samples_and_chains $x.data >$x.before
-        # A row for each body, as perf has with the map: offsets are those of the body.
-        perfjit inject -v -i $x.data -o $x.image.data --rows body 2>$x.err || complain "$x: status $?: $(tail -5 $x.err)"
-        perfjit inject -i $x.data -o $x.function.data --layout function
-    done
-    for layout in image function; do
-        perfjit inject -i stacks.data -o stacks.$layout.kept.data --layout $layout --stacks keep
-    done
-    mkdir maps # from here on perf finds none; a test that needs one puts it back
-    mv $(maps_read) maps/
+    take_maps
 }
 
-# The maps that were found, by perfjit's own word, and that of `both`, of which nothing was left to use.
-maps_read() {
-    grep -ohE '/tmp/perf-[0-9]+\.map$' ./*.err | sort -u
-    dumps_of both.data | sed -E 's|(/jitdump-[0-9]+)?/jit-([0-9]+)\.dump$|/perf-\2.map|'
+record_kinds() {
+    pwd >place
+    write_programs
+    record_php both 0x30
+    samples_and_chains both.data | jit_names >both.before
+    for kind in $kinds; do
+        PERFJIT=dump JITDUMPDIR=$PWD record "$kind.data" "$BUILD/producers/perf_map_code" "$kind" 0.3 "$kind.truth" >"$kind.pid"
+    done
+    samples memfd.data | grep -c function_ >memfd.by_perf || true
+}
+
+record_php() { # NAME JIT_DEBUG
+    record "$1.data" php8.2 -d opcache.enable=1 -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit=function \
+        -d opcache.jit_debug="$2" -d opcache.file_update_protection=0 program.php
+}
+
+# injected X: with a row for each body, as perf has with the map: offsets are those of the body.
+injected() {
+    perfjit inject -v -i "$1.data" -o "$1.image.data" --rows body 2>"$1.err" || complain "$1: status $?: $(tail -5 "$1.err")"
+    perfjit inject -i "$1.data" -o "$1.function.data" --layout function
+}
+
+# What the recorded processes left is below this directory.
+root=
+[ "$RECORDINGS" != stored ] || root=$recorded_root
+
+# The maps that were found, by perfjit's own word, and that of `both`, of which nothing was left to use, go to maps/: from here on perf
+# finds none; a test that needs one puts it back.
+take_maps() {
+    mkdir -p maps
+    for map in $(grep -ohE '/tmp/perf-[0-9]+\.map$' ./*.err | sort -u) $(dumps_of both.data | sed -E "s|^$root||; s|/jit-([0-9]+)\.dump$|/perf-\1.map|"); do
+        [ ! -e "$root$map" ] || mv "$root$map" maps/
+    done
 }
 
 # Runtimes write to /tmp, whatever they are told.
 teardown_file() {
     cd "$BATS_FILE_TMPDIR" || return
-    [ -e both.data ] || return 0
-    rm -f $(maps_read) $(dumps_of both.data)
+    [ ! -e both.data ] || rm -f $(dumps_of both.data)
 }
 
 setup() {
     require_perf
     cd "$BATS_FILE_TMPDIR"
     pid=$(cat anon.pid)
-    map=/tmp/perf-$pid.map
+    map=$root/tmp/perf-$pid.map
     out=$BATS_TEST_TMPDIR/out.data
+    rooted=()
+    [ "$RECORDINGS" != stored ] || rooted=(--root "$recorded_root")
 }
 
 teardown() {
     [ -z "${map:-}" ] || rm -rf "$map"
     # unshare --fork leaves SIGTERM to its child, to which, a namespace's first process, it is nothing; bats waits for both.
     [ -z "${running:-}" ] || kill -KILL "$running"
+}
+
+# ---- Runtimes, live: runtimes.bats has stored ones ----
+
+# recorded node|java|stacks|php: X.before is what perf makes of it with its map.
+recorded() {
+    [ ! -e "$1.before" ] || return 0
+    case $1 in
+    # Without -k: a map has no times to compare.
+    node) perf record -q -e cpu-clock -F 1000 -g -o node.data node --perf-basic-prof program.js ;;
+    java) record java.data -F 1000 -g java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer Program.java ;;
+    stacks) record stacks.data -F 250 --call-graph dwarf,8192 java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
+        -XX:+PreserveFramePointer Program.java ;;
+    php) record_php php 0x10 ;;
+    esac
+    samples_and_chains "$1.data" >"$1.before"
+    injected "$1"
+    [ "$1" != stacks ] || for layout in image function; do
+        perfjit inject -i stacks.data -o stacks.$layout.kept.data --layout $layout --stacks keep
+    done
+    map_of=$(grep -ohE '/tmp/perf-[0-9]+\.map$' "$1.err" | head -1)
+    mv "$map_of" "maps/$1.map"
 }
 
 write_programs() {
@@ -89,7 +121,7 @@ function fib($n) { return $n < 2 ? $n : fib($n - 1) + fib($n - 2); }
 function count_up($n) { $sum = 0; for ($i = 0; $i < $n; $i++) $sum = ($sum + $i) & 0xffff; return $sum; }
 $sum = 0;
 function ran() { return getrusage()['ru_utime.tv_sec'] + getrusage()['ru_utime.tv_usec'] / 1e6; } // its own time
-while (ran() < 1) $sum = ($sum + fib(18) + count_up(20000)) & 0xffff;
+while (ran() < 0.4) $sum = ($sum + fib(18) + count_up(20000)) & 0xffff;
 echo $sum, "\n";
 END
 }
@@ -102,8 +134,14 @@ samples_and_chains() {
     perf script -i "$1" -F ip,sym,symoff --no-inline | sed -E 's/^[ \t]+[0-9a-f]+ //'
 }
 
+# jit_names: those of samples_and_chains that PHP's code has.
+jit_names() {
+    grep -E ' ?JIT\$' || true
+}
+
 # check_names X PATTERN: as perf named them with the map in place; PATTERN matches fib, which must have been seen.
 check_names() {
+    recorded $1
     for layout in image function; do
         samples_and_chains $1.$layout.data >"$BATS_TEST_TMPDIR/after"
         same "$BATS_TEST_TMPDIR/after" $1.before
@@ -149,7 +187,7 @@ put_map() {
 
 # refused TEXT...: nothing can be injected, and the reason is said.
 refused() {
-    run --separate-stderr timeout 20 "$BUILD/perfjit" inject -i anon.data -o "$out" ${options:-}
+    run --separate-stderr timeout 20 "$BUILD/perfjit" inject "${rooted[@]}" -i anon.data -o "$out" ${options:-}
     exits 1
     says "$@"
     [ ! -e "$out" ]
@@ -157,27 +195,34 @@ refused() {
 
 # ---- Names ----
 
+# bats test_tags=live
 @test "node: names and call chains are those that perf reads from the map" {
     check_names node 'JS:\*fib '
 }
 
+# bats test_tags=live
 @test "java: names and call chains are those that perf reads from the map" {
     check_names java 'Program.fib\(int\)'
 }
 
+# bats test_tags=live
 @test "php: names are those that perf reads from the map" {
     check_names php 'JIT\$fib'
 }
 
+# bats test_tags=live
 @test "java: every name is one of the runtime's own" {
-    cut -d' ' -f3- maps/perf-*.map | sort -u >"$BATS_TEST_TMPDIR/known"
+    recorded java
+    cut -d' ' -f3- maps/java.map | sort -u >"$BATS_TEST_TMPDIR/known"
     perf report -i java.image.data --stdio -g none --no-inline -F dso,sym 2>/dev/null |
         sed -nE 's/^ *jit-[^ ]+ +\[\.\] (.*[^ ]) *$/\1/p' | sort -u >"$BATS_TEST_TMPDIR/named"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/named")" -ge 3 ]
     [ -z "$(comm -23 "$BATS_TEST_TMPDIR/named" "$BATS_TEST_TMPDIR/known")" ]
 }
 
+# bats test_tags=live
 @test "java: user stacks are unwound through the code by its frame pointers, by perf and by perfjit" {
+    recorded stacks
     whole() { awk 'BEGIN { RS = "" } /Program.fib/ && /clone3/ { n++ } END { print n + 0 }'; }
     for form in image.kept function.kept image; do
         before=$(whole <stacks.before) after=$(perf script -i stacks.$form.data --no-inline | whole)
@@ -187,13 +232,14 @@ refused() {
     done
 }
 
+# bats test_tags=both
 @test "anonymous memory: every sample as the program says" {
     check_truth anon
 }
 
 @test "memory mapped twice, which perf reads no map for: every sample as the program says" {
     check_truth memfd
-    [ "$(grep -c 'function_' memfd.before)" -eq 0 ]
+    [ "$(cat memfd.by_perf)" -eq 0 ]
 }
 
 @test "memory that is protected anew all the time: every sample as the program says" {
@@ -223,15 +269,16 @@ refused() {
     mv perf-map-file.elf "$BATS_TEST_TMPDIR"
     perfjit inject -q -i file.data -o "$out" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map"
     perf script -i "$out" -F ip,sym,dso -G --no-inline >"$names"
-    mkdir -p "$BATS_TEST_TMPDIR/root$PWD"
-    mv "$BATS_TEST_TMPDIR/perf-map-file.elf" "$BATS_TEST_TMPDIR/root$PWD"
+    mkdir -p "$BATS_TEST_TMPDIR/root$(cat place)"
+    mv "$BATS_TEST_TMPDIR/perf-map-file.elf" "$BATS_TEST_TMPDIR/root$(cat place)"
     perfjit inject -v -i file.data -o "$out" --root "$BATS_TEST_TMPDIR/root" --perf-map "$BATS_TEST_TMPDIR/perf-$(cat file.pid).map" 2>"$BATS_TEST_TMPDIR/err"
-    mv "$BATS_TEST_TMPDIR/root$PWD/perf-map-file.elf" .
+    mv "$BATS_TEST_TMPDIR/root$(cat place)/perf-map-file.elf" .
     run ! grep symbol_ "$names"
     [ "$(grep -cE ' function_(06|09|12|15|18|21|24|27|30|33|36|39) ' "$names")" -ge 5 ]
     grep -q '14 entries lie in files' "$BATS_TEST_TMPDIR/err" # by its symbols below the root
 }
 
+# bats test_tags=both
 @test "a dump and a map: the dump first, and the map for what only it knows" {
     check_truth dump
     [ "$(samples dump.image.data | grep -c 'function_[0-9]* in the dump')" -ge 20 ]
@@ -241,14 +288,15 @@ refused() {
 @test "php with both: nothing is left for the map, and nothing is lost" {
     grep -q 'functions in' both.err
     run ! grep 'from perf maps' both.err
-    samples_and_chains both.image.data >"$BATS_TEST_TMPDIR/after"
+    samples_and_chains both.image.data | jit_names >"$BATS_TEST_TMPDIR/after"
     same "$BATS_TEST_TMPDIR/after" both.before
+    [ "$(grep -c 'JIT\$fib' both.before)" -ge 20 ]
 }
 
 # ---- The files ----
 
 @test "readelf, eu-elflint and addr2line find nothing to say about the ELF files" {
-    for x in node java stacks php $kinds; do
+    for x in $kinds; do
         for layout in image function; do
             readelf -a -W $(elf_files $x.$layout.data.dso) >/dev/null 2>"$BATS_TEST_TMPDIR/readelf"
             same "$BATS_TEST_TMPDIR/readelf" /dev/null
@@ -261,8 +309,10 @@ refused() {
     [ "$(addr2line -f -e $file "0x$address" | head -1)" = function_11 ]
 }
 
+# bats test_tags=live
 @test "a record for all functions of a mapping, not for each" {
-    perfjit inject -i java.data -o "$out" --rows body --perf-map "$(ls maps/"$(basename "$(grep -oE '/tmp/perf-.*' java.err)")")" 2>err
+    recorded java
+    perfjit inject -i java.data -o "$out" --rows body --perf-map "$(perf script -F pid -G -i java.data | sort | uniq -c | sort -n | awk 'END { print $2 }'):maps/java.map" 2>err
     [[ $(cat err) =~ ([0-9]+)\ functions\ from\ perf\ maps\).*\ ([0-9]+)\ maps\ added ]]
     [ "${BASH_REMATCH[1]}" -ge 100 ]
     [ "${BASH_REMATCH[2]}" -le 20 ]
@@ -291,7 +341,9 @@ refused() {
     grep -q 'perf map: 43 entries, 42 functions used; 0 entries lie in files, 1 outside executable memory, 1 reach out of it' anon.err
 }
 
+# bats test_tags=live
 @test "without -k, and with code in the program's file and none in the heap: silent, status 0" {
+    recorded node
     grep -qE ' [1-9][0-9]{2,} entries lie in files' node.err
     run ! grep ' x ' node.err
 }
@@ -328,6 +380,7 @@ refused() {
 
 # ---- Maps that are not used ----
 
+# bats test_tags=live
 @test "another user's: refused, and used if it is named by hand" {
     [ "$(id -u)" = 0 ] || skip "only root can give files away"
     cp "maps/${map##*/}" "$map"
@@ -345,20 +398,21 @@ refused() {
 }
 
 @test "older than the process, which has a dump: left out, and nothing is lost" {
-    map=$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
+    map=$root$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
     cp "maps/${map##*/}" "$map"
     touch -d '-1 hour' "$map"
     run --separate-stderr perfjit inject -i both.data -o "$out"
     exits 0
     says "1 x perf map of an earlier process with the same pid" "$map: is older, by"
-    samples_and_chains "$out" >"$BATS_TEST_TMPDIR/after"
+    samples_and_chains "$out" | jit_names >"$BATS_TEST_TMPDIR/after"
     same "$BATS_TEST_TMPDIR/after" both.before
 }
 
+# bats test_tags=live
 @test "older, but nothing tells when the process began (no -k): used" {
-    node_map=$(grep -oE '/tmp/perf-.*' node.err)
-    map=$node_map
-    cp "maps/${map##*/}" "$map"
+    recorded node
+    map=$(grep -oE '/tmp/perf-.*' node.err)
+    cp maps/node.map "$map"
     touch -d '-1 hour' "$map"
     perfjit inject -i node.data -o "$out"
 }
@@ -369,7 +423,7 @@ refused() {
 }
 
 @test "for other addresses, of a process that has a dump: left out, and nothing is lost, unless it was given" {
-    map=$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
+    map=$root$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
     echo '110000000 10 elsewhere' >"$map"
     run --separate-stderr perfjit inject -i both.data -o "$out"
     exits 0
@@ -397,6 +451,7 @@ refused() {
     refused "$map: " "lines can't be read"
 }
 
+# bats test_tags=live
 @test "a map that can't be used beside one that can: 3" {
     [ "$(id -u)" = 0 ] || skip "only root can give files away"
     local one two
@@ -431,6 +486,7 @@ refused() {
 
 # ---- Processes that live, and containers ----
 
+# bats test_tags=live
 @test "a process that was attached to, and still lives" {
     "$BUILD/producers/perf_map_code" anon 60 attached.truth >attached.pid &
     running=$!
@@ -452,6 +508,7 @@ found_through_proc() {
 }
 
 # Its pid is 1 there, and its /tmp its own.
+# bats test_tags=live
 @test "a process in a container that lives: the map is found through /proc" {
     local host
     unshare --pid --mount --fork true 2>/dev/null || skip "unshare does not work here"
@@ -469,6 +526,7 @@ found_through_proc() {
 }
 
 # As systemd starts a service with PrivateTmp: nothing but /tmp is another.
+# bats test_tags=live
 @test "a service that lives and has a /tmp of its own: the map is found through /proc" {
     unshare --mount true 2>/dev/null || skip "unshare does not work here"
     local own=$BATS_TEST_TMPDIR/own
@@ -493,6 +551,7 @@ put_many_lines() {
     done >"$map"
 }
 
+# bats test_tags=live
 @test "many lines: four times as many cost at most six times as much" {
     local pages cost=()
     command -v valgrind >/dev/null || skip "no valgrind"

@@ -5,6 +5,17 @@ load helper
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
+    write_addon
+    if [ "$RECORDINGS" = live ] && command -v node >/dev/null; then
+        record_addon
+        (record_first)
+    fi
+    mkdir orders
+    cd orders
+    recording orders record_orders
+}
+
+write_addon() {
     cat >addon.c <<'END'
 #include "jitdump/jitdump.h"
 
@@ -51,6 +62,9 @@ __attribute__((visibility("default"))) struct napi_value__ *napi_register_module
     return result;
 }
 END
+}
+
+record_addon() {
     cat >main.js <<'END'
 const addon = {exports: {}};
 process.dlopen(addon, process.argv[2]);
@@ -60,13 +74,12 @@ addon.exports();
 END
     cc -shared -fPIC -O1 -fvisibility=hidden -I"$here/../.." -o addon.node addon.c "$BUILD/libjitdump.a" -pthread
     PERFJIT=dump perf record -q -k mono -e cpu-clock -o perf.data node --perf-prof main.js "$PWD/addon.node"
-    record_first
-    record_orders
 }
 
 # libjitdump's dump is open before V8 makes its own, and is written until the process ends.
 record_first() {
-    mkdir "$BATS_FILE_TMPDIR/first" && cd "$BATS_FILE_TMPDIR/first" || return
+    mkdir first
+    cd first
     sed '/^struct napi_env__/,$d' ../addon.c >first.c
     cat >>first.c <<'END'
 static struct jitdump *dump;
@@ -106,7 +119,6 @@ END
 
 # What V8 does, without V8: jit-PID.dump in the current directory, emptied whatever it was.
 record_orders() {
-    mkdir "$BATS_FILE_TMPDIR/orders" && cd "$BATS_FILE_TMPDIR/orders" || return
     sed '/^struct napi_env__/,$d' ../addon.c >orders.c
     cat >>orders.c <<'END'
 #include "jitdump/format/jitdump_format.h"
@@ -200,6 +212,7 @@ END
     for first in ours theirs; do
         PERFJIT=dump perf record -q -k mono -e cpu-clock -o $first.data ./orders $first
     done
+    rm orders orders.c
 }
 
 setup() {
@@ -207,7 +220,13 @@ setup() {
     cd "$BATS_FILE_TMPDIR"
 }
 
+require_node() {
+    command -v node >/dev/null || skip "node is not installed (make setup-live)"
+}
+
+# bats test_tags=live
 @test "V8's dump and the addon's are both there" {
+    require_node
     compgen -G 'jit-*.dump'
     compgen -G 'jitdump-*/jit-*.dump'
     compgen -G 'jitdump-*/stage/jit-*.dump'
@@ -220,7 +239,9 @@ named() {
     grep -q 'addons_loop' report || complain "no name of the addon's in $1"
 }
 
+# bats test_tags=live
 @test "perfjit inject names the functions of both" {
+    require_node
     run --separate-stderr perfjit inject -i perf.data -o out.data
     exits 0
     named out.data
@@ -228,11 +249,14 @@ named() {
 
 # bats test_tags=all
 @test "perf inject names the functions of both" {
+    require_node
     perf inject --jit -i perf.data -o inject.data
     named inject.data
 }
 
+# bats test_tags=live
 @test "libjitdump first, then V8, in one directory: no signal, and both named" {
+    require_node
     cd first
     run --separate-stderr perfjit inject -i perf.data -o out.data
     exits 0
@@ -241,6 +265,7 @@ named() {
     named inject.data
 }
 
+# bats test_tags=both
 @test "another JIT first or last, which empties jit-PID.dump: no signal, and both named" {
     cd orders
     for first in ours theirs; do

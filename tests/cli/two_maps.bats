@@ -1,9 +1,12 @@
 # A second JIT in the process: node with V8's own perf map, and an addon that links libperfmap.  Whoever comes first, perf finds the
 # names of both in the one map, and each line is whole.
+
+# bats file_tags=live
 load helper
 
 setup_file() {
     require_perf || return 0
+    command -v node >/dev/null || return 0
     cd "$BATS_FILE_TMPDIR" || return
     cat >addon.c <<'END'
 #include "perfmap/perfmap.h"
@@ -93,6 +96,7 @@ record_node() {
 
 setup() {
     require_perf
+    command -v node >/dev/null || skip "node is not installed (make setup-live)"
     cd "$BATS_FILE_TMPDIR"
 }
 

@@ -71,18 +71,18 @@ fi
 hostname recorded
 # So many pids are left that they do not come round to the lowest ones.
 echo 4000000 >/proc/sys/kernel/ns_last_pid
-# Its own are all that it may find in /tmp.
 mount -t tmpfs none /opt
 mkdir -p /opt/perfjit /opt/new
 mount --bind . /opt/perfjit
 mount --bind "$RECORDINGS_DIR" /opt/new
 mount --bind "$build" /opt/perfjit/build
-mount -t tmpfs none /tmp
 cd /opt/perfjit/tests/cli
 export RECORDINGS=anew RECORDINGS_DIR=/opt/new BUILD=/opt/perfjit/build/recorded TMPDIR=/tmp HOME=/tmp/home
-mkdir -p "$HOME"
 failed=0
-printf '%s\n' "$@" | xargs -P "${JOBS:-$(nproc)}" -n 1 sh -c '
+# Each file has a /tmp of its own: what a recording finds there becomes part of it.
+printf '%s\n' "$@" | xargs -P "${JOBS:-$(nproc)}" -n 1 unshare --mount sh -c '
+    mount -t tmpfs none /tmp
+    mkdir "$HOME"
     file=${1##*/}
     bats --tap ${FILTER:+-f "$FILTER"} --filter-tags "!live,!all" "$file" >/opt/new/$file.log 2>&1 || status=1
     grep "^not ok" -A12 /opt/new/$file.log
