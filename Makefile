@@ -25,14 +25,13 @@ BUILD_NEEDS := /usr/include/libelf.h:libelf-dev /usr/include/elfutils/libdw.h:li
 DEMO_NEEDS  := $(BUILD_NEEDS) g++:g++ perf:linux-perf
 CHECK_NEEDS := $(DEMO_NEEDS) /usr/include/cmocka.h:libcmocka-dev bats:bats jq:jq python3:python3 xz:xz-utils readelf:binutils \
                eu-readelf:elfutils pkg-config:pkg-config
-# Runtimes, debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
+# Debuggers, other compilers and machines, and tools that refuse or count what a program asks the kernel for.
 LIVE_NEEDS  := $(CHECK_NEEDS) script:bsdutils protoc:protobuf-compiler xmllint:libxml2-utils \
                /usr/lib/python3/dist-packages/jsonschema:python3-jsonschema hyperfine:hyperfine gnuplot:gnuplot-nox strace:strace \
                valgrind:valgrind gdb:gdb lldb-14:lldb-14 clang:clang clang-14:clang-14 \
                /usr/lib/x86_64-linux-gnu/libunwind.so.1:libunwind-14 /usr/lib/llvm-14/include/c++/v1/exception:libc++-14-dev \
                /usr/lib/llvm-14/lib/libc++abi.so:libc++abi-14-dev /usr/lib/llvm-14/lib/libunwind.so:libunwind-14-dev \
-               node:nodejs lli-14:llvm-14 php8.2:php8.2-cli /etc/php/8.2/mods-available/opcache.ini:php8.2-opcache \
-               javac:openjdk-17-jdk-headless luajit:luajit bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
+               bindfs:bindfs mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs \
                musl-gcc:musl-tools qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
                /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu \
                /usr/riscv64-linux-gnu/lib/libc.a:libc6-dev-riscv64-cross \
@@ -118,7 +117,7 @@ STATIC     := $(patsubst %,$(BUILD)/static/%,unwind_shapes tinyjit thread_turns)
 BENCH      := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all libraries dist demo check check-live check-all check-tests live-tests both-builds tests mutants recordings check-new-perf \
-        setup-build setup-demo setup-check setup-live bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
+        setup-build setup-demo setup-check setup-live setup-runtimes bench bench-quick bench-diff bench-diff-quick docs-pictures fuzz fuzzers torture tsan \
         install clean format rooms FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -348,6 +347,10 @@ setup-build setup-demo setup-check setup-live:
 	sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	$$sudo apt-get -q update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $$missing
+
+setup-live: setup-runtimes
+setup-runtimes:
+	@tests/setup_runtimes.sh $(BUILD)
 
 # What setup installs must be there before the rules that use it are read: hence the second make.
 demo: setup-demo

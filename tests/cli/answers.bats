@@ -14,10 +14,15 @@ setup_file() {
     sed -i 's/n < 12000/n < 5000/' work.tj
     sed -i 's/i < 30/i < 15/' work.js
     recording tinyjit record_tinyjit
-    recording node record node --all-user -g node --perf-prof --interpreted-frames-native-stack work.js
+    recording node record_node
     [ "$RECORDINGS" != live ] || record_php
     perfjit inject -q -i fp -o injected
     perfjit inject -q -i stacks -o unwound
+}
+
+record_node() {
+    record node --all-user -g node --perf-prof --interpreted-frames-native-stack work.js
+    without_builtins jit-*.dump
 }
 
 # Of the user's code alone: an ordinary user's perfjit reads all of /proc/kallsyms for a sample of the kernel.

@@ -102,6 +102,13 @@ record_anew() {
     rm -rf "$pack" "$stamp"
 }
 
+# without_builtins DUMP...: V8's dumps, for make recordings, without the code of what V8 has built in.
+without_builtins() {
+    local dump
+    [ "$RECORDINGS" = anew ] || return 0
+    for dump; do "$here/../recordings/without_code.py" "$dump" 'Builtin|BytecodeHandler'; done
+}
+
 # sound_recording NAME: sound.data here, and the dumps that it names, from which nothing is missing.
 #
 #     functions       20 functions, which take turns

@@ -57,12 +57,14 @@ record_node() {
     record_program -g -- node --perf-prof "$sources/work.js" $ms
     rm -f isolate-*.log
     by_perf_inject
+    without_builtins jit-*.dump
 }
 
 record_node24() {
     record_program -g -- "$other_runtimes/node_modules/.bin/node" --perf-prof "$sources/work.js" $ms
     rm -f isolate-*.log
     by_perf_inject
+    without_builtins jit-*.dump
 }
 
 # A dump's name has the thread's id, too, and perf inject knows no such name: it has another one of the same length in a copy.

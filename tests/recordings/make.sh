@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "${1:?usage: tests/recordings/make.sh BUILD_DIR [FILE.bats...]}")
 shift
+[ $# -gt 0 ] && everything= || everything=yes
 [ $# -gt 0 ] || set -- $(grep -lE '(^|[ (])(sound_)?recording [a-z"$]' tests/cli/*.bats tests/cli/*.bash | sed -n 's,.*/\(.*\.bats\)$,\1,p')
 
 # The programs whose own functions stand in stacks that are unwound, or are named.
@@ -54,6 +55,8 @@ if [ -z "${IN_PLACE:-}" ]; then
     new=$(mktemp -d "$build/recordings.XXXXXX")
     status=0
     RECORDINGS_DIR=$new IN_PLACE=yes unshare --mount --pid --fork --uts --mount-proc --kill-child "$0" "$build" "$@" || status=$?
+    # Those that no test uses any more go.
+    [ -z "$everything" ] || [ $status -ne 0 ] || rm -rf tests/recordings/*/
     for folder in "$new"/*; do
         [ -d "$folder" ] || continue
         mkdir -p "tests/recordings/${folder##*/}"

@@ -76,7 +76,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
                                        profile.sample_count, &findings),
                          0);
     }
-    const struct census_question question = {&profile, &processes, &timeline, true, false};
+    const struct census_question question = {&profile, &processes, &timeline, true, false, NULL};
     assert_int_equal(sample_census_take(&census, &question, &findings), 0);
     timeline_free(&timeline);
     free(processes.by_life);
