@@ -10,14 +10,6 @@
 
 /* ---- Helpers ---- */
 
-static struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    assert_int_equal(try_open(&dump), 0);
-    assert_non_null(dump);
-    return dump;
-}
-
 static int add_fib(struct jitdump *dump)
 {
     struct jitdump_code code = JITDUMP_CODE_INIT;
