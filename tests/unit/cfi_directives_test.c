@@ -12,15 +12,6 @@
 
 /* ---- Helpers ---- */
 
-static struct jitdump_unwind finish(struct jitdump_cfi *cfi, uint64_t code_size)
-{
-    struct jitdump_unwind unwind;
-    int error = jitdump_cfi_finish(cfi, code_size, &unwind);
-    if (error)
-        fail_msg("%d: %s", error, jitdump_cfi_error(cfi));
-    return unwind;
-}
-
 static void assert_row(const struct rows_table *table, uint64_t pc, const char *expected)
 {
     char row[ROW_TEXT_BYTES];

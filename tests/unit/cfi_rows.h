@@ -1,7 +1,9 @@
-/* What an .eh_frame says, row by row: an evaluator for the tests, which shares no code with the library.
+/* What an .eh_frame says, row by row: an evaluator for the tests, which shares no code with the
+ * library.
  *
- * A row is written as readelf writes it, "rsp+16 rbx=c-16 ra=c-8": the CFA, then every register that has a
- * rule.  rows_text() has one line for each code offset at which the row changes, "-" where no FDE is:
+ * A row is written as readelf writes it, "rsp+16 rbx=c-16 ra=c-8": the CFA, then every register
+ * that has a rule.  rows_text() has one line for each code offset at which the row changes, "-"
+ * where no FDE is:
  *
  *      0 rsp+8 ra=c-8
  *      1 rsp+16 rbp=c-16 ra=c-8
@@ -10,6 +12,7 @@
 #ifndef CFI_ROWS_H
 #define CFI_ROWS_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +21,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
 #include "jitdump/cfi.h"
+
+/* The tables of CFI, which must have no error. */
+static inline struct jitdump_unwind finish(struct jitdump_cfi *cfi, uint64_t code_size)
+{
+    struct jitdump_unwind unwind;
+    int error = jitdump_cfi_finish(cfi, code_size, &unwind);
+    if (error)
+        fail_msg("%d: %s", error, jitdump_cfi_error(cfi));
+    return unwind;
+}
 
 enum { ROWS_REGISTERS = 128, ROWS_DEPTH = 64, ROW_TEXT_BYTES = 1024 };
 
@@ -30,8 +45,8 @@ struct rows_table {
 };
 
 struct rows_rule {
-    char
-        kind; /* 0 none, 'c' at CFA+n, 'v' is CFA+n, 'r' in register n, 's' same, 'e' and 'x' expressions */
+    char kind; /* 0 none, 'c' at CFA+n, 'v' is CFA+n, 'r' in register n, 's' same, 'e' and 'x'
+                  expressions */
     int64_t number;
 };
 

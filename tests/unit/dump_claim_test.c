@@ -99,9 +99,7 @@ static void test_a_recording_without_samples_needs_no_dump(void **state)
     write_two(dump_path, PID, ms(1100), ms(1200));
     set_header_time(dump_path, UINT64_C(1700000000000000));
     put_marker(PID, dump_path, 0);
-    profile_end_records(&recording);
-    open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    read_recording();
     assert_int_equal(read_profile(NULL), -1);
     assert_int_equal(findings_lost(&findings), 0);
     assert_non_null(strstr(findings.failure, "no jitdump found"));
@@ -154,46 +152,49 @@ static void test_of_a_dump_that_is_empty_no_marker_is_left(void **state)
 
 /* ---- Another user's ---- */
 
+#define SERVICE_NS ms(10000) /* when the service mapped its dump */
+
 /* Neither root nor who runs this. */
 static uid_t service_user(void)
 {
     return geteuid() + 1;
 }
 
-/* A dump of a process that lives, of the service's user; the file belongs to OWNER, in a recording
- * that does not tell which file was mapped; the header was written AGE_NS before the mapping.
- * Returns what jit_processes_read does. */
-static int read_service(uid_t owner, uint64_t age_ns)
+/* A dump of a process that lives since STARTED_NS, of the service's user; the file belongs to
+ * OWNER, in a recording that does not tell which file was mapped; the header was written AGE_NS
+ * before the mapping. */
+static void put_service(uint64_t started_ns, uid_t owner, uint64_t age_ns)
 {
-    const uint64_t mapped_ns = ms(10000);
-    write_two(dump_path, PID, mapped_ns + ms(100) - age_ns, mapped_ns + ms(200));
+    write_two(dump_path, PID, SERVICE_NS + ms(100) - age_ns, SERVICE_NS + ms(200));
     give_away(dump_path, owner);
     this_machine.pid = PID;
     this_machine.live = (struct live_process){
-        .uid = service_user(), .namespace_pid = PID, .started_mono_ns = (int64_t)mapped_ns - 1};
-    put_map(PID, 0x7000000, dump_path, 0, 0, mapped_ns);
-    profile_sample(&recording, 0, mapped_ns + ms(3000));
-    return read_all(NULL);
+        .uid = service_user(), .namespace_pid = PID, .started_mono_ns = (int64_t)started_ns};
+    put_map(PID, 0x7000000, dump_path, 0, 0, SERVICE_NS);
+    profile_sample(&recording, 0, SERVICE_NS + ms(3000));
 }
 
 static void test_without_an_inode_the_process_itself_tells_whose_it_is(void **state)
 {
     (void)state;
-    assert_int_equal(read_service(service_user(), 0), 0);
+    put_service(SERVICE_NS - 1, service_user(), 0);
+    assert_reads(NULL, 1);
     assert_int_equal(findings_lost(&findings), 0);
 }
 
 static void test_without_an_inode_a_third_users_file_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(read_service(service_user() + 1, 0), -1);
+    put_service(SERVICE_NS - 1, service_user() + 1, 0);
+    assert_refused(NULL, FINDING_DUMP_OWNER);
     assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
 }
 
 static void test_without_an_inode_an_earlier_dump_of_the_user_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(read_service(service_user(), ms(2000)), -1);
+    put_service(SERVICE_NS - 1, service_user(), ms(2000));
+    assert_refused(NULL, FINDING_DUMP_OWNER);
     assert_int_equal(findings.count[FINDING_DUMP_OWNER], 1);
 }
 
@@ -201,14 +202,7 @@ static void test_without_an_inode_an_earlier_dump_of_the_user_is_refused(void **
 static void test_without_an_inode_a_later_process_tells_nothing(void **state)
 {
     (void)state;
-    const uint64_t mapped_ns = ms(10000);
-    write_two(dump_path, PID, mapped_ns + ms(100), mapped_ns + ms(200));
-    give_away(dump_path, service_user());
-    this_machine.pid = PID;
-    this_machine.live = (struct live_process){.uid = service_user(),
-                                              .started_mono_ns = (int64_t)(mapped_ns + ms(30))};
-    put_map(PID, 0x7000000, dump_path, 0, 0, mapped_ns);
-    profile_sample(&recording, 0, mapped_ns + ms(3000));
+    put_service(SERVICE_NS + ms(30), service_user(), 0);
     assert_refused(NULL, FINDING_DUMP_OWNER);
 }
 
@@ -396,18 +390,13 @@ static void test_a_given_dump_that_could_be_of_either_is_left_out(void **state)
  */
 static void assert_first_given_is_of_other(void)
 {
-    static const struct perf_map_options no_perf_maps = {.only_given = true};
-    char *extra[] = {dump_path, second_path};
+    char *given[] = {dump_path, second_path};
     put_map(OTHER, 0x7000000, dump_path, makedev(200, 1), 5, ms(1040));
     put_map(CHILD, 0x7000000, dump_path, makedev(200, 1), 6, ms(1060));
     put_exit(OTHER, OTHER, ms(1900));
     profile_sample(&recording, 0, ms(3000));
-    profile_end_records(&recording);
-    open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    assert_int_equal(
-        jit_processes_read(&processes, &profile, extra, 2, &no_perf_maps, NULL, false, &findings),
-        0);
+    read_recording();
+    assert_int_equal(read_given(given, 2), 0);
     assert_int_equal(processes.count, 2);
     for (size_t i = 0; i < processes.count; i++)
         assert_string_equal(processes.items[i].dump_paths[0],
@@ -469,19 +458,14 @@ static void test_left_over_samples_do_not_make_the_recording_longer(void **state
  * lost the mapping. */
 static void test_a_second_given_dump_of_the_process(void **state)
 {
-    static const struct perf_map_options no_perf_maps = {.only_given = true};
-    char *extra[] = {second_path, dump_path};
+    char *given[] = {second_path, dump_path};
     (void)state;
     write_two(dump_path, PID, ms(1100), ms(1200));
     write_two(second_path, PID, ms(1120), ms(1200));
     put_marker(PID, dump_path, ms(1000));
     profile_sample(&recording, 0, ms(3000));
-    profile_end_records(&recording);
-    open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    assert_int_equal(
-        jit_processes_read(&processes, &profile, extra, 2, &no_perf_maps, NULL, false, &findings),
-        0);
+    read_recording();
+    assert_int_equal(read_given(given, 2), 0);
     assert_int_equal(processes.count, 1);
     assert_int_equal(processes.items[0].dump_count, 2);
     assert_int_equal(findings_lost(&findings), 0);

@@ -1,4 +1,5 @@
-/* libjitdump and libperfmap behind one face, for tests of what both promise; a directory for each test, and children. */
+/* libjitdump and libperfmap behind one face, for tests of what both promise; a directory for each
+ * test, and children. */
 #ifndef PERFJIT_TEST_EITHER_LIBRARY_H
 #define PERFJIT_TEST_EITHER_LIBRARY_H
 
@@ -28,10 +29,13 @@ struct library {
     const char *word; /* in PERFJIT */
     const char *file; /* a format, of a pid once or twice */
     const char *shared;
+    const char *way_out; /* in the text of what is in the way */
+    int status_flags;    /* of the file's descriptors, besides the mode of access */
     int (*open)(void **handle, const char *dir, bool always);
     int (*add)(void *handle, const char *name);
     uint64_t (*lost)(void *handle);
     const char *(*error)(void *handle);
+    const char *(*path)(void *handle);
     int (*close)(void *handle);
 };
 
@@ -64,6 +68,11 @@ static inline const char *error_of_dump(void *handle)
     return jitdump_error(handle);
 }
 
+static inline const char *path_of_dump(void *handle)
+{
+    return jitdump_path(handle);
+}
+
 static inline int close_dump(void *handle)
 {
     return jitdump_close(handle);
@@ -92,16 +101,21 @@ static inline const char *error_of_map(void *handle)
     return perfmap_error(handle);
 }
 
+static inline const char *path_of_map(void *handle)
+{
+    return perfmap_path(handle);
+}
+
 static inline int close_map(void *handle)
 {
     return perfmap_close(handle);
 }
 
 static struct library libraries[] = {
-    {"dump", "jitdump-%d/jit-%d.dump", "libjitdump.so.0", open_dump, add_to_dump, lost_of_dump,
-     error_of_dump, close_dump},
-    {"map", "perf-%d.map", "libperfmap.so.0", open_map, add_to_map, lost_of_map, error_of_map,
-     close_map},
+    {"dump", "jitdump-%d/jit-%d.dump", "libjitdump.so.0", "set JITDUMPDIR", 0, open_dump,
+     add_to_dump, lost_of_dump, error_of_dump, path_of_dump, close_dump},
+    {"map", "perf-%d.map", "libperfmap.so.0", "remove it", O_APPEND, open_map, add_to_map,
+     lost_of_map, error_of_map, path_of_map, close_map},
 };
 
 /* The library that a test is about; each is run with both. */

@@ -51,6 +51,14 @@ static void learn_and_choose(size_t peers)
     choose();
 }
 
+/* With one peer, time FROM becomes TO, give or take WITHIN. */
+static void assert_learned(uint64_t from, uint64_t to, uint64_t within)
+{
+    learn_and_choose(1);
+    assert_chosen();
+    assert_becomes(from, to, within);
+}
+
 static void machine_knows_clocks(void)
 {
     machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
@@ -70,9 +78,7 @@ static void test_a_header_that_waited(void **state)
         put_reuse(MARKER - OFFSET + SEC, MARKER - OFFSET + 2 * SEC);
         if (i % 2)
             machine_knows_clocks();
-        learn_and_choose(1);
-        assert_chosen();
-        assert_becomes(MARKER, MARKER + OFFSET, US);
+        assert_learned(MARKER, MARKER + OFFSET, US);
         assert_says(FINDING_CLOCK_CONVERTED, "profile's, by another dump of the recording");
         assert_false(world.clock.by_marker);
         end_world();
@@ -88,9 +94,7 @@ static void test_another_dump_agrees_with_the_clocks_now(void **state)
     begin_dump(MARKER - OFFSET + 20 * MS, false);
     put_reuse(MARKER - OFFSET + SEC, MARKER - OFFSET + 2 * SEC);
     machine_knows_clocks();
-    learn_and_choose(1);
-    assert_chosen();
-    assert_becomes(MARKER, MARKER + OFFSET, 0);
+    assert_learned(MARKER, MARKER + OFFSET, 0);
     end_world();
 }
 
@@ -107,9 +111,7 @@ static void test_a_header_after_the_first_record(void **state)
         put_load(MARKER - OFFSET + SEC + 35 * MS, CODE);
         if (with_clocks)
             machine_knows_clocks();
-        learn_and_choose(1);
-        assert_chosen();
-        assert_becomes(MARKER, MARKER + OFFSET, US);
+        assert_learned(MARKER, MARKER + OFFSET, US);
         assert_says(FINDING_CLOCK_CONVERTED, "by another dump of the recording");
         assert_int_equal(all_findings(), 1);
         end_world();
@@ -130,9 +132,7 @@ static void test_a_header_of_another_clock(void **state)
         begin_dump(WALL / 1000, false);
         put_load(MARKER - OFFSET + cases[i].first, CODE + 0x200);
         put_load(MARKER - OFFSET + cases[i].sampled, CODE);
-        learn_and_choose(1);
-        assert_chosen();
-        assert_becomes(MARKER, MARKER + OFFSET, US);
+        assert_learned(MARKER, MARKER + OFFSET, US);
         end_world();
     }
 }
@@ -148,9 +148,7 @@ static void test_samples_show_that_its_clock_is_another(void **state)
     put_load(MARKER - OFFSET + SEC + 35 * MS, CODE);
     machine_knows_clocks();
     machine_knows(CLOCK_KIND_RAW, EXIT + SEC / 10 + 61 * MS);
-    learn_and_choose(1);
-    assert_chosen();
-    assert_becomes(MARKER, MARKER + OFFSET - 61 * MS, 0);
+    assert_learned(MARKER, MARKER + OFFSET - 61 * MS, 0);
     assert_says(FINDING_CLOCK_FLAG, "they are CLOCK_MONOTONIC_RAW");
     end_world();
 }
@@ -166,9 +164,7 @@ static void test_a_dump_without_a_mapping(void **state)
     put_exit(EXIT);
     begin_dump(MARKER - 100 * SEC, false);
     put_two(MARKER - OFFSET - 99 * SEC, MARKER - OFFSET + SEC / 2);
-    learn_and_choose(1);
-    assert_chosen();
-    assert_becomes(MARKER, MARKER + OFFSET, US);
+    assert_learned(MARKER, MARKER + OFFSET, US);
     end_world();
 }
 
@@ -183,9 +179,7 @@ static void test_a_process_that_counts_cycles(void **state)
     begin_dump(CYCLES(MARKER - 8 * MS), true);
     put_reuse(CYCLES(MARKER + SEC), CYCLES(MARKER + 2 * SEC));
     machine.cycles_per_s = 2 * SEC;
-    learn_and_choose(1);
-    assert_chosen();
-    assert_becomes(CYCLES(MARKER + SEC), MARKER + SEC, US);
+    assert_learned(CYCLES(MARKER + SEC), MARKER + SEC, US);
     assert_says(FINDING_CLOCK_CONVERTED, "by another dump of the recording");
     end_world();
 }

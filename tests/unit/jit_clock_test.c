@@ -218,12 +218,9 @@ static void test_rough_times_matter_where_addresses_are_used_again(void **state)
     }
 }
 
-static void test_the_mapping_of_the_file_as_it_is(void **state)
+/* In the profile that is begun the dump's mapping is the one at MARKER. */
+static void assert_placed_by_the_marker(void)
 {
-    (void)state;
-    begin_profile(-1);
-    put_map("/tmp/jit-4711.dump", MARKER - 5 * SEC); /* before an exec */
-    put_map("/tmp/jit-4711.dump", MARKER);
     put_exit(EXIT);
     begin_dump(MARKER - OFFSET, false);
     put_two(MARKER + MS, MARKER + SEC);
@@ -233,19 +230,22 @@ static void test_the_mapping_of_the_file_as_it_is(void **state)
     end_world();
 }
 
+static void test_the_mapping_of_the_file_as_it_is(void **state)
+{
+    (void)state;
+    begin_profile(-1);
+    put_map("/tmp/jit-4711.dump", MARKER - 5 * SEC); /* before an exec */
+    put_map("/tmp/jit-4711.dump", MARKER);
+    assert_placed_by_the_marker();
+}
+
 static void test_a_dump_that_was_deleted_was_mapped_all_the_same(void **state)
 {
     (void)state;
     begin_profile(-1);
     put_map("/tmp/jit-4711.dump.old", MARKER + 2 * MS); /* another file */
     put_map("/home/jit-4711.dump (deleted)", MARKER);
-    put_exit(EXIT);
-    begin_dump(MARKER - OFFSET, false);
-    put_two(MARKER + MS, MARKER + SEC);
-    decide();
-    assert_chosen();
-    assert_becomes(MARKER, MARKER + OFFSET, 0);
-    end_world();
+    assert_placed_by_the_marker();
 }
 
 /* Two JITs in one process, each with a dump in a directory of its own: the other's mapping is
@@ -259,13 +259,7 @@ static void test_the_mapping_of_another_dump_of_the_same_name(void **state)
     snprintf(path, sizeof path, "%s/jit-4711.dump", scratch);
     put_map(path, MARKER);
     put_map("/srv/jit-4711.dump", MARKER - OFFSET);
-    put_exit(EXIT);
-    begin_dump(MARKER - OFFSET, false);
-    put_two(MARKER + MS, MARKER + SEC);
-    decide();
-    assert_chosen();
-    assert_becomes(MARKER, MARKER + OFFSET, 0);
-    end_world();
+    assert_placed_by_the_marker();
 }
 
 /* ---- The clocks now ---- */
@@ -428,15 +422,20 @@ static void test_left_over_samples_bound_nothing(void **state)
     end_world();
 }
 
+/* From the marker to the END of the process the dump of wall_clock_header can lie anywhere. */
+static void assert_in_the_middle(uint64_t end)
+{
+    uint64_t room = end - MARKER - (MARKER + 300 * MS - (MARKER + 11 * MS - OFFSET));
+    decide();
+    assert_chosen();
+    assert_becomes(MARKER + 11 * MS - OFFSET, MARKER + room / 2, US);
+}
+
 static void test_bounds_by_marker_and_exit(void **state)
 {
     (void)state;
     wall_clock_header(true);
-    decide();
-    assert_chosen();
-    /* From the marker to the exit the dump can lie anywhere: in the middle. */
-    uint64_t room = EXIT - MARKER - (MARKER + 300 * MS - (MARKER + 11 * MS - OFFSET));
-    assert_becomes(MARKER + 11 * MS - OFFSET, MARKER + room / 2, US);
+    assert_in_the_middle(EXIT);
     assert_int_equal(count(FINDING_CLOCK_UNSURE), 1);
     end_world();
 }
@@ -448,10 +447,7 @@ static void test_only_the_end_of_its_own_process_bounds_a_dump(void **state)
     put_exit_of(4712, 4712, MARKER + 400 * MS); /* other processes */
     put_exit_of(4713, 4713, EXIT + SEC);
     put_exit_of(4711, 4713, MARKER + 400 * MS); /* a thread */
-    decide();
-    assert_chosen();
-    uint64_t room = EXIT - MARKER - (MARKER + 300 * MS - (MARKER + 11 * MS - OFFSET));
-    assert_becomes(MARKER + 11 * MS - OFFSET, MARKER + room / 2, US);
+    assert_in_the_middle(EXIT);
     end_world();
 }
 
@@ -461,10 +457,17 @@ static void test_a_process_ends_with_its_last_thread(void **state)
     (void)state;
     wall_clock_header(true);
     put_exit_of(4711, 4713, EXIT + SEC);
+    assert_in_the_middle(EXIT + SEC);
+    end_world();
+}
+
+/* The profile that is begun does not say when the process ended. */
+static void assert_without_bounds(void)
+{
+    begin_dump(WALL / 1000, false);
+    put_two(MARKER + MS, MARKER + SEC);
     decide();
-    assert_chosen();
-    uint64_t room = EXIT + SEC - MARKER - (MARKER + 300 * MS - (MARKER + 11 * MS - OFFSET));
-    assert_becomes(MARKER + 11 * MS - OFFSET, MARKER + room / 2, US);
+    assert_refused("-k mono");
     end_world();
 }
 
@@ -473,11 +476,7 @@ static void test_no_bounds_no_conversion(void **state)
     (void)state;
     begin_profile(-1);
     put_map("/tmp/jit-4711.dump", MARKER);
-    begin_dump(WALL / 1000, false);
-    put_two(MARKER + MS, MARKER + SEC);
-    decide();
-    assert_refused("-k mono");
-    end_world();
+    assert_without_bounds();
 }
 
 static void test_the_end_of_a_thread_is_not_the_process_s(void **state)
@@ -486,11 +485,7 @@ static void test_the_end_of_a_thread_is_not_the_process_s(void **state)
     begin_profile(-1);
     put_map("/tmp/jit-4711.dump", MARKER);
     put_exit_of(4711, 4713, EXIT);
-    begin_dump(WALL / 1000, false);
-    put_two(MARKER + MS, MARKER + SEC);
-    decide();
-    assert_refused("-k mono");
-    end_world();
+    assert_without_bounds();
 }
 
 /* perf record -p: the marker's record has no time. */

@@ -12,22 +12,9 @@ static const uint8_t CODE[16] = {0x90};
 
 #define OWN JITDUMP_NOT_INLINED
 
-static struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    assert_int_equal(try_open(&dump), 0);
-    assert_non_null(dump);
-    return dump;
-}
-
 static struct jitdump_code code_named(const char *name)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = name;
-    code.code_addr = ADDR;
-    code.code_size = sizeof CODE;
-    code.bytes = CODE;
-    return code;
+    return code_with_bytes(ADDR, CODE, sizeof CODE, name);
 }
 
 /* ---- The record ---- */

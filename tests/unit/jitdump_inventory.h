@@ -1,5 +1,5 @@
-/* Functions whose names, code, lines and tables follow from two numbers, and the dump that has them: each once, whole, and in the
- * order of their times. */
+/* Functions whose names, code, lines and tables follow from two numbers, and the dump that has
+ * them: each once, whole, and in the order of their times. */
 #ifndef JITDUMP_INVENTORY_H
 #define JITDUMP_INVENTORY_H
 
@@ -103,8 +103,8 @@ static inline void count_function(struct inventory *inventory, const struct dump
     inventory->repeated += repeated;
 }
 
-/* Walk the whole of FILE_PATH, in which every group is whole and no later one has an earlier time.  What is not later than *LATEST, in the body, is
- * repeated from there. */
+/* Walk the whole of FILE_PATH, in which every group is whole and no later one has an earlier time.
+ * What is not later than *LATEST, in the body, is repeated from there. */
 static inline void walk_file(struct inventory *inventory, const char *file_path, uint64_t *latest)
 {
     struct dump_bytes dump = read_dump(file_path);
@@ -144,7 +144,8 @@ static inline struct inventory *take_inventory(const char *file_path)
     return inventory;
 }
 
-/* What a dump that was not closed may have of them: behind the body, and in the stage for main, behind it and behind the spill. */
+/* What a dump that was not closed may have of them: behind the body, and in the stage for main,
+ * behind it and behind the spill. */
 enum { FILLERS_MAX = 4 };
 
 static inline void check_unclosed(const char *file_path, size_t functions, size_t others,
@@ -165,13 +166,6 @@ static inline void check_inventory(const char *file_path, size_t functions, size
 
 /* ---- Functions of thread 0, one after the other ---- */
 
-static inline struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    CHECK(try_open(&dump) == 0);
-    return dump;
-}
-
 static inline void check_has_no_zeros(const char *file_path)
 {
     struct dump_bytes dump = read_dump(file_path);
@@ -183,7 +177,8 @@ static inline void check_has_no_zeros(const char *file_path)
     free(dump.data);
 }
 
-/* The first ADDED functions of thread 0, and no other, each once; behind them FILLERs up to the end. */
+/* The first ADDED functions of thread 0, and no other, each once; behind them FILLERs up to the
+ * end. */
 static inline void check_first(const char *file_path, size_t added)
 {
     struct inventory *inventory = take_inventory(file_path);
@@ -205,7 +200,8 @@ static inline void add_first(struct jitdump *dump, unsigned from, unsigned to)
         CHECK(add_function(dump, 0, i, NULL) == 0);
 }
 
-/* Add functions, beginning with the one numbered FROM, until one fails with ERROR; returns its number. */
+/* Add functions, beginning with the one numbered FROM, until one fails with ERROR; returns its
+ * number. */
 static inline unsigned add_until(struct jitdump *dump, unsigned from, int error)
 {
     for (unsigned i = from; i < FUNCTIONS_MAX; i++) {

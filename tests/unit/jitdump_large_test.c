@@ -58,11 +58,7 @@ static uint8_t *large_bytes;
 
 static int add_large(struct jitdump *dump, size_t bytes)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = "large";
-    code.code_addr = 0x10000;
-    code.code_size = bytes;
-    code.bytes = large_bytes;
+    struct jitdump_code code = code_with_bytes(0x10000, large_bytes, bytes, "large");
     return jitdump_add_code(dump, &code, NULL);
 }
 

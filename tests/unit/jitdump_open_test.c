@@ -1,32 +1,14 @@
-/* libjitdump's jitdump_open: when it is on, where the file goes, its header and marker, and what it
- * refuses. */
+/* libjitdump's jitdump_open: where the file goes, its header and marker, and what it refuses.
+ * library_open_test has what libperfmap promises as well. */
 #include "tests/unit/jitdump_test.h"
 #include "tests/unit/own_namespaces.h"
 
 #include <elf.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
 /* ---- Helpers ---- */
-
-static struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    assert_int_equal(try_open(&dump), 0);
-    assert_non_null(dump);
-    return dump;
-}
-
-static int make_dir_and_place(void **state)
-{
-    if (make_dir(state))
-        return -1;
-    make_place();
-    return 0;
-}
 
 static int add_fib(struct jitdump *dump)
 {
@@ -42,59 +24,7 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void write_text(const char *file_path, const char *text)
-{
-    FILE *file = fopen(file_path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static bool file_says(const char *file_path, const char *expected)
-{
-    struct dump_bytes bytes = read_dump(file_path);
-    bool same = bytes.data && bytes.size == strlen(expected) &&
-                memcmp(bytes.data, expected, bytes.size) == 0;
-    free(bytes.data);
-    return same;
-}
-
 /* ---- On and off ---- */
-
-static bool on_with(const char *value)
-{
-    struct jitdump_options options = options_in_dir();
-    struct jitdump *dump = (struct jitdump *)dir;
-    options.flags = 0;
-    if (value)
-        setenv("PERFJIT", value, 1);
-    else
-        unsetenv("PERFJIT");
-    assert_int_equal(jitdump_open(&dump, &options), 0);
-    assert_int_equal(dump != NULL, access(path, F_OK) == 0);
-    bool on = dump != NULL;
-    assert_int_equal(jitdump_close(dump), 0);
-    unlink(path);
-    return on;
-}
-
-static void test_environment(void **state)
-{
-    (void)state;
-    assert_false(on_with(NULL));
-    assert_false(on_with(""));
-    assert_false(on_with("dumper"));
-    assert_false(on_with("dum"));
-    assert_false(on_with("DUMP"));
-    assert_false(on_with("map"));
-    assert_false(on_with(" dump"));
-    assert_false(on_with("jitdump,"));
-    assert_false(on_with("dumper,map,,xdump"));
-    assert_true(on_with("dump"));
-    assert_true(on_with("dump,map"));
-    assert_true(on_with("map,dump"));
-    assert_true(on_with("dumper,,dump"));
-}
 
 static void test_off_is_null(void **state)
 {
@@ -302,156 +232,6 @@ static void test_marker(void **state)
     assert_string_equal(mapping_of(stage_path, ""), "");
 }
 
-static void test_file_is_private_and_closed_on_exec(void **state)
-{
-    struct jitdump *dump = open_dump();
-    struct stat status, other;
-    bool found = false;
-    (void)state;
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode, S_IFREG | 0600);
-    for (int fd = 3; fd < 256; fd++)
-        if (fstat(fd, &other) == 0 && other.st_ino == status.st_ino) {
-            found = true;
-            assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-        }
-    assert_true(found);
-    assert_int_equal(jitdump_close(dump), 0);
-    for (int fd = 3; fd < 256; fd++)
-        assert_false(fstat(fd, &other) == 0 && other.st_ino == status.st_ino);
-}
-
-/* ---- What is in the way ---- */
-
-static void test_stale_file_is_replaced(void **state)
-{
-    struct stat status;
-    (void)state;
-    write_text(path, "of an earlier process");
-    chmod(path, 0444);
-    int old = open(path, O_RDONLY | O_CLOEXEC);
-    struct jitdump *dump = open_dump();
-    assert_int_equal(jitdump_close(dump), 0);
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_size, JITHEADER_BYTES + JR_CODE_CLOSE_BYTES);
-    assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(fstat(old, &status), 0);
-    assert_int_equal(status.st_size, 21); /* not cut under those who have it open */
-    close(old);
-}
-
-/* jitdump_open finds something in its way, says what, and leaves it there. */
-static void assert_in_the_way(const char *what)
-{
-    struct stat before, after;
-    struct jitdump *dump;
-    assert_int_equal(lstat(path, &before), 0);
-    assert_int_equal(try_open(&dump), -EEXIST);
-    assert_non_null(dump);
-    assert_non_null(strstr(jitdump_error(dump), path));
-    assert_non_null(strstr(jitdump_error(dump), what));
-    assert_non_null(strstr(jitdump_error(dump), "set JITDUMPDIR"));
-    assert_string_equal(jitdump_path(dump), "");
-    assert_int_equal(add_fib(dump), -EEXIST);
-    assert_int_equal(jitdump_lost(dump), 1);
-    assert_int_equal(jitdump_close(dump), -EEXIST);
-    assert_int_equal(lstat(path, &after), 0);
-    assert_int_equal(before.st_ino, after.st_ino);
-    assert_int_equal(before.st_size, after.st_size);
-}
-
-static void test_symbolic_link_in_the_way(void **state)
-{
-    char target[128];
-    (void)state;
-    snprintf(target, sizeof target, "%s/target", dir);
-    assert_int_equal(symlink(target, path), 0);
-    assert_in_the_way("symbolic link");
-    assert_int_not_equal(access(target, F_OK), 0);
-    write_text(target, "precious");
-    assert_in_the_way("symbolic link");
-    assert_true(file_says(target, "precious"));
-}
-
-static void test_fifo_in_the_way(void **state)
-{
-    (void)state;
-    assert_int_equal(mkfifo(path, 0600), 0);
-    alarm(20);
-    assert_in_the_way("FIFO");
-    alarm(0);
-}
-
-static void test_directory_in_the_way(void **state)
-{
-    (void)state;
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_in_the_way("directory");
-}
-
-static void test_socket_in_the_way(void **state)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)state;
-    snprintf(address.sun_path, sizeof address.sun_path, "%.100s", path);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_in_the_way("socket");
-    close(listener);
-}
-
-static void test_hard_link_in_the_way(void **state)
-{
-    char other[128];
-    (void)state;
-    snprintf(other, sizeof other, "%s/other", dir);
-    write_text(other, "precious");
-    assert_int_equal(link(other, path), 0);
-    assert_in_the_way("hard links");
-    assert_true(file_says(other, "precious"));
-}
-
-/* lstat stands in for libc's, so that a test can act between jitdump_open's look and its open, and
- * that a file can be another user's without root. */
-static const char *planted_link_target, *strangers_path;
-
-static void test_other_users_file_in_the_way(void **state)
-{
-    (void)state;
-    write_text(path, "of nobody");
-    strangers_path = path;
-    assert_in_the_way("another user's");
-    strangers_path = NULL;
-}
-
-int lstat(const char *link_path, struct stat *status)
-{
-    int result = fstatat(AT_FDCWD, link_path, status, AT_SYMLINK_NOFOLLOW);
-    int error = errno;
-    if (strangers_path && strcmp(link_path, strangers_path) == 0)
-        status->st_uid = geteuid() + 1;
-    if (planted_link_target && strstr(link_path, ".dump") &&
-        symlink(planted_link_target, link_path) != 0)
-        result = -1;
-    errno = error;
-    return result;
-}
-
-static void test_link_planted_in_the_last_moment(void **state)
-{
-    char target[128];
-    struct jitdump *dump;
-    (void)state;
-    snprintf(target, sizeof target, "%s/target", dir);
-    planted_link_target = target;
-    int error = try_open(&dump);
-    planted_link_target = NULL;
-    assert_int_equal(error, -EEXIST);
-    assert_non_null(strstr(jitdump_error(dump), "this moment"));
-    assert_int_equal(jitdump_close(dump), -EEXIST);
-    assert_int_not_equal(access(target, F_OK), 0);
-}
-
 /* ---- Directories that don't do ---- */
 
 static void assert_dir_fails(const char *directory, int error, const char *remedy)
@@ -477,9 +257,6 @@ static void test_directory_fails(void **state)
     write_text(file, "");
     assert_dir_fails(file, -ENOTDIR, "set JITDUMPDIR");
     if (geteuid() != 0) {
-        char place[128];
-        snprintf(place, sizeof place, "%s/jitdump-%d", dir, (int)getpid());
-        assert_int_equal(rmdir(place), 0);
         assert_int_equal(chmod(dir, 0500), 0);
         assert_dir_fails(dir, -EACCES, "that you may write to");
         assert_int_equal(chmod(dir, 0700), 0);
@@ -518,27 +295,17 @@ static void test_read_only_file_system(void **state)
     assert_child_may(child_opens_on_read_only, "mounting is not permitted");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir_and_place, remove_dir)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_dir, remove_dir)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_environment),
         TEST(test_off_is_null),
         TEST(test_directory),
         TEST(test_options_struct),
         TEST(test_header),
         TEST(test_counter),
         TEST(test_marker),
-        TEST(test_file_is_private_and_closed_on_exec),
-        TEST(test_stale_file_is_replaced),
-        TEST(test_symbolic_link_in_the_way),
-        TEST(test_fifo_in_the_way),
-        TEST(test_directory_in_the_way),
-        TEST(test_socket_in_the_way),
-        TEST(test_hard_link_in_the_way),
-        TEST(test_other_users_file_in_the_way),
-        TEST(test_link_planted_in_the_last_moment),
         TEST(test_directory_fails),
         TEST(test_noexec_file_system),
         TEST(test_read_only_file_system),

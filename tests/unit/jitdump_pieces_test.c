@@ -8,7 +8,7 @@ enum { HOT = 0x40000, COLD = 0x90000, LATE = 0x50000 };
 
 static const uint8_t CODE[64] = {0x90, 0x91, 0x92};
 
-static struct jitdump *open_dump(uint32_t flags)
+static struct jitdump *open_with(uint32_t flags)
 {
     struct jitdump *dump;
     struct jitdump_options options = options_in_dir();
@@ -20,17 +20,12 @@ static struct jitdump *open_dump(uint32_t flags)
 
 static struct jitdump_code code_at(uint64_t addr, uint64_t size, const char *name)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = name;
-    code.code_addr = addr;
-    code.code_size = size;
-    code.bytes = CODE;
-    return code;
+    return code_with_bytes(addr, CODE, size, name);
 }
 
 static struct dump_bytes dump_of(const struct jitdump_code *code)
 {
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     int error = jitdump_add_code(dump, code, NULL);
     if (error)
         fail_msg("%s", jitdump_error(dump));
@@ -97,7 +92,7 @@ static void test_relative_rows_are_the_same_bytes(void **state)
 
 static void assert_refused(const struct jitdump_code *code, int error, const char *text)
 {
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     uint64_t index = 0;
     assert_int_equal(jitdump_add_code(dump, code, &index), error);
     assert_int_equal(index, JITDUMP_NO_CODE);
@@ -177,7 +172,7 @@ static void test_every_byte_of_a_function_in_pieces(void **state)
     const struct jitdump_unwind unwind = {tables, sizeof tables, 0, sizeof tables};
     const struct jitdump_line hot_row = {HOT + 4, "a.js", 1, 0}, cold_row = {4100, "a.js", 9, 0};
     struct jitdump_code code = code_at(HOT, 16, "f"), pieces[3];
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     struct record record = {0}, first = {0};
     size_t offset = JITHEADER_BYTES;
     uint64_t index;
@@ -227,7 +222,7 @@ enum { MANY = 3000 };
 static void large_function(uint32_t flags)
 {
     struct jitdump_code code = code_at(HOT, 16, "large"), *pieces = calloc(MANY, sizeof *pieces);
-    struct jitdump *dump = open_dump(flags);
+    struct jitdump *dump = open_with(flags);
     struct record record = {0};
     size_t offset = JITHEADER_BYTES;
     uint64_t index;
@@ -322,7 +317,7 @@ static void test_pieces_off_or_not_open(void **state)
     assert_int_equal(index, JITDUMP_NO_CODE);
     assert_int_equal(jitdump_move_pieces(dump, index, &move, 1), 0);
     assert_int_equal(jitdump_move_pieces(dump, 1, NULL, 1), 0);
-    dump = open_dump(0);
+    dump = open_with(0);
     assert_int_equal(jitdump_move_pieces(dump, JITDUMP_NO_CODE, &move, 1), 0);
     assert_int_equal(jitdump_lost(dump), 0);
     assert_int_equal(jitdump_move_pieces(dump, 0, NULL, 1), -EINVAL);
@@ -339,7 +334,7 @@ static void test_moves_of_pieces(void **state)
     struct jitdump_code pieces[] = {code_at(COLD, 16, NULL), code_at(COLD, 0, NULL),
                                     code_at(COLD + 64, 8, NULL)};
     static const uint64_t expected[][4] = {{HOT, LATE, 16, 1}, {COLD + 64, HOT, 8, 4}};
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     struct record record = {0};
     size_t offset = JITHEADER_BYTES, count = 0;
     uint64_t index;
@@ -372,7 +367,7 @@ static void test_out_of_sight_a_function_in_pieces_counts_once(void **state)
     uint8_t *none = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct jitdump_code code = code_at(HOT, 16, "f");
     struct jitdump_code pieces[] = {code_at(COLD, 16, NULL), code_at(LATE, 8, NULL)};
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     (void)state;
     pieces[0].bytes = pieces[1].bytes = none;
     code.pieces = pieces;
@@ -402,7 +397,7 @@ static void test_two_views_of_one_arena(void **state)
     assert_ptr_not_equal(runs, MAP_FAILED);
     memcpy(writable, CODE, sizeof CODE);
     struct jitdump_code code = code_at((uint64_t)(uintptr_t)runs, sizeof CODE, "f");
-    struct jitdump *dump = open_dump(0);
+    struct jitdump *dump = open_with(0);
     code.bytes = writable;
     assert_int_equal(jitdump_add_code(dump, &code, NULL), 0);
     memset(writable, 0xcc, page);

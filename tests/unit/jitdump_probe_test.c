@@ -1,7 +1,7 @@
 /* libjitdump and code that can't be read: recorded without its bytes, counted, and never a fault.
  */
-#include "jitdump/guest/code_probe.h"
 #include "jitdump/format/dump_clock.h"
+#include "jitdump/guest/code_probe.h"
 #include "tests/unit/child.h"
 #include "tests/unit/jitdump_test.h"
 
@@ -54,11 +54,7 @@ static int tear_down(void **state)
 
 static void add(const void *bytes, size_t code_bytes)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = "f";
-    code.code_addr = 0x10000;
-    code.code_size = code_bytes;
-    code.bytes = bytes;
+    struct jitdump_code code = code_with_bytes(0x10000, bytes, code_bytes, "f");
     assert_int_equal(jitdump_add_code(dump, &code, NULL), 0);
 }
 
@@ -180,37 +176,28 @@ static void test_large(void **state)
 }
 
 /* What was readable in one call may not be in the next, however soon that comes. */
-static void test_changes_between_calls(void **state)
+static void assert_changes_are_seen(unsigned rounds)
 {
-    enum { ROUNDS = 20000 };
-    (void)state;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (unsigned i = 0; i < rounds; i++) {
         add(pages, CODE_BYTES);
         add(pages, CODE_BYTES);
         syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_NONE);
         add(pages, CODE_BYTES);
         syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_READ);
     }
-    assert_unreadable(ROUNDS);
+    assert_unreadable(rounds);
     assert_int_equal(jitdump_close(dump), 0);
+}
+
+static void test_changes_between_calls(void **state)
+{
+    (void)state;
+    assert_changes_are_seen(20000);
 }
 
 static uint64_t clock_ns(void)
 {
     return jd_clock_now(false);
-}
-
-static void assert_changes_are_seen(void)
-{
-    enum { ROUNDS = 3000 };
-    for (int i = 0; i < ROUNDS; i++) {
-        add(pages, CODE_BYTES);
-        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_NONE);
-        add(pages, CODE_BYTES);
-        syscall(SYS_mprotect, pages, PAGE_BYTES, PROT_READ);
-    }
-    assert_unreadable(ROUNDS);
-    assert_int_equal(jitdump_close(dump), 0);
 }
 
 /* Jiffies, a sandbox's clock, libfaketime: what has just been asked need not have been asked just
@@ -220,7 +207,7 @@ static void test_clock_in_steps(void **state)
     static const uint64_t steps_ns[] = {100, 1000, 10000, 100000, 4000000};
     for (size_t i = 0; i < sizeof steps_ns / sizeof steps_ns[0]; i++) {
         step_ns = steps_ns[i];
-        assert_changes_are_seen();
+        assert_changes_are_seen(3000);
         step_ns = 0;
         assert_int_equal(tear_down(state) | set_up(state), 0);
     }
@@ -231,7 +218,7 @@ static void test_clock_that_stands(void **state)
 {
     (void)state;
     stands_at_ns = clock_ns();
-    assert_changes_are_seen();
+    assert_changes_are_seen(3000);
     stands_at_ns = 0;
 }
 
@@ -242,7 +229,7 @@ static void test_clock_that_stops(void **state)
     for (int i = 0; i < 1000; i++)
         add(pages, CODE_BYTES);
     stands_at_ns = clock_ns();
-    assert_changes_are_seen();
+    assert_changes_are_seen(3000);
     stands_at_ns = 0;
 }
 
@@ -250,7 +237,7 @@ static void test_slow_clock(void **state)
 {
     (void)state;
     slower = 50;
-    assert_changes_are_seen();
+    assert_changes_are_seen(3000);
     slower = 0;
 }
 

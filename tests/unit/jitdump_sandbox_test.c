@@ -59,11 +59,7 @@ static const struct {
 
 static int add_bytes(struct jitdump *dump, const void *bytes, size_t count)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = "f";
-    code.code_addr = 0x10000;
-    code.code_size = count;
-    code.bytes = bytes;
+    struct jitdump_code code = code_with_bytes(0x10000, bytes, count, "f");
     return jitdump_add_code(dump, &code, NULL);
 }
 
@@ -151,7 +147,8 @@ static void test_no_question_is_allowed(void **state)
     assert_child_may(child_has_no_question, "seccomp is not permitted");
 }
 
-/* A lock is its holder's id.  (With producers/guest.c two threads of one id were in one record in every third run.) */
+/* A lock is its holder's id.  (With producers/guest.c two threads of one id were in one record in
+ * every third run.) */
 static void child_has_no_thread_ids(struct jitdump *dump)
 {
     (void)dump;

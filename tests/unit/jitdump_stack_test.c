@@ -30,11 +30,7 @@ static void add_here(void)
         {.name = "f", .call_file = "a.src", .call_line = 1, .parent = JITDUMP_NOT_INLINED},
         {.name = "g", .call_file = "a.src", .call_line = 2, .parent = 0}};
     static const uint32_t calls_of_lines[] = {0, 1};
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = "fib";
-    code.code_addr = addr;
-    code.code_size = sizeof bytes;
-    code.bytes = bytes;
+    struct jitdump_code code = code_with_bytes(addr, bytes, sizeof bytes, "fib");
     if (with_lines) {
         code.lines = lines;
         code.line_count = 2;

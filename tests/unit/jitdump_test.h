@@ -1,10 +1,11 @@
-/* What the tests of libjitdump share: a directory for each test, children, and a strict walk over a dump. */
+/* What the tests of libjitdump share: a directory for each test, children, and a strict walk over a
+ * dump. */
 #ifndef JITDUMP_TEST_H
 #define JITDUMP_TEST_H
 
 #include "jitdump/format/byte_cursor.h"
-#include "jitdump/jitdump.h"
 #include "jitdump/format/jitdump_format.h"
+#include "jitdump/jitdump.h"
 
 #define LIBRARY_HANDLE    struct jitdump
 #define LIBRARY_FILE(pid) "jitdump-%d/jit-%d.dump", pid, pid
@@ -49,6 +50,25 @@ static inline int try_open(struct jitdump **dump)
     return jitdump_open(dump, &options);
 }
 
+static inline struct jitdump *open_dump(void)
+{
+    struct jitdump *dump;
+    CHECK(try_open(&dump) == 0);
+    CHECK(dump);
+    return dump;
+}
+
+static inline struct jitdump_code code_with_bytes(uint64_t addr, const void *bytes, size_t size,
+                                                  const char *name)
+{
+    struct jitdump_code code = JITDUMP_CODE_INIT;
+    code.name = name;
+    code.code_addr = addr;
+    code.code_size = size;
+    code.bytes = bytes;
+    return code;
+}
+
 /* ---- Reading a dump ---- */
 
 /* The stage that goes with the body BODY_PATH. */
@@ -91,8 +111,8 @@ static inline struct dump_bytes read_dump(const char *file_path)
     return dump;
 }
 
-/* The record at *OFFSET.  Returns false at the end: of the file, or where only zeros follow.  Whatever else
- * can't be a record ends the test. */
+/* The record at *OFFSET.  Returns false at the end: of the file, or where only zeros follow.
+ * Whatever else can't be a record ends the test. */
 static inline bool next_record(const struct dump_bytes *dump, size_t *offset, struct record *record)
 {
     struct byte_cursor cursor = byte_cursor_over(dump->data + *offset, dump->size - *offset, false);

@@ -401,11 +401,7 @@ static int add_some(struct jitdump *dump, size_t code_bytes, bool inlined)
     static const struct jitdump_line lines[] = {{0x1004, "b", 2, 0}, {0x1000, "a", 1, 0}};
     static const struct jitdump_inline calls[] = {{.name = "g", .parent = JITDUMP_NOT_INLINED}};
     static const uint32_t of_lines[] = {0, JITDUMP_NOT_INLINED};
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = "f";
-    code.code_addr = 0x1000;
-    code.code_size = code_bytes;
-    code.bytes = bytes;
+    struct jitdump_code code = code_with_bytes(0x1000, bytes, code_bytes, "f");
     code.lines = lines;
     code.line_count = 2;
     if (inlined) {

@@ -10,22 +10,9 @@
 
 static const uint8_t CODE[5] = {0xb8, 1, 0, 0, 0xc3};
 
-static struct jitdump *open_dump(void)
-{
-    struct jitdump *dump;
-    assert_int_equal(try_open(&dump), 0);
-    assert_non_null(dump);
-    return dump;
-}
-
 static struct jitdump_code code_named(const char *name)
 {
-    struct jitdump_code code = JITDUMP_CODE_INIT;
-    code.name = name;
-    code.code_addr = 0x7f0012345000;
-    code.code_size = sizeof CODE;
-    code.bytes = CODE;
-    return code;
+    return code_with_bytes(0x7f0012345000, CODE, sizeof CODE, name);
 }
 
 static int add_named(struct jitdump *dump, const char *name)

@@ -59,16 +59,7 @@ static struct jitunwind *framed_arena(void)
 static int add_leaf(struct jitunwind *arena, uint64_t addr, uint64_t bytes)
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
-    struct jitdump_unwind unwind;
-    struct jitunwind_code code = JITUNWIND_CODE_INIT;
-    assert_int_equal(jitdump_cfi_finish(cfi, bytes, &unwind), 0);
-    code.addr = addr;
-    code.bytes = bytes;
-    code.eh_frame = unwind.data;
-    code.eh_frame_bytes = unwind.unwinding_size - unwind.eh_frame_hdr_size;
-    int error = jitunwind_add(arena, &code);
-    jitdump_cfi_free(cfi);
-    return error;
+    return add_described(arena, cfi, addr, bytes, NULL);
 }
 
 static void test_own_chain(void **state)

@@ -45,17 +45,12 @@ static inline int add_plain(struct jitunwind *arena, uint64_t addr, uint64_t byt
     return jitunwind_add(arena, &code);
 }
 
-/* One with a frame pointer. */
-static inline int add_framed(struct jitunwind *arena, uint64_t addr, uint64_t bytes,
-                             const char *name)
+/* One with what CFI says, which is freed. */
+static inline int add_described(struct jitunwind *arena, struct jitdump_cfi *cfi, uint64_t addr,
+                                uint64_t bytes, const char *name)
 {
-    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
     struct jitdump_unwind unwind;
-    const uint64_t epilogue = bytes - 8;
-    const struct jitdump_frame frame = {
-        .kind = JITDUMP_FRAME_POINTER, .epilogues = &epilogue, .epilogue_count = 1};
     struct jitunwind_code code = JITUNWIND_CODE_INIT;
-    jitdump_cfi_frame(cfi, &frame);
     assert_int_equal(jitdump_cfi_finish(cfi, bytes, &unwind), 0);
     code.addr = addr;
     code.bytes = bytes;
@@ -65,6 +60,18 @@ static inline int add_framed(struct jitunwind *arena, uint64_t addr, uint64_t by
     int error = jitunwind_add(arena, &code);
     jitdump_cfi_free(cfi);
     return error;
+}
+
+/* One with a frame pointer. */
+static inline int add_framed(struct jitunwind *arena, uint64_t addr, uint64_t bytes,
+                             const char *name)
+{
+    struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
+    const uint64_t epilogue = bytes - 8;
+    const struct jitdump_frame frame = {
+        .kind = JITDUMP_FRAME_POINTER, .epilogues = &epilogue, .epilogue_count = 1};
+    jitdump_cfi_frame(cfi, &frame);
+    return add_described(arena, cfi, addr, bytes, name);
 }
 
 static inline void expect_name(uint64_t addr, const char *expected)

@@ -9,13 +9,16 @@
 
 #include "tests/unit/child.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,6 +62,49 @@ static inline int remove_dir(void **state)
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return system(command);
 }
+
+/* ---- Files ---- */
+
+/* The text of FILE, to be freed, or NULL. */
+static inline char *text_of(const char *file_path)
+{
+    struct stat status;
+    int fd = open(file_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    fstat(fd, &status);
+    char *text = calloc(1, (size_t)status.st_size + 1);
+    if (text && read(fd, text, (size_t)status.st_size) != status.st_size)
+        text[0] = '\0';
+    close(fd);
+    return text;
+}
+
+static inline bool file_says(const char *file_path, const char *expected)
+{
+    char *text = text_of(file_path);
+    bool same = text && strcmp(text, expected) == 0;
+    if (!same)
+        fprintf(stderr, "%s: \"%s\", not \"%s\"\n", file_path, text ? text : "(none)", expected);
+    free(text);
+    return same;
+}
+
+static inline void write_text(const char *file_path, const char *text)
+{
+    FILE *file = fopen(file_path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline bool exists(const char *file_path)
+{
+    struct stat status;
+    return lstat(file_path, &status) == 0;
+}
+
+/* ---- Children ---- */
 
 static inline pid_t start_child(void (*body)(LIBRARY_HANDLE *), LIBRARY_HANDLE *handle)
 {

@@ -7,6 +7,7 @@
 #include "tests/unit/profile_builder.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 
 enum { PID = 4711 };
 
@@ -19,6 +20,7 @@ struct fixture {
     struct profile profile;
     struct jit_processes processes;
     struct findings findings;
+    size_t dumped; /* how many functions are a dump's */
 };
 
 static struct fixture fixture;
@@ -125,25 +127,26 @@ static struct jit_process *read_text(const char *text)
     return process_of_pid();
 }
 
-static void assert_function(const struct jit_process *process, size_t at, const char *name,
-                            uint64_t start, uint64_t end_addr, uint64_t time_ns)
+/* The functions of the process's map, a line each: when, from where to where, and its name. */
+static void assert_functions(const struct jit_process *process, const char *expected)
 {
-    assert_true(at < process->log.function_count);
-    const struct jit_function *function = &process->log.functions[at];
-    assert_string_equal(function->name, name);
-    assert_int_equal(function->addr, start);
-    assert_int_equal(function->addr + function->size, end_addr);
-    assert_null(function->code);
-    assert_int_equal(process->log.events[at].kind, CODE_EVENT_LOAD);
-    assert_int_equal(process->log.events[at].index, at);
-    assert_int_equal(process->log.events[at].time_ns, time_ns);
-}
-
-static void assert_count(const struct jit_process *process, size_t functions)
-{
-    assert_int_equal(process->log.function_count, functions);
-    assert_int_equal(process->log.event_count, functions);
-    assert_int_equal(process->perf_map_counts.functions, functions);
+    char text[512] = "";
+    size_t length = 0;
+    for (size_t i = fixture.dumped; i < process->log.function_count; i++) {
+        const struct jit_function *function = &process->log.functions[i];
+        const struct code_event *event = &process->log.events[i];
+        assert_null(function->code);
+        assert_int_equal(event->kind, CODE_EVENT_LOAD);
+        assert_int_equal(event->index, i);
+        assert_true(length < sizeof text);
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "%" PRIu64 " %" PRIx64 "-%" PRIx64 " %s\n", event->time_ns,
+                                   function->addr, function->addr + function->size, function->name);
+    }
+    assert_string_equal(text, expected);
+    assert_int_equal(process->log.event_count, process->log.function_count);
+    assert_int_equal(process->perf_map_counts.functions,
+                     process->log.function_count - fixture.dumped);
 }
 
 static void test_functions_are_there_right_after_their_mapping(void **state)
@@ -152,9 +155,8 @@ static void test_functions_are_there_right_after_their_mapping(void **state)
     map_at(100, 0x10000, 0x20000, "//anon");
     map_at(200, 0x30000, 0x40000, "/memfd:jit (deleted)");
     const struct jit_process *process = read_text("10000 10 f\n0x30010 0x20 g with blanks\n");
-    assert_count(process, 2);
-    assert_function(process, 0, "f", 0x10000, 0x10010, 101);
-    assert_function(process, 1, "g with blanks", 0x30010, 0x30030, 201);
+    assert_functions(process, "101 10000-10010 f\n"
+                              "201 30010-30030 g with blanks\n");
 }
 
 /* As one of a dump: a line of perf script would be broken, a terminal controlled. */
@@ -164,9 +166,9 @@ static void test_a_name_that_cannot_be_shown_is_cleaned(void **state)
     map_at(100, 0x10000, 0x20000, "//anon");
     const struct jit_process *process =
         read_text("10000 10 f\n10010 10 \033[31mred\tone\n10020 10 \xc3\xbc\xff\n");
-    assert_count(process, 3);
-    assert_function(process, 1, "?[31mred one", 0x10010, 0x10020, 101);
-    assert_function(process, 2, "\xc3\xbc?", 0x10020, 0x10030, 101);
+    assert_functions(process, "101 10000-10010 f\n"
+                              "101 10010-10020 ?[31mred one\n"
+                              "101 10020-10030 \xc3\xbc?\n");
     assert_int_equal(fixture.findings.repaired[QUIRK_NAME_UNPRINTABLE], 2);
     assert_non_null(strstr(fixture.findings.first_repaired[QUIRK_NAME_UNPRINTABLE], "at 0x10010"));
 }
@@ -189,7 +191,7 @@ static void test_a_mapping_again_changes_nothing(void **state)
     map_at(100, 0x10000, 0x20000, "//anon");
     map_at(300, 0x10000, 0x20000, "//anon");
     const struct jit_process *process = read_text("10000 10 f\n");
-    assert_function(process, 0, "f", 0x10000, 0x10010, 101);
+    assert_functions(process, "101 10000-10010 f\n");
 }
 
 static void test_a_function_in_a_grown_arena_is_there_when_all_of_it_is(void **state)
@@ -198,8 +200,8 @@ static void test_a_function_in_a_grown_arena_is_there_when_all_of_it_is(void **s
     map_at(100, 0x10000, 0x20000, "//anon");
     map_at(200, 0x10000, 0x30000, "//anon");
     const struct jit_process *process = read_text("1fff0 20 across\n20100 10 behind\n");
-    assert_function(process, 0, "across", 0x1fff0, 0x20010, 201);
-    assert_function(process, 1, "behind", 0x20100, 0x20110, 201);
+    assert_functions(process, "201 1fff0-20010 across\n"
+                              "201 20100-20110 behind\n");
     assert_int_equal(process->perf_map_counts.clipped, 0);
 }
 
@@ -209,9 +211,8 @@ static void test_what_reaches_out_of_memory_is_clipped(void **state)
     map_at(100, 0x10000, 0x20000, "//anon");
     map_at(100, 0x30000, 0x40000, "//anon");
     const struct jit_process *process = read_text("f000 2000 below\n1f000 12000 over the hole\n");
-    assert_count(process, 2);
-    assert_function(process, 0, "below", 0x10000, 0x11000, 101);
-    assert_function(process, 1, "over the hole", 0x1f000, 0x20000, 101);
+    assert_functions(process, "101 10000-11000 below\n"
+                              "101 1f000-20000 over the hole\n");
     assert_int_equal(process->perf_map_counts.clipped, 2);
 }
 
@@ -220,8 +221,7 @@ static void test_an_entry_without_size_has_its_own_address(void **state)
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
     const struct jit_process *process = read_text("10010 0 stub\n10020 10 f\n");
-    assert_function(process, 0, "stub", 0x10010, 0x10011, 101);
-    assert_int_equal(process->log.function_count, 2);
+    assert_functions(process, "101 10010-10011 stub\n101 10020-10030 f\n");
 }
 
 /* A file of which profile_map maps code from 0x2000 on, with symbols in [0x2000, 0x2010) and
@@ -248,7 +248,7 @@ static void test_code_outside_and_in_files_that_name_it_is_left_out(void **state
     const struct jit_process *process =
         read_text("10000 10 f\n40000 10 builtin\n50020 10 data\n58000 10 vdso\n60000 10 bytecode\n"
                   "80000 10 nowhere\nfffffffffffffff0 f last\n");
-    assert_count(process, 1);
+    assert_functions(process, "101 10000-10010 f\n");
     assert_int_equal(process->perf_map_counts.entries, 7);
     assert_int_equal(process->perf_map_counts.in_files, 3);
     assert_int_equal(process->perf_map_counts.outside, 3);
@@ -265,11 +265,10 @@ static void test_code_in_files_that_do_not_name_it_is_taken(void **state)
     map_at(160, 0x50000, 0x52000, "/no/such/library.so");
     const struct jit_process *process =
         read_text("40008 18 behind f\n40100 40 around g\n50000 10 not readable\n");
-    assert_count(process, 4);
-    assert_function(process, 0, "behind f", 0x40010, 0x40020, 151);
-    assert_function(process, 1, "around g", 0x40100, 0x40110, 151);
-    assert_function(process, 2, "around g", 0x40120, 0x40140, 151);
-    assert_function(process, 3, "not readable", 0x50000, 0x50010, 161);
+    assert_functions(process, "151 40010-40020 behind f\n"
+                              "151 40100-40110 around g\n"
+                              "151 40120-40140 around g\n"
+                              "161 50000-50010 not readable\n");
     assert_int_equal(process->perf_map_counts.in_files, 0);
 }
 
@@ -283,10 +282,9 @@ static void test_a_file_mapped_again_over_memory_is_the_files(void **state)
     map_at(200, 0x18000, 0x1a000, library_path);
     const struct jit_process *process =
         read_text("10000 10 code\n18000 10 f\n18020 10 builtin\n1b000 10 more code\n");
-    assert_count(process, 3);
-    assert_function(process, 0, "code", 0x10000, 0x10010, 101);
-    assert_function(process, 1, "builtin", 0x18020, 0x18030, 201);
-    assert_function(process, 2, "more code", 0x1b000, 0x1b010, 101);
+    assert_functions(process, "101 10000-10010 code\n"
+                              "201 18020-18030 builtin\n"
+                              "101 1b000-1b010 more code\n");
     assert_int_equal(process->perf_map_counts.in_files, 1);
 }
 
@@ -298,8 +296,7 @@ static void test_a_file_mapped_first_over_memory_has_no_entries(void **state)
     map_at(100, 0x10000, 0x20000, "//anon");
     map_at(200, 0x18000, 0x1a000, library_path);
     const struct jit_process *process = read_text("18020 10 code\n");
-    assert_count(process, 1);
-    assert_function(process, 0, "code", 0x18020, 0x18030, 101);
+    assert_functions(process, "101 18020-18030 code\n");
 }
 
 /* A library was there for a while: the map, written in the end, means the memory of the end. */
@@ -311,10 +308,9 @@ static void test_memory_behind_a_file_is_memory_anew(void **state)
     map_at(300, 0x10000, 0x14000, "//anon");
     const struct jit_process *process =
         read_text("10000 10 later\n16000 10 before the file\n19000 10 untouched\n");
-    assert_count(process, 3);
-    assert_function(process, 0, "later", 0x10000, 0x10010, 301);
-    assert_function(process, 1, "before the file", 0x16000, 0x16010, 101);
-    assert_function(process, 2, "untouched", 0x19000, 0x19010, 101);
+    assert_functions(process, "301 10000-10010 later\n"
+                              "101 16000-16010 before the file\n"
+                              "101 19000-19010 untouched\n");
 }
 
 static void test_maps_before_the_last_exec_do_not_count(void **state)
@@ -327,8 +323,7 @@ static void test_maps_before_the_last_exec_do_not_count(void **state)
     map_at(301, 0x90000, 0x98000, "/usr/bin/true");
     const struct jit_process *process = read_text("10000 10 f\n19000 10 gone\n");
     assert_int_equal(process->begin.time_ns, 150);
-    assert_count(process, 1);
-    assert_function(process, 0, "f", 0x10000, 0x10010, 201);
+    assert_functions(process, "201 10000-10010 f\n");
     assert_int_equal(process->perf_map_counts.outside, 1);
 }
 
@@ -429,6 +424,7 @@ static struct jit_process *dumped(uint64_t start, uint64_t size)
     if (!process->dump_count)
         assert_int_equal(jit_process_add_dump(process, &dump, strdup("jit-4711.dump")), 0);
     assert_int_equal(code_log_add_named(&process->log, 0, 500, start, size, "of the dump"), 0);
+    fixture.dumped++;
     return process;
 }
 
@@ -442,11 +438,10 @@ static void test_what_a_dump_ever_covered_is_the_dumps(void **state)
     dumped(0x10130, 0x10);
     const struct jit_process *process =
         read_text("10000 10 the same\n10100 50 around\n10200 10 alone\n");
-    assert_int_equal(process->log.function_count, 3 + 4);
-    assert_function(process, 3, "around", 0x10100, 0x10110, 101);
-    assert_function(process, 4, "around", 0x10120, 0x10130, 101);
-    assert_function(process, 5, "around", 0x10140, 0x10150, 101);
-    assert_function(process, 6, "alone", 0x10200, 0x10210, 101);
+    assert_functions(process, "101 10100-10110 around\n"
+                              "101 10120-10130 around\n"
+                              "101 10140-10150 around\n"
+                              "101 10200-10210 alone\n");
     assert_int_equal(process->dump_count, 2);
     assert_int_equal(process->log.functions[6].dump, 1);
     assert_int_equal(process->dumps[1].elf_mach, 183); /* as the dump's */
@@ -486,7 +481,7 @@ static void test_none_of_it_inside_is_told(void **state)
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
     const struct jit_process *process = read_text("50000 10 f\n60000 10 g\n");
-    assert_count(process, 0);
+    assert_functions(process, "");
     assert_int_equal(fixture.findings.count[FINDING_MAP_ELSEWHERE], 1);
     assert_non_null(strstr(fixture.findings.first[FINDING_MAP_ELSEWHERE], "none of its 2"));
     assert_null(process->perf_map);
@@ -496,7 +491,7 @@ static void test_empty_is_no_finding(void **state)
 {
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
-    assert_count(read_text(""), 0);
+    assert_functions(read_text(""), "");
     assert_int_equal(findings_lost(&fixture.findings), 0);
 }
 
@@ -504,7 +499,7 @@ static void test_broken_lines_are_told(void **state)
 {
     (void)state;
     map_at(100, 0x10000, 0x20000, "//anon");
-    assert_count(read_text("10000 10 f\nrubbish\n10010\n"), 1);
+    assert_functions(read_text("10000 10 f\nrubbish\n10010\n"), "101 10000-10010 f\n");
     assert_int_equal(fixture.findings.count[FINDING_MAP_LINES], 1);
     assert_non_null(strstr(fixture.findings.first[FINDING_MAP_LINES], "2 lines"));
 }
@@ -534,7 +529,7 @@ static void test_given_by_hand(void **state)
     assert_given_refused((char *[]){absent}, 1, "/nowhere/x: No such file");
     assert_int_equal(process_of_pid()->log.function_count, 0);
     assert_int_equal(read_given((char *[]){by_pid}, 1), 0);
-    assert_count(process_of_pid(), 1);
+    assert_functions(process_of_pid(), "101 10000-10010 f\n");
 }
 
 static void test_two_for_one_process_are_refused(void **state)

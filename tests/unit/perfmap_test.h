@@ -1,4 +1,5 @@
-/* What the tests of libperfmap's writer share: a directory for each test, children, and the text of files. */
+/* What the tests of libperfmap's writer share: a directory for each test, children, and the text of
+ * files. */
 #ifndef PERFMAP_TEST_H
 #define PERFMAP_TEST_H
 
@@ -45,48 +46,9 @@ static inline struct perfmap *open_map(void)
     return map;
 }
 
-/* The text of FILE, to be freed, or NULL. */
-static inline char *text_of(const char *file_path)
-{
-    struct stat status;
-    int fd = open(file_path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    fstat(fd, &status);
-    char *text = calloc(1, (size_t)status.st_size + 1);
-    if (text && read(fd, text, (size_t)status.st_size) != status.st_size)
-        text[0] = '\0';
-    close(fd);
-    return text;
-}
-
-static inline bool file_says(const char *file_path, const char *expected)
-{
-    char *text = text_of(file_path);
-    bool same = text && strcmp(text, expected) == 0;
-    if (!same)
-        fprintf(stderr, "%s: \"%s\", not \"%s\"\n", file_path, text ? text : "(none)", expected);
-    free(text);
-    return same;
-}
-
 static inline void assert_file(const char *expected)
 {
     assert_true(file_says(path, expected));
-}
-
-static inline void write_text(const char *file_path, const char *text)
-{
-    FILE *file = fopen(file_path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static inline bool exists(const char *file_path)
-{
-    struct stat status;
-    return lstat(file_path, &status) == 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)

@@ -220,21 +220,31 @@ static inline void set_header_time(const char *path, uint64_t time)
 
 /* ---- Reading ---- */
 
+/* Make PROFILE of the records. */
+static inline void read_recording(void)
+{
+    profile_end_records(&recording);
+    open_built_profile(&recording, &file);
+    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+}
+
 /* As it is, once it is in PROFILE. */
-static inline int read_profile(const char *given)
+static inline int read_given(char *const *given, size_t count)
 {
     static const struct perf_map_options no_perf_maps = {.only_given = true};
-    char *extra[] = {(char *)(uintptr_t)given};
-    return jit_processes_read(&processes, &profile, extra, given != NULL, &no_perf_maps, NULL,
-                              false, &findings);
+    return jit_processes_read(&processes, &profile, given, count, &no_perf_maps, NULL, false,
+                              &findings);
+}
+
+static inline int read_profile(const char *given)
+{
+    return read_given((char *[]){(char *)(uintptr_t)given}, given != NULL);
 }
 
 static inline int read_all(const char *given)
 {
     profile_sample(&recording, 0, 1);
-    profile_end_records(&recording);
-    open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    read_recording();
     return read_profile(given);
 }
 

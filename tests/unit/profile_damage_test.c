@@ -7,13 +7,13 @@
 #include "injector/perf_data/perf_input.h"
 #include "injector/recording/profile.h"
 
+#include "tests/unit/damage.h"
 #include "tests/unit/profile_builder.h"
 
 enum { SAMPLES = 4, MAPS = 4, FIRST_NS = 1000 };
 
 static struct profile_builder built;
 static size_t sample_ends[SAMPLES], map_ends[MAPS];
-static size_t starts[32], record_count;
 
 static void note(size_t start)
 {
@@ -105,29 +105,28 @@ static void assert_sound(void)
 /* ---- Cuts ---- */
 
 /* The header says how large everything is: no cut goes unnoticed. */
-static void test_a_cut_costs_what_is_behind_it(void **state)
+static void judge_cut(const uint8_t *left, size_t cut)
 {
     struct outcome outcome;
+    read_left(&outcome, left, cut);
+    if (outcome.refused != (cut < built.records_start))
+        fail_msg("cut at %zu: refused or not", cut);
+    if (!is_told(&outcome))
+        fail_msg("cut at %zu: not told", cut);
+    if (!outcome.refused &&
+        (!is_kept(&outcome, cut) ||
+         outcome.profile.sample_count != whole_before(sample_ends, SAMPLES, cut)))
+        fail_msg("cut at %zu: %zu samples, or mappings are lost", cut,
+                 outcome.profile.sample_count);
+    release(&outcome);
+}
+
+static void test_a_cut_costs_what_is_behind_it(void **state)
+{
     (void)state;
     build();
     assert_sound();
-    for (size_t cut = 0; cut < built.sink.size; cut++) {
-        uint8_t *bytes = malloc(cut + 1);
-        assert_non_null(bytes);
-        memcpy(bytes, built.bytes, cut);
-        read_left(&outcome, bytes, cut);
-        if (outcome.refused != (cut < built.records_start))
-            fail_msg("cut at %zu: refused or not", cut);
-        if (!is_told(&outcome))
-            fail_msg("cut at %zu: not told", cut);
-        if (!outcome.refused &&
-            (!is_kept(&outcome, cut) ||
-             outcome.profile.sample_count != whole_before(sample_ends, SAMPLES, cut)))
-            fail_msg("cut at %zu: %zu samples, or mappings are lost", cut,
-                     outcome.profile.sample_count);
-        release(&outcome);
-        free(bytes);
-    }
+    cut_everywhere(built.bytes, built.sink.size, judge_cut);
 }
 
 /* ---- Flips ---- */
@@ -139,14 +138,6 @@ static bool is_checked_header(size_t offset, unsigned bit)
     if (offset >= PERF_HEADER_FEATURES)
         return offset < PERF_FILE_HEADER_BYTES && !(built.bytes[offset] >> bit & 1);
     return offset < PERF_HEADER_DATA + PERF_SECTION_BYTES; /* the section behind it is not used */
-}
-
-static size_t record_of(size_t offset)
-{
-    size_t record = 0;
-    while (record + 1 < record_count && starts[record + 1] <= offset)
-        record++;
-    return record;
 }
 
 /* A size is noticed to be wrong unless another record begins where it then ends. */
@@ -163,7 +154,7 @@ static bool is_checked_size(size_t offset, unsigned bit)
     return end != built.records_end;
 }
 
-static void judge_flip(const struct outcome *outcome, size_t offset, unsigned bit)
+static void judge_outcome(const struct outcome *outcome, size_t offset, unsigned bit)
 {
     bool in_record = offset >= built.records_start && offset < built.records_end;
     if (!is_told(outcome) &&
@@ -175,25 +166,20 @@ static void judge_flip(const struct outcome *outcome, size_t offset, unsigned bi
         fail_msg("bit %u of byte %zu, a feature's: records are gone", bit, offset);
 }
 
-static void test_a_flipped_bit_costs_nothing_in_front_of_it(void **state)
+static void judge_flip(const uint8_t *bytes, size_t offset, unsigned bit)
 {
     struct outcome outcome;
+    read_left(&outcome, bytes, built.sink.size);
+    judge_outcome(&outcome, offset, bit);
+    release(&outcome);
+}
+
+static void test_a_flipped_bit_costs_nothing_in_front_of_it(void **state)
+{
     (void)state;
     build();
     assert_sound();
-    size_t size = built.sink.size;
-    uint8_t *bytes = malloc(size);
-    assert_non_null(bytes);
-    memcpy(bytes, built.bytes, size);
-    for (size_t offset = 0; offset < size; offset++)
-        for (unsigned bit = 0; bit < 8; bit++) {
-            bytes[offset] ^= (uint8_t)(1u << bit);
-            read_left(&outcome, bytes, size);
-            judge_flip(&outcome, offset, bit);
-            release(&outcome);
-            bytes[offset] ^= (uint8_t)(1u << bit);
-        }
-    free(bytes);
+    flip_everywhere(built.bytes, built.sink.size, judge_flip);
 }
 
 int main(void)

@@ -275,17 +275,8 @@ static void test_no_function_ends(void **state)
 static int add_widening(struct jitunwind *arena, uint64_t addr, uint64_t bytes, uint64_t change)
 {
     struct jitdump_cfi *cfi = jitdump_cfi_new(JITDUMP_HOST_ARCH);
-    struct jitdump_unwind unwind;
-    struct jitunwind_code code = JITUNWIND_CODE_INIT;
     jitdump_cfi_def_cfa_offset(cfi, change, 24);
-    assert_int_equal(jitdump_cfi_finish(cfi, bytes, &unwind), 0);
-    code.addr = addr;
-    code.bytes = bytes;
-    code.eh_frame = unwind.data;
-    code.eh_frame_bytes = unwind.unwinding_size - unwind.eh_frame_hdr_size;
-    int error = jitunwind_add(arena, &code);
-    jitdump_cfi_free(cfi);
-    return error;
+    return add_described(arena, cfi, addr, bytes, NULL);
 }
 
 enum { CHANGE = 20 };

@@ -7,15 +7,26 @@
 enum { ADDR = 0x10000, TIME = 1000000 };
 
 static struct dump_builder built;
-
-static void begin(void)
-{
-    dump_begin(&built, false, JITHEADER_BYTES);
-}
+static uint32_t loaded; /* by loads */
 
 static void load(uint32_t number, const char *name)
 {
     dump_load(&built, TIME + number, ADDR + number * 64, name, "code of one of them", number);
+}
+
+/* A LOAD for each of LETTERS, which is its name. */
+static void loads(const char *letters)
+{
+    for (; *letters; letters++)
+        load(loaded++, (const char[]){*letters, '\0'});
+}
+
+/* A dump of such LOADs, to which more may be added. */
+static void begin(const char *letters)
+{
+    dump_begin(&built, false, JITHEADER_BYTES);
+    loaded = 0;
+    loads(letters);
 }
 
 /* Remove BYTES from the end of what is built, but not from its record's total_size. */
@@ -61,10 +72,9 @@ static const char *walked(void)
 static void test_sound_records_are_met_one_by_one(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     dump_plain(&built, JIT_CODE_CLOSE, TIME, 0);
-    load(1, "y");
+    loads("y");
     assert_string_equal(walked(), "x.y$");
 }
 
@@ -74,14 +84,12 @@ static void test_every_tear_costs_one_record(void **state)
 {
     (void)state;
     for (size_t missing = 1; missing < 77; missing++) {
-        begin();
-        load(0, "x");
+        begin("x");
         size_t start = built.sink.size;
-        load(1, "y");
+        loads("y");
         size_t left = built.sink.size - start - missing;
         tear(missing);
-        for (uint32_t i = 2; i < 6; i++)
-            load(i, "z");
+        loads("zzzz");
         const char *wanted = left >= JR_CODE_LOAD_BYTES + 2 ? "xYzzzz$" : "xtzzzz$";
         if (strcmp(walked(), wanted))
             fail_msg("%zu bytes left: %s instead of %s", left, walked(), wanted);
@@ -91,11 +99,9 @@ static void test_every_tear_costs_one_record(void **state)
 static void test_a_tear_in_front_of_the_last_record(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
-    load(1, "y");
+    begin("xy");
     tear(10);
-    load(2, "z");
+    loads("z");
     assert_string_equal(walked(), "xYz$");
     sink_zeros(&built.sink, 500);
     assert_string_equal(walked(), "xYz$");
@@ -106,13 +112,10 @@ static void test_noise_between_records_is_stepped_over(void **state)
     uint64_t seed = 4711;
     (void)state;
     for (size_t noise = 1; noise < 400; noise += 7) {
-        begin();
-        load(0, "x");
-        load(1, "y");
+        begin("xy");
         for (size_t i = 0; i < noise; i++)
             sink_u8(&built.sink, (uint8_t)(1 + random_below(&seed, 255)));
-        load(2, "z");
-        load(3, "z");
+        loads("zz");
         assert_string_equal(walked(), "xytzz$");
     }
 }
@@ -136,15 +139,14 @@ static void test_two_threads_chunks_in_any_order_cost_no_third_record(void **sta
     for (unsigned order = 0; order < 64;
          order++) { /* a bit for each place: whose chunk comes next */
         size_t next[2] = {0, 0};
-        begin();
-        load(0, "x");
+        begin("x");
         for (unsigned place = 0; place < 6; place++) {
             unsigned who = order >> place & 1;
             who = next[who] == 3 ? 1 - who : who;
             put_chunk(1 + who, next[who]++);
         }
-        for (uint32_t i = 3; i < 8; i++)
-            load(i, "w");
+        loaded = 3;
+        loads("wwwww");
         const char *story = walked();
         size_t length = strlen(story);
         bool sound = strncmp(story, "xyzw", 4) == 0 || strncmp(story, "xzyw", 4) == 0;
@@ -174,11 +176,11 @@ static void test_records_in_code_are_code(void **state)
 {
     (void)state;
     for (uint32_t records = 1; records < 20; records++) {
-        begin();
+        begin("");
         load_with_records_inside(records);
-        load(1, "y");
+        loads("y");
         assert_string_equal(walked(), "xy$");
-        begin();
+        begin("");
         load_with_records_inside(records);
         assert_string_equal(walked(), "x$");
     }
@@ -189,11 +191,10 @@ static void test_records_in_code_in_front_of_noise_are_code(void **state)
 {
     (void)state;
     for (uint32_t records = 1; records < 8; records++) {
-        begin();
+        begin("");
         load_with_records_inside(records);
         sink_bytes(&built.sink, "noise, and more of it, so that it is no prefix", 46);
-        load(1, "y");
-        load(2, "y");
+        loads("yy");
         assert_string_equal(walked(), "xtyy$");
     }
 }
@@ -201,11 +202,10 @@ static void test_records_in_code_in_front_of_noise_are_code(void **state)
 static void test_records_of_unknown_id_are_no_tear(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     dump_plain(&built, 77, TIME, 200);
     dump_plain(&built, 78, 0, 3);
-    load(1, "y");
+    loads("y");
     dump_plain(&built, 79, TIME, 0);
     assert_string_equal(walked(), "x..y.$");
 }
@@ -214,23 +214,18 @@ static void test_records_of_unknown_id_are_no_tear(void **state)
 static void test_a_broken_record_is_no_tear(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     dump_unwinding(&built, TIME, 400, 20, 40);
-    load(1, "y");
+    loads("y");
     assert_string_equal(walked(), "xby$");
 }
 
 static void test_a_cut_behind_a_tear_is_still_told(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
-    load(1, "y");
+    begin("xy");
     tear(10);
-    load(2, "z");
-    load(3, "z");
-    load(4, "w");
+    loads("zzw");
     tear(3);
     assert_string_equal(walked(), "xYzz!");
 }
@@ -240,8 +235,7 @@ static void test_a_second_header_is_met(void **state)
     static struct dump_builder second;
     (void)state;
     for (int big_endian = 0; big_endian < 2; big_endian++) {
-        begin();
-        load(0, "x");
+        begin("x");
         dump_begin(&second, big_endian, 48);
         dump_load(&second, TIME + 5, ADDR, "z", "code", 1);
         sink_bytes(&built.sink, second.bytes, second.sink.size);
@@ -259,19 +253,15 @@ static void repeat_from(size_t buffer)
 static void test_a_buffer_that_a_child_wrote_too_is_read_once(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     size_t first = built.sink.size;
-    load(1, "y");
+    loads("y");
     size_t second = built.sink.size;
     for (size_t buffer = first + 1; buffer < second; buffer++) {
-        begin();
-        load(0, "x");
-        load(1, "y");
-        load(2, "z");
+        begin("xyz");
         size_t child_end = built.sink.size;
         repeat_from(buffer);
-        load(3, "w");
+        loads("w");
         assert_string_equal(walked(), "xyz2w$");
         repeat_from(child_end); /* the next child has one more record in its buffer */
         assert_string_equal(walked(), "xyz2w2$");
@@ -282,34 +272,29 @@ static void test_a_buffer_of_a_few_bytes_or_of_many(void **state)
 {
     (void)state;
     for (size_t bytes = 8; bytes < 40; bytes++) {
-        begin();
-        load(0, "x");
-        load(1, "y");
+        begin("xy");
         repeat_from(built.sink.size - bytes);
-        load(2, "z");
+        loads("z");
         assert_string_equal(walked(), "xy2z$");
     }
-    begin();
-    load(0, "x");
+    begin("x");
     for (int i = 0; i < 3; i++) /* zeros, too, all of which look like what is sought */
         dump_plain(&built, JIT_FILLER, 0, sizeof built.bytes / 10);
     repeat_from(JITHEADER_BYTES + 20);
-    load(1, "y");
+    loads("y");
     assert_string_equal(walked(), "x...2y$");
 }
 
 static void test_each_of_several_children_may_have_written_the_buffer(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
-    load(1, "y");
+    begin("xy");
     size_t buffer = built.sink.size - 30;
-    load(2, "z");
+    loads("z");
     size_t bytes = built.sink.size - buffer;
     for (int children = 0; children < 3; children++)
         repeat_from(built.sink.size - bytes);
-    load(3, "w");
+    loads("w");
     assert_string_equal(walked(), "xyz2w$");
 }
 
@@ -320,16 +305,16 @@ static void test_a_buffer_that_begins_as_many_records_do(void **state)
     char story[2 * BEFORE + 8];
     size_t length = 0;
     (void)state;
-    begin();
+    begin("");
     for (uint32_t i = 0; i < BEFORE; i++) {
-        load(i, "x");
+        loads("x");
         dump_unwinding(&built, TIME + i, 100, 20, 100);
         length += (size_t)snprintf(story + length, sizeof story - length, "x.");
     }
     size_t buffer = built.sink.size - 80;
-    load(BEFORE, "y");
+    loads("y");
     repeat_from(buffer);
-    load(BEFORE + 1, "z");
+    loads("z");
     snprintf(story + length, sizeof story - length, "y2z$");
     assert_string_equal(walked(), story);
 }
@@ -338,14 +323,12 @@ static void test_a_buffer_that_begins_as_many_records_do(void **state)
 static void test_a_record_of_unknown_id_that_is_chance(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     sink_u32(&built.sink, 400);
     sink_u32(&built.sink, 20);
     sink_u64(&built.sink, UINT64_MAX - 0xffff);
     sink_bytes(&built.sink, "tail, and more of it that is none", 33);
-    load(1, "y");
-    load(2, "z");
+    loads("yz");
     assert_string_equal(walked(), "xtyz$");
 }
 
@@ -353,13 +336,11 @@ static void test_a_record_of_unknown_id_that_is_chance(void **state)
 static void test_the_time_of_an_unknown_record_is_not_believed(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     dump_plain(&built, 400, UINT64_MAX - 0xffff, 8);
     dump_plain(&built, JIT_FILLER, 0, 8); /* has no time */
     sink_bytes(&built.sink, "tail, and more of it that is none", 33);
-    load(1, "y");
-    load(2, "z");
+    loads("yz");
     assert_string_equal(walked(), "x..tyz$");
 }
 
@@ -367,15 +348,11 @@ static void test_the_time_of_an_unknown_record_is_not_believed(void **state)
 static void test_what_is_only_alike_is_torn(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
-    load(1, "y");
-    load(2, "z");
+    begin("xyz");
     size_t end = built.sink.size;
     repeat_from(end - 120);
     built.bytes[end + 100] ^= 1;
-    load(3, "w");
-    load(4, "w");
+    loads("ww");
     const char *story = walked();
     if (!strchr(story, 't') || strchr(story, '2'))
         fail_msg("%s", story);
@@ -385,14 +362,13 @@ static void test_what_is_only_alike_is_torn(void **state)
 static void test_searching_for_copies_is_bounded(void **state)
 {
     (void)state;
-    begin();
-    load(0, "x");
+    begin("x");
     while (built.sink.size < sizeof built.bytes / 2) {
         sink_zeros(&built.sink, 1);
         for (int i = 0; i < 6; i++)
             sink_bytes(&built.sink, "no record, not at all", 21);
-        load(1, "y");
-        load(2, "z");
+        loaded = 1; /* the same two each time */
+        loads("yz");
     }
     struct timespec start, end;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
