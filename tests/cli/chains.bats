@@ -20,7 +20,7 @@ shape() {
 
 record_shape() { # NAME CALL_GRAPH
     mkdir -p dump
-    "${R[@]}" -e cpu-clock --call-graph "$2" -o "$1.data" "$unwindable/producers/unwind_shapes" "$1" dump 0.3 >/dev/null 2>&1
+    "${R[@]}" -e cpu-clock --call-graph "$2" -o "$1.data" "$BUILD/producers/unwind_shapes" "$1" dump 0.3 >/dev/null 2>&1
 }
 
 # record_native NAME RECORD_OPTION... -- GCC_OPTION...: NAME.data, of the program NAME.c.

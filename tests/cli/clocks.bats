@@ -58,7 +58,7 @@ setup_file() {
 
 record_tinyjit() { # SCRIPT CLOCK
     local seconds=0.4 rate=5000
-    [ "$RECORDINGS" = live ] || seconds=0.1 rate=20000 # a dump of 0.4 s is large
+    [ "$RECORDINGS" = live ] || seconds=0.06 rate=20000 # a dump of 0.4 s is large
     PERFJIT=dump JITDUMPDIR=$PWD sure_ns=20000 record_surely "$2" "$1.$2.data" -F $rate \
         "$BUILD/tinyjit" --seconds=$seconds --truth="$1.$2.truth" "$tinyjit/$1.tj" || return
     pair "$2" >"$1.$2.ahead"

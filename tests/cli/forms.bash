@@ -7,7 +7,7 @@
 
 # What is stored lasts less long, and has less of each stack.
 rate=4000 stack_bytes=1024 part=1 usual_seconds=0.1 long_seconds=0.2 leaving_seconds=0.5
-[ "$RECORDINGS" = live ] || rate=3000 stack_bytes=384 part=4 usual_seconds=0.05 long_seconds=0.16 leaving_seconds=0.15
+[ "$RECORDINGS" = live ] || rate=3000 stack_bytes=384 part=4 usual_seconds=0.04 long_seconds=0.12 leaving_seconds=0.15
 export part
 
 # record_with TOOL [OPTION...] [-- COMMAND...]: $medium and $graph are the form's; its own event or rate replaces the usual one.

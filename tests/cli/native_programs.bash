@@ -1,9 +1,5 @@
 # Programs whose native code is in the stacks that are looked at.
 
-# Where those are that perf unwinds (tests/recordings/make.sh).
-unwindable=$BUILD
-[ "$RECORDINGS" != anew ] || unwindable=$BUILD/unwindable
-
 # Small C programs whose stacks are looked at.  Recorded live they have the machine's C library.  In a stored recording they stand
 # themselves, without one (tests/producers/bare_program.h).
 

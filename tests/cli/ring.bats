@@ -50,9 +50,9 @@ only_dropped_is_missing() {
     ! grep -Eq 'not-logged|before-load' report || complain "$(cat report)"
 }
 
-@test "10 000 functions in 1 MiB: what is alive and what is left of the history have their names" {
-    churn 1M 10000 500 5
-    check_churn $((1 << 20))
+@test "20 000 functions in 4 MiB: what is alive and what is left of the history have their names" {
+    churn 4M 20000 1000 5
+    check_churn $((4 << 20))
     only_dropped_is_missing
 }
 

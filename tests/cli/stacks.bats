@@ -78,10 +78,10 @@ record_stacks() { # as stacks
     local name=$1 script=$2 graph=$3
     shift 3
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock:u -F "${F:-1000}" --call-graph "$graph" -o "$name.data" \
-        "$unwindable/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
+        "$BUILD/tinyjit" "$@" --dump-code "$name.code" --seconds $seconds "$script" >"$name.out"
     # What is inlined where is the same each time.  Writing it takes time in the C library, which has no frame pointers: not in
     # the run that is recorded.
-    "$unwindable/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
+    "$BUILD/tinyjit" "$@" --inline-log "$name.inlines" --repeat 250 "$script" >/dev/null
 }
 
 # Counts as chain_check prints them, to stdout and as a line of the test's.

@@ -12,7 +12,7 @@ setup() {
 record_shape() {
     mkdir dump
     perf record -q -k mono -e cpu-clock -F 1000 --call-graph dwarf,2048 -o perf.data \
-        "$unwindable/producers/unwind_shapes" "$1" dump 0.4 >record.log 2>&1 || complain "$(cat record.log)"
+        "$BUILD/producers/unwind_shapes" "$1" dump 0.4 >record.log 2>&1 || complain "$(cat record.log)"
 }
 
 # Leaves the chains of perf inject in expected.txt.

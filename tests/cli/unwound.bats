@@ -48,7 +48,7 @@ record_tinyjit() {
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
     PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -o "$name.data" "${options[@]}" \
-        "$unwindable/tinyjit" --no-frame-pointer "$@" --seconds "$seconds" "$script" >/dev/null 2>"$name.log" ||
+        "$BUILD/tinyjit" --no-frame-pointer "$@" --seconds "$seconds" "$script" >/dev/null 2>"$name.log" ||
         { cat "$name.log" >&2; return 1; }
 }
 
@@ -139,7 +139,7 @@ known() {
 
 record_stream() {
     PERFJIT=dump JITDUMPDIR=$PWD "${R[@]}" -e cpu-clock:u --call-graph dwarf,8192 -o - \
-        "$unwindable/tinyjit" --no-frame-pointer --no-inline --seconds 0.3 known.tj 2>stream.log >stream.data
+        "$BUILD/tinyjit" --no-frame-pointer --no-inline --seconds 0.3 known.tj 2>stream.log >stream.data
 }
 
 # bats test_tags=both

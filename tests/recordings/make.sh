@@ -18,17 +18,13 @@ shift
 programs="tinyjit producers/address_churn producers/process_lives producers/unwind_shapes producers/interpreted producers/inlined_children
     producers/one_way producers/short_frames producers/perf_map_code producers/shared_arena producers/many_functions producers/thread_turns
     minimal"
-# Those whose stacks perf unwinds.  Of a static program it needs .eh_frame_hdr, which gcc leaves out there.
-unwindable="tinyjit producers/unwind_shapes producers/interpreted"
-programs+=$(printf ' unwindable/%s' $unwindable)
 
-# Without debug information, so that the same sources make the same build-ids in whatever folder.
+# Without debug information, so that the same sources make the same build-ids in whatever folder.  perf unwinds a static program by
+# .eh_frame_hdr, which gcc leaves out there.
 build_programs() {
     local all
     all=$(ls tests/producers/*.c | grep -vE '/(aarch64|riscv64)_|/fail_nth.c' | sed -E "s,tests/(.*)\.c,$build/recorded/\1,")
-    make --no-print-directory -j"$(nproc)" BUILD="$build/recorded" CFLAGS=-O2 LDFLAGS=-static "$build/recorded/tinyjit" "$build/recorded/minimal" $all
-    make --no-print-directory -j"$(nproc)" BUILD="$build/recorded/unwindable" CFLAGS=-O2 LDFLAGS="-static -Wl,--eh-frame-hdr" \
-        $(printf "$build/recorded/unwindable/%s " $unwindable)
+    make --no-print-directory -j"$(nproc)" BUILD="$build/recorded" CFLAGS=-O2 LDFLAGS="-static -Wl,--eh-frame-hdr" "$build/recorded/tinyjit" "$build/recorded/minimal" $all
     # perfjit and the judges stand beside them.
     cp "$build/perfjit" "$build/recorded/"
     ln -sfn ../sanitized "$build/recorded/sanitized"
