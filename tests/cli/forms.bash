@@ -433,19 +433,23 @@ own_clock() {
     clock=() margin=(-p -m 100) rough=(-v rough=3)
 }
 
-# forms_of ALL: which of the forms are judged now.  What is stored are two of the four, of each row of forms.bats that has four, each
-# kind of chain and each kind of file once; of other_forms.bats one.  make check-live has one of the four, and the next row another.
+# forms_of ALL: which of the forms are judged now.  make check-live has one of the four, and the next row another.  Two of the four are
+# stored of each row of forms.bats, each kind of chain and each kind of file once; of each row of other_forms.bats one form.
 forms_of() {
     local two=('file/fp stream/dwarf' 'file/dwarf stream/fp') one=(file/fp stream/dwarf file/dwarf stream/fp)
-    local odd=$((${#BATS_TEST_DESCRIPTION} % 2))
+    local odd=$((${#BATS_TEST_DESCRIPTION} % 2)) all
     case $1/$RECORDINGS in
-    files/*) echo file/fp file/dwarf ;;
-    chains/*) echo file/fp ;;
-    mixed/*) echo file/dwarf stream/fp ;;
-    plain/*) echo file/none file/fp file/dwarf stream/none stream/fp stream/dwarf ;;
-    all/live) [ -n "${BRIEF:-}" ] && echo "${one[BATS_TEST_NUMBER % 4]}" || echo file/fp file/dwarf stream/fp stream/dwarf ;;
-    all/*) [[ $BATS_TEST_FILENAME != */other_forms.bats ]] && echo "${two[odd]}" || echo "${one[BATS_TEST_NUMBER % 4]}" ;;
+    files/live) all='file/fp file/dwarf' ;;
+    files/*) all=file/dwarf ;;
+    chains/*) all=file/fp ;;
+    mixed/*) all='file/dwarf stream/fp' ;;
+    plain/*) all='file/none file/fp file/dwarf stream/none stream/fp stream/dwarf' ;;
+    all/live) [ -n "${BRIEF:-}" ] && all=${one[BATS_TEST_NUMBER % 4]} || all='file/fp file/dwarf stream/fp stream/dwarf' ;;
+    all/*) all=${two[odd]} ;;
     esac
+    all=($all)
+    [[ $RECORDINGS = live || $BATS_TEST_FILENAME != */other_forms.bats ]] || all=(${all[BATS_TEST_NUMBER % ${#all[@]}]})
+    echo "${all[@]}"
 }
 
 # name_form: to $name, of its stored recording, by the test's name.

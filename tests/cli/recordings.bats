@@ -352,7 +352,7 @@ record_attached() {
 # Three as a rule, a new one each time that the program has used half a second of the CPU, in what is stored a fifth.
 record_pieces() {
     local ms=500 all=1.6
-    [ "$RECORDINGS" = live ] || ms=250 all=0.9
+    [ "$RECORDINGS" = live ] || ms=400 all=1.4
     # shellcheck disable=SC2016 # for the inner shell
     PERFJIT=dump JITDUMPDIR=$PWD perf record -q -k mono -e cpu-clock -F 4000 --sample-identifier --switch-output --no-buildid -o piece.data \
         bash -c '(for i in 1 2; do

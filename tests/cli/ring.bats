@@ -51,7 +51,7 @@ only_dropped_is_missing() {
 }
 
 @test "20 000 functions in 4 MiB: what is alive and what is left of the history have their names" {
-    churn 4M 20000 1000 5
+    churn 4M 20000 1000 3
     check_churn $((4 << 20))
     only_dropped_is_missing
 }

@@ -129,7 +129,7 @@ record_orders() {
 #include <time.h>
 #include <unistd.h>
 
-enum { OURS = 20000 };
+enum { OURS = 5000 };
 
 static struct jitdump *dump;
 static FILE *others;

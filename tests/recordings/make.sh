@@ -16,8 +16,7 @@ shift
 
 # The programs whose own functions stand in stacks that are unwound, or are named.
 programs="tinyjit producers/address_churn producers/process_lives producers/unwind_shapes producers/interpreted producers/inlined_children
-    producers/one_way producers/short_frames producers/perf_map_code producers/shared_arena producers/many_functions producers/thread_turns
-    minimal"
+    producers/short_frames minimal"
 
 # Without debug information, so that the same sources make the same build-ids in whatever folder.  perf unwinds a static program by
 # .eh_frame_hdr, which gcc leaves out there.
