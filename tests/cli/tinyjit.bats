@@ -15,7 +15,8 @@ setup_file() {
 
 record_tinyjit() { # SCRIPT [--wx]
     local seconds=0.6 rate=5000
-    [ "$RECORDINGS" = live ] || seconds=0.09 rate=20000 # a dump of 0.6 s is large
+    [ "$RECORDINGS" = live ] || seconds=0.06 rate=20000 # a dump of 0.6 s is large
+    [ "$RECORDINGS" = live ] || [ -z "$2" ] || seconds=0.09 # it flips memory, too
     PERFJIT=dump JITDUMPDIR=$PWD record $1$2.data -F $rate "$BUILD/tinyjit" --seconds=$seconds $2 --truth=$1$2.truth "$tinyjit/$1.tj" >/dev/null
 }
 
