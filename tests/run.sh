@@ -79,7 +79,7 @@ replays() {
 
 # A file without a test of this level does nothing, and run_one.sh says nothing of it.
 bats_files() {
-    { printf 'cli/%s.bats\n' record forms answers lines real_producers attach; (cd tests && ls cli/*.bats); } | awk '!seen[$0]++'
+    { printf 'cli/%s.bats\n' record forms answers lines runtimes attach; (cd tests && ls cli/*.bats); } | awk '!seen[$0]++'
 }
 
 streams() {

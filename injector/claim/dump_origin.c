@@ -118,7 +118,7 @@ uint64_t dump_origin_distance(const struct dump_origin *origin, const struct pro
         return DISTANCE_UNKNOWN;
     uint64_t by_wall_ns = wall_distance(origin, marker_ns, dump);
     uint64_t header_ns = jit_clock_to_perf(clock, dump->timestamp);
-    uint64_t distance_ns = apart(header_ns, marker_ns);
+    uint64_t distance_ns = apart(header_ns, marker_ns) + (clock->unflagged ? UNFLAGGED_NS : 0);
     if (distance_ns < by_wall_ns && is_of_records(dump, clock, header_ns))
         return distance_ns;
     return by_wall_ns;

@@ -32,6 +32,10 @@ enum file_identity { FILE_SAME, FILE_OTHER, FILE_UNKNOWN };
  * apart. */
 #define FIT_SLACK_NS UINT64_C(100000000)
 
+/* By so much a header is further away if it needs another clock than its flags name: of two
+ * mappings that are each as near as this, it is of the one that its own clock is near to. */
+#define UNFLAGGED_NS UINT64_C(10000000)
+
 /* What is known of the recording. */
 struct dump_origin {
     const struct profile *profile;

@@ -383,6 +383,7 @@ static const char *accept(struct jit_clock *clock, const struct chooser *chooser
 {
     *clock = candidate->clock;
     clock->by_marker = rests_on_marker(candidate);
+    clock->unflagged = candidate->kind != chooser->claimed;
     report_wrong_flag(chooser, candidate, findings);
     report_conversion(chooser, candidate, findings);
     return NULL;

@@ -10,6 +10,7 @@ struct jit_clock {
     struct time_conv conv;
     bool frozen;    /* every stamp maps to to_ref */
     bool by_marker; /* rests on the header's being of the mapping's time, which it so can't show */
+    bool unflagged; /* another clock than the header's flags name */
     uint64_t from_ref, to_ref;   /* of the same moment */
     uint64_t from_span, to_span; /* as long as each other; 0: both count the same */
 };

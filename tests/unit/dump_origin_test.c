@@ -129,6 +129,18 @@ static void test_header_before_and_after_the_mapping(void **state)
     assert_int_equal(distance_of(&origin, 10 * SEC + 5, same), 5);
 }
 
+/* CLOCK_MONOTONIC_RAW may just be so far behind now as two processes began after each other. */
+static void test_a_header_is_further_by_a_clock_that_its_flags_do_not_name(void **state)
+{
+    const struct jit_clock other = {.unflagged = true};
+    (void)state;
+    build(10 * SEC, 11 * SEC);
+    uint64_t near = distance_of(&origin, 10 * SEC, other);
+    assert_true(near > distance_of(&origin, 10 * SEC + SEC / 200, same));
+    assert_true(near < distance_of(&origin, 10 * SEC + SEC / 50, same));
+    assert_int_equal(distance_of(&origin, 10 * SEC + 5, other), near + 5);
+}
+
 static void test_times_that_say_nothing(void **state)
 {
     (void)state;
@@ -202,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_without_generations_the_file_is_as_old_as_the_recording),
         cmocka_unit_test(test_what_is_proven),
         cmocka_unit_test(test_header_before_and_after_the_mapping),
+        cmocka_unit_test(test_a_header_is_further_by_a_clock_that_its_flags_do_not_name),
         cmocka_unit_test(test_times_that_say_nothing),
         cmocka_unit_test(test_a_header_of_the_wall_clock),
         cmocka_unit_test(test_functions_of_a_lifes_first_and_last_moment_fit),

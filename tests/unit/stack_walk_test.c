@@ -13,7 +13,8 @@ enum { LARGE = 0x100000, LARGE_BYTES = 1 << 16, ODD = 1 };
 /* A process, its address space, and a sample of it. */
 static struct process_builder built;
 static struct jit_processes processes;
-static struct profile profile;
+static struct perf_file file;
+static struct profile profile = {.file = &file};
 static struct timeline timeline;
 static struct space_source source;
 static uint32_t first_function;
