@@ -139,7 +139,7 @@ ours() {
 
 # bats test_tags=both
 @test "innermost functions are perf's, of injected recordings and of others" {
-    local form pairs="injected:fp unwound:stacks"
+    local KERNEL_SYMBOLS= form pairs="injected:fp unwound:stacks"
     [ "$RECORDINGS" != live ] || { perfjit inject -q -i php -o php.injected && pairs+=" php.injected:php"; }
     for form in $pairs; do
         innermost ${form%:*} >wanted

@@ -7,9 +7,9 @@ load helper
 setup_file() {
     require_perf || return 0
     cd "$BATS_FILE_TMPDIR" || return
-    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn main() { var n = 0; while n < 250 { inner(100000); n = n + 1; } return 0; }\n' >base.tj
+    printf 'fn inner(n) { var i = 0; while i < n { i = i + 1; } return i; }\nfn main() { var n = 0; while n < 600 { inner(100000); n = n + 1; } return 0; }\n' >base.tj
     mkdir more
-    sed 's/n < 250 /n < 2500 /' base.tj >more/base.tj
+    sed 's/n < 600 /n < 6000 /' base.tj >more/base.tj
     # By eight pairs a function has a verdict for sure; by six its q may come to just above 0.05.
     perfjit bench -q --runs 8 -o kept.bench --base "$BUILD/tinyjit --no-inline base.tj" --new "$BUILD/tinyjit --no-inline more/base.tj"
 }

@@ -288,7 +288,8 @@ inject_beside_a_container() { # PID FOLDER
     require_root
     mkdir box
     export here
-    export -f inject_beside_a_container rows_at perfjit perf await_use
+    export RECORDINGS
+    export -f inject_beside_a_container rows_at perfjit with_root perf await_use
     PERFJIT=dump JITDUMPDIR=. "${alone[@]}" "$PWD/box" "$BUILD/tinyjit" --seconds=60 "$here/../../examples/tinyjit/demo.tj" >/dev/null 3>&- &
     local box=$! names none
     await_use $box 100
