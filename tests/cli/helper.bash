@@ -173,8 +173,11 @@ perf() {
         fi
         ;;
     esac
-    HOME=$home command perf "$@"
+    "${own_pids[@]}" env HOME="$home" perf "$@"
 }
+
+# Set to a command that makes a namespace of pids, in which a recorded program may choose them.
+own_pids=()
 
 # In setup: skip the test where perf can't record, as an ordinary user with perf_event_paranoid over 2, or in a container
 # without perf_event_open.  A setup_file can't skip: one that records begins with `require_perf || return 0`.  Stored recordings need

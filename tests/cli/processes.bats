@@ -423,13 +423,15 @@ copied_tree() {
 # bats test_tags=live
 @test "what a later process with the same pid left is no copy" {
     local pid dump
-    [ -w /proc/sys/kernel/ns_last_pid ] || skip "only root can choose pids"
+    require_root
     pid=$(free_pid)
+    own_pids=(unshare --pid --fork --mount-proc)
     recorded later-process life parent pid "$pid" fork { life first load 5 run 50 } wait load 2 run 60
     dump=$PWD/jitdump-$pid/jit-$pid.dump
     mv "$dump" first.dump
     sleep 1.1
-    setarch -R "$lives" "$PWD/truth" life later_parent pid "$pid" fork { life later load 7 run 10 } wait
+    "${own_pids[@]}" setarch -R "$lives" "$PWD/truth" life later_parent pid "$pid" fork { life later load 7 run 10 } wait
+    own_pids=()
     injected 3
     says "1 x dump that was overwritten" "$dump: process $pid: the file there is not the one that it mapped"
     right parent
