@@ -297,6 +297,34 @@ record_inlined_calls() {
     inlined_calls_are_named gcc
 }
 
+# line_costs FUNCTION FILE: "LINE COST" of what FUNCTION itself costs in a callgrind file, "call LINE COST" of what it calls.
+line_costs() {
+    awk -v name="$1" '
+        /^fn=/ { inside = $0 ~ "^fn=\\([0-9]+\\) " name "$" }
+        inside && /^[0-9]+ [0-9]+$/ { print call $0 }
+        { call = /^calls=/ ? "call " : "" }' "$2"
+}
+
+# mostly_in LINE FUNCTION FILE: most of what FUNCTION itself costs is in LINE.
+mostly_in() {
+    line_costs "$2" "$3" | awk -v wanted="$1" '$1 != "call" { all += $2 } $1 == wanted { there += $2 } END { exit !(all > 0 && there > all / 2) }' ||
+        complain "$2: $(line_costs "$2" "$3")"
+}
+
+@test "callgrind: a line has the cost of what ran there, and a call is in the line that calls" {
+    native_source
+    recording native record_inlined_calls
+    perfjit export -q -f callgrind -o native.callgrind native
+    mostly_in 4 twist native.callgrind
+    line_costs twice native.callgrind | grep '^call 9 '
+    line_costs run native.callgrind | grep '^call 13 '
+    sound_recording tinyjit
+    perfjit export -q -f callgrind -o sound.callgrind sound.data
+    mostly_in 20 tj::mark_multiples sound.callgrind
+    mostly_in 43 tj::collatz_length sound.callgrind
+    line_costs tj::count_primes sound.callgrind | grep '^call 31 '
+}
+
 # bats test_tags=live
 @test "native inlined calls: gcc's, and clang's, who leaves out .debug_aranges; each line has its cost" {
     native_source
