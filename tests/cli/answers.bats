@@ -2,6 +2,7 @@
 # perfjit report, export and flamegraph.  The judge of names is perf script on the injected recording; of sums, the periods of its
 # samples; and all formats must agree with each other.
 load helper
+load line_costs
 load native_programs
 
 forms="fp stacks injected unwound node two packed streamed counted"
@@ -250,32 +251,6 @@ mostly_at() {
     same <(perfjit export -q -f callgrind lines.inlined | sed -n 's/^totals: //p') <(perfjit report -q --json lines.inlined | jq .total)
 }
 
-native_source() {
-    cat >inlined.c <<'END'
-static inline __attribute__((always_inline)) long twist(long v)
-{
-    for (int i = 0; i < 20; i++)
-        v = v * 31 + (v >> 3);
-    return v;
-}
-static inline __attribute__((always_inline)) long twice(long v)
-{
-    return twist(v) + twist(v + 1);
-}
-__attribute__((noinline)) static long run(long v)
-{
-    return twice(v) ^ 1;
-}
-int main(void)
-{
-    long all = 0;
-    for (long n = 0; n < 6000000; n++)
-        all += run(n);
-    return all == 42;
-}
-END
-}
-
 # inlined_calls_are_named COMPILER: of the recording `native`, whose source stands in the directory that `place` names.
 inlined_calls_are_named() {
     perfjit export -q -f folded native | awk '/;run;twice_\[i\];twist_\[i\](;.*)? [0-9]+$/ { found += $NF } { all += $NF } END { exit !(found > all / 2) }' ||
@@ -295,20 +270,6 @@ record_inlined_calls() {
     native_source
     recording native record_inlined_calls
     inlined_calls_are_named gcc
-}
-
-# line_costs FUNCTION FILE: "LINE COST" of what FUNCTION itself costs in a callgrind file, "call LINE COST" of what it calls.
-line_costs() {
-    awk -v name="$1" '
-        /^fn=/ { inside = $0 ~ "^fn=\\([0-9]+\\) " name "$" }
-        inside && /^[0-9]+ [0-9]+$/ { print call $0 }
-        { call = /^calls=/ ? "call " : "" }' "$2"
-}
-
-# mostly_in LINE FUNCTION FILE: most of what FUNCTION itself costs is in LINE.
-mostly_in() {
-    line_costs "$2" "$3" | awk -v wanted="$1" '$1 != "call" { all += $2 } $1 == wanted { there += $2 } END { exit !(all > 0 && there > all / 2) }' ||
-        complain "$2: $(line_costs "$2" "$3")"
 }
 
 @test "callgrind: a line has the cost of what ran there, and a call is in the line that calls" {
