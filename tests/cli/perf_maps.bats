@@ -393,14 +393,14 @@ refused() {
 
 @test "older than the process: refused" {
     cp "maps/${map##*/}" "$map"
-    touch -d '-1 hour' "$map"
+    touch -d '2001-01-01' "$map"
     refused "$map: is older, by" "--perf-map FILE"
 }
 
 @test "older than the process, which has a dump: left out, and nothing is lost" {
     map=$root$(dumps_of both.data | sed -E 's|.*/jit-([0-9]+)\.dump$|/tmp/perf-\1.map|')
     cp "maps/${map##*/}" "$map"
-    touch -d '-1 hour' "$map"
+    touch -d '2001-01-01' "$map"
     run --separate-stderr perfjit inject -i both.data -o "$out"
     exits 0
     says "1 x perf map of an earlier process with the same pid" "$map: is older, by"
@@ -413,7 +413,7 @@ refused() {
     recorded node
     map=$(grep -oE '/tmp/perf-.*' node.err)
     cp maps/node.map "$map"
-    touch -d '-1 hour' "$map"
+    touch -d '2001-01-01' "$map"
     perfjit inject -i node.data -o "$out"
 }
 
