@@ -2,6 +2,7 @@
 #include "injector/clock/clock_choice.h"
 
 #include "injector/clock/clock_candidate.h"
+#include "injector/host/recording_host.h"
 #include "injector/perf_data/perf_time.h"
 
 #include <inttypes.h>
@@ -79,10 +80,23 @@ static bool is_same_boot(const struct clock_facts *facts, const struct clock_que
            (was_written_then(facts, question->profile) || was_born_then(facts, question->dump));
 }
 
+static bool is_recorded_here(const struct profile *profile)
+{
+    struct recording_host host;
+    recording_host_read(&host, profile->file);
+    return recording_host_is_here(&host);
+}
+
+/* The clocks of this machine say nothing of a recording of another one.  A container has a name of
+ * its own, but its recording is of this boot. */
 static void read_live(struct chooser *chooser, bool with_cycles)
 {
-    chooser->question->read_live(&chooser->facts.live, with_cycles);
-    chooser->facts.same_boot = is_same_boot(&chooser->facts, chooser->question);
+    struct clock_facts *facts = &chooser->facts;
+    const struct clock_question *question = chooser->question;
+    question->read_live(&facts->live, with_cycles);
+    facts->same_boot = is_same_boot(facts, question);
+    if (!facts->same_boot && !is_recorded_here(question->profile))
+        facts->live = (struct clock_live){0};
 }
 
 /* What takes longer to find out, and is needed when the clocks are not simply one. */
@@ -437,7 +451,7 @@ static const char *choose_other(struct jit_clock *clock, struct chooser *chooser
     const struct clock_evidence *evidence = &chooser->facts.evidence;
     /* This time with the cycles, which were not asked for yet. */
     if (chooser->facts.live.cycles_per_s == 0)
-        chooser->question->read_live(&chooser->facts.live, true);
+        read_live(chooser, true);
     size_t count = find_others(chooser, &found);
     if (count == 0 && !claimed)
         count = find_unflagged(chooser, &found);

@@ -30,6 +30,7 @@ struct world {
     struct profile_builder built;
     struct dump_builder built_dump;
     char dump_path[96];
+    const char *host; /* where it was recorded; NULL: the recording does not say */
     struct perf_file file;
     struct profile profile;
     struct jit_dump dump;
@@ -160,6 +161,8 @@ static inline void open_world(void)
 {
     char cause[256];
     profile_end_records(&world.built);
+    if (world.host)
+        profile_host(&world.built, world.host, "x86_64", 0, (const uint64_t[]){0, 0});
     open_built_profile(&world.built, &world.file);
     assert_int_equal(profile_read(&world.profile, &world.file, &world.findings), 0);
     write_dump();

@@ -324,6 +324,30 @@ static void test_clocks_of_another_boot_are_left_alone(void **state)
     }
 }
 
+/* They may be as far apart as that machine's by chance.  A container's name is another one, but its
+ * recording was written when the clocks now say. */
+static void test_clocks_of_another_machine_are_left_alone(void **state)
+{
+    (void)state;
+    for (int written = 0; written < 2; written++) {
+        profile_of_life(-1);
+        world.host = "elsewhere";
+        begin_dump(MARKER - OFFSET - 90 * US, false);
+        put_two(EXIT - SEC, EXIT - SEC + MS);
+        machine_knows(CLOCK_KIND_MONOTONIC, EXIT + SEC / 10);
+        machine_knows(CLOCK_KIND_PERF, EXIT + SEC / 10 + OFFSET);
+        machine_knows(CLOCK_KIND_REALTIME, WALL);
+        open_world();
+        set_written(written ? WALL : WALL - 3600 * SEC);
+        choose();
+        assert_chosen();
+        assert_becomes(EXIT - SEC, EXIT - SEC + OFFSET + (written ? 0 : 90 * US), 0);
+        assert_says(FINDING_CLOCK_CONVERTED, written ? "by this machine's clocks now"
+                                                     : "profile's, by the marker's mapping");
+        end_world();
+    }
+}
+
 /* V8, CPython. */
 static void test_wall_clock_header_and_the_clocks_now(void **state)
 {
@@ -550,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_drift_since_the_recording),
         cmocka_unit_test(test_the_clocks_now_are_closer_than_a_foreign_header),
         cmocka_unit_test(test_clocks_of_another_boot_are_left_alone),
+        cmocka_unit_test(test_clocks_of_another_machine_are_left_alone),
         cmocka_unit_test(test_wall_clock_header_and_the_clocks_now),
         cmocka_unit_test(test_bounds_by_marker_and_samples),
         cmocka_unit_test(test_the_closest_sample_bounds_best),
