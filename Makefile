@@ -67,7 +67,7 @@ JITUNWIND_OWN := $(wildcard jitunwind/*.c jitunwind/*/*.c)
 JITUNWIND_TAKEN := jitdump/guest/brief_lock.c jitdump/guest/fork_mark.c jitdump/guest/holder_state.c jitdump/format/dump_clock.c
 JITUNWIND_SRC := $(JITUNWIND_OWN) $(JITUNWIND_TAKEN)
 JITUNWIND_NAMES := fork_mark_set fork_mark_free lock_wait holder_sleep holder_state clock_has_counter clock_now
-INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c)
+INJECTOR_SRC := $(wildcard injector/*.c injector/*/*.c injector/*/*/*.c)
 TINYJIT_SRC  := $(wildcard examples/tinyjit/*.c)
 TINYJIT_CXX  := examples/tinyjit/exception.cc
 UNIT_SRC     := $(wildcard tests/unit/*_test.c)
@@ -195,7 +195,7 @@ $(TAKEN_OBJECTS): $(BUILD)/jitunwind/%.o: %.c
 	$(call brief,CC,$< (libjitunwind)$(KIND))$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(DEPENDS) -c -o $@ $<
 
 # It takes the file in.
-$(BUILD)/injector/debugger/gdb_script.o: injector/debugger/perfjit_gdb.py
+$(BUILD)/injector/debug/gdb_script.o: injector/debug/perfjit_gdb.py
 
 # The shared libraries link libc alone, and export what their symbol map names.  -z now: the dynamic linker would take 4 KiB of a
 # caller's stack at the first calls.
@@ -218,7 +218,7 @@ $(BUILD)/lib%.so.0:
 	@ln -sf $(@F) $(BUILD)/lib$*.so
 
 # What .incbin takes is no dependency that the compiler tells.
-$(BUILD)/injector/flamegraph/page_parts.o: $(wildcard injector/flamegraph/page/*)
+$(BUILD)/injector/profile/flamegraph/page_parts.o: $(wildcard injector/profile/flamegraph/page/*)
 
 $(BUILD)/perfjit: $(call objects,$(INJECTOR_SRC)) $(LIBJITDUMP) $(LIBPERFMAP)
 	$(call brief,LD,$@)$(CC) -pthread $(LDFLAGS) -o $@ $^ $(INJECTOR_LIBS)

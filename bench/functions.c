@@ -1,10 +1,12 @@
-/* functions: a JIT whose functions have the sizes and names of a real runtime's: many small ones and few large.
+/* functions: a JIT whose functions have the sizes and names of a real runtime's: many small ones
+ * and few large.
  *
  *     PERFJIT=dump functions -n FUNCTIONS [-m NAMES] [-r SEED] [-s SECONDS]
  *
- * Each is logged as it is made, with samples being taken meanwhile; then all are called in turn for SECONDS.  Half of
- * them have 32 to 95 bytes, a quarter twice as many, and so on up to 24 KiB: about 300 bytes in the mean.  With NAMES there are
- * only so many different ones, as where a runtime compiles the same functions again and again.
+ * Each is logged as it is made, with samples being taken meanwhile; then all are called in turn for
+ * SECONDS.  Half of them have 32 to 95 bytes, a quarter twice as many, and so on up to 24 KiB:
+ * about 300 bytes in the mean.  With NAMES there are only so many different ones, as where a
+ * runtime compiles the same functions again and again.
  */
 #include "jitdump/jitdump.h"
 
@@ -73,7 +75,8 @@ static void next_name(uint64_t *state, size_t number, char name[NAME_BYTES])
              next_random(state) % 5000, verbs[next_random(state) % 5], number);
 }
 
-/* A short loop and, behind its return, bytes that nothing runs: a size costs nothing when it is called. */
+/* A short loop and, behind its return, bytes that nothing runs: a size costs nothing when it is
+ * called. */
 static void emit(uint8_t *to, size_t bytes, uint64_t *state)
 {
 #if defined(__x86_64__)

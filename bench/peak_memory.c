@@ -2,8 +2,9 @@
  *
  *     peak_memory COMMAND [ARGUMENT...]
  *
- * Files that are mapped don't count (ru_maxrss has them): VmHWM would be mostly the dump.  The kernel keeps no peak of
- * RssAnon, so it is read from /proc/PID/status again and again, every 100 us at most, until the command ends.
+ * Files that are mapped don't count (ru_maxrss has them): VmHWM would be mostly the dump.  The
+ * kernel keeps no peak of RssAnon, so it is read from /proc/PID/status again and again, every 100
+ * us at most, until the command ends.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -444,7 +444,8 @@ static inline void jitdump_cfi_frame(struct jitdump_cfi *cfi, const struct jitdu
 #endif
 
 /* The size in bytes of FRAME's prologue (0 with JITDUMP_FRAME_ENTERED; without what comes before
- * slots_at), and of one of its epilogues without the instruction that leaves the function.  For a JIT to check its own against:
+ * slots_at), and of one of its epilogues without the instruction that leaves the function.  For a
+ * JIT to check its own against:
  *
  *     assert(emitted_bytes == jitdump_cfi_prologue_bytes(JITDUMP_HOST_ARCH, &frame));
  *

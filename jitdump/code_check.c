@@ -1,7 +1,7 @@
 /* See code_check.h. */
 #include "jitdump/code_check.h"
 
-#include "jitdump/check/frame_check.h"
+#include "jitdump/cfi_check/frame_check.h"
 
 #include <errno.h>
 

@@ -7,11 +7,11 @@
 #ifndef JITDUMP_DUMP_RECORD_H
 #define JITDUMP_DUMP_RECORD_H
 
-#include "jitdump/dump/dump_writer.h"
 #include "jitdump/format/jitdump_format.h"
 #include "jitdump/guest/record_author.h"
 #include "jitdump/inline_info.h"
 #include "jitdump/jitdump.h"
+#include "jitdump/writer/dump_writer.h"
 
 #include <stddef.h>
 #include <stdint.h>

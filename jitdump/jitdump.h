@@ -265,7 +265,8 @@ JITDUMP_API int jitdump_close(struct jitdump *dump);
 JITDUMP_API const char *jitdump_error(const struct jitdump *dump);
 
 /* The path of the file, or "" if DUMP is NULL or could not be opened.  Lives as long as DUMP, or
- * until a jitdump_poll opens another one; changes when a forked child opens its own.  Since 0.1.0. */
+ * until a jitdump_poll opens another one; changes when a forked child opens its own.  Since 0.1.0.
+ */
 JITDUMP_API const char *jitdump_path(const struct jitdump *dump);
 
 /* The number of functions, moves and unloads that could not be recorded since jitdump_open, for

@@ -71,7 +71,7 @@ run_shape() { # SHAPE OPTION..., of perfjit inject
 }
 
 # tinyjit without frame pointers, by who can call whom in its script (tests/producers/chain_check.c).  With two tiers, code is
-# freed and its addresses are used again all the time: perf 7 has to be told (merge/unwinder_reset.h).
+# freed and its addresses are used again all the time: perf 7 has to be told (inject/merge/unwinder_reset.h).
 run_tinyjit() { # OPTIONS, of perfjit inject, OPTION..., of tinyjit
     local options=$1
     shift
@@ -135,7 +135,7 @@ done
 
 # ---- Threads ----
 
-# A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (merge/added_map.h).  Every sample is judged by
+# A main thread that ends, as ARGUMENTS of thread_turns say: perf 7 forgets it then (inject/merge/added_map.h).  Every sample is judged by
 # the program's own log; what is no JIT code stays as it was.
 run_turns() { # RECORD_OPTIONS INJECT_OPTIONS ARGUMENT...
     local options=$1 inject_options=$2 page

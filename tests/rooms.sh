@@ -5,7 +5,6 @@
 #
 # The rules: docs/architecture.md lists the rooms in floors, the highest first, between two lines "floors"; a room
 # includes from lower floors only.  No two files include each other, directly or through others.
-# A room has at most 20 source files and 3 000 lines, a file at most 600 lines.
 cd "${TREE:-$(dirname "$0")/..}" || exit 1
 status=0
 complain() {
@@ -47,14 +46,6 @@ check_circles() { # of files, a header and its source being one
         awk '/loop:$/ { if (NR > 1) print ""; printf "circle of files:"; next } { printf " %s", $2 } END { if (NR) print "" }'
 }
 
-check_sizes() {
-    sources | xargs wc -l | awk '$2 != "total" {
-            if ($1 > 600) print $2 " has " $1 " lines"
-            room = $2; sub("/[^/]*$", "", room); files[room]++; lines[room] += $1 }
-        END { for (room in files) if (files[room] > 20 || lines[room] > 3000)
-                  print room " has " files[room] " files, " lines[room] " lines" }' | sort
-}
-
 edges=$(includes)
 rooms_of <<<"$edges" | sort | uniq -c | awk '{ printf "%-40s %3d\n", $2 " -> " $3, $1 }'
 for complaint in floors circles; do
@@ -64,5 +55,4 @@ for complaint in floors circles; do
         circles) check_circles <<<"$edges" ;;
         esac)
 done
-while read -r line; do complain "$line"; done < <(check_sizes)
 exit $status

@@ -2,9 +2,9 @@
 #ifndef PERFJIT_CHAIN_REPORT_H
 #define PERFJIT_CHAIN_REPORT_H
 
-#include "injector/census/chain_census.h"
-#include "injector/check/report.h"
-#include "injector/stacks/user_stacks.h"
+#include "injector/check/census/chain_census.h"
+#include "injector/check/findings_report.h"
+#include "injector/unwind/stacks/user_stacks.h"
 
 /* A member "chains" of the object that is open; text has all places if VERBOSE, else the worst.
  * Returns 0, or -1 without memory. */

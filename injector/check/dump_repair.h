@@ -15,13 +15,13 @@
 #ifndef PERFJIT_DUMP_REPAIR_H
 #define PERFJIT_DUMP_REPAIR_H
 
-#include "injector/dump/jit_dump.h"
 #include "injector/findings/findings.h"
+#include "injector/log/jitdump/jit_dump.h"
 
 struct dump_repair {
     uint64_t kept, functions;
     uint64_t torn_parts, torn_bytes; /* a record that the end cuts is one */
-    uint64_t repeated_bytes; /* of parts that stand there twice; one copy is kept */
+    uint64_t repeated_bytes;         /* of parts that stand there twice; one copy is kept */
     uint64_t broken, unknown, fillers, orphans, headers, foreign;
     uint64_t sizes_corrected;
     uint64_t unloads; /* written in place of a header */

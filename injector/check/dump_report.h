@@ -4,7 +4,7 @@
 
 #include "injector/check/dump_repair.h"
 #include "injector/check/dump_survey.h"
-#include "injector/check/report.h"
+#include "injector/check/findings_report.h"
 
 /* One object, an element of an array. */
 void dump_report(struct report *report, const struct jit_dump *dump,

@@ -2,9 +2,9 @@
 #include "injector/check/dump_survey.h"
 
 #include "injector/arrays/address_map.h"
-#include "injector/code/log_reader.h"
-#include "injector/lines/code_lines.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/log/code/log_reader.h"
+#include "injector/log/lines/code_lines.h"
 
 #include <stdlib.h>
 #include <string.h>

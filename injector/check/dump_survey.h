@@ -3,9 +3,9 @@
 #define PERFJIT_DUMP_SURVEY_H
 
 #include "injector/check/frame_survey.h"
-#include "injector/code/code_log.h"
-#include "injector/dump/jit_dump.h"
 #include "injector/findings/findings.h"
+#include "injector/log/code/code_log.h"
+#include "injector/log/jitdump/jit_dump.h"
 
 enum record_kind {
     RECORD_LOAD,
@@ -27,9 +27,9 @@ struct dump_survey {
     uint64_t records[RECORD_KINDS], record_count;
     uint64_t torn_parts, torn_bytes;
     uint64_t repeated_bytes; /* of parts that stand there twice */
-    uint64_t cut_bytes;     /* of a record that the file's end cuts */
-    uint64_t unused_bytes;  /* zeros at the end */
-    uint64_t largest_bytes; /* of one record that is no filler */
+    uint64_t cut_bytes;      /* of a record that the file's end cuts */
+    uint64_t unused_bytes;   /* zeros at the end */
+    uint64_t largest_bytes;  /* of one record that is no filler */
     /* times, of records that have one */
     uint64_t first_time, last_time; /* the least and the greatest */
     uint64_t backwards;             /* records older than the one before */

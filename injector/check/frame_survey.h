@@ -1,10 +1,10 @@
-/* Whether the unwind tables of a log's functions fit their code: jitdump/check/frame_check.h for
- * each. */
+/* Whether the unwind tables of a log's functions fit their code: jitdump/cfi_check/frame_check.h
+ * for each. */
 #ifndef PERFJIT_FRAME_SURVEY_H
 #define PERFJIT_FRAME_SURVEY_H
 
-#include "injector/code/code_log.h"
-#include "jitdump/check/frame_check.h"
+#include "injector/log/code/code_log.h"
+#include "jitdump/cfi_check/frame_check.h"
 
 struct frame_fault {
     char *name; /* of the function */

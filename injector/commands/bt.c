@@ -5,8 +5,8 @@
  */
 #include "injector/commands/bt.h"
 
-#include "injector/backtrace/stack_report.h"
-#include "injector/commands/snapshot_code.h"
+#include "injector/debug/snapshot_code.h"
+#include "injector/debug/stack_report.h"
 #include "injector/files/interruption.h"
 #include "injector/text/printable_text.h"
 
@@ -85,7 +85,7 @@ static int backtrace(const struct bt_options *options, struct findings *findings
     const char *root = options->request.recording.root;
     interruption_watch_files();
     int result = snapshot_code_open(&code, &options->request, true, findings) ||
-                 thread_stacks_begin(&stacks, &code.snapshot, &code.recording.profile,
+                 thread_stacks_begin(&stacks, &code.snapshot, &code.recording.records,
                                      &code.recording.processes, code.recording.timelines, root,
                                      code.time_ns, findings) ||
                  print_stacks(&stacks, options, findings) || interruption_check(findings);

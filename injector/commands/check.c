@@ -9,11 +9,11 @@
 #include "injector/commands/check.h"
 
 #include "injector/check/dump_report.h"
-#include "injector/check/profile_report.h"
-#include "injector/claim/injected_image.h"
-#include "injector/commands/newest_records.h"
-#include "injector/commands/recording.h"
+#include "injector/check/recording_report.h"
 #include "injector/files/interruption.h"
+#include "injector/history/recording.h"
+#include "injector/log/jitdump/newest_records.h"
+#include "injector/log/owner/injected_image.h"
 #include "injector/text/printable_text.h"
 #include "jitdump/format/byte_cursor.h"
 
@@ -28,7 +28,7 @@
 enum { EXIT_SOUND = 0, EXIT_UNREADABLE = 1, EXIT_WRONG_USAGE = 2, EXIT_LOST = 3 };
 
 struct check_options {
-    const char *profile; /* NULL: none is checked */
+    const char *records; /* NULL: none is checked */
     struct recording_request request;
     const char *repair;
     bool json, chains, verbose;
@@ -109,7 +109,7 @@ static int check_dumps(struct report *report, const struct check_options *option
 static int open_recording(struct inspection *run, const struct check_options *options,
                           struct findings *findings)
 {
-    int result = recording_open(&run->in, options->profile, &options->request, findings);
+    int result = recording_open(&run->in, options->records, &options->request, findings);
     if (result && run->in.processes.none) {
         findings->failure[0] = '\0';
         return 0;
@@ -120,8 +120,11 @@ static int open_recording(struct inspection *run, const struct check_options *op
 static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
 {
-    return (struct census_question){&run->in.profile, &run->in.processes, run->in.timelines,
-                                    options->request.no_perf_map, false,
+    return (struct census_question){&run->in.records,
+                                    &run->in.processes,
+                                    run->in.timelines,
+                                    options->request.no_perf_map,
+                                    false,
                                     options->request.root};
 }
 
@@ -134,7 +137,7 @@ static int count_chains(struct inspection *run, const struct check_options *opti
     run->has_stacks = true;
     run->stacks.walked = chain_census_add;
     run->stacks.context = &run->chains;
-    return user_stacks_unwind(&run->stacks, &run->in.profile, &run->in.processes, run->in.timelines,
+    return user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
                               options->request.root, findings);
 }
 
@@ -176,9 +179,9 @@ static int check_profile(struct report *report, const struct check_options *opti
         const struct census_question question = question_of(&run, options);
         const struct chain_question chains = chains_of(&run, options);
         bool lost = run.census.unknown || run.census.incomplete || findings_lost(&findings) ||
-                    chains.misled || injected_image_gone(&run.in.profile, options->request.root);
+                    chains.misled || injected_image_gone(&run.in.records, options->request.root);
         status = lost ? EXIT_LOST : EXIT_SOUND;
-        if (profile_report(report, &question, &run.census, &chains, &findings)) {
+        if (recording_report(report, &question, &run.census, &chains, &findings)) {
             printable_line(stderr, "perfjit: out of memory");
             status = EXIT_UNREADABLE;
         }
@@ -251,10 +254,10 @@ static bool is_dump(const char *path)
 
 static error_t take_profile(struct check_options *options, char *argument, struct argp_state *state)
 {
-    if (options->profile)
+    if (options->records)
         argp_error(state, "only one recording can be given: '%s' is a second one",
                    printable_copy(argument));
-    options->profile = argument;
+    options->records = argument;
     return 0;
 }
 
@@ -268,10 +271,10 @@ static error_t take_argument(struct check_options *options, char *argument,
 
 static error_t take_end(struct check_options *options, struct argp_state *state)
 {
-    if (options->repair && (options->profile || options->request.dump_count != 1))
+    if (options->repair && (options->records || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
-    if (!options->profile && options->request.dump_count == 0)
-        options->profile = "perf.data";
+    if (!options->records && options->request.dump_count == 0)
+        options->records = "perf.data";
     return 0;
 }
 
@@ -336,7 +339,7 @@ static int run_check(const struct check_options *options)
     if (options->repair) {
         status = repair(&report, options);
     } else {
-        if (options->profile)
+        if (options->records)
             status = check_profile(&report, options);
         status = worse(status, check_dumps(&report, options));
     }

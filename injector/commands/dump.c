@@ -12,9 +12,9 @@
  */
 #include "injector/commands/dump.h"
 
-#include "injector/commands/newest_records.h"
-#include "injector/dump/jit_dump.h"
 #include "injector/files/interruption.h"
+#include "injector/log/jitdump/jit_dump.h"
+#include "injector/log/jitdump/newest_records.h"
 #include "injector/text/json_text.h"
 #include "injector/text/printable_text.h"
 

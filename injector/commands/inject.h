@@ -1,12 +1,6 @@
-/* perfjit inject: the pipeline from a recording and its dumps to a profile that names JIT code. */
-#ifndef PERFJIT_INJECT_H
-#define PERFJIT_INJECT_H
-
-#include "injector/commands/inject_options.h"
-
-/* Do what OPTIONS say, and print the summary.  Returns the exit status: 1, with the failure text
- * set, if nothing was written. */
-int inject_recording(const struct inject_options *options, struct findings *findings);
+/* perfjit inject: options in, exit status out. */
+#ifndef PERFJIT_INJECT_COMMAND_H
+#define PERFJIT_INJECT_COMMAND_H
 
 /* Run the command with its own arguments; ARGV[0] is "perfjit inject".  Returns the exit status. */
 int inject_command(int argc, char **argv);

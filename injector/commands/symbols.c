@@ -5,7 +5,7 @@
  */
 #include "injector/commands/symbols.h"
 
-#include "injector/commands/snapshot_images.h"
+#include "injector/debug/snapshot_images.h"
 #include "injector/files/interruption.h"
 #include "injector/text/printable_text.h"
 

@@ -1,7 +1,7 @@
 /* See diff_json.h. */
 #include "injector/compare/diff_json.h"
 
-#include "injector/export/json_stream.h"
+#include "injector/profile/export/json_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* See verdict.h. */
 #include "injector/compare/verdict.h"
 
-#include "injector/statistics/permutation.h"
-#include "injector/statistics/run_ranks.h"
+#include "injector/compare/permutation.h"
+#include "injector/compare/run_ranks.h"
 
 #include <math.h>
 #include <stdlib.h>

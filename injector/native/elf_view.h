@@ -3,7 +3,7 @@
 #ifndef PERFJIT_ELF_VIEW_H
 #define PERFJIT_ELF_VIEW_H
 
-#include "injector/unwind/frame_section.h"
+#include "injector/native/frame_section.h"
 
 #include <libelf.h>
 

@@ -2,10 +2,10 @@
 #include "injector/native/native_file.h"
 
 #include "injector/arrays/array.h"
-#include "injector/host/recording_host.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/mini_debug.h"
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/host/recording_host.h"
+#include "injector/recording/perf_data/perf_format.h"
 
 #include <inttypes.h>
 #include <search.h>
@@ -19,20 +19,20 @@
 
 static const char vdso_name[] = "[vdso]";
 
-int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
+int native_files_begin(struct native_files *files, const struct records *records, const char *root,
                        uint16_t elf_mach)
 {
     struct recording_host host;
-    *files = (struct native_files){.profile = profile, .root = root, .elf_mach = elf_mach};
-    recording_host_read(&host, profile->file);
+    *files = (struct native_files){.records = records, .root = root, .elf_mach = elf_mach};
+    recording_host_read(&host, records->file);
     files->is_elsewheres = !recording_host_is_here(&host);
-    files->of_map = calloc(profile->map_count + 1, sizeof *files->of_map);
+    files->of_map = calloc(records->map_count + 1, sizeof *files->of_map);
     return files->of_map ? 0 : -1;
 }
 
 /* ---- What the recording tells ---- */
 
-static bool build_id_in_record(const struct profile_map *map, struct build_id *id)
+static bool build_id_in_record(const struct recorded_map *map, struct build_id *id)
 {
     const uint8_t *bytes = perf_record_build_id(&map->record, &id->size);
     if (bytes)
@@ -143,7 +143,7 @@ static size_t vdso_bytes(void)
 static void read_vdso(const struct native_files *files, struct native_file *file)
 {
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-    if (!bytes || (file->wanted.size == 0 && !kernel_is_this(files->profile->file)))
+    if (!bytes || (file->wanted.size == 0 && !kernel_is_this(files->records->file)))
         return;
     elf_view_of(&file->view, bytes, vdso_bytes());
     if (!is_wanted(file, &file->view) || file->view.elf_mach != files->elf_mach)
@@ -155,7 +155,7 @@ static void read_file(struct native_files *files, struct native_file *file)
     const char *name = file->map->map.filename;
     file->was_read = true;
     if (!build_id_in_record(file->map, &file->wanted))
-        native_build_id_of(files->profile->file, name, &file->wanted);
+        native_build_id_of(files->records->file, name, &file->wanted);
     if (strcmp(name, vdso_name) == 0)
         read_vdso(files, file);
     if (name[0] != '/' || strncmp(name, "//", 2) == 0)
@@ -171,7 +171,7 @@ static int compare_files(const void *left, const void *right)
     return perf_map_compare_files(&a->map->map, &b->map->map);
 }
 
-static struct native_file *add_file(struct native_files *files, const struct profile_map *map)
+static struct native_file *add_file(struct native_files *files, const struct recorded_map *map)
 {
     struct native_file **items =
         array_room(files->items, files->count, &files->capacity, sizeof(struct native_file *));
@@ -192,7 +192,7 @@ struct native_file *native_file_of(struct native_files *files, uint32_t map)
 {
     if (files->of_map[map])
         return files->items[files->of_map[map] - 1];
-    const struct native_file wanted = {.map = &files->profile->maps[map]};
+    const struct native_file wanted = {.map = &files->records->maps[map]};
     struct native_file **found = tfind(&wanted, &files->tree, compare_files);
     struct native_file *file = found ? *found : add_file(files, wanted.map);
     if (!file)
@@ -208,7 +208,7 @@ struct native_file *native_file_of(struct native_files *files, uint32_t map)
 bool native_file_addr(const struct native_files *files, const struct native_file *file,
                       uint32_t map, uint64_t pc, uint64_t *addr)
 {
-    const struct perf_map *mapped = &files->profile->maps[map].map;
+    const struct perf_map *mapped = &files->records->maps[map].map;
     return elf_view_addr(&file->view, pc - mapped->start + mapped->pgoff, addr);
 }
 

@@ -11,10 +11,10 @@
 #define PERFJIT_NATIVE_FILE_H
 
 #include "injector/native/elf_view.h"
-#include "injector/recording/profile.h"
+#include "injector/recording/records.h"
 
 struct native_file {
-    const struct profile_map *map; /* one that names it */
+    const struct recorded_map *map; /* one that names it */
     struct build_id wanted;        /* size 0: unknown */
     struct elf_view view;          /* without segments: it could not be read, or was another one */
     struct elf_view debug;
@@ -24,7 +24,7 @@ struct native_file {
 };
 
 struct native_files {
-    const struct profile *profile;
+    const struct records *records;
     const char *root;   /* or NULL */
     uint16_t elf_mach;  /* the recording's machine */
     bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
@@ -35,7 +35,7 @@ struct native_files {
 };
 
 /* Returns 0, or -1 without memory.  Release with native_files_free in either case. */
-int native_files_begin(struct native_files *files, const struct profile *profile, const char *root,
+int native_files_begin(struct native_files *files, const struct records *records, const char *root,
                        uint16_t elf_mach);
 
 /* The build-id that the recording's table of them has for NAME; ID is left as it is without one. */

@@ -3,10 +3,10 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-#include "injector/backtrace/demangle.h"
-#include "injector/claim/injected_image.h"
-#include "injector/lines/code_lines.h"
-#include "injector/lines/line_entry.h"
+#include "injector/log/lines/code_lines.h"
+#include "injector/log/lines/line_entry.h"
+#include "injector/log/owner/injected_image.h"
+#include "injector/native/symbols/demangle.h"
 #include "injector/profile/frame_name.h"
 #include "injector/text/file_name.h"
 
@@ -297,7 +297,7 @@ static int add_mapped(struct address_names *names, uint32_t what, uint64_t pc)
     if (!file)
         return -1;
     if (!native_file_addr(names->files, file, what, pc, &addr))
-        return add_unknown(names, names->source->profile->maps[what].map.filename);
+        return add_unknown(names, names->source->records->maps[what].map.filename);
     return add_places(names, file, addr);
 }
 
@@ -377,7 +377,7 @@ int address_names_begin(struct address_names *names, struct call_profile *to,
     *names = (struct address_names){.to = to, .source = source, .files = files};
     names->symbols.files = files;
     return kernel_list_begin(
-        &names->kernel, source->profile,
+        &names->kernel, source->records,
         (struct kernel_paths){"/proc/kallsyms", "/sys/kernel/notes", getenv("HOME")});
 }
 

@@ -4,11 +4,11 @@
 #ifndef PERFJIT_ADDRESS_NAMES_H
 #define PERFJIT_ADDRESS_NAMES_H
 
-#include "injector/backtrace/kernel_list.h"
-#include "injector/backtrace/native_symbols.h"
-#include "injector/lines/line_table.h"
+#include "injector/log/lines/line_table.h"
+#include "injector/native/symbols/kernel_list.h"
+#include "injector/native/symbols/native_symbols.h"
 #include "injector/profile/call_profile.h"
-#include "injector/space/address_space.h"
+#include "injector/unwind/addresses/address_space.h"
 
 struct named_address;
 

@@ -9,7 +9,7 @@
 #ifndef PERFJIT_FRAME_NAME_H
 #define PERFJIT_FRAME_NAME_H
 
-#include "injector/plan/tier_mark.h"
+#include "injector/inject/layout/tier_mark.h"
 
 #include <stdbool.h>
 

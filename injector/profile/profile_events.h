@@ -6,8 +6,8 @@
 #ifndef PERFJIT_PROFILE_EVENTS_H
 #define PERFJIT_PROFILE_EVENTS_H
 
-#include "injector/perf_data/perf_file.h"
 #include "injector/profile/call_profile.h"
+#include "injector/recording/perf_data/perf_file.h"
 
 /* Add all events of FILE, in their order.  Returns 0, or -1 without memory. */
 int profile_events_add(struct call_profile *profile, const struct perf_file *file);

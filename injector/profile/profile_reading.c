@@ -7,9 +7,9 @@
 #include "injector/profile/group_counts.h"
 #include "injector/profile/profile_events.h"
 #include "injector/profile/thread_names.h"
-#include "injector/space/life_walk.h"
-#include "injector/stacks/stack_walk.h"
-#include "injector/stacks/user_stacks.h"
+#include "injector/unwind/addresses/life_walk.h"
+#include "injector/unwind/stacks/stack_walk.h"
+#include "injector/unwind/stacks/user_stacks.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct profile_run {
     size_t frame_count, frame_capacity;
     uint32_t place; /* in the first of these */
     struct {
-        const struct profile_map *last; /* that had a sample */
+        const struct recorded_map *last; /* that had a sample */
         size_t steps;                   /* taken to find it */
     } ahead;
     bool unwinds;
@@ -239,13 +239,13 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
 
 /* The map of the process that has PC, whenever it was there; NULL: none.  Looks at the last one
  * first. */
-static const struct profile_map *map_with(struct profile_run *run, uint32_t pid, uint64_t pc)
+static const struct recorded_map *map_with(struct profile_run *run, uint32_t pid, uint64_t pc)
 {
-    const struct profile_map *last = run->ahead.last;
+    const struct recorded_map *last = run->ahead.last;
     if (last && last->map.pid == pid && pc - last->map.start < last->map.len)
         return last;
     size_t count;
-    const struct profile_map *maps = profile_maps_of(run->source->profile, pid, &count);
+    const struct recorded_map *maps = records_maps_of(run->source->records, pid, &count);
     for (size_t i = count; i-- && run->ahead.steps < MOST_STEPS_AHEAD; run->ahead.steps++)
         if (pc - maps[i].map.start < maps[i].map.len)
             return run->ahead.last = &maps[i];
@@ -258,10 +258,10 @@ static int look_ahead(struct profile_run *run, const struct perf_record *record,
 {
     if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER)
         return address_names_expect_kernel(&run->names, fields->ip);
-    const struct profile_map *map = map_with(run, fields->pid, fields->ip);
+    const struct recorded_map *map = map_with(run, fields->pid, fields->ip);
     return map && map->map.filename[0] == '/'
                ? address_names_expect_user(&run->names,
-                                           (uint32_t)(map - run->source->profile->maps))
+                                           (uint32_t)(map - run->source->records->maps))
                : 0;
 }
 
@@ -341,15 +341,15 @@ static int add_samples(struct profile_run *run)
 static int begin(struct profile_run *run)
 {
     const struct profile_source *source = run->source;
-    const struct perf_file *file = source->profile->file;
+    const struct perf_file *file = source->records->file;
     const struct unwind_machine *machine = user_stacks_machine(file);
     run->unwinds = machine != NULL;
     if (!machine)
         machine = unwind_machine_of(EM_X86_64);
     if (call_profile_begin(run->to) || profile_events_add(run->to, file) ||
         sample_formats_read(&run->formats, file) ||
-        thread_names_begin(&run->threads, &source->profile->threads, &source->processes->lives) ||
-        space_source_begin(&run->space_source, source->profile, source->processes,
+        thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||
+        space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
         stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
         return -1;

@@ -3,13 +3,13 @@
 #ifndef PERFJIT_PROFILE_READING_H
 #define PERFJIT_PROFILE_READING_H
 
-#include "injector/process/process_reading.h"
+#include "injector/history/process/process_reading.h"
+#include "injector/history/timeline/timeline.h"
 #include "injector/profile/call_profile.h"
-#include "injector/timeline/timeline.h"
 
 /* What is read. */
 struct profile_source {
-    const struct profile *profile;
+    const struct records *records;
     const struct jit_processes *processes;
     const struct timeline *timelines; /* one a process */
     const char *root;                 /* where the processes' root directory is; or NULL */

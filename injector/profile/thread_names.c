@@ -2,7 +2,7 @@
 #include "injector/profile/thread_names.h"
 
 #include "injector/arrays/bisect.h"
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_format.h"
 
 #include <stdlib.h>
 #include <string.h>

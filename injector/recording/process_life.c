@@ -29,7 +29,7 @@ struct signs {
     size_t count;
 };
 
-static enum sign_kind kind_of(const struct profile_task *task)
+static enum sign_kind kind_of(const struct recorded_task *task)
 {
     switch (task->kind) {
     case TASK_FORK:
@@ -54,22 +54,22 @@ static int compare_signs(const void *left, const void *right)
 }
 
 /* All signs, by pid, then by time.  Returns -1 without memory. */
-static int collect_signs(struct signs *signs, const struct profile *profile)
+static int collect_signs(struct signs *signs, const struct records *records)
 {
     size_t count = 0;
     signs->items =
-        malloc((2 * profile->task_count + profile->map_count + 1) * sizeof *signs->items);
+        malloc((2 * records->task_count + records->map_count + 1) * sizeof *signs->items);
     if (!signs->items)
         return -1;
-    for (size_t i = 0; i < profile->task_count; i++) {
-        const struct profile_task *task = &profile->tasks[i];
+    for (size_t i = 0; i < records->task_count; i++) {
+        const struct recorded_task *task = &records->tasks[i];
         struct life_moment at = {task->time_ns, task->record.number};
         signs->items[count++] = (struct sign){task->pid, kind_of(task), task->parent, at};
         if (task->kind == TASK_FORK && task->parent != task->pid)
             signs->items[count++] = (struct sign){task->parent, SIGN_OF_LIFE, 0, at};
     }
-    for (size_t i = 0; i < profile->map_count; i++) {
-        const struct profile_map *map = &profile->maps[i];
+    for (size_t i = 0; i < records->map_count; i++) {
+        const struct recorded_map *map = &records->maps[i];
         enum sign_kind kind = map->map.pid == map->map.tid ? SIGN_OF_MAIN : SIGN_OF_LIFE;
         signs->items[count++] = (struct sign){map->map.pid, kind, 0, life_moment_of(map)};
     }
@@ -160,12 +160,12 @@ static void find_parents(struct process_lives *lives, const struct signs *signs)
     }
 }
 
-int process_lives_read(struct process_lives *lives, const struct profile *profile,
+int process_lives_read(struct process_lives *lives, const struct records *records,
                        struct findings *findings)
 {
     struct signs signs;
     *lives = (struct process_lives){0};
-    int result = collect_signs(&signs, profile);
+    int result = collect_signs(&signs, records);
     for (size_t at = 0, count; !result && at < signs.count; at += count) {
         for (count = 1; at + count < signs.count; count++)
             if (signs.items[at + count].pid != signs.items[at].pid)
@@ -214,18 +214,18 @@ uint32_t process_life_at(const struct process_lives *lives, uint32_t pid, struct
 }
 
 /* How many of the COUNT maps at MAPS, by time, come before MOMENT. */
-static size_t maps_before(const struct profile_map *maps, size_t count, struct life_moment moment)
+static size_t maps_before(const struct recorded_map *maps, size_t count, struct life_moment moment)
 {
     size_t first;
     array_bisect(first, count, life_moment_before(life_moment_of(&maps[first]), moment));
     return first;
 }
 
-const struct profile_map *process_life_maps(const struct profile *profile, uint32_t pid,
+const struct recorded_map *process_life_maps(const struct records *records, uint32_t pid,
                                             struct life_moment begin, struct life_moment next,
                                             size_t *count)
 {
-    const struct profile_map *maps = profile_maps_of(profile, pid, count);
+    const struct recorded_map *maps = records_maps_of(records, pid, count);
     size_t first = maps_before(maps, *count, begin), end = maps_before(maps, *count, next);
     *count = end > first ? end - first : 0;
     return maps + first;

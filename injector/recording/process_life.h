@@ -11,7 +11,7 @@
 #ifndef PERFJIT_PROCESS_LIFE_H
 #define PERFJIT_PROCESS_LIFE_H
 
-#include "injector/recording/profile.h"
+#include "injector/recording/records.h"
 
 #define NO_LIFE UINT32_MAX
 
@@ -32,7 +32,7 @@ struct process_lives {
 
 /* Find the lives of all processes of which PROFILE has more than samples.  Returns 0, or -1 without
  * memory, with the failure text set.  Release with process_lives_free in either case. */
-int process_lives_read(struct process_lives *lives, const struct profile *profile,
+int process_lives_read(struct process_lives *lives, const struct records *records,
                        struct findings *findings);
 
 /* Add one life for PID, of which nothing else is known.  Returns 0 or -1 as above. */
@@ -47,7 +47,7 @@ uint32_t process_lives_of(const struct process_lives *lives, uint32_t pid, size_
 
 /* The maps in PROFILE of process PID from BEGIN on and before NEXT, by time; *COUNT is set to their
  * number. */
-const struct profile_map *process_life_maps(const struct profile *profile, uint32_t pid,
+const struct recorded_map *process_life_maps(const struct records *records, uint32_t pid,
                                             struct life_moment begin, struct life_moment next,
                                             size_t *count);
 

@@ -2,7 +2,7 @@
 #include "injector/recording/record_marks.h"
 
 #include "injector/arrays/array.h"
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_format.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #ifndef PERFJIT_RECORD_MARKS_H
 #define PERFJIT_RECORD_MARKS_H
 
-#include "injector/perf_data/perf_record.h"
+#include "injector/recording/perf_data/perf_record.h"
 
 #include <stddef.h>
 

@@ -16,7 +16,7 @@ enum { MAX_HOLDS_OF_LIFE = 64, MAX_HOLDS = 1 << 18 };
 struct search {
     struct shared_memory *memory;
     const struct process_lives *lives;
-    const struct profile *profile;
+    const struct records *records;
     size_t *first, *end; /* by life */
     bool *lost_exec;     /* by life: it ends as another program than it began */
 };
@@ -79,9 +79,9 @@ static bool may_be_one_file(const struct perf_map *a, const struct perf_map *b)
 
 /* Whether the exec between is one of the records that a recording has overwritten: MAPS, a life's
  * that began by exec, are at the end (synthesized) without the file that was executed. */
-static bool has_lost_exec(const struct profile_map *maps, size_t count)
+static bool has_lost_exec(const struct recorded_map *maps, size_t count)
 {
-    const struct profile_map *program = NULL;
+    const struct recorded_map *program = NULL;
     bool late = false;
     for (size_t i = 0; i < count && !program; i++)
         if (!maps[i].synthesized && maps[i].map.filename[0] == '/')
@@ -124,7 +124,7 @@ static int inherit(struct search *search, uint32_t life)
 }
 
 /* MAP, which is of another object than HOLD number INDEX, takes its place in part or whole. */
-static int cut(struct search *search, size_t index, const struct profile_map *map)
+static int cut(struct search *search, size_t index, const struct recorded_map *map)
 {
     struct shared_hold *hold = &search->memory->holds[index];
     struct shared_hold below = *hold, above = *hold;
@@ -140,7 +140,7 @@ static int cut(struct search *search, size_t index, const struct profile_map *ma
 /* A mapping of what is held there already changes its protection (one that is not executable then
  * is recorded in some forms of perf record), or lets it grow.  Else a hold
  * ends where something else is mapped. */
-static int take_map(struct search *search, uint32_t life, const struct profile_map *map)
+static int take_map(struct search *search, uint32_t life, const struct recorded_map *map)
 {
     const struct process_life *born = &search->lives->items[life];
     uint64_t start = map->map.start, end = start + map->map.len;
@@ -171,8 +171,8 @@ static int find_life(struct search *search, uint32_t life)
 {
     const struct process_life *born = &search->lives->items[life];
     size_t count;
-    const struct profile_map *maps =
-        process_life_maps(search->profile, born->pid, born->begin, born->next, &count);
+    const struct recorded_map *maps =
+        process_life_maps(search->records, born->pid, born->begin, born->next, &count);
     search->first[life] = search->end[life] = search->memory->count;
     search->lost_exec[life] = began_by_exec(search->lives, life) && has_lost_exec(maps, count);
     int result = inherit(search, life);
@@ -243,9 +243,9 @@ static int index_objects(struct shared_memory *memory)
 }
 
 int shared_memory_find(struct shared_memory *memory, const struct process_lives *lives,
-                       const uint32_t *order, const struct profile *profile)
+                       const uint32_t *order, const struct records *records)
 {
-    struct search search = {.memory = memory, .lives = lives, .profile = profile};
+    struct search search = {.memory = memory, .lives = lives, .records = records};
     *memory = (struct shared_memory){0};
     search.first = calloc(lives->count + 1, sizeof *search.first);
     search.end = calloc(lives->count + 1, sizeof *search.end);

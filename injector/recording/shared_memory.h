@@ -21,7 +21,7 @@ struct shared_hold {
     uint64_t from_ns; /* of the mapping's record, or of the fork */
     uint64_t to_ns;   /* something else was mapped there, or the life ended */
     uint64_t start, end;
-    const struct profile_map *map;
+    const struct recorded_map *map;
 };
 
 struct shared_memory {
@@ -35,7 +35,7 @@ struct shared_memory {
 /* Find what the LIVES of PROFILE share; ORDER is process_lives_order's.  Returns 0, or -1 without
  * memory.  Release with shared_memory_free in either case. */
 int shared_memory_find(struct shared_memory *memory, const struct process_lives *lives,
-                       const uint32_t *order, const struct profile *profile);
+                       const uint32_t *order, const struct records *records);
 
 /* The hold of LIFE on all of [START, END) at TIME_NS, or, if it has it only later, as of memory
  * that was not executable yet, the first one after.  NULL: that is no shared memory. */

@@ -3,8 +3,8 @@
 
 #include "injector/arrays/array.h"
 #include "injector/arrays/bisect.h"
-#include "injector/perf_data/perf_format.h"
 #include "injector/recording/life_moment.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <stdlib.h>

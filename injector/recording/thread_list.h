@@ -8,7 +8,7 @@
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
 
-#include "injector/perf_data/perf_record.h"
+#include "injector/recording/perf_data/perf_record.h"
 #include "injector/recording/thread_sightings.h"
 
 enum thread_event_kind {

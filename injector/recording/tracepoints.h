@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TRACEPOINTS_H
 #define PERFJIT_TRACEPOINTS_H
 
-#include "injector/perf_data/perf_file.h"
+#include "injector/recording/perf_data/perf_file.h"
 
 /* Whether some event of FILE is a tracepoint that perf trace, sched, lock or kvm may count with
  * perf's thread: by the names in feature EVENT_DESC.  True of a tracepoint without such a name. */

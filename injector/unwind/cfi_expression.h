@@ -3,7 +3,7 @@
 #ifndef PERFJIT_CFI_EXPRESSION_H
 #define PERFJIT_CFI_EXPRESSION_H
 
-#include "injector/unwind/cfi_program.h"
+#include "injector/native/cfi_program.h"
 #include "injector/unwind/user_stack.h"
 
 enum expression_result {

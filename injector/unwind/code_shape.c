@@ -2,7 +2,7 @@
 #include "injector/unwind/code_shape.h"
 
 #include "jitdump/format/byte_cursor.h"
-#include "jitdump/machine/x86_64_decoder.h"
+#include "jitdump/instructions/x86_64_decoder.h"
 
 #include <elf.h>
 #include <string.h>

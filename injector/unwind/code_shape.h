@@ -8,7 +8,7 @@
 #ifndef PERFJIT_CODE_SHAPE_H
 #define PERFJIT_CODE_SHAPE_H
 
-#include "injector/unwind/unwind_machine.h"
+#include "injector/recording/unwind_machine.h"
 
 #include <stdbool.h>
 

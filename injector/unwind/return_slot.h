@@ -13,8 +13,8 @@
 
 #include "injector/unwind/unwind_rule.h"
 
-/* How far above the stack pointer it is looked for.  Larger frames are not those of trampolines, and
- * the more words are looked at the more of them are left from other calls. */
+/* How far above the stack pointer it is looked for.  Larger frames are not those of trampolines,
+ * and the more words are looked at the more of them are left from other calls. */
 enum { SLOTS_BYTES = 64 };
 
 /* Go from FRAME, which has called another, to its caller's.  UNWIND_WRONG: there is no evidence. */

@@ -120,8 +120,8 @@ static inline const char *cfi_check_frame(const struct cfi_arch *arch,
                                           const struct jitdump_frame *frame)
 {
     const uint32_t known = JITDUMP_FRAME_ENTERED | JITDUMP_FRAME_LANDING_PAD |
-                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32 |
-                           JITDUMP_FRAME_RED_ZONE | JITDUMP_FRAME_MOV_POP;
+                           JITDUMP_FRAME_DYNAMIC | JITDUMP_FRAME_IMM32 | JITDUMP_FRAME_RED_ZONE |
+                           JITDUMP_FRAME_MOV_POP;
     if ((unsigned)frame->kind > JITDUMP_FRAME_STACK || frame->flags & ~known)
         return "unknown kind or flag";
     if (frame->saved_count > JITDUMP_FRAME_SAVED_MAX)

@@ -5,7 +5,7 @@
 
 #include "jitdump/cfi.h"
 #include "jitdump/cfi/cfi_arch.h"
-#include "jitdump/check/frame_check.h"
+#include "jitdump/cfi_check/frame_check.h"
 
 enum { TEXT_BYTES = 160, REMEMBERED_MAX = 32 };
 

@@ -8,10 +8,10 @@
 #define JITDUMP_HANDLE_H
 
 #include "jitdump/code_check.h"
-#include "jitdump/dump/dump_file.h"
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/jitdump.h"
+#include "jitdump/writer/dump_file.h"
 
 struct jitdump {
     _Atomic(struct dump_file *) file; /* the newest process's; NULL: there is none */

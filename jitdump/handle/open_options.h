@@ -3,9 +3,9 @@
 #ifndef JITDUMP_OPEN_OPTIONS_H
 #define JITDUMP_OPEN_OPTIONS_H
 
-#include "jitdump/dump/dump_file.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/jitdump.h"
+#include "jitdump/writer/dump_file.h"
 
 #include <stdbool.h>
 

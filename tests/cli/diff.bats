@@ -90,7 +90,7 @@ END
 # bats test_tags=live
 @test "the page has both sides of each stack: their sums are the report's, and what is gone is there, in node" {
     perfjit diff -q --json json --html page.html --base new? --new base1 base2 base3 base4 >/dev/null
-    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,format,colours}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,format,colours}.js >model.js
     cat >>model.js <<'END'
 const fs = require("fs");
 const text = fs.readFileSync("page.html", "utf8");

@@ -1,5 +1,5 @@
 # 15000 functions in one arena: the layout that is this project's reason to be.  They are large enough that a thread copies
-# them while the timeline is played (image/image_draft.h).
+# them while the timeline is played (inject/image/image_draft.h).
 load helper
 
 setup_file() {

@@ -26,7 +26,7 @@ setup() {
     for form in node unwound; do
         perfjit flamegraph -q -o own.html $form
         data own.html >own.json
-        cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
+        cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,search,format}.js >model.js
         echo "$time_boxes" >>model.js
         cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("own.json")));
@@ -68,7 +68,7 @@ END
         --interrupt-budget-factor-for-feedback-allocation=4000 --interrupt-budget-for-feedback-allocation=40000000 tiers.js
     perfjit flamegraph -q -o tiers.html tiers
     data tiers.html >tiers.json
-    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js >model.js
     echo "$time_boxes" >>model.js
     cat >>model.js <<'END'
 const profile = openProfile(JSON.parse(require("fs").readFileSync("tiers.json")));
@@ -127,7 +127,7 @@ END
 }
 
 @test "what a frame has no time for comes with the next ones, and is the same in the end" {
-    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers}.js >model.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers}.js >model.js
     many_stacks >>model.js
     cat >>model.js <<'END'
 const profile = openProfile(many), scope = scopesOf(profile)[0];
@@ -161,7 +161,7 @@ END
 }
 
 @test "boxes without text are pixels: none is missing, none is outside, and the heaviest of those that share one has it" {
-    cat "$here"/../../injector/flamegraph/page/canvas.js >canvas.js
+    cat "$here"/../../injector/profile/flamegraph/page/canvas.js >canvas.js
     cat >>canvas.js <<'END'
 const width = 200, height = 100, context = { canvas: { width, height },
     createImageData: (width, height) => ({ width, height, data: new Uint8ClampedArray(width * height * 4) }), putImageData: (image) => { context.image = image; },
@@ -197,7 +197,7 @@ END
     cat "$here"/small_browser.js >whole.js
     many_stacks >>whole.js
     echo 'book.data = JSON.stringify(many);' >>whole.js
-    cat "$here"/../../injector/flamegraph/page/{profile,tree,tiers,colours,format,search,canvas,page}.js >>whole.js
+    cat "$here"/../../injector/profile/flamegraph/page/{profile,tree,tiers,colours,format,search,canvas,page}.js >>whole.js
     cat >>whole.js <<'END'
 const check = (what, isSo) => { if (!isSo) throw new Error(what + ": " + drawnRows().join(" ") + "; " + location.hash + "; " + byName("details").textContent); };
 const full = (from, to, least) => drawnRows().slice(from, to).every((count) => count >= least) && drawnRows().slice(from, to).length === to - from;

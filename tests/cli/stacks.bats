@@ -192,7 +192,7 @@ check_exact() { # NAME DEPTH FP
 }
 
 # libunwind keeps what it once found out about an address, and perf 6.1 does not tell it that the code there is another by
-# now: perfjit makes it forget (merge/unwinder_reset.h).
+# now: perfjit makes it forget (inject/merge/unwinder_reset.h).
 @test "stacks: unwind tables give whole stacks where addresses are used again" {
     check_chains demo-dwarf demo.tj
 }

@@ -1,8 +1,8 @@
 /* What perfjit bench keeps, as perfjit diff reads it: behind a byte of 0 the list of a bench, of 1
  * a run's file, of 2 the body of one, which zstd's checksum would keep from most inputs. */
-#include "injector/artifact/bench_balance.h"
-#include "injector/artifact/run_file.h"
+#include "injector/compare/kept_runs/bench_balance.h"
 #include "injector/profile/profile_totals.h"
+#include "injector/profile/run_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>

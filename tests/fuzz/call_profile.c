@@ -1,13 +1,13 @@
 /* A recording and a dump, as perfjit report, export and flamegraph read them, in every format and
  * table. */
-#include "injector/backtrace/kernel_symbols.h"
-#include "injector/export/export_format.h"
-#include "injector/flamegraph/flamegraph_page.h"
-#include "injector/flamegraph/flamegraph_svg.h"
+#include "injector/native/symbols/kernel_symbols.h"
+#include "injector/profile/export/export_format.h"
+#include "injector/profile/flamegraph/flamegraph_page.h"
+#include "injector/profile/flamegraph/flamegraph_svg.h"
 #include "injector/profile/profile_reading.h"
-#include "injector/report/function_table.h"
-#include "injector/report/gprof_text.h"
-#include "injector/report/group_table.h"
+#include "injector/profile/report/function_table.h"
+#include "injector/profile/report/gprof_text.h"
+#include "injector/profile/report/group_table.h"
 #include "tests/fuzz/recorded_processes.h"
 
 struct run {
@@ -94,7 +94,7 @@ static void answer(struct run *run, size_t size)
 /* No file is named: what a recording says of where files are is any text. */
 static void read_calls(struct run *run, size_t size)
 {
-    const struct profile_source source = {.profile = &run->recorded.profile,
+    const struct profile_source source = {.records = &run->recorded.records,
                                           .processes = &run->recorded.processes,
                                           .timelines = run->recorded.timelines,
                                           .root = "/nonexistent"};

@@ -8,7 +8,7 @@
  *               the code
  */
 #include "jitdump/cfi.h"
-#include "jitdump/check/frame_check.h"
+#include "jitdump/cfi_check/frame_check.h"
 #include "jitdump/jitdump.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,11 +1,11 @@
 /* What perfjit diff makes of runs that anybody may have written: a byte of options, then the body
  * of a run's file, whose samples are those of eight or twelve runs, of each side others. */
-#include "injector/artifact/run_file.h"
 #include "injector/compare/diff_json.h"
 #include "injector/compare/diff_markdown.h"
+#include "injector/compare/diff_page.h"
 #include "injector/compare/diff_text.h"
 #include "injector/compare/two_programs.h"
-#include "injector/flamegraph/diff_page.h"
+#include "injector/profile/run_file.h"
 #include "injector/text/printable_text.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,7 +1,9 @@
-/* What a fuzz target is: one function that takes any bytes, and must neither crash nor find a promise broken.
+/* What a fuzz target is: one function that takes any bytes, and must neither crash nor find a
+ * promise broken.
  *
- * The same file is linked with libFuzzer (`make fuzz`) and, for `make check`, with replay.c, which gives it the inputs in
- * files.  BYTES are a heap block of just SIZE bytes in both, so that AddressSanitizer sees the first byte read behind them. */
+ * The same file is linked with libFuzzer (`make fuzz`) and, for `make check`, with replay.c, which
+ * gives it the inputs in files.  BYTES are a heap block of just SIZE bytes in both, so that
+ * AddressSanitizer sees the first byte read behind them. */
 #ifndef PERFJIT_FUZZ_TARGET_H
 #define PERFJIT_FUZZ_TARGET_H
 

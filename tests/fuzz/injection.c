@@ -1,16 +1,16 @@
 /* A recording and a dump that is given by hand, through everything that perfjit inject does but
  * writing ELF files. */
-#include "injector/census/sample_census.h"
-#include "injector/image/unwind_table.h"
-#include "injector/merge/added_map.h"
-#include "injector/merge/perf_rewrite.h"
-#include "injector/merge/profile_merge.h"
+#include "injector/check/census/sample_census.h"
+#include "injector/inject/image/unwind_table.h"
+#include "injector/inject/merge/added_map.h"
+#include "injector/inject/merge/perf_rewrite.h"
+#include "injector/inject/merge/recording_merge.h"
 #include "tests/fuzz/recorded_processes.h"
 
 struct run {
     struct recorded_processes recorded;
     struct image_plan plan;
-    struct profile_merge merge;
+    struct recording_merge merge;
 };
 
 static int plan(struct run *run)
@@ -23,7 +23,7 @@ static int plan(struct run *run)
             unwind_tables_place(&run->plan, recorded->processes.items, (uint32_t)i,
                                 &recorded->findings))
             return -1;
-    return profile_merge_plan(&run->merge, &recorded->profile, &recorded->processes,
+    return recording_merge_plan(&run->merge, &recorded->records, &recorded->processes,
                               recorded->timelines, &run->plan, "/tmp/fuzz.dso",
                               &recorded->findings);
 }
@@ -45,7 +45,7 @@ static void put_added(const struct run *run)
 
 static void take_census(struct recorded_processes *run)
 {
-    const struct census_question question = {&run->profile, &run->processes, run->timelines,
+    const struct census_question question = {&run->records, &run->processes, run->timelines,
                                              .counts_only = true};
     struct sample_census census;
     promise(sample_census_take(&census, &question, &run->findings) == 0, "samples are counted");
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         put_added(&run);
         take_census(&run.recorded);
     }
-    profile_merge_free(&run.merge);
+    recording_merge_free(&run.merge);
     image_plan_free(&run.plan);
     free_processes(&run.recorded);
     return 0;

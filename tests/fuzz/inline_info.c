@@ -2,7 +2,7 @@
  * it says lies in it.
  *
  * The first byte: the byte order of the dump. */
-#include "injector/dump/jit_dump.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -1,10 +1,10 @@
 /* A jitdump file: header, records, code log with unwind tables, timeline, image plan, tables, map
  * records and, for one input in 64, the ELF files. */
-#include "injector/code/log_reader.h"
-#include "injector/image/elf_image.h"
-#include "injector/image/unwind_table.h"
-#include "injector/merge/added_map.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/unwind_table.h"
+#include "injector/inject/merge/added_map.h"
+#include "injector/log/code/log_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/scratch_dir.h"
 
@@ -15,7 +15,7 @@ enum { MAX_SAMPLES = 256, MAX_TABLE_BYTES = 1 << 20, MAX_ELF_BYTES = 1 << 20 };
 struct run {
     struct jit_dump dump;
     struct jit_process process;
-    struct profile_map maps[2];
+    struct recorded_map maps[2];
     uint64_t samples_ns[MAX_SAMPLES];
     size_t sample_count;
     struct timeline timeline;
@@ -73,7 +73,7 @@ static void put_map(struct run *run, uint64_t time_ns, uint64_t start, uint64_t 
                     const char *filename)
 {
     size_t index = run->process.map_count++;
-    run->maps[index] = (struct profile_map){
+    run->maps[index] = (struct recorded_map){
         .map = {.pid = 1, .tid = 1, .start = start, .len = len, .filename = filename},
         .time_ns = time_ns,
         .record = {.offset = 100 + index, .number = index}};

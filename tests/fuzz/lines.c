@@ -9,8 +9,8 @@
  * Little-endian 3     the body
  */
 #include "injector/check/dump_survey.h"
-#include "injector/code/log_reader.h"
-#include "injector/dwarf/debug_image.h"
+#include "injector/inject/dwarf/debug_image.h"
+#include "injector/log/code/log_reader.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/fuzz/fuzz_target.h"
 

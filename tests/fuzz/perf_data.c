@@ -1,12 +1,12 @@
 /* A perf.data file or stream: read as plain, played into a profile with its processes and threads,
  * and written again with records added and left out.  What was written must be as good as what was
  * read. */
-#include "injector/claim/dump_claim.h"
-#include "injector/host/recording_host.h"
-#include "injector/merge/perf_rewrite.h"
-#include "injector/perf_data/perf_format.h"
-#include "injector/perf_data/perf_input.h"
-#include "injector/perf_data/perf_pipe.h"
+#include "injector/inject/merge/perf_rewrite.h"
+#include "injector/log/owner/dump_claim.h"
+#include "injector/recording/host/recording_host.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_input.h"
+#include "injector/recording/perf_data/perf_pipe.h"
 #include "injector/recording/thread_list.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -19,7 +19,7 @@ enum { ADDED_TYPE = 1000, ADDED_BYTES = 16, MAX_ADDED = 4, BUFFER_BYTES = 1 << 1
 
 struct run {
     struct perf_input input;
-    struct profile profile;
+    struct records records;
     struct process_lives lives;
     struct dump_claims claims;
     struct thread_list threads;
@@ -71,27 +71,27 @@ static void read_again(const struct run *run, const uint8_t *data, size_t size)
 {
     struct findings findings = {.quiet = true};
     struct perf_file file;
-    struct profile profile = {0};
+    struct records records = {0};
     if (perf_file_view(&file, "fuzz.out", data, size, &findings) ||
-        profile_read(&profile, &file, &findings))
+        records_read(&records, &file, &findings))
         promise(false, findings.failure);
-    promise(profile.sample_count == run->profile.sample_count, "no sample is lost");
+    promise(records.sample_count == run->records.sample_count, "no sample is lost");
     promise(findings.count[FINDING_PROFILE_TRUNCATED] == 0, "the output is whole");
     perf_pipe_write(null_device(), data, size, "fuzz.out", &findings);
-    profile_free(&profile);
+    records_free(&records);
     perf_file_close(&file);
     findings_free(&findings);
 }
 
 static void rewrite(struct run *run)
 {
-    const struct profile *profile = &run->profile;
+    const struct records *records = &run->records;
     struct record_source added = {run, added_time, added_put};
-    uint64_t dropped = profile->map_count ? profile->maps[0].record.offset : 0;
+    uint64_t dropped = records->map_count ? records->maps[0].record.offset : 0;
     struct output_file output = begin_output();
-    for (size_t i = 0; i < MAX_ADDED && i < profile->sample_count; i++)
-        run->added_ns[run->added_count++] = profile->sample_times_ns[i];
-    if (perf_rewrite(&output, &run->input.file, &profile->marks, &dropped, profile->map_count > 0,
+    for (size_t i = 0; i < MAX_ADDED && i < records->sample_count; i++)
+        run->added_ns[run->added_count++] = records->sample_times_ns[i];
+    if (perf_rewrite(&output, &run->input.file, &records->marks, &dropped, records->map_count > 0,
                      &added, NULL, &run->findings))
         return;
     const uint8_t *view = output_file_view(&output, &run->findings);
@@ -102,33 +102,33 @@ static void rewrite(struct run *run)
 
 static void ask(const struct run *run)
 {
-    const struct profile *profile = &run->profile;
+    const struct records *records = &run->records;
     struct perf_record record;
     struct recording_host host;
     size_t count;
-    for (size_t i = 0; i < profile->map_count && i < 8; i++) {
-        uint32_t pid = profile->maps[i].map.pid;
-        promise(profile_maps_of(profile, pid, &count) && count > 0, "a map is its process's");
-        profile_comm_of(profile, pid, 0, UINT64_MAX);
-        profile_namespace_of(profile, pid, profile->maps[i].time_ns);
-        profile_has_sample_of(profile, pid);
-        promise(strlen(profile->maps[i].map.filename) < 1 << 16, "a name ends in its record");
+    for (size_t i = 0; i < records->map_count && i < 8; i++) {
+        uint32_t pid = records->maps[i].map.pid;
+        promise(records_maps_of(records, pid, &count) && count > 0, "a map is its process's");
+        records_comm_of(records, pid, 0, UINT64_MAX);
+        records_namespace_of(records, pid, records->maps[i].time_ns);
+        records_has_sample_of(records, pid);
+        promise(strlen(records->maps[i].map.filename) < 1 << 16, "a name ends in its record");
     }
-    profile_any_trailer(profile, &record);
+    records_any_trailer(records, &record);
     recording_host_read(&host, &run->input.file);
 }
 
 /* Of a recording without samples nothing may be left, and nobody comes so far with one. */
 static void inject(struct run *run)
 {
-    if (profile_read(&run->profile, &run->input.file, &run->findings))
+    if (records_read(&run->records, &run->input.file, &run->findings))
         return;
     ask(run);
-    if (process_lives_read(&run->lives, &run->profile, &run->findings) ||
-        dump_claims_collect(&run->claims, &run->profile, &run->lives, NULL, &run->findings) ||
+    if (process_lives_read(&run->lives, &run->records, &run->findings) ||
+        dump_claims_collect(&run->claims, &run->records, &run->lives, NULL, &run->findings) ||
         thread_list_read(&run->threads, &run->input.file))
         return;
-    if (run->profile.sample_count)
+    if (run->records.sample_count)
         rewrite(run);
 }
 
@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     thread_list_free(&run.threads);
     dump_claims_free(&run.claims);
     process_lives_free(&run.lives);
-    profile_free(&run.profile);
+    records_free(&run.records);
     perf_input_close(&run.input);
     findings_free(&run.findings);
     return 0;

@@ -1,6 +1,8 @@
-/* A dump and a recording of its process and its children, made from a script: what happens in them together.
+/* A dump and a recording of its process and its children, made from a script: what happens in them
+ * together.
  *
- * Bytes that are mutated hardly ever become a sound record; these make nothing else. A step is 4 bytes:
+ * Bytes that are mutated hardly ever become a sound record; these make nothing else. A step is 4
+ * bytes:
  *
  *     0 what happens, in its low 4 bits; in the high ones, how many ns after the step before
  *     1 in whose life (low 2 bits: one of 4 pids)
@@ -34,7 +36,7 @@ enum { SCRIPT_STEP_BYTES = 4, SCRIPT_STEPS = 500, SCRIPT_PID = 4711, SCRIPT_BASE
 
 struct process_script {
     struct dump_builder dump;
-    struct profile_builder profile;
+    struct profile_builder records;
     uint64_t time;
 };
 
@@ -100,47 +102,47 @@ static inline void script_dump(struct process_script *script, const struct scrip
 static inline void script_task(struct process_script *script, uint32_t type, uint32_t pid,
                                uint32_t parent)
 {
-    struct profile_builder *profile = &script->profile;
-    size_t start = profile_begin_record(profile, type, 0);
-    sink_u32(&profile->sink, pid);
-    sink_u32(&profile->sink, parent);
-    sink_u32(&profile->sink, pid);
-    sink_u32(&profile->sink, parent);
-    sink_u64(&profile->sink, script->time);
-    profile_put_trailer(profile, 0, pid, script->time);
-    profile_end_record(profile, start);
+    struct profile_builder *records = &script->records;
+    size_t start = profile_begin_record(records, type, 0);
+    sink_u32(&records->sink, pid);
+    sink_u32(&records->sink, parent);
+    sink_u32(&records->sink, pid);
+    sink_u32(&records->sink, parent);
+    sink_u64(&records->sink, script->time);
+    profile_put_trailer(records, 0, pid, script->time);
+    profile_end_record(records, start);
 }
 
 static inline void script_exec(struct process_script *script, uint32_t pid)
 {
-    struct profile_builder *profile = &script->profile;
-    size_t start = profile_begin_record(profile, PERF_RECORD_COMM, PERF_MISC_COMM_EXEC);
-    sink_u32(&profile->sink, pid);
-    sink_u32(&profile->sink, pid);
-    sink_bytes(&profile->sink, "program", 8);
-    profile_put_trailer(profile, 0, pid, script->time);
-    profile_end_record(profile, start);
+    struct profile_builder *records = &script->records;
+    size_t start = profile_begin_record(records, PERF_RECORD_COMM, PERF_MISC_COMM_EXEC);
+    sink_u32(&records->sink, pid);
+    sink_u32(&records->sink, pid);
+    sink_bytes(&records->sink, "program", 8);
+    profile_put_trailer(records, 0, pid, script->time);
+    profile_end_record(records, start);
 }
 
 static inline void script_map(struct process_script *script, const struct script_step *step)
 {
     static const char *const names[] = {"//anon", "/dev/shm/arena", "/usr/lib/libx.so",
                                         "/tmp/jit-4711.dump"};
-    struct profile_builder *profile = &script->profile;
+    struct profile_builder *records = &script->records;
     size_t start =
-        profile_map(profile, PERF_RECORD_MMAP2, 0, script_addr(step->where),
+        profile_map(records, PERF_RECORD_MMAP2, 0, script_addr(step->where),
                     UINT64_C(64) << step->how / 4 % 8, names[step->how % 4], script->time);
-    script_set_u32(profile->bytes + start + PERF_RECORD_HEADER_BYTES, step->pid);
-    script_set_u32(profile->bytes + start + PERF_RECORD_HEADER_BYTES + 4, step->pid);
+    script_set_u32(records->bytes + start + PERF_RECORD_HEADER_BYTES, step->pid);
+    script_set_u32(records->bytes + start + PERF_RECORD_HEADER_BYTES + 4, step->pid);
 }
 
 /* Behind the header stand u64 ip, u32 pid. */
 static inline void script_sample(struct process_script *script, const struct script_step *step)
 {
-    struct profile_builder *profile = &script->profile;
-    size_t start = profile_sample(profile, 0, script->time);
-    profile_set_u64(profile, start + PERF_RECORD_HEADER_BYTES, script_addr(step->where));
-    script_set_u32(profile->bytes + start + PERF_RECORD_HEADER_BYTES + 8, step->pid);
+    struct profile_builder *records = &script->records;
+    size_t start = profile_sample(records, 0, script->time);
+    profile_set_u64(records, start + PERF_RECORD_HEADER_BYTES, script_addr(step->where));
+    script_set_u32(records->bytes + start + PERF_RECORD_HEADER_BYTES + 8, step->pid);
 }
 
 static inline void script_take(struct process_script *script, const struct script_step *step)
@@ -176,7 +178,7 @@ static inline void process_script_play(struct process_script *script, const uint
     size_t steps = size / SCRIPT_STEP_BYTES;
     script->time = 1000;
     dump_begin(&script->dump, false, JITHEADER_BYTES);
-    profile_begin_one(&script->profile);
+    profile_begin_one(&script->records);
     for (size_t i = 0; i < steps && i < SCRIPT_STEPS; i++, bytes += SCRIPT_STEP_BYTES) {
         script->time += bytes[0] >> 4;
         script_take(script, &(struct script_step){.pid = SCRIPT_PID + bytes[1] % 4,
@@ -184,7 +186,7 @@ static inline void process_script_play(struct process_script *script, const uint
                                                   .where = bytes[2],
                                                   .how = bytes[3]});
     }
-    profile_end_records(&script->profile);
+    profile_end_records(&script->records);
 }
 
 #endif

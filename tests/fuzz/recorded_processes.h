@@ -4,10 +4,10 @@
 #ifndef PERFJIT_FUZZ_RECORDED_PROCESSES_H
 #define PERFJIT_FUZZ_RECORDED_PROCESSES_H
 
-#include "injector/clock/clock_live.h"
-#include "injector/perf_data/perf_input.h"
-#include "injector/process/process_reading.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/process/process_reading.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/log/clock/clock_live.h"
+#include "injector/recording/perf_data/perf_input.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/process_script.h"
 
@@ -18,7 +18,7 @@ enum { MAX_PROCESSES = 64 };
 
 struct recorded_processes {
     struct perf_input input;
-    struct profile profile;
+    struct records records;
     struct jit_processes processes;
     struct timeline timelines[MAX_PROCESSES];
     struct findings findings;
@@ -53,8 +53,8 @@ static bool split_input(struct recorded_input *input, const uint8_t *bytes, size
     if (dump_bytes)
         return true;
     process_script_play(&script, bytes + 2, size - 2);
-    *input = (struct recorded_input){script.dump.bytes, script.profile.bytes, script.dump.sink.size,
-                                     script.profile.sink.size};
+    *input = (struct recorded_input){script.dump.bytes, script.records.bytes, script.dump.sink.size,
+                                     script.records.sink.size};
     return true;
 }
 
@@ -87,9 +87,9 @@ static int read_processes(struct recorded_processes *run, const struct recorded_
     size_t inherited = 0;
     if (perf_input_view(&run->input, "fuzz.data", input->recording, input->recording_bytes,
                         findings) ||
-        profile_read(&run->profile, &run->input.file, findings))
+        records_read(&run->records, &run->input.file, findings))
         return -1;
-    if (jit_processes_read(&run->processes, &run->profile, &path, 1, &no_maps, NULL, true,
+    if (jit_processes_read(&run->processes, &run->records, &path, 1, &no_maps, NULL, true,
                            findings) &&
         !run->processes.none)
         return -1;
@@ -98,7 +98,7 @@ static int read_processes(struct recorded_processes *run, const struct recorded_
     for (size_t i = 0; i < run->processes.count; i++)
         if (timeline_play(&run->timelines[i], &run->processes.items[i],
                           parent_timeline(run, &run->processes.items[i]), &inherited,
-                          run->profile.sample_times_ns, run->profile.sample_count, findings))
+                          run->records.sample_times_ns, run->records.sample_count, findings))
             return -1;
     return 0;
 }
@@ -108,7 +108,7 @@ static void free_processes(struct recorded_processes *run)
     for (size_t i = 0; i < MAX_PROCESSES && i < run->processes.count; i++)
         timeline_free(&run->timelines[i]);
     jit_processes_free(&run->processes);
-    profile_free(&run->profile);
+    records_free(&run->records);
     perf_input_close(&run->input);
     findings_free(&run->findings);
 }

@@ -12,9 +12,9 @@
  *     DIR/compare       the body of one, compared in each way
  *     DIR/stacks        the unwind tables again, with registers and stacks
  */
-#include "injector/artifact/run_file.h"
-#include "injector/dump/jit_dump.h"
-#include "injector/perf_data/perf_pipe.h"
+#include "injector/log/jitdump/jit_dump.h"
+#include "injector/profile/run_file.h"
+#include "injector/recording/perf_data/perf_pipe.h"
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"
 #include "tests/fuzz/process_script.h"

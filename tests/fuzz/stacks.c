@@ -5,10 +5,10 @@
  *      1 u8 table_bytes   in units of 16; then the table, 33 registers, and the stack
  * A record: u64 sample_type, read_format, branch_sample_type, regs_user; the record's bytes.
  */
-#include "injector/perf_data/perf_format.h"
-#include "injector/stacks/sample_format.h"
-#include "injector/unwind/frame_section.h"
+#include "injector/native/frame_section.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "injector/unwind/return_slot.h"
+#include "injector/unwind/stacks/sample_format.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
  *
  * Prints those that differ, up to 20, and "N instructions, M differ"; status 1 if any does.
  */
-#include "jitdump/machine/x86_64_decoder.h"
+#include "jitdump/instructions/x86_64_decoder.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@
  *     noise        a record that can't be, and behind it N times 60 bytes that could each be an id
  *                  or a size, and N empty loads
  */
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "jitdump/format/byte_sink.h"
 #include "jitdump/format/jitdump_format.h"
 

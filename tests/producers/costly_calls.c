@@ -9,7 +9,7 @@
  *     timeline     timeline_play, of N functions that overlap, looked at once and sixteen times
  *     cfi          jitdump_cfi_import, of N FDEs and as many instructions or CIEs
  */
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
 #include "jitdump/cfi.h"
 #include "perfmap/perfmap.h"
 #include "tests/unit/eh_frame_section.h"

@@ -12,8 +12,8 @@
  * then "KIND: N planted, N found, N at the first wrong instruction", and "sound: N functions, N
  * faults".  Status 1 if a fault was missed or made up.
  */
-#include "jitdump/check/frame_check.h"
-#include "jitdump/machine/x86_64_decoder.h"
+#include "jitdump/cfi_check/frame_check.h"
+#include "jitdump/instructions/x86_64_decoder.h"
 #include "jitdump/format/cfa_opcode.h"
 #include "jitdump/format/jitdump_format.h"
 

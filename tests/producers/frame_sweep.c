@@ -6,7 +6,7 @@
  * Prints each fault, "N functions, N faults, N instructions compared, N functions whole" and
  * returns 1 if there are faults.
  */
-#include "jitdump/check/frame_check.h"
+#include "jitdump/cfi_check/frame_check.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Faults planted in the unwind tables of a dump: for each function, one operand of one call frame instruction.
+/* Faults planted in the unwind tables of a dump: for each function, one operand of one call frame
+ * instruction.
  *
  *     DW_CFA_offset              the slot next to it, 8 bytes away
  *     DW_CFA_def_cfa(_offset)    16 bytes more or less
@@ -8,7 +9,7 @@
 #ifndef PERFJIT_TEST_AARCH64_FAULTS_H
 #define PERFJIT_TEST_AARCH64_FAULTS_H
 
-#include "injector/dump/jit_dump.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "jitdump/cfi/cfi_arch.h"
 #include "tests/unit/scratch.h"
 
@@ -38,8 +39,8 @@ static inline void fault_operand(struct faults *faults, struct byte_cursor *prog
     fault_skip_leb(program);
 }
 
-/* The instruction that comes next.  Of those that the tables of aarch64_frames have, the ones without an operand to change
- * that is sure to be seen are skipped. */
+/* The instruction that comes next.  Of those that the tables of aarch64_frames have, the ones
+ * without an operand to change that is sure to be seen are skipped. */
 static inline void fault_instruction(struct faults *faults, struct byte_cursor *program)
 {
     uint8_t op = cursor_u8(program);

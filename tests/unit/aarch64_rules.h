@@ -3,7 +3,7 @@
 #ifndef PERFJIT_TEST_AARCH64_RULES_H
 #define PERFJIT_TEST_AARCH64_RULES_H
 
-#include "injector/code/code_log.h"
+#include "injector/log/code/code_log.h"
 #include "injector/unwind/unwind_rule.h"
 #include "tests/unit/aarch64_trace.h"
 

@@ -1,9 +1,9 @@
-/* Run the aarch64 program aarch64_frames under qemu instruction by instruction, and note down at each one in its code what
- * an unwinder should find.
+/* Run the aarch64 program aarch64_frames under qemu instruction by instruction, and note down at
+ * each one in its code what an unwinder should find.
  *
- * The truth comes from calls and returns alone: a call opens a frame with CFA = sp, the return address in x30, and the
- * registers as they are; the ret that leaves it closes the frame.  A jump from one function to another changes nothing
- * about that.
+ * The truth comes from calls and returns alone: a call opens a frame with CFA = sp, the return
+ * address in x30, and the registers as they are; the ret that leaves it closes the frame.  A jump
+ * from one function to another changes nothing about that.
  */
 #ifndef PERFJIT_TEST_AARCH64_TRACE_H
 #define PERFJIT_TEST_AARCH64_TRACE_H
@@ -162,7 +162,8 @@ static inline void trace_enter(struct trace *trace, size_t call_step)
         trace->deepest = trace->depth;
 }
 
-/* A ret has just landed: the innermost call must be the one that it ends, and the ABI must be kept. */
+/* A ret has just landed: the innermost call must be the one that it ends, and the ABI must be kept.
+ */
 static inline void trace_leave(struct trace *trace)
 {
     const struct trace_frame *frame = &trace->frames[trace->open[--trace->depth]];

@@ -1,12 +1,14 @@
-/* Unwind from a step of a trace to the way into the code, by what elfutils says of the tables: registers come from the
- * step, and from then on from the tables; the stack is that of the step and of the calls before it. */
+/* Unwind from a step of a trace to the way into the code, by what elfutils says of the tables:
+ * registers come from the step, and from then on from the tables; the stack is that of the step and
+ * of the calls before it. */
 #ifndef PERFJIT_TEST_AARCH64_UNWIND_H
 #define PERFJIT_TEST_AARCH64_UNWIND_H
 
 #include "tests/unit/aarch64_trace.h"
 #include "tests/unit/single_step_tables.h"
 
-/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together. */
+/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together.
+ */
 enum {
     OP_PLUS_UCONST = 0x23,
     OP_REG0 = 0x50,
@@ -54,7 +56,8 @@ static inline uint64_t unwind_old(struct unwinding *unwinding, uint64_t reg)
     return unwinding->registers[reg];
 }
 
-/* The few forms that the rules of CFI take in libdw.  *IS_VALUE is cleared where the value is an address of memory. */
+/* The few forms that the rules of CFI take in libdw.  *IS_VALUE is cleared where the value is an
+ * address of memory. */
 static inline uint64_t unwind_op(struct unwinding *unwinding, const Dwarf_Op *op, uint64_t value,
                                  bool *is_value)
 {
@@ -150,7 +153,8 @@ static inline bool unwind_is_saved(struct unwinding *unwinding, Dwarf_Frame *fra
     return true;
 }
 
-/* Compare all that FRAME says with the truth, and go to the caller.  Returns false at the first that is wrong. */
+/* Compare all that FRAME says with the truth, and go to the caller.  Returns false at the first
+ * that is wrong. */
 static inline bool unwind_one(struct unwinding *unwinding, Dwarf_Frame *frame)
 {
     const struct trace_frame *truth = &unwinding->trace->frames[unwinding->step->frame];
@@ -179,7 +183,8 @@ static inline struct unwinding unwind_begin(const struct trace *trace,
     return unwinding;
 }
 
-/* Go to the call that opened the frame that was unwound.  Returns false at the way into the code. */
+/* Go to the call that opened the frame that was unwound.  Returns false at the way into the code.
+ */
 static inline bool unwind_next(struct unwinding *unwinding)
 {
     size_t call_step = unwinding->trace->frames[unwinding->step->frame].call_step;

@@ -1,5 +1,5 @@
 /* From changes to maps, and from maps to the records that perf reads. */
-#include "injector/merge/added_map.h"
+#include "injector/inject/merge/added_map.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -347,7 +347,7 @@ static void test_nothing_to_add(void **state)
 struct fixture {
     struct profile_builder builder;
     struct perf_file file;
-    struct profile profile;
+    struct records records;
     struct jit_process process;
     struct jit_image image;
     struct image_plan plan;
@@ -367,23 +367,23 @@ static void open_fixture(uint32_t map_type, uint64_t sample_type)
     profile_sample(&fixture.builder, 0, 88);
     profile_end_records(&fixture.builder);
     open_built_profile(&fixture.builder, &fixture.file);
-    assert_int_equal(profile_read(&fixture.profile, &fixture.file, &findings), 0);
+    assert_int_equal(records_read(&fixture.records, &fixture.file, &findings), 0);
     fixture.process = (struct jit_process){.pid = 4711,
-                                           .maps = fixture.profile.maps,
+                                           .maps = fixture.records.maps,
                                            .map_count = 1,
-                                           .trailer_record = fixture.profile.maps[0].record};
+                                           .trailer_record = fixture.records.maps[0].record};
     fixture.image = (struct jit_image){.base = 0xf000, .text_start = 0x1000, .text_end = 0x2000};
     for (uint8_t i = 0; i < IMAGE_BUILD_ID_BYTES; i++)
         fixture.image.build_id[i] = (uint8_t)(0xa0 + i);
     fixture.plan = (struct image_plan){.images = &fixture.image, .image_count = 1};
-    fixture.source = (struct added_record_source){&fixture.profile, &fixture.process, &fixture.plan,
+    fixture.source = (struct added_record_source){&fixture.records, &fixture.process, &fixture.plan,
                                                   "/out/perf.jit.data.dso", NULL};
     fixture.sink = byte_sink_over(fixture.bytes, sizeof fixture.bytes);
 }
 
 static void close_fixture(void)
 {
-    profile_free(&fixture.profile);
+    records_free(&fixture.records);
     perf_file_close(&fixture.file);
 }
 
@@ -480,7 +480,7 @@ static void test_part_of_a_map_is_the_map_with_other_bounds(void **state)
         struct perf_map read;
         open_fixture(types[i], SAMPLE_TYPE);
         put_map(&map, &record, &read);
-        const struct perf_record *whole = &fixture.profile.maps[0].record;
+        const struct perf_record *whole = &fixture.records.maps[0].record;
         assert_int_equal(read.pgoff, 0x3000 + 0x1000);
         assert_int_equal(record.size, whole->size);
         assert_memory_equal(record.bytes, whole->bytes, 16);

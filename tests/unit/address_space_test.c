@@ -70,11 +70,11 @@ static void test_functions_up_to_the_first_number_that_is_none(void **state)
     read_lives();
     make_process(PID, 100);
     timelines[0].log = &log;
-    assert_int_equal(space_source_begin(&source, &profile, &processes, timelines), 0);
+    assert_int_equal(space_source_begin(&source, &records, &processes, timelines), 0);
     assert_int_equal(source.function_count, SPACE_FUNCTION - 1);
     space_source_free(&source);
     log.function_count++;
-    assert_int_equal(space_source_begin(&source, &profile, &processes, timelines), -1);
+    assert_int_equal(space_source_begin(&source, &records, &processes, timelines), -1);
 }
 
 /* ---- Mappings ---- */
@@ -130,7 +130,7 @@ static void test_mappings_that_the_timeline_drops_are_not_there(void **state)
     read_lives();
     make_process(PID, 100);
     for (size_t i = 0; i < 4; i++)
-        drop_record(0, profile.maps[map_number(PID, dropped[i])].record.offset);
+        drop_record(0, records.maps[map_number(PID, dropped[i])].record.offset);
     begin_source();
     open_space(PID, LATE);
     for (size_t i = 0; i < 6; i++)
@@ -200,7 +200,7 @@ static void test_a_part_of_a_dropped_mapping_is_that_mapping(void **state)
     put_memory(OTHER, ARENA, 200);
     read_lives();
     make_process(OTHER, 100);
-    drop_record(0, profile.maps[map_number(OTHER, 1)].record.offset);
+    drop_record(0, records.maps[map_number(OTHER, 1)].record.offset);
     add_change(0, &part);
     begin_source();
     open_space(OTHER, LATE);

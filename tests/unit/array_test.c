@@ -38,7 +38,8 @@ static bool kernel_has_large_pages(void)
 static void test_the_heap_is_prepared_for_arrays_to_come(void **state)
 {
     (void)state;
-    const bool large_pages = kernel_has_large_pages(); /* where it has none, the heap is as it was */
+    const bool large_pages =
+        kernel_has_large_pages();                /* where it has none, the heap is as it was */
     mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_BYTES); /* as main.c does */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     arrays_expect(EXPECTED_BYTES);

@@ -2,7 +2,7 @@
 #ifndef ATTACH_ASKER_H
 #define ATTACH_ASKER_H
 
-#include "injector/attach/switch_list.h"
+#include "injector/run/attach/switch_list.h"
 #include "tests/unit/jitdump_inventory.h"
 
 /* ---- A runtime and who asks it ---- */

@@ -1,4 +1,5 @@
-/* The system calls by which libc's functions do their work on this machine: newer ones, like aarch64, have only those with "at". */
+/* The system calls by which libc's functions do their work on this machine: newer ones, like
+ * aarch64, have only those with "at". */
 #ifndef PERFJIT_TEST_CALL_NUMBERS_H
 #define PERFJIT_TEST_CALL_NUMBERS_H
 

@@ -3,9 +3,9 @@
  *     header, IP TID TIME, CALLCHAIN: 3 entries of the kernel's, PERF_CONTEXT_USER, 1 of the
  * user's; REGS_USER: 3; STACK_USER: STACK_BYTES; WEIGHT
  */
-#include "injector/stacks/chain_records.h"
+#include "injector/unwind/stacks/chain_records.h"
 
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_format.h"
 
 #include "tests/unit/scratch.h"
 

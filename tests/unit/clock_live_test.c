@@ -1,7 +1,7 @@
 /* All clocks of a machine at one moment.  The machine is the test's: each of its clocks is read at
  * the time that has passed by then, and at most readings something comes in between. */
-#include "injector/clock/clock_live.h"
-#include "injector/clock/perf_clock.h"
+#include "injector/log/clock/clock_live.h"
+#include "injector/log/clock/perf_clock.h"
 #include "jitdump/format/dump_clock.h"
 #include "tests/unit/scratch.h"
 

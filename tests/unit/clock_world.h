@@ -3,7 +3,7 @@
 #ifndef PERFJIT_TEST_CLOCK_WORLD_H
 #define PERFJIT_TEST_CLOCK_WORLD_H
 
-#include "injector/clock/clock_choice.h"
+#include "injector/log/clock/clock_choice.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -32,7 +32,7 @@ struct world {
     char dump_path[96];
     const char *host; /* where it was recorded; NULL: the recording does not say */
     struct perf_file file;
-    struct profile profile;
+    struct records records;
     struct jit_dump dump;
     struct shared_clocks shared; /* what other dumps show */
     struct jit_clock clock;
@@ -164,7 +164,7 @@ static inline void open_world(void)
     if (world.host)
         profile_host(&world.built, world.host, "x86_64", 0, (const uint64_t[]){0, 0});
     open_built_profile(&world.built, &world.file);
-    assert_int_equal(profile_read(&world.profile, &world.file, &world.findings), 0);
+    assert_int_equal(records_read(&world.records, &world.file, &world.findings), 0);
     write_dump();
     assert_int_equal(jit_dump_open(&world.dump, world.dump_path, cause, sizeof cause), 0);
     world.dump.born_ns = 0; /* not told, until set_born */
@@ -172,7 +172,7 @@ static inline void open_world(void)
 
 static inline void choose(void)
 {
-    const struct clock_question question = {.profile = &world.profile,
+    const struct clock_question question = {.records = &world.records,
                                             .dump = &world.dump,
                                             .pid = 4711,
                                             .read_live = read_machine,
@@ -191,7 +191,7 @@ static inline void decide(void)
 static inline void decide_with_conv(uint64_t shift, uint64_t mult, uint64_t zero_ns)
 {
     open_world();
-    world.profile.time_conv =
+    world.records.time_conv =
         (struct time_conv){.known = true, .shift = shift, .mult = mult, .zero_ns = zero_ns};
     choose();
 }
@@ -211,7 +211,7 @@ static inline void set_born(uint64_t wall_ns)
 static inline void end_world(void)
 {
     jit_dump_close(&world.dump);
-    profile_free(&world.profile);
+    records_free(&world.records);
     perf_file_close(&world.file);
     findings_free(&world.findings);
 }

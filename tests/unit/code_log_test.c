@@ -1,7 +1,8 @@
 /* What becomes of a dump's records: functions, events in time order, and findings. */
 #include "tests/unit/log_world.h"
 
-/* Of a process that was killed, the stage has what the body has: all but the last load here, which is another function of the same time. */
+/* Of a process that was killed, the stage has what the body has: all but the last load here, which
+ * is another function of the same time. */
 static void test_what_two_dumps_have_counts_once(void **state)
 {
     struct fixture fixture;
@@ -18,7 +19,8 @@ static void test_what_two_dumps_have_counts_once(void **state)
     dump_load(&built, 6, ADDR + 16, "g", "Code", 1);
     dump_load(&built, 7, ADDR + 32, "h", "code", 2);
     open_cut_dump(&built, built.sink.size, &other);
-    assert_int_equal(code_log_read(&fixture.log, &other, 4, &monotonic, true, &fixture.findings), 0);
+    assert_int_equal(code_log_read(&fixture.log, &other, 4, &monotonic, true, &fixture.findings),
+                     0);
     assert_int_equal(code_log_sort(&fixture.log, &fixture.findings), 0);
     code_log_drop_repeated(&fixture.log);
     assert_int_equal(fixture.log.event_count, 5);
@@ -240,7 +242,8 @@ static void test_cycles_become_the_profiles_time(void **state)
     begin();
     dump_load(&built, 100, ADDR, "fib", "code", 7);
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &cycles, true, &fixture.findings), 0);
+    assert_int_equal(
+        code_log_read(&fixture.log, &fixture.dump, 0, &cycles, true, &fixture.findings), 0);
     assert_event(&fixture.log, 0, 1150, CODE_EVENT_LOAD, 0);
     release(&fixture);
 }
@@ -252,8 +255,8 @@ static void test_several_dumps_make_one_log(void **state)
     begin();
     dump_load(&built, 30, ADDR, "one", "code", 1);
     read_built(&fixture);
-    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings),
-                     0);
+    assert_int_equal(
+        code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings), 0);
     assert_int_equal(fixture.log.function_count, 2);
     assert_int_equal(fixture.log.functions[0].dump, 3);
     assert_int_equal(fixture.log.functions[1].dump, 4);
@@ -292,8 +295,8 @@ static void test_unwinding_info_is_noticed_even_if_empty(void **state)
     release(&fixture);
 }
 
-/* Twenty records, the file cut at every byte: what stands in front of the cut counts, and the cut is
- * told.  A load that lost only code counts, too. */
+/* Twenty records, the file cut at every byte: what stands in front of the cut counts, and the cut
+ * is told.  A load that lost only code counts, too. */
 static void test_cut_at_every_byte_keeps_what_stands_before_it(void **state)
 {
     enum { NAMED_BYTES = JR_CODE_LOAD_BYTES + sizeof "a function" };
@@ -415,8 +418,8 @@ static void test_second_header_ends_what_was_logged_before(void **state)
     assert_int_equal(fixture.log.unloads[0].addr, ADDR);
     assert_int_equal(fixture.log.unloads[0].size, 4);
     size_t unloads = fixture.log.unload_count;
-    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings),
-                     0);
+    assert_int_equal(
+        code_log_read(&fixture.log, &fixture.dump, 4, &monotonic, true, &fixture.findings), 0);
     assert_int_equal(fixture.log.unload_count, 2 * unloads);
     assert_int_equal(fixture.log.unloads[unloads].addr, ADDR);
     release(&fixture);

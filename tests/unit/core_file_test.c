@@ -1,6 +1,6 @@
 /* Cores: what is read of a sound one, and that nothing is read past the end of a damaged one. */
-#include "injector/snapshot/core_file.h"
-#include "injector/snapshot/mapped_build_id.h"
+#include "injector/debug/snapshot/core_file.h"
+#include "injector/native/mapped_build_id.h"
 #include "jitdump/format/byte_sink.h"
 
 #include <elf.h>

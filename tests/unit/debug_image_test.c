@@ -1,10 +1,10 @@
 /* Source lines and inlined calls, from the records of a dump into an ELF file, and read back with
  * libdw. */
-#include "injector/image/elf_image.h"
-#include "injector/image/image_name.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/image_name.h"
 
-#include "injector/code/log_reader.h"
-#include "injector/dwarf/source_path.h"
+#include "injector/inject/dwarf/source_path.h"
+#include "injector/log/code/log_reader.h"
 #include "tests/unit/line_builder.h"
 #include "tests/unit/process_builder.h"
 

@@ -1,8 +1,8 @@
 /* What perfjit diff says of runs that are made here: sums, states and moves, activities, what is
  * warned of, and each form with names that mean something in it. */
+#include "injector/compare/diff_page.h"
 #include "injector/compare/diff_text.h"
 #include "injector/compare/two_programs.h"
-#include "injector/flamegraph/diff_page.h"
 #include "tests/unit/made_runs.h"
 
 #include <math.h>

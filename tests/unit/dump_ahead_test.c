@@ -2,7 +2,7 @@
  * holes. */
 #include "tests/unit/dump_builder.h"
 
-#include "injector/dump/dump_ahead.h"
+#include "injector/log/jitdump/dump_ahead.h"
 
 #include <sys/mman.h>
 

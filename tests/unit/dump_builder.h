@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_DUMP_BUILDER_H
 #define PERFJIT_TEST_DUMP_BUILDER_H
 
-#include "injector/dump/jit_dump.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/unit/scratch.h"
 

@@ -4,7 +4,7 @@
  *
  * What can't be told is what the format has no second copy of: a time, an address, an id of a
  * process, a name and code are what they are.  `checked` says for each byte which it is. */
-#include "injector/code/log_reader.h"
+#include "injector/log/code/log_reader.h"
 
 #include "jitdump/cfi.h"
 #include "jitdump/jitdump.h"

@@ -1,7 +1,7 @@
 /* The machine of a dump that a profile knows better. */
-#include "injector/claim/dump_machine.h"
+#include "injector/log/owner/dump_machine.h"
 
-#include "injector/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_format.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/profile_builder.h"
 #include "tests/unit/scratch.h"

@@ -2,7 +2,7 @@
  * before.  And one that is cut while it is read. */
 #include "tests/unit/jitdump_test.h"
 
-#include "injector/dump/jit_dump.h"
+#include "injector/log/jitdump/jit_dump.h"
 
 #include <pthread.h>
 #include <sched.h>

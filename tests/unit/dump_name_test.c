@@ -1,6 +1,6 @@
 /* What dumps are called, and which mappings of other names are looked into. */
-#include "injector/claim/dump_probe.h"
-#include "injector/dump/dump_name.h"
+#include "injector/log/jitdump/dump_name.h"
+#include "injector/log/owner/dump_probe.h"
 
 #include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"

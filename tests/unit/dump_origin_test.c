@@ -1,6 +1,6 @@
 /* Whether a file is what a process mapped: device, inode, generation and age; header and mapping.
  */
-#include "injector/claim/dump_origin.h"
+#include "injector/log/owner/dump_origin.h"
 
 #include "tests/unit/dump_builder.h"
 
@@ -113,7 +113,7 @@ static void build(uint64_t header, uint64_t first_ns)
 static uint64_t distance_of(const struct dump_origin *from, uint64_t marker_ns,
                             struct jit_clock clock)
 {
-    const struct profile_map marker = {.time_ns = marker_ns, .synthesized = marker_ns == 0};
+    const struct recorded_map marker = {.time_ns = marker_ns, .synthesized = marker_ns == 0};
     return dump_origin_distance(from, &marker, &dump, &clock);
 }
 

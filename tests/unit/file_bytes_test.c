@@ -3,8 +3,8 @@
  * use, as they do when its process cuts it. */
 #include "injector/files/file_bytes.h"
 
-#include "injector/code/log_reader.h"
-#include "injector/lines/code_lines.h"
+#include "injector/log/code/log_reader.h"
+#include "injector/log/lines/code_lines.h"
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/file_stand_in.h"
 #include "tests/unit/scratch.h"

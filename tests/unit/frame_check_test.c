@@ -198,7 +198,8 @@ static void test_unknown(void **state)
                 "not checked from +0x3 on");
     /* jmp rax */
     assert_says(x86_64(), BYTES(0xff, 0xe0, 0x90), 0, "not checked from +0x2 on");
-    /* nop; jmp *%rax at the end, with the frame gone: a tail call; with it there: somewhere in here */
+    /* nop; jmp *%rax at the end, with the frame gone: a tail call; with it there: somewhere in here
+     */
     assert_says(x86_64(), BYTES(0x90, 0xff, 0xe0), 0, "");
     struct jitdump_cfi *cfi = x86_64();
     jitdump_cfi_def_cfa_offset(cfi, 1, 16);

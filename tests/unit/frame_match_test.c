@@ -1,6 +1,6 @@
 /* One row of a table against what is known at an instruction: what fits, what proves nothing, and
  * what is wrong, with the reason. */
-#include "jitdump/check/frame_match.h"
+#include "jitdump/cfi_check/frame_match.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

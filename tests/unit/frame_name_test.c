@@ -1,6 +1,6 @@
 /* What symbols of JIT code say: name, tier, place; which native ones are interpreters; C++ names.
  */
-#include "injector/backtrace/demangle.h"
+#include "injector/native/symbols/demangle.h"
 #include "injector/profile/frame_name.h"
 
 #include "tests/unit/scratch.h"

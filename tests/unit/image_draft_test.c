@@ -1,7 +1,7 @@
 /* The code of an image written before it is planned: whoever opens the file must not find out. */
-#include "injector/image/elf_image.h"
-#include "injector/image/image_name.h"
-#include "injector/plan/image_plan_by_name.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/image_name.h"
+#include "injector/inject/layout/image_plan_by_name.h"
 
 #include "tests/unit/process_builder.h"
 

@@ -1,5 +1,5 @@
 /* All bodies of a function side by side in one image: which share a row, and where they stand. */
-#include "injector/plan/image_plan_by_name.h"
+#include "injector/inject/layout/image_plan_by_name.h"
 
 #include "tests/unit/process_builder.h"
 

@@ -1,5 +1,5 @@
 /* Which functions share an image, and where they stand in it. */
-#include "injector/plan/image_plan.h"
+#include "injector/inject/layout/image_plan.h"
 
 #include "tests/unit/process_builder.h"
 

@@ -1,6 +1,6 @@
 /* What happens to a run from outside: signals, and files that are cut while they are mapped. */
 #include "injector/files/interruption.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
 #include "tests/unit/process_builder.h"
 
 #include <fcntl.h>

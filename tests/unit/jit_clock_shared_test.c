@@ -33,7 +33,7 @@ static void learn_from(size_t peer, bool in_another_life)
     snprintf(path, sizeof path, "%s/%s", scratch, peer_names[peer]);
     assert_int_equal(jit_dump_open(&dump, path, cause, sizeof cause), 0);
     dump.born_ns = 0;
-    const struct clock_question question = {.profile = &world.profile,
+    const struct clock_question question = {.records = &world.records,
                                             .dump = &dump,
                                             .pid = 4711,
                                             .read_live = read_machine,

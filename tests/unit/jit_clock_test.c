@@ -124,7 +124,7 @@ static void test_left_over_samples_say_nothing_of_the_end(void **state)
     may_read_machine = false;
     decide();
     assert_silent();
-    assert_int_equal(profile_last_sample_ns(&world.profile), DAYS + MARKER);
+    assert_int_equal(records_last_sample_ns(&world.records), DAYS + MARKER);
     end_world();
 }
 
@@ -135,7 +135,7 @@ static void test_a_recording_of_left_over_samples_alone_has_no_last(void **state
     profile_sample(&world.built, 0, LEFT_OVER);
     begin_dump(5 * SEC, false);
     open_world();
-    assert_int_equal(profile_last_sample_ns(&world.profile), 0);
+    assert_int_equal(records_last_sample_ns(&world.records), 0);
     end_world();
 }
 

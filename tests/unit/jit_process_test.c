@@ -1,7 +1,7 @@
 /* Which life a dump belongs to, and who inherits its code: hand-made recordings and dumps. */
 #include "tests/unit/process_world.h"
 
-#include "injector/process/child_processes.h"
+#include "injector/history/process/child_processes.h"
 
 /* ---- Lives ---- */
 
@@ -130,7 +130,7 @@ static void test_without_a_process_there_is_nothing_to_inherit(void **state)
     assert_int_equal(read_all(NULL), -1);
     assert_true(processes.none);
     assert_null(processes.by_life);
-    assert_int_equal(child_processes_find(&processes, &profile, &findings), 0);
+    assert_int_equal(child_processes_find(&processes, &records, &findings), 0);
     assert_int_equal(processes.count, 0);
     assert_null(jit_processes_find(&processes, 0));
 }

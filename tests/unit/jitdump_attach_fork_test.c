@@ -223,7 +223,8 @@ static void make_function(struct maker *maker, unsigned number)
     atomic_store(&maker->added, number + 1);
 }
 
-/* Some for each switch, however long that takes on a busy machine: all that are known are told at each. */
+/* Some for each switch, however long that takes on a busy machine: all that are known are told at
+ * each. */
 static void *make_functions(void *argument)
 {
     struct maker *maker = argument;

@@ -3,7 +3,7 @@
 #include "tests/unit/clock_stand_in.h"
 #include "tests/unit/jitdump_inventory.h"
 
-#include "jitdump/dump/dump_writer.h"
+#include "jitdump/writer/dump_writer.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -4,7 +4,7 @@
 #include "tests/unit/jitdump_inventory.h"
 #include "tests/unit/write_stand_in.h"
 
-#include "jitdump/dump/dump_writer.h"
+#include "jitdump/writer/dump_writer.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* libjitdump's writer: every byte of its records, and what its arguments may be. */
 #include "tests/unit/jitdump_test.h"
 
-#include "jitdump/dump/dump_writer.h"
+#include "jitdump/writer/dump_writer.h"
 
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* Which list of the kernel's symbols is right for a recording, and where its names are. */
-#include "injector/backtrace/kernel_list.h"
+#include "injector/native/symbols/kernel_list.h"
 
-#include "injector/snapshot/mapped_build_id.h"
+#include "injector/native/mapped_build_id.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"
@@ -57,8 +57,8 @@ static void keep(const struct build_id *id)
 
 static struct {
     struct perf_file file;
-    struct profile profile;
-    struct profile_map map;
+    struct records records;
+    struct recorded_map map;
     uint8_t name[128], ids[256];
 } recording;
 
@@ -67,7 +67,7 @@ static struct {
 static void record(const char *host, const struct build_id *id, const char *symbol, uint64_t addr)
 {
     memset(&recording, 0, sizeof recording);
-    recording.profile.file = &recording.file;
+    recording.records.file = &recording.file;
     if (host) {
         struct byte_sink sink = byte_sink_over(recording.name, sizeof recording.name);
         sink_u32(&sink, 64);
@@ -92,8 +92,8 @@ static void record(const char *host, const struct build_id *id, const char *symb
     if (symbol) {
         recording.map.map = (struct perf_map){
             .pid = UINT32_MAX, .start = addr, .len = 0x200, .pgoff = addr, .filename = symbol};
-        recording.profile.maps = &recording.map;
-        recording.profile.map_count = 1;
+        recording.records.maps = &recording.map;
+        recording.records.map_count = 1;
     }
 }
 
@@ -102,7 +102,7 @@ static const char *name_at(uint64_t pc)
     static char copy[64];
     struct kernel_list list;
     const char *name;
-    assert_int_equal(kernel_list_begin(&list, &recording.profile,
+    assert_int_equal(kernel_list_begin(&list, &recording.records,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
     assert_int_equal(kernel_list_expect(&list, pc), 0);
@@ -211,7 +211,7 @@ static void test_what_is_read_ahead(void **state)
     (void)state;
     keep(&here);
     record(THIS_HOST, &here, TEXT_SYMBOL, TEXT);
-    assert_int_equal(kernel_list_begin(&list, &recording.profile,
+    assert_int_equal(kernel_list_begin(&list, &recording.records,
                                        (struct kernel_paths){running, notes, scratch}),
                      0);
     assert_int_equal(kernel_list_expect(&list, TEXT + 0x150), 0);
@@ -241,7 +241,7 @@ static void test_no_home(void **state)
     (void)state;
     record(THIS_HOST, NULL, TEXT_SYMBOL, TEXT);
     assert_int_equal(
-        kernel_list_begin(&list, &recording.profile, (struct kernel_paths){running, notes, NULL}),
+        kernel_list_begin(&list, &recording.records, (struct kernel_paths){running, notes, NULL}),
         0);
     assert_int_equal(kernel_list_at(&list, TEXT + 0x150, &name), 0);
     assert_string_equal(name, "of_kernel");

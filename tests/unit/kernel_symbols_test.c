@@ -1,5 +1,5 @@
 /* The kernel's list of names: lines as it writes them, and what can't be read. */
-#include "injector/backtrace/kernel_ahead.h"
+#include "injector/native/symbols/kernel_ahead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Records that wait for a lock: their order, how many there may be, and that none comes twice. */
-#include "jitdump/dump/late_records.h"
+#include "jitdump/writer/late_records.h"
 
 #include "tests/unit/scratch.h"
 

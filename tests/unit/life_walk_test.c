@@ -1,5 +1,5 @@
 /* In which order samples ask, and what was mapped where when each of them does. */
-#include "injector/space/life_walk.h"
+#include "injector/unwind/addresses/life_walk.h"
 
 #include "tests/unit/space_world.h"
 

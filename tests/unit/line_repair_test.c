@@ -1,6 +1,6 @@
 /* What is repaired in records of source lines: addresses 0x40 too high, and names that were
  * overwritten. */
-#include "injector/lines/line_bias.h"
+#include "injector/log/lines/line_bias.h"
 #include "tests/unit/line_world.h"
 
 /* ---- The bias ---- */

@@ -2,8 +2,8 @@
 #ifndef PERFJIT_TEST_LINE_WORLD_H
 #define PERFJIT_TEST_LINE_WORLD_H
 
-#include "injector/code/log_reader.h"
-#include "injector/lines/code_lines.h"
+#include "injector/log/code/log_reader.h"
+#include "injector/log/lines/code_lines.h"
 #include "tests/unit/line_builder.h"
 
 enum { ADDR = 0x10000, SIZE = 0x60, STEP = 0x100, FAR = 0x7654321 };
@@ -25,8 +25,8 @@ static inline void read_log(void)
 {
     memset(&fixture, 0, sizeof fixture);
     open_built_dump(&built, &fixture.dump);
-    assert_int_equal(code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, true, &fixture.findings),
-                     0);
+    assert_int_equal(
+        code_log_read(&fixture.log, &fixture.dump, 0, &monotonic, true, &fixture.findings), 0);
 }
 
 static inline void release(void)
@@ -118,7 +118,8 @@ static inline void assert_nothing_found(void)
     assert_only_repaired(QUIRKS, 0);
 }
 
-/* Two rows at the start of the function at ADDR, of files whose names are overwritten as V8's are. */
+/* Two rows at the start of the function at ADDR, of files whose names are overwritten as V8's are.
+ */
 static inline void overwritten_lines(uint64_t addr, const char *first, const char *second)
 {
     static const char free_memory[] = "\x6a\x67\x01\0\0\0\0\0\xf6\x0e\x54\x96\x8f\x41\x65\x2d";

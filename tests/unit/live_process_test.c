@@ -1,5 +1,5 @@
 /* What /proc says of a process: of this one, of one whose name is made to confuse, and of none. */
-#include "injector/host/live_process.h"
+#include "injector/recording/host/live_process.h"
 
 #include "tests/unit/scratch.h"
 

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_LOG_WORLD_H
 #define PERFJIT_TEST_LOG_WORLD_H
 
-#include "injector/code/log_reader.h"
+#include "injector/log/code/log_reader.h"
 
 #include "tests/unit/dump_builder.h"
 

@@ -3,8 +3,8 @@
 #ifndef PERFJIT_TEST_MACHINE_STAND_IN_H
 #define PERFJIT_TEST_MACHINE_STAND_IN_H
 
-#include "injector/clock/clock_live.h"
-#include "injector/host/live_process.h"
+#include "injector/log/clock/clock_live.h"
+#include "injector/recording/host/live_process.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Where files have symbols. */
-#include "injector/perf_map/mapped_file.h"
+#include "injector/log/perf_map/mapped_file.h"
 
 #include "tests/producers/symbol_file.h"
 #include "tests/unit/scratch.h"

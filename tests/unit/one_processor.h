@@ -1,5 +1,5 @@
-/* Two that wait for each other in turn, a tracer and what it steps through, need no second processor: on two, each turn waits
- * until the other one wakes up. */
+/* Two that wait for each other in turn, a tracer and what it steps through, need no second
+ * processor: on two, each turn waits until the other one wakes up. */
 #ifndef PERFJIT_TEST_ONE_PROCESSOR_H
 #define PERFJIT_TEST_ONE_PROCESSOR_H
 

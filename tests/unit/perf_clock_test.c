@@ -1,6 +1,6 @@
 /* perf's own clock, by the records of a ring that the test fills in the kernel's place.  That a
  * kernel does as this one is what recordings without -k show (cli/clocks.bats). */
-#include "injector/clock/perf_clock.h"
+#include "injector/log/clock/perf_clock.h"
 
 #include "tests/unit/scratch.h"
 

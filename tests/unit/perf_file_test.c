@@ -1,7 +1,7 @@
 /* Opening perf.data files and reading their records: layouts, times, maps, and what is refused. */
-#include "injector/perf_data/perf_file.h"
+#include "injector/recording/perf_data/perf_file.h"
 
-#include "injector/recording/profile.h"
+#include "injector/recording/records.h"
 #include "tests/unit/profile_builder.h"
 
 static struct profile_builder built;
@@ -93,7 +93,7 @@ static void test_refuses_what_is_no_perf_data(void **state)
     built.bytes[0] = 'X';
     assert_refused("does not begin with PERFILE2");
     for (size_t i = 0; i < 4; i++)
-        built.bytes[i] = (uint8_t)"DTiJ"[i];
+        built.bytes[i] = (uint8_t) "DTiJ"[i];
     assert_refused("is a dump, not a recording");
 }
 
@@ -493,17 +493,17 @@ static void test_cut_at_every_byte_never_crashes(void **state)
     build_small();
     for (size_t size = 0; size <= built.sink.size; size++) {
         struct perf_file file;
-        struct profile profile = {0};
+        struct records records = {0};
         struct findings findings = {0};
         int opened = open_cut_profile(&built, size, &file, &findings);
         assert_int_equal(opened, size < built.records_start ? -1 : 0);
         if (!opened) {
-            assert_int_equal(profile_read(&profile, &file, &findings), 0);
+            assert_int_equal(records_read(&records, &file, &findings), 0);
             assert_int_equal(findings_lost(&findings) > 0, size < built.sink.size);
-            readable += profile.map_count + profile.sample_count;
+            readable += records.map_count + records.sample_count;
         }
         assert_int_equal(findings.failure[0] != '\0', opened != 0);
-        profile_free(&profile);
+        records_free(&records);
         perf_file_close(&file);
         findings_free(&findings);
     }

@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_PERF_INPUT_FORMS_H
 #define PERFJIT_TEST_PERF_INPUT_FORMS_H
 
-#include "injector/perf_data/perf_input.h"
+#include "injector/recording/perf_data/perf_input.h"
 
 #include "tests/unit/profile_builder.h"
 

@@ -1,7 +1,7 @@
 /* Every form of recording becomes the same plain file, byte for byte: streams, directories, and
  * files whose attributes stand behind their records (perf_packed_test: compressed ones).  What lies
  * about its sizes ends the records, or is refused in words. */
-#include "injector/perf_data/perf_pipe.h"
+#include "injector/recording/perf_data/perf_pipe.h"
 #include "tests/unit/perf_input_forms.h"
 
 #include <fcntl.h>

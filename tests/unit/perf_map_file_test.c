@@ -1,5 +1,5 @@
 /* Where a process's perf map is looked for, and which are refused. */
-#include "injector/perf_map/perf_map_file.h"
+#include "injector/log/perf_map/perf_map_file.h"
 
 #include "tests/unit/file_stand_in.h"
 #include "tests/unit/machine_stand_in.h"

@@ -1,6 +1,6 @@
 /* What a perf map's entries become: functions of the process's log, where and when its memory
  * allows. */
-#include "injector/perf_map/perf_map_source.h"
+#include "injector/log/perf_map/perf_map_source.h"
 
 #include "tests/producers/symbol_file.h"
 #include "tests/unit/machine_stand_in.h"
@@ -17,7 +17,7 @@ static char map_path[80], library_path[64];
 /* A profile, the processes found in it, and what was said. */
 struct fixture {
     struct perf_file file;
-    struct profile profile;
+    struct records records;
     struct jit_processes processes;
     struct findings findings;
     size_t dumped; /* how many functions are a dump's */
@@ -41,7 +41,7 @@ static int end(void **state)
 {
     (void)state;
     jit_processes_free(&fixture.processes);
-    profile_free(&fixture.profile);
+    records_free(&fixture.records);
     perf_file_close(&fixture.file);
     findings_free(&fixture.findings);
     remove(map_path);
@@ -84,9 +84,9 @@ static void open_profile(void)
     if (!built.records_end)
         profile_end_records(&built);
     open_built_profile(&built, &fixture.file);
-    assert_int_equal(profile_read(&fixture.profile, &fixture.file, &fixture.findings), 0);
+    assert_int_equal(records_read(&fixture.records, &fixture.file, &fixture.findings), 0);
     assert_int_equal(
-        process_lives_read(&fixture.processes.lives, &fixture.profile, &fixture.findings), 0);
+        process_lives_read(&fixture.processes.lives, &fixture.records, &fixture.findings), 0);
 }
 
 /* Its life that has the map, or else its last one. */
@@ -112,14 +112,14 @@ static void write_map(const char *text)
 static int read_given(char *const *given, size_t count)
 {
     struct perf_map_options options = {.only_given = true, .given = given, .given_count = count};
-    return perf_maps_read(&fixture.processes, &fixture.profile, &options, &fixture.findings);
+    return perf_maps_read(&fixture.processes, &fixture.records, &options, &fixture.findings);
 }
 
 /* Read TEXT as the map of the process. */
 static struct jit_process *read_text(const char *text)
 {
     char *given = map_path;
-    if (!fixture.profile.file)
+    if (!fixture.records.file)
         open_profile();
     write_map(text);
     if (read_given(&given, 1))
@@ -348,7 +348,7 @@ static bool is_found_if_written(uint64_t written_s)
     assert_int_equal(utimensat(AT_FDCWD, map_path, times, 0), 0);
     open_profile();
     assert_int_equal(
-        perf_maps_read(&fixture.processes, &fixture.profile, &options, &fixture.findings), 0);
+        perf_maps_read(&fixture.processes, &fixture.records, &options, &fixture.findings), 0);
     size_t functions = process_of_pid()->log.function_count;
     assert_int_equal(fixture.findings.count[FINDING_MAP_STALE], functions == 0);
     end(NULL);

@@ -8,14 +8,14 @@
  * second r            a FINISHED_ROUND         a24  an AUXTRACE with 24 bytes of payload +10 an
  * added record          -s10 a dropped one
  */
-#include "injector/merge/perf_rewrite.h"
+#include "injector/inject/merge/perf_rewrite.h"
 
 #include "tests/unit/profile_builder.h"
 
 enum { ADDED_TYPE = 1000, LINE_RECORDS = 64 };
 
 struct line {
-    struct profile_builder profile;
+    struct profile_builder records;
     uint64_t dropped[LINE_RECORDS]; /* offsets */
     size_t dropped_count;
     uint64_t traces[LINE_RECORDS][2];
@@ -43,25 +43,25 @@ static void put_added(struct byte_sink *sink, uint64_t time_ns)
 
 static uint64_t put_record(struct line *line, char kind, uint64_t number)
 {
-    struct profile_builder *profile = &line->profile;
+    struct profile_builder *records = &line->records;
     size_t event = kind >= 'A' && kind <= 'Z';
     switch (kind) {
     case 's':
     case 'S':
-        return profile_sample(profile, event, number);
+        return profile_sample(records, event, number);
     case 'c':
     case 'C':
-        return profile_comm(profile, event, number);
+        return profile_comm(records, event, number);
     case 'm':
     case 'M':
-        return profile_map(profile, PERF_RECORD_MMAP2, event, 0x1000, 0x1000, "//anon", number);
+        return profile_map(records, PERF_RECORD_MMAP2, event, 0x1000, 0x1000, "//anon", number);
     case 'a':
-        line->traces[line->trace_count][0] = profile->sink.size;
+        line->traces[line->trace_count][0] = records->sink.size;
         line->traces[line->trace_count++][1] = PERF_AUXTRACE_BYTES;
-        return profile_auxtrace(profile, (size_t)number);
+        return profile_auxtrace(records, (size_t)number);
     default:
         assert_int_equal(kind, 'r');
-        return profile_round(profile);
+        return profile_round(records);
     }
 }
 
@@ -72,7 +72,7 @@ static void put_word(struct line *line, const char *word, bool output)
     if (added) {
         line->added[line->added_count++] = strtoull(word, NULL, 10);
         if (output)
-            put_added(&line->profile.sink, line->added[line->added_count - 1]);
+            put_added(&line->records.sink, line->added[line->added_count - 1]);
     } else if (!dropped || !output) {
         uint64_t offset = put_record(line, *word, strtoull(word + 1, NULL, 10));
         line->starts[line->record_count++] = offset;
@@ -87,11 +87,11 @@ static void build(struct line *line, const char *text, bool output, const uint64
     char words[512];
     *line = (struct line){0};
     snprintf(words, sizeof words, "%s", text);
-    profile_begin(&line->profile, types, type_count);
+    profile_begin(&line->records, types, type_count);
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
         put_word(line, word, output);
-    profile_end_records(&line->profile);
-    profile_features(&line->profile, (const uint64_t(*)[2])line->traces, line->trace_count);
+    profile_end_records(&line->records);
+    profile_features(&line->records, (const uint64_t(*)[2])line->traces, line->trace_count);
 }
 
 /* ---- Rewriting ---- */
@@ -146,12 +146,12 @@ static uint8_t *rewrite_file(struct line *line, const struct perf_file *file, si
     return read_whole(path, size);
 }
 
-static void assert_output(const uint8_t *bytes, size_t size, const struct profile_builder *profile)
+static void assert_output(const uint8_t *bytes, size_t size, const struct profile_builder *records)
 {
-    assert_int_equal(size, profile->sink.size);
+    assert_int_equal(size, records->sink.size);
     for (size_t i = 0; i < size; i++)
-        if (bytes[i] != profile->bytes[i])
-            fail_msg("byte 0x%zx is 0x%x, not 0x%x", i, bytes[i], profile->bytes[i]);
+        if (bytes[i] != records->bytes[i])
+            fail_msg("byte 0x%zx is 0x%x, not 0x%x", i, bytes[i], records->bytes[i]);
 }
 
 static void assert_rewrites_types(const char *text, const uint64_t *types, size_t type_count)
@@ -160,10 +160,10 @@ static void assert_rewrites_types(const char *text, const uint64_t *types, size_
     struct perf_file file;
     build(&input, text, false, types, type_count);
     build(&expected, text, true, types, type_count);
-    open_built_profile(&input.profile, &file);
+    open_built_profile(&input.records, &file);
     for (size_t every = 1; every <= LINE_RECORDS; every += 1 + every / 4) {
         uint8_t *bytes = rewrite_file(&input, &file, every, &size);
-        assert_output(bytes, size, &expected.profile);
+        assert_output(bytes, size, &expected.records);
         free(bytes);
     }
     perf_file_close(&file);
@@ -263,12 +263,12 @@ static void test_odd_indices_of_traces_are_made_whole(void **state)
         build(&input, "s10 a24 s20 a8 r", false, &sample_type, 1);
         build(&expected, "s10 a24 s20 a8 r", true, &sample_type, 1);
         /* The index is the third section. */
-        profile_set_u64(&input.profile, input.profile.records_end + 2 * PERF_SECTION_BYTES + 8,
+        profile_set_u64(&input.records, input.records.records_end + 2 * PERF_SECTION_BYTES + 8,
                         odd_sizes[i]);
-        profile_set_u64(&input.profile, input.profile.sink.size - 16, UINT64_MAX);
-        open_built_profile(&input.profile, &file);
+        profile_set_u64(&input.records, input.records.sink.size - 16, UINT64_MAX);
+        open_built_profile(&input.records, &file);
         uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
-        assert_output(bytes, size, &expected.profile);
+        assert_output(bytes, size, &expected.records);
         free(bytes);
         perf_file_close(&file);
     }
@@ -283,13 +283,13 @@ static void test_features_are_packed(void **state)
     (void)state;
     build(&input, "s10 +20 r", false, &sample_type, 1);
     build(&expected, "s10 +20 r", true, &sample_type, 1);
-    sink_zeros(&input.profile.sink, 24);
-    profile_set_u64(&input.profile, input.profile.records_end, input.profile.sink.size);
-    sink_bytes(&input.profile.sink, "hostname", 8);
-    sink_zeros(&input.profile.sink, 8);
-    open_built_profile(&input.profile, &file);
+    sink_zeros(&input.records.sink, 24);
+    profile_set_u64(&input.records, input.records.records_end, input.records.sink.size);
+    sink_bytes(&input.records.sink, "hostname", 8);
+    sink_zeros(&input.records.sink, 8);
+    open_built_profile(&input.records, &file);
     uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
-    assert_output(bytes, size, &expected.profile);
+    assert_output(bytes, size, &expected.records);
     free(bytes);
     perf_file_close(&file);
 }
@@ -304,21 +304,21 @@ static void test_records_of_every_type_pass_untouched(void **state)
     size_t size;
     (void)state;
     build(&input, "s10", false, &(uint64_t){SAMPLE_TYPE}, 1);
-    input.profile.sink.size = input.profile.records_end;
+    input.records.sink.size = input.records.records_end;
     for (uint32_t type = 0; type < 300; type++) {
         if (memchr(of_streams, (int)type, type < 256 ? sizeof of_streams : 0))
             continue;
         size_t start =
-            profile_begin_record(&input.profile, type, (uint16_t)random_below(&seed, 65536));
+            profile_begin_record(&input.records, type, (uint16_t)random_below(&seed, 65536));
         for (uint32_t words = random_below(&seed, 12); words; words--)
-            sink_u64(&input.profile.sink, (uint64_t)random_below(&seed, UINT32_MAX) << 20);
-        profile_end_record(&input.profile, start);
+            sink_u64(&input.records.sink, (uint64_t)random_below(&seed, UINT32_MAX) << 20);
+        profile_end_record(&input.records, start);
     }
-    profile_end_records(&input.profile);
-    profile_features(&input.profile, NULL, 0);
-    open_built_profile(&input.profile, &file);
+    profile_end_records(&input.records);
+    profile_features(&input.records, NULL, 0);
+    open_built_profile(&input.records, &file);
     uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
-    assert_output(bytes, size, &input.profile);
+    assert_output(bytes, size, &input.records);
     free(bytes);
     perf_file_close(&file);
 }
@@ -356,7 +356,7 @@ static void test_changes_are_asked_for_every_record(void **state)
     char path[128];
     (void)state;
     build(&input, "s10 s11 s12 s13 s14 +20 s20 s21 s22 r", false, &sample_type, 1);
-    open_built_profile(&input.profile, &file);
+    open_built_profile(&input.records, &file);
     struct record_marks marks = marks_of(&file, 2);
     snprintf(path, sizeof path, "%s.out", scratch_file);
     assert_int_equal(output_file_open(&output, path, &findings), 0);
@@ -374,9 +374,9 @@ static void test_changes_are_asked_for_every_record(void **state)
 /* How many features are whole if LINE's profile is cut after SIZE bytes. */
 static size_t whole_features(const struct line *line, size_t size)
 {
-    const struct profile_builder *profile = &line->profile;
+    const struct profile_builder *records = &line->records;
     size_t count = 2u + (line->trace_count > 0), whole = 0;
-    size_t end = profile->records_end + count * PERF_SECTION_BYTES;
+    size_t end = records->records_end + count * PERF_SECTION_BYTES;
     const size_t sizes[] = {8, 16, 8 + 16 * line->trace_count};
     while (whole < count && end + sizes[whole] <= size)
         end += sizes[whole++];
@@ -387,15 +387,15 @@ static size_t whole_features(const struct line *line, size_t size)
  * whole, and the features that are, if all of their table is there. */
 static void cut_line(struct line *line, size_t size)
 {
-    struct profile_builder *profile = &line->profile;
-    size_t end = profile->records_start, features = whole_features(line, size);
+    struct profile_builder *records = &line->records;
+    size_t end = records->records_start, features = whole_features(line, size);
     for (size_t i = 0; i < line->record_count; i++) {
-        size_t next = i + 1 < line->record_count ? line->starts[i + 1] : profile->records_end;
+        size_t next = i + 1 < line->record_count ? line->starts[i + 1] : records->records_end;
         end = next <= size ? next : end;
     }
-    profile->sink.size = end;
-    profile_end_records(profile);
-    profile_features_first(profile, (const uint64_t(*)[2])line->traces, line->trace_count,
+    records->sink.size = end;
+    profile_end_records(records);
+    profile_features_first(records, (const uint64_t(*)[2])line->traces, line->trace_count,
                            features);
 }
 
@@ -408,9 +408,9 @@ static void assert_survives_cut(const char *text, size_t size)
     build(&input, text, false, &sample_type, 1);
     build(&expected, text, false, &sample_type, 1);
     cut_line(&expected, size);
-    assert_int_equal(open_cut_profile(&input.profile, size, &file, &findings), 0);
+    assert_int_equal(open_cut_profile(&input.records, size, &file, &findings), 0);
     uint8_t *bytes = rewrite_file(&input, &file, 2, &output_size);
-    assert_output(bytes, output_size, &expected.profile);
+    assert_output(bytes, output_size, &expected.records);
     free(bytes);
     perf_file_close(&file);
     findings_free(&findings);
@@ -420,7 +420,7 @@ static void sweep(const char *text)
 {
     const uint64_t sample_type = SAMPLE_TYPE;
     build(&input, text, false, &sample_type, 1);
-    size_t start = input.profile.records_start, end = input.profile.sink.size;
+    size_t start = input.records.records_start, end = input.records.sink.size;
     for (size_t size = start; size <= end; size++)
         assert_survives_cut(text, size);
 }
@@ -439,14 +439,14 @@ static void test_cut_profiles_take_all_that_is_added(void **state)
     const uint64_t sample_type = SAMPLE_TYPE;
     (void)state;
     build(&input, text, false, &sample_type, 1);
-    size_t start = input.profile.records_start, end = input.profile.sink.size;
+    size_t start = input.records.records_start, end = input.records.sink.size;
     for (size_t size = start; size <= end; size++) {
         struct perf_file file, rewritten;
         struct perf_record record;
         struct findings findings = {0};
         size_t output_size, added = 0;
         build(&input, text, false, &sample_type, 1);
-        assert_int_equal(open_cut_profile(&input.profile, size, &file, &findings), 0);
+        assert_int_equal(open_cut_profile(&input.records, size, &file, &findings), 0);
         free(rewrite_file(&input, &file, 2, &output_size));
         perf_file_close(&file);
         findings_free(&findings);
@@ -474,10 +474,10 @@ static void test_records_behind_damage_are_left_out(void **state)
         struct perf_file file;
         build(&input, "s10 r s20 r", false, &sample_type, 1);
         build(&expected, "s10 r", false, &sample_type, 1);
-        input.profile.bytes[input.starts[2] + 6] = sizes[i];
-        open_built_profile(&input.profile, &file);
+        input.records.bytes[input.starts[2] + 6] = sizes[i];
+        open_built_profile(&input.records, &file);
         uint8_t *bytes = rewrite_file(&input, &file, RECORDS_A_MARK, &size);
-        assert_output(bytes, size, &expected.profile);
+        assert_output(bytes, size, &expected.records);
         free(bytes);
         perf_file_close(&file);
     }

@@ -1,5 +1,5 @@
 /* The permutation test against one by brute force, and its false alarms where nothing is there. */
-#include "injector/statistics/permutation.h"
+#include "injector/compare/permutation.h"
 
 #include "tests/unit/random_numbers.h"
 #include "tests/unit/scratch.h"

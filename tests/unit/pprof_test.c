@@ -1,6 +1,6 @@
 /* What pprof is told: which lines a location lists, how long was recorded, and a file that grows
  * with what is in it, however deep calls are inlined in each other. */
-#include "injector/export/export_format.h"
+#include "injector/profile/export/export_format.h"
 #include "jitdump/format/byte_cursor.h"
 
 #include <setjmp.h>

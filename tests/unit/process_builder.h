@@ -5,8 +5,8 @@
 #define PERFJIT_TEST_PROCESS_BUILDER_H
 
 #include "injector/arrays/array.h"
-#include "injector/code/jit_process.h"
-#include "injector/timeline/change.h"
+#include "injector/history/timeline/change.h"
+#include "injector/log/code/jit_process.h"
 #include "tests/unit/scratch.h"
 
 #include <elf.h>
@@ -15,7 +15,7 @@ enum { BUILT_PID = 4711, BUILT_MAPS = 256, BUILT_CODE_BYTES = 1 << 16, BUILT_FUN
 
 struct process_builder {
     struct jit_process process;
-    struct profile_map maps[BUILT_MAPS];
+    struct recorded_map maps[BUILT_MAPS];
     struct jit_dump dump;
     char *dump_path;
     char names[BUILT_FUNCTIONS][8];
@@ -128,7 +128,7 @@ static inline void build_map(struct process_builder *builder, uint64_t time_ns, 
 {
     size_t index = builder->process.map_count++;
     assert_true(index < BUILT_MAPS);
-    builder->maps[index] = (struct profile_map){
+    builder->maps[index] = (struct recorded_map){
         .map = {.pid = BUILT_PID,
                 .tid = BUILT_PID,
                 .start = start,

@@ -228,7 +228,7 @@ static void test_a_life_that_is_added_leaves_all_parents_right(void **state)
             put_fork(CHILD + 1, CHILD, 160);
             read_lives();
         }
-        assert_int_equal(process_lives_read(&lives, &profile, &findings), 0);
+        assert_int_equal(process_lives_read(&lives, &records, &findings), 0);
         assert_int_equal(process_lives_add(&lives, added[i], &findings), 0);
         size_t count, all = 0;
         for (uint32_t pid = PID - 1; pid <= CHILD + 2; pid++) {
@@ -278,14 +278,14 @@ static void test_the_mappings_of_a_life(void **state)
     read_lives();
     const struct process_life *first = life_of(PID, 0, 2), *second = first + 1;
     size_t count, all;
-    const struct profile_map *maps = profile_maps_of(&profile, PID, &all);
+    const struct recorded_map *maps = records_maps_of(&records, PID, &all);
     assert_int_equal(all, 5);
-    assert_ptr_equal(process_life_maps(&profile, PID, first->begin, first->next, &count), maps);
+    assert_ptr_equal(process_life_maps(&records, PID, first->begin, first->next, &count), maps);
     assert_int_equal(count, 3);
-    assert_ptr_equal(process_life_maps(&profile, PID, second->begin, second->next, &count),
+    assert_ptr_equal(process_life_maps(&records, PID, second->begin, second->next, &count),
                      maps + 3);
     assert_int_equal(count, 2);
-    process_life_maps(&profile, PID, second->begin, first->begin, &count);
+    process_life_maps(&records, PID, second->begin, first->begin, &count);
     assert_int_equal(count, 0);
 }
 

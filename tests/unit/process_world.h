@@ -2,9 +2,9 @@
 #ifndef PERFJIT_TEST_PROCESS_WORLD_H
 #define PERFJIT_TEST_PROCESS_WORLD_H
 
-#include "injector/code/jit_process.h"
+#include "injector/log/code/jit_process.h"
 
-#include "injector/process/process_reading.h"
+#include "injector/history/process/process_reading.h"
 
 #include "tests/unit/dump_builder.h"
 #include "tests/unit/file_stand_in.h"
@@ -24,7 +24,7 @@ static uint64_t generation; /* of the mappings' files from here on; 0: not told 
 static bool shares;         /* the mappings from here on are MAP_SHARED */
 static bool only_reads;     /* and not executable, as perf record -d shows them */
 static struct perf_file file;
-static struct profile profile;
+static struct records records;
 static struct jit_processes processes;
 static struct findings findings;
 static char dump_path[96], other_path[96], second_path[96],
@@ -42,7 +42,7 @@ static inline int begin(void **state)
     shares = only_reads = false;
     findings = (struct findings){0};
     processes = (struct jit_processes){0}; /* a test that is skipped reads none */
-    profile = (struct profile){0};
+    records = (struct records){0};
     file = (struct perf_file){0};
     snprintf(dump_path, sizeof dump_path, "%s/jit-4711.dump", scratch);
     snprintf(other_path, sizeof other_path, "%s/other", scratch);
@@ -55,7 +55,7 @@ static inline int end(void **state)
 {
     (void)state;
     jit_processes_free(&processes);
-    profile_free(&profile);
+    records_free(&records);
     perf_file_close(&file);
     findings_free(&findings);
     unlink(dump_path);
@@ -225,14 +225,14 @@ static inline void read_recording(void)
 {
     profile_end_records(&recording);
     open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(records_read(&records, &file, &findings), 0);
 }
 
 /* As it is, once it is in PROFILE. */
 static inline int read_given(char *const *given, size_t count)
 {
     static const struct perf_map_options no_perf_maps = {.only_given = true};
-    return jit_processes_read(&processes, &profile, given, count, &no_perf_maps, NULL, false,
+    return jit_processes_read(&processes, &records, given, count, &no_perf_maps, NULL, false,
                               &findings);
 }
 

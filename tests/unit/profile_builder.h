@@ -2,8 +2,8 @@
 #ifndef PERFJIT_TEST_PROFILE_BUILDER_H
 #define PERFJIT_TEST_PROFILE_BUILDER_H
 
-#include "injector/perf_data/perf_format.h"
-#include "injector/perf_data/perf_record.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/recording/perf_data/perf_record.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/unit/scratch.h"
 

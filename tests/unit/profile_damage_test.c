@@ -4,8 +4,8 @@
  * What can't be told: a record says its own size and no more.  A flip in its type, its misc or its
  * body makes another record of it, and so does one in an attribute that says how records are laid
  * out, and in the bits that say which features there are. */
-#include "injector/perf_data/perf_input.h"
-#include "injector/recording/profile.h"
+#include "injector/recording/perf_data/perf_input.h"
+#include "injector/recording/records.h"
 
 #include "tests/unit/damage.h"
 #include "tests/unit/profile_builder.h"
@@ -41,7 +41,7 @@ static void build(void)
 
 struct outcome {
     struct perf_input input;
-    struct profile profile;
+    struct records records;
     struct findings findings;
     bool refused;
 };
@@ -51,7 +51,7 @@ static void read_left(struct outcome *outcome, const uint8_t *bytes, size_t size
     *outcome = (struct outcome){.findings = {.quiet = true}};
     outcome->refused =
         perf_input_view(&outcome->input, "a.data", bytes, size, &outcome->findings) ||
-        profile_read(&outcome->profile, &outcome->input.file, &outcome->findings);
+        records_read(&outcome->records, &outcome->input.file, &outcome->findings);
 }
 
 static bool is_told(const struct outcome *outcome)
@@ -61,7 +61,7 @@ static bool is_told(const struct outcome *outcome)
 
 static void release(struct outcome *outcome)
 {
-    profile_free(&outcome->profile);
+    records_free(&outcome->records);
     perf_input_close(&outcome->input);
     findings_free(&outcome->findings);
 }
@@ -77,19 +77,19 @@ static size_t whole_before(const size_t *ends, size_t count, size_t offset)
 /* Whether the samples and mappings that end before OFFSET are there. */
 static bool is_kept(const struct outcome *outcome, size_t offset)
 {
-    const struct profile *profile = &outcome->profile;
+    const struct records *records = &outcome->records;
     size_t found = 0;
     for (size_t i = 0; i < whole_before(sample_ends, SAMPLES, offset); i++) {
         bool there = false;
-        for (size_t s = 0; s < profile->sample_count && !there; s++)
-            there = profile->sample_times_ns[s] == FIRST_NS + i * 10 + 2;
+        for (size_t s = 0; s < records->sample_count && !there; s++)
+            there = records->sample_times_ns[s] == FIRST_NS + i * 10 + 2;
         if (!there)
             return false;
     }
     for (size_t i = 0; i < whole_before(map_ends, MAPS, offset); i++)
-        for (size_t m = 0; m < profile->map_count; m++)
-            found += profile->maps[m].map.start == 0x40000000 + i * 0x10000 &&
-                     strcmp(profile->maps[m].map.filename, "//anon") == 0;
+        for (size_t m = 0; m < records->map_count; m++)
+            found += records->maps[m].map.start == 0x40000000 + i * 0x10000 &&
+                     strcmp(records->maps[m].map.filename, "//anon") == 0;
     return found >= whole_before(map_ends, MAPS, offset);
 }
 
@@ -115,9 +115,9 @@ static void judge_cut(const uint8_t *left, size_t cut)
         fail_msg("cut at %zu: not told", cut);
     if (!outcome.refused &&
         (!is_kept(&outcome, cut) ||
-         outcome.profile.sample_count != whole_before(sample_ends, SAMPLES, cut)))
+         outcome.records.sample_count != whole_before(sample_ends, SAMPLES, cut)))
         fail_msg("cut at %zu: %zu samples, or mappings are lost", cut,
-                 outcome.profile.sample_count);
+                 outcome.records.sample_count);
     release(&outcome);
 }
 

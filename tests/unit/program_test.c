@@ -1,5 +1,5 @@
 /* What a command is: its runtime by name, link, script and library, and what wrappers run. */
-#include "injector/program/program.h"
+#include "injector/run/program/program.h"
 
 #include "tests/unit/scratch.h"
 

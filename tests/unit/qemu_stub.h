@@ -1,9 +1,11 @@
 /* A program under qemu-user, stopped and asked through gdb's remote protocol.
  *
- *     qemu-aarch64 -g SOCKET PROGRAM ...        "$request#xx" goes there, "+" and "$reply#xx" come back
+ *     qemu-aarch64 -g SOCKET PROGRAM ...        "$request#xx" goes there, "+" and "$reply#xx" come
+ * back
  *
- * Just what the tests need: registers (g, p), memory (m), a breakpoint (Z0), a step (s), and on (c).  Both sides are on one
- * machine, so a broken packet is an error and nothing is sent again.  See "Remote Serial Protocol" in gdb's manual.
+ * Just what the tests need: registers (g, p), memory (m), a breakpoint (Z0), a step (s), and on
+ * (c).  Both sides are on one machine, so a broken packet is an error and nothing is sent again.
+ * See "Remote Serial Protocol" in gdb's manual.
  */
 #ifndef PERFJIT_TEST_QEMU_STUB_H
 #define PERFJIT_TEST_QEMU_STUB_H
@@ -62,7 +64,8 @@ static inline bool stub_connect(struct stub *stub, const char *path)
     return false;
 }
 
-/* Run ARGUMENTS, which is qemu with -g SOCKET_PATH and its program, and stop before the first instruction. */
+/* Run ARGUMENTS, which is qemu with -g SOCKET_PATH and its program, and stop before the first
+ * instruction. */
 static inline void stub_start(struct stub *stub, char *const *arguments, const char *socket_path)
 {
     const struct timeval patience = {.tv_sec = STUB_PATIENCE_SECONDS};

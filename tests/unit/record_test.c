@@ -1,10 +1,10 @@
 /* What perfjit record decides before it runs anything: what a command is, what it is told, which
  * event is sampled; and what a recording says while it grows, and which files are the run's. */
-#include "injector/host/event_choice.h"
-#include "injector/program/program.h"
-#include "injector/record/growing_recording.h"
-#include "injector/record/left_over.h"
-#include "injector/record/runtime_environment.h"
+#include "injector/recording/host/event_choice.h"
+#include "injector/run/program/program.h"
+#include "injector/run/record/growing_recording.h"
+#include "injector/run/record/left_over.h"
+#include "injector/run/record/runtime_environment.h"
 
 #include "tests/unit/machine_stand_in.h"
 #include "tests/unit/scratch.h"

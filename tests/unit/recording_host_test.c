@@ -1,5 +1,5 @@
 /* The machine that a recording was made on, from its feature sections: whole, absent, and cut. */
-#include "injector/host/recording_host.h"
+#include "injector/recording/host/recording_host.h"
 
 #include "tests/unit/machine_stand_in.h"
 #include "tests/unit/profile_builder.h"

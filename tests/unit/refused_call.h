@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-/* From now on CALL fails with ERROR in this process and its children.  Ends a process that may have no sandbox with NOT_PERMITTED. */
+/* From now on CALL fails with ERROR in this process and its children.  Ends a process that may have
+ * no sandbox with NOT_PERMITTED. */
 static inline void refuse(int call, int error)
 {
     struct sock_filter filter[] = {

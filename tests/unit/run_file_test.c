@@ -1,7 +1,7 @@
 /* What perfjit bench keeps of a run comes back as it was; what is cut, flipped or contradicts
  * itself is refused. */
-#include "injector/artifact/bench_balance.h"
-#include "injector/artifact/run_file.h"
+#include "injector/compare/kept_runs/bench_balance.h"
+#include "injector/profile/run_file.h"
 #include "jitdump/format/byte_sink.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 /* The judgement of samples: all are at 0x401000 in process 4711, and what is there when is told by
  * each test. */
-#include "injector/census/sample_census.h"
+#include "injector/check/census/sample_census.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -43,9 +43,9 @@ static void map_file_at(uint64_t time)
 }
 
 /* Fill in what the profile knows of the process, as jit_processes_read does. */
-static void find_maps(struct jit_process *process, const struct profile *profile)
+static void find_maps(struct jit_process *process, const struct records *records)
 {
-    process->maps = profile_maps_of(profile, process->pid, &process->map_count);
+    process->maps = records_maps_of(records, process->pid, &process->map_count);
 }
 
 /* Judge the recording with PROCESS as the process that has JIT code, and REFUSED_COUNT dumps that
@@ -54,7 +54,7 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
 {
     struct findings findings = {0};
     struct perf_file file;
-    struct profile profile;
+    struct records records;
     struct timeline timeline = {0};
     struct jit_processes processes = {.items = process,
                                       .count = process ? 1 : 0,
@@ -63,25 +63,25 @@ static void judge(struct jit_process *process, struct refused_dump *refused, siz
                                       .none = !process};
     profile_end_records(&recording);
     open_built_profile(&recording, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
-    assert_int_equal(process_lives_read(&processes.lives, &profile, &findings), 0);
+    assert_int_equal(records_read(&records, &file, &findings), 0);
+    assert_int_equal(process_lives_read(&processes.lives, &records, &findings), 0);
     if (process) {
         size_t count;
-        find_maps(process, &profile);
+        find_maps(process, &records);
         process->life = process_lives_of(&processes.lives, process->pid, &count);
         processes.by_life = malloc(processes.lives.count * sizeof *processes.by_life);
         memset(processes.by_life, 0xff, processes.lives.count * sizeof *processes.by_life);
         processes.by_life[process->life] = 0;
-        assert_int_equal(timeline_play(&timeline, process, NULL, NULL, profile.sample_times_ns,
-                                       profile.sample_count, &findings),
+        assert_int_equal(timeline_play(&timeline, process, NULL, NULL, records.sample_times_ns,
+                                       records.sample_count, &findings),
                          0);
     }
-    const struct census_question question = {&profile, &processes, &timeline, true, false, NULL};
+    const struct census_question question = {&records, &processes, &timeline, true, false, NULL};
     assert_int_equal(sample_census_take(&census, &question, &findings), 0);
     timeline_free(&timeline);
     free(processes.by_life);
     process_lives_free(&processes.lives);
-    profile_free(&profile);
+    records_free(&records);
     perf_file_close(&file);
     findings_free(&findings);
 }

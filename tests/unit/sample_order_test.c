@@ -1,5 +1,5 @@
 /* The order of samples: by life, then by time, those of one time as they stand. */
-#include "injector/census/sample_order.h"
+#include "injector/check/census/sample_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

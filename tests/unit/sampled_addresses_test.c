@@ -1,6 +1,6 @@
 /* Which maps a recording's samples need: against a model that compares each word with each range.
  */
-#include "injector/merge/sampled_addresses.h"
+#include "injector/inject/merge/sampled_addresses.h"
 #include "tests/unit/profile_builder.h"
 
 #include <stdlib.h>

@@ -1,15 +1,16 @@
 /* Which instructions were visited, of all that there are.
  *
- * A piece is a name with its code: the same one may be compiled again, moved, and run in several runs of the program, and
- * what was visited of it counts together.  objdump says where its instructions begin; from its jumps follows which of
- * them can be reached at all, which what stands behind a return can't.
+ * A piece is a name with its code: the same one may be compiled again, moved, and run in several
+ * runs of the program, and what was visited of it counts together.  objdump says where its
+ * instructions begin; from its jumps follows which of them can be reached at all, which what stands
+ * behind a return can't.
  */
 #ifndef PERFJIT_TEST_SINGLE_STEP_COVERAGE_H
 #define PERFJIT_TEST_SINGLE_STEP_COVERAGE_H
 
 #include "injector/arrays/array.h"
-#include "injector/code/code_log.h"
-#include "injector/dump/jit_dump.h"
+#include "injector/log/code/code_log.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "tests/unit/scratch.h"
 
 #include <inttypes.h>
@@ -68,7 +69,8 @@ static inline bool begins_with_any(const char *text, const char *const *starts, 
     return false;
 }
 
-/* "  2c:\tmov    rax,rcx".  A jump's target is the only number with 0x: "jne    0x2c", "cbnz\tx0, 0x2c". */
+/* "  2c:\tmov    rax,rcx".  A jump's target is the only number with 0x: "jne    0x2c", "cbnz\tx0,
+ * 0x2c". */
 static inline void piece_take_line(struct piece *piece, const struct coverage_machine *machine,
                                    const char *line, size_t *last)
 {

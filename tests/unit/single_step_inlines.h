@@ -1,13 +1,15 @@
-/* What tinyjit inlined, by its dump: a script in which tier 2 inlines, and how deep in inlined calls a step is.
+/* What tinyjit inlined, by its dump: a script in which tier 2 inlines, and how deep in inlined
+ * calls a step is.
  *
- * The script has the two numbers of single_step_script.h to fill in: kind 0, 1 or 2, and when.  Compiled by tier 2 at once, each function that is inlined is
- * so called that every path through every copy of it is taken.
+ * The script has the two numbers of single_step_script.h to fill in: kind 0, 1 or 2, and when.
+ * Compiled by tier 2 at once, each function that is inlined is so called that every path through
+ * every copy of it is taken.
  */
 #ifndef PERFJIT_TEST_SINGLE_STEP_INLINES_H
 #define PERFJIT_TEST_SINGLE_STEP_INLINES_H
 
-#include "injector/code/code_log.h"
-#include "injector/dump/jit_dump.h"
+#include "injector/log/code/code_log.h"
+#include "injector/log/jitdump/jit_dump.h"
 #include "tests/unit/scratch.h"
 
 static const char inlining_script_format[] =
@@ -79,8 +81,8 @@ static const char inlining_script_format[] =
     "    return trip(kind, round == when);\n"
     "}\n";
 
-/* Which record has the inlined calls of each function in DUMP, in the order of LOAD and MOVE records; a nr_inline of 0
- * for those without.  To be freed. */
+/* Which record has the inlined calls of each function in DUMP, in the order of LOAD and MOVE
+ * records; a nr_inline of 0 for those without.  To be freed. */
 static inline struct jit_inline_info *inlines_of_functions(const struct jit_dump *dump,
                                                            size_t function_count)
 {

@@ -1,10 +1,12 @@
-/* The script that single_step_test runs.  It has two numbers to fill in, which decide what main() does:
+/* The script that single_step_test runs.  It has two numbers to fill in, which decide what main()
+ * does:
  *
  *     kind  SCRIPT_EXERCISE   call every function along every path through it
  *           1 to 5            fail, each time in another way
  *           SCRIPT_WARM       make each loop hot in its first call
- *           SCRIPT_CONSTANTS  divide by constants: tier 1 has code for a divisor of -1 there, which nothing can reach
- *     when  in which run of main() to fail: in the first ones all is tier 1, later tier 2
+ *           SCRIPT_CONSTANTS  divide by constants: tier 1 has code for a divisor of -1 there, which
+ * nothing can reach when  in which run of main() to fail: in the first ones all is tier 1, later
+ * tier 2
  *
  * They are only values of global variables, so that the code is the same whatever they are.
  */

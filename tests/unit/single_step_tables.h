@@ -1,6 +1,7 @@
 /* The unwind tables that perfjit makes of a dump, as elfutils sees them.
  *
- *     dump -> code_log_read -> timeline_play -> image_plan_add -> unwind_tables_place -> elf_image_write
+ *     dump -> code_log_read -> timeline_play -> image_plan_add -> unwind_tables_place ->
+ * elf_image_write
  *          -> libelf, dwarf_getcfi_elf
  *          -> dwfl_report_elf, dwfl_module_eh_cfi, dwfl_module_addrname
  *
@@ -9,11 +10,11 @@
 #ifndef PERFJIT_TEST_SINGLE_STEP_TABLES_H
 #define PERFJIT_TEST_SINGLE_STEP_TABLES_H
 
-#include "injector/code/log_reader.h"
-#include "injector/image/elf_image.h"
-#include "injector/image/image_name.h"
-#include "injector/image/unwind_table.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/image_name.h"
+#include "injector/inject/image/unwind_table.h"
+#include "injector/log/code/log_reader.h"
 #include "jitdump/cfi.h"
 #include "tests/unit/scratch.h"
 
@@ -233,7 +234,8 @@ static inline void tables_check_dwfl(const struct tables *tables, Dwarf_Frame *f
     assert_string_equal(name, function->name);
 }
 
-/* How to unwind from RIP, which is in function INDEX.  *FIRST is set if this is the first question about it. */
+/* How to unwind from RIP, which is in function INDEX.  *FIRST is set if this is the first question
+ * about it. */
 static inline Dwarf_Frame *tables_frame(struct tables *tables, uint32_t index, uint64_t rip,
                                         bool *first)
 {

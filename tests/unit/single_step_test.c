@@ -180,7 +180,8 @@ static void open_tables(struct tables *tables, const struct trace *trace, enum i
     assert_non_null(times_ns);
     for (size_t i = 0; i < trace->step_count; i++)
         times_ns[i] = trace->steps[i].time_ns;
-    snprintf(dump_name, sizeof dump_name, "jitdump-%d/jit-%d.dump", (int)trace->pid, (int)trace->pid);
+    snprintf(dump_name, sizeof dump_name, "jitdump-%d/jit-%d.dump", (int)trace->pid,
+             (int)trace->pid);
     tables_open(tables, dump_name, times_ns, trace->step_count, layout);
     free(times_ns);
 }

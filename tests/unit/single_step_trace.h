@@ -1,12 +1,13 @@
-/* Run tinyjit instruction by instruction, and note down at each one in compiled code what an unwinder should find.
+/* Run tinyjit instruction by instruction, and note down at each one in compiled code what an
+ * unwinder should find.
  *
- * The truth comes from calls and returns alone: a call that lands in compiled code opens a frame with CFA = rsp + 8, the
- * return address at rsp, and the registers as they are; the ret that leaves it closes the frame.  A jump from one
- * function to another changes nothing about that.
+ * The truth comes from calls and returns alone: a call that lands in compiled code opens a frame
+ * with CFA = rsp + 8, the return address at rsp, and the registers as they are; the ret that leaves
+ * it closes the frame.  A jump from one function to another changes nothing about that.
  *
- * C code runs at full speed, up to a breakpoint at the return address.  Blocks that end the program (division by zero
- * and so on) are visited as well: at the jump to such a block the child is sent there, and when the block calls C, is
- * put back to the jump.
+ * C code runs at full speed, up to a breakpoint at the return address.  Blocks that end the program
+ * (division by zero and so on) are visited as well: at the jump to such a block the child is sent
+ * there, and when the block calls C, is put back to the jump.
  */
 #ifndef PERFJIT_TEST_SINGLE_STEP_TRACE_H
 #define PERFJIT_TEST_SINGLE_STEP_TRACE_H
@@ -148,8 +149,8 @@ _Noreturn static inline void trace_child(char *const *arguments)
     _exit(127);
 }
 
-/* Read from the truth file where the arena and the way into it are.  Returns false as long as the code after that is
- * not loaded: till then a breakpoint might get into the dump. */
+/* Read from the truth file where the arena and the way into it are.  Returns false as long as the
+ * code after that is not loaded: till then a breakpoint might get into the dump. */
 static inline bool trace_find_entry(struct trace *trace, const char *truth_path)
 {
     char line[4096];
@@ -223,7 +224,8 @@ static inline void trace_enter(struct trace *trace)
         trace->deepest = trace->depth;
 }
 
-/* A ret has just landed: the innermost call must be the one that it ends, and the ABI must be kept. */
+/* A ret has just landed: the innermost call must be the one that it ends, and the ABI must be kept.
+ */
 static inline void trace_leave(struct trace *trace)
 {
     const struct trace_frame *frame = &trace->frames[--trace->depth];
@@ -287,7 +289,8 @@ static inline uint64_t trace_target(uint64_t rip, const uint8_t *code)
     return rip + 6 + (uint64_t)(int64_t)distance;
 }
 
-/* The blocks that emitter_failures writes: [sub rsp, 8]; mov edi, failure; mov rsi, r15; mov edx, line. */
+/* The blocks that emitter_failures writes: [sub rsp, 8]; mov edi, failure; mov rsi, r15; mov edx,
+ * line. */
 static inline bool trace_is_failure(const uint8_t *code)
 {
     static const uint8_t align[] = {0x48, 0x83, 0xec, 8}, zero[] = {0x31, 0xff},
@@ -311,7 +314,8 @@ static inline bool trace_is_new(struct trace *trace, uint64_t addr, const uint8_
     return true;
 }
 
-/* Visit the block at TARGET up to its call, and the place behind that as if it had returned, and come back. */
+/* Visit the block at TARGET up to its call, and the place behind that as if it had returned, and
+ * come back. */
 static inline void trace_detour(struct trace *trace, uint64_t target)
 {
     const struct user_regs_struct before = trace->registers;
@@ -375,7 +379,8 @@ static inline bool trace_through(struct trace *trace)
     return true;
 }
 
-/* Run ARGUMENTS, which is tinyjit and has --truth TRUTH_PATH among it; then the trace has all steps. */
+/* Run ARGUMENTS, which is tinyjit and has --truth TRUTH_PATH among it; then the trace has all
+ * steps. */
 static inline void trace_run(struct trace *trace, char *const *arguments, const char *truth_path)
 {
     trace_start(trace, arguments, truth_path);

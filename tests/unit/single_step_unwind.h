@@ -1,12 +1,14 @@
-/* Unwind one frame from a step of a trace, by what elfutils says of the tables: registers and stack come from the step,
- * and as for a profiler with a copy of the stack, nothing below rsp can be read. */
+/* Unwind one frame from a step of a trace, by what elfutils says of the tables: registers and stack
+ * come from the step, and as for a profiler with a copy of the stack, nothing below rsp can be
+ * read. */
 #ifndef PERFJIT_TEST_SINGLE_STEP_UNWIND_H
 #define PERFJIT_TEST_SINGLE_STEP_UNWIND_H
 
 #include "tests/unit/single_step_tables.h"
 #include "tests/unit/single_step_trace.h"
 
-/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together. */
+/* DWARF 5, section 7.7.1.  Their header, dwarf.h, and jitdump/format/eh_frame.h don't go together.
+ */
 enum {
     OP_PLUS_UCONST = 0x23,
     OP_BREG0 = 0x70,
@@ -73,8 +75,8 @@ static inline uint64_t unwind_register(struct unwinding *unwinding, Dwarf_Frame 
     size_t count;
     if (dwarf_frame_register(frame, (int)reg, memory, &ops, &count))
         return unwind_fail(unwinding, "no rule");
-    /* Of registers that a table doesn't name, elfutils 0.188 knows that a function preserves them; but where it should
-     * have rbx in that list, it has rax. */
+    /* Of registers that a table doesn't name, elfutils 0.188 knows that a function preserves them;
+     * but where it should have rbx in that list, it has rax. */
     if (count == 0 && (!ops || reg == JITDUMP_RBX))
         return reg < TRACE_REGISTERS ? unwinding->step->registers[reg]
                                      : unwind_fail(unwinding, "same value, and it has none");
@@ -101,7 +103,8 @@ static inline bool unwind_is(struct unwinding *unwinding, struct unwind_answer *
     return !unwinding->wrong && found == truth;
 }
 
-/* Compare all that FRAME says at STEP with the truth.  Returns false, with *ANSWER set, at the first that is wrong. */
+/* Compare all that FRAME says at STEP with the truth.  Returns false, with *ANSWER set, at the
+ * first that is wrong. */
 static inline bool unwind_check(const struct trace *trace, const struct trace_step *step,
                                 Dwarf_Frame *frame, struct unwind_answer *answer)
 {

@@ -1,5 +1,5 @@
 /* What source files are called in debug info. */
-#include "injector/dwarf/source_path.h"
+#include "injector/inject/dwarf/source_path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
 #define PERFJIT_TEST_SPACE_WORLD_H
 
 #include "injector/arrays/array.h"
-#include "injector/space/address_space.h"
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/unwind/addresses/address_space.h"
 
 #include "tests/unit/process_world.h"
 
@@ -51,7 +51,7 @@ static inline size_t make_process(uint32_t pid, uint64_t time)
     assert_non_null(process);
     assert_true(processes.count <= SPACE_PROCESSES);
     process->maps =
-        process_life_maps(&profile, pid, process->begin, process->next, &process->map_count);
+        process_life_maps(&records, pid, process->begin, process->next, &process->map_count);
     processes.none = false;
     return processes.count - 1;
 }
@@ -101,16 +101,16 @@ static inline void begin_source(void)
 {
     for (size_t i = 0; i < processes.count; i++)
         timelines[i].log = &processes.items[i].log;
-    assert_int_equal(space_source_begin(&source, &profile, &processes, timelines), 0);
+    assert_int_equal(space_source_begin(&source, &records, &processes, timelines), 0);
 }
 
 /* Of PID's maps, by time, the number in the profile of the one at INDEX. */
 static inline uint32_t map_number(uint32_t pid, size_t index)
 {
     size_t count;
-    const struct profile_map *maps = profile_maps_of(&profile, pid, &count);
+    const struct recorded_map *maps = records_maps_of(&records, pid, &count);
     assert_true(index < count);
-    return (uint32_t)(maps + index - profile.maps);
+    return (uint32_t)(maps + index - records.maps);
 }
 
 #define SPACE_TEST(test) cmocka_unit_test_setup_teardown(test, begin_spaces, end_spaces)

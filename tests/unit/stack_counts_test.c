@@ -1,5 +1,5 @@
 /* What is said about stacks: how large their copies would have had to be. */
-#include "injector/stacks/stack_counts.h"
+#include "injector/unwind/stacks/stack_counts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What is added to a stack whose copy ends early: the callers of the same frame in the thread's
  * last whole stack, or those of any frame that ended where this one does. */
-#include "injector/stacks/stack_stitch.h"
+#include "injector/unwind/stacks/stack_stitch.h"
 
 #include "tests/unit/eh_frame_section.h"
 #include "tests/unit/scratch.h"
@@ -31,8 +31,8 @@ struct world {
     struct elf_segment segment;
     struct native_file file, *files;
     uint32_t of_map;
-    struct profile_map map;
-    struct profile profile;
+    struct recorded_map map;
+    struct records records;
     struct space_source source;
     struct address_space space;
     uint64_t ips[MOST_FRAMES];
@@ -54,8 +54,8 @@ static int begin(void **state)
     size_t cie = put_cie(&world.section, 0, 0);
     for (size_t i = 0; i < FUNCTIONS; i++)
         put_fde(&world.section, cie);
-    world.profile = (struct profile){.maps = &world.map, .map_count = 1};
-    world.source.profile = &world.profile;
+    world.records = (struct records){.maps = &world.map, .map_count = 1};
+    world.source.records = &world.records;
     world.space.source = &world.source;
     world.file = (struct native_file){.map = &world.map,
                                       .was_read = true,
@@ -70,7 +70,7 @@ static int begin(void **state)
     world.walker = (struct stack_walker){
         .source = &world.source,
         .machine = unwind_machine_of(EM_X86_64),
-        .files = {.profile = &world.profile, .of_map = &world.of_map, .items = &world.files},
+        .files = {.records = &world.records, .of_map = &world.of_map, .items = &world.files},
         .ips = world.ips,
         .frames = world.frames,
         .ip_most = MOST_FRAMES,

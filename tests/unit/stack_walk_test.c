@@ -1,6 +1,6 @@
 /* Stacks in the code of a process that has no files: where chains end, whose fault that is, and
  * that rules are made once. */
-#include "injector/stacks/stack_walk.h"
+#include "injector/unwind/stacks/stack_walk.h"
 
 #include "tests/unit/process_builder.h"
 
@@ -14,7 +14,7 @@ enum { LARGE = 0x100000, LARGE_BYTES = 1 << 16, ODD = 1 };
 static struct process_builder built;
 static struct jit_processes processes;
 static struct perf_file file;
-static struct profile profile = {.file = &file};
+static struct records records = {.file = &file};
 static struct timeline timeline;
 static struct space_source source;
 static uint32_t first_function;
@@ -31,7 +31,7 @@ static int begin(void **state)
     memset(words, 0, sizeof words);
     timeline = built_timeline(&built);
     processes = (struct jit_processes){.items = &built.process, .count = 1};
-    source = (struct space_source){.profile = &profile,
+    source = (struct space_source){.records = &records,
                                    .processes = &processes,
                                    .timelines = &timeline,
                                    .first_function = &first_function};

@@ -1,7 +1,7 @@
 /* Where unwind tables go: where a process never had executable memory. */
-#include "injector/plan/table_space.h"
+#include "injector/inject/layout/table_space.h"
 
-#include "injector/plan/image_plan.h"
+#include "injector/inject/layout/image_plan.h"
 
 #include "tests/unit/process_builder.h"
 

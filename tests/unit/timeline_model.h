@@ -1,13 +1,14 @@
-/* Random processes for the timeline, a model that knows who owns each address when, and a reader that sees a timeline's
- * changes as perf would.  A process may fork: its child begins with what the model, and the reader, have of the parent. */
+/* Random processes for the timeline, a model that knows who owns each address when, and a reader
+ * that sees a timeline's changes as perf would.  A process may fork: its child begins with what the
+ * model, and the reader, have of the parent. */
 #ifndef PERFJIT_TEST_TIMELINE_MODEL_H
 #define PERFJIT_TEST_TIMELINE_MODEL_H
 
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
 #include "tests/unit/process_builder.h"
 
-/* The model looks at the first byte of each cell; cells are wider than the alignment that the timeline leaves to the
- * functions around it (CODE_GAP_BYTES). */
+/* The model looks at the first byte of each cell; cells are wider than the alignment that the
+ * timeline leaves to the functions around it (CODE_GAP_BYTES). */
 enum { BASE = 0x1000, CELL_BYTES = 128, SPACE = 96, STEPS = 60, MODEL_SAMPLES = 60 };
 
 /* What an address holds: one of these, or a function: of the parent, or of the child. */
@@ -51,9 +52,8 @@ static inline void build_inherited(struct process_builder *builder, uint64_t *se
     log->unloads = array_room(log->unloads, log->unload_count, &log->unload_capacity,
                               sizeof(struct code_unload));
     assert_non_null(log->unloads);
-    log->unloads[log->unload_count] =
-        (struct code_unload){function->addr, function->size, function->code_index, 0, BUILT_PID,
-                             false};
+    log->unloads[log->unload_count] = (struct code_unload){
+        function->addr, function->size, function->code_index, 0, BUILT_PID, false};
     build_event(builder, time_ns, CODE_EVENT_UNLOAD, log->unload_count++);
 }
 
@@ -76,8 +76,9 @@ static inline void build_random_map(struct process_builder *builder, uint64_t *s
     map->ino = kind == 2 ? 1 : (uintptr_t)map; /* each library is another one */
 }
 
-/* Random events, maps and forks from TIME_NS on, by time; maps and forks at even times of their own and samples at odd
- * ones: of equal times perf could not tell which counts.  A child's dump goes on with its PARENT's numbers. */
+/* Random events, maps and forks from TIME_NS on, by time; maps and forks at even times of their own
+ * and samples at odd ones: of equal times perf could not tell which counts.  A child's dump goes on
+ * with its PARENT's numbers. */
 static inline uint64_t build_random(struct process_builder *builder, uint64_t *seed,
                                     uint64_t time_ns, const struct process_builder *parent)
 {
@@ -162,13 +163,14 @@ static inline void model_event(const struct family *family, const struct process
     paint(model->owners, new->addr, new->addr + new->size, base + loaded);
 }
 
-static inline uint32_t kind_of(const struct profile_map *map)
+static inline uint32_t kind_of(const struct recorded_map *map)
 {
     return map->map.filename == library ? FILE_MAP : map->map.filename == shared ? SHARED : MEMORY;
 }
 
-/* A library ends the code below it, and the shared file does where other memory was; neither where nothing was. */
-static inline void model_map(struct model *model, const struct profile_map *map)
+/* A library ends the code below it, and the shared file does where other memory was; neither where
+ * nothing was. */
+static inline void model_map(struct model *model, const struct recorded_map *map)
 {
     uint32_t kind = kind_of(map);
     uint64_t stop = map->map.start + map->map.len;
@@ -182,7 +184,8 @@ static inline void model_map(struct model *model, const struct profile_map *map)
     }
 }
 
-/* Play what BUILDER has up to TIME_NS: its first EVENTS events at most, and its maps before MAPS. */
+/* Play what BUILDER has up to TIME_NS: its first EVENTS events at most, and its maps before MAPS.
+ */
 static inline void model_play(const struct family *family, const struct process_builder *builder,
                               struct model *model, uint64_t time_ns, size_t events, size_t maps)
 {
@@ -223,7 +226,8 @@ static inline struct model model_begin(const struct family *family,
     return model;
 }
 
-/* When event number EVENT, a load, gave the function its addresses: before the stamp if they were nobody's. */
+/* When event number EVENT, a load, gave the function its addresses: before the stamp if they were
+ * nobody's. */
 static inline uint64_t owned_since(const struct family *family,
                                    const struct process_builder *builder, size_t event)
 {
@@ -246,7 +250,8 @@ static inline uint64_t owned_since(const struct family *family,
     return since < time_ns ? since : time_ns;
 }
 
-/* Who owns which address when the sample at TIME_NS is taken, and what the latest map below it is. */
+/* Who owns which address when the sample at TIME_NS is taken, and what the latest map below it is.
+ */
 static inline struct model model_at(const struct family *family,
                                     const struct process_builder *builder, uint64_t time_ns)
 {
@@ -282,14 +287,14 @@ static inline uint32_t seen_as(const struct process_builder *builder, const stru
     }
 }
 
-/* What perf shows at TIME_NS, on top of SEEN: the newest map counts; of two of the same time, the one added here is the
- * older. */
+/* What perf shows at TIME_NS, on top of SEEN: the newest map counts; of two of the same time, the
+ * one added here is the older. */
 static inline void reader_at(const struct process_builder *builder, const struct timeline *timeline,
                              uint64_t time_ns, uint32_t base, uint32_t *seen)
 {
     size_t change = 0, dropped = 0;
     for (size_t m = 0; m <= builder->process.map_count; m++) {
-        const struct profile_map *map = &builder->maps[m];
+        const struct recorded_map *map = &builder->maps[m];
         uint64_t until = m < builder->process.map_count ? map->time_ns : UINT64_MAX;
         for (; change < timeline->change_count; change++) {
             const struct change *next = &timeline->changes[change];

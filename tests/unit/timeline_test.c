@@ -1,6 +1,6 @@
 /* The timeline: hand-written sequences of loads, moves, unloads and forks with their exact changes.
  */
-#include "injector/lines/code_lines.h"
+#include "injector/log/lines/code_lines.h"
 #include "tests/unit/timeline_text.h"
 
 /* ---- Loads ---- */

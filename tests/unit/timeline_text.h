@@ -2,7 +2,7 @@
 #ifndef PERFJIT_TEST_TIMELINE_TEXT_H
 #define PERFJIT_TEST_TIMELINE_TEXT_H
 
-#include "injector/timeline/timeline.h"
+#include "injector/history/timeline/timeline.h"
 #include "tests/unit/process_builder.h"
 
 #include <inttypes.h>
@@ -49,7 +49,8 @@ static inline void print_change(const struct change *change, char *text, size_t 
                  change->index);
 }
 
-/* BUILT with samples at TIMES plays to CHANGES, and the map records numbered in DROPPED are left out. */
+/* BUILT with samples at TIMES plays to CHANGES, and the map records numbered in DROPPED are left
+ * out. */
 static inline void assert_plays(const char *times, const char *changes, const char *dropped)
 {
     struct findings findings = {0};

@@ -1,6 +1,6 @@
 /* The records that make perf start its unwinding anew, and the threads and names that they have to
  * bring back. */
-#include "injector/merge/added_map.h"
+#include "injector/inject/merge/added_map.h"
 
 #include "tests/unit/process_builder.h"
 #include "tests/unit/profile_builder.h"
@@ -11,7 +11,7 @@ enum { PID = 4711, CLONE = PID | 1 << 30 };
 
 static struct profile_builder builder;
 static struct perf_file file;
-static struct profile profile;
+static struct records records;
 static struct thread_list threads;
 static size_t last_record; /* where it begins */
 static uint64_t
@@ -88,7 +88,7 @@ static void open_profile(void)
     profile_map(&builder, PERF_RECORD_MMAP2, 0, 0x10000, 0x4000, "//anon", mapped_ns);
     profile_end_records(&builder);
     open_built_profile(&builder, &file);
-    assert_int_equal(profile_read(&profile, &file, &findings), 0);
+    assert_int_equal(records_read(&records, &file, &findings), 0);
     assert_int_equal(thread_list_read(&threads, &file), 0);
 }
 
@@ -96,7 +96,7 @@ static int end(void **state)
 {
     (void)state;
     thread_list_free(&threads);
-    profile_free(&profile);
+    records_free(&records);
     perf_file_close(&file);
     return 0;
 }
@@ -258,7 +258,7 @@ static void make_resets_by(size_t count, enum reset_policy policy)
     struct unwinder_reset reset;
     added = (struct added_records){0};
     process = (struct jit_process){
-        .pid = PID, .maps = profile.maps, .map_count = 1, .trailer_record = profile.maps[0].record};
+        .pid = PID, .maps = records.maps, .map_count = 1, .trailer_record = records.maps[0].record};
     unwinder_reset_open(&reset, &sweep, &process, 0, &timeline, policy);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(thread_sweep_to(&sweep, 100 * (i + 1)), 0);
@@ -275,7 +275,7 @@ static void make_resets(size_t count)
 /* Record INDEX, read as any other of the file. */
 static struct perf_record put(size_t index)
 {
-    struct added_record_source source = {&profile, &process, NULL, "", &threads};
+    struct added_record_source source = {&records, &process, NULL, "", &threads};
     struct byte_sink sink = byte_sink_over(bytes, sizeof bytes);
     uint64_t time_ns;
     assert_true(index < added.count);

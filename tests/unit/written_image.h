@@ -3,8 +3,8 @@
 #ifndef PERFJIT_TEST_WRITTEN_IMAGE_H
 #define PERFJIT_TEST_WRITTEN_IMAGE_H
 
-#include "injector/image/elf_image.h"
-#include "injector/image/image_name.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/image_name.h"
 #include "tests/unit/process_builder.h"
 
 #include <fcntl.h>

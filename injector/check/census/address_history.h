@@ -1,0 +1,97 @@
+/* The state of some addresses over time, as perf has it after perfjit inject: one life of a process
+ * is played forward, and each child from its parent's state at the fork; what a child changed is
+ * undone before the parent is played on.
+ *
+ * Three things decide, the newest first: the changes of the process's timeline, the mappings in the
+ * profile that are kept, and what it inherited by fork.  Beside what is *shown* at an address, the
+ * history has the *last* change of code there, which a mapping does not reset:
+ *
+ *     time      1 load f      2 unload f     3 mapping of memory
+ *     shown     FUNCTION      GONE           MEMORY
+ *     last      FUNCTION      GONE           GONE          (a sample hits freed code)
+ *
+ * It is kept only for the addresses of samples: few functions of many are ever sampled.
+ */
+#ifndef PERFJIT_ADDRESS_HISTORY_H
+#define PERFJIT_ADDRESS_HISTORY_H
+
+#include "injector/arrays/address_map.h"
+#include "injector/history/timeline/timeline.h"
+
+enum address_state {
+    ADDRESS_NOTHING,  /* no record maps it */
+    ADDRESS_FILE,     /* a mapped file, which has symbols of its own */
+    ADDRESS_MEMORY,   /* memory such as a JIT has its code in */
+    ADDRESS_FUNCTION, /* a function: named */
+    ADDRESS_GONE,     /* of a function that was unloaded or moved */
+};
+
+/* What is known of an address at one time.  A sample of that time gets it as it is: what a new
+ * reason for a sample without a name has to know belongs here. */
+struct address_facts {
+    uint8_t shown; /* enum address_state */
+    uint8_t last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
+};
+
+struct address_entry {
+    struct address_facts facts;
+    uint32_t visit; /* in which it was changed last; 0: in none that is open */
+};
+
+/* What an entry was before a visit changed it. */
+struct address_before {
+    size_t place;
+    struct address_entry entry;
+};
+
+struct address_history {
+    const uint64_t *asked; /* ascending, each once */
+    size_t count;
+    struct address_entry *entries; /* of each */
+    struct address_before *before; /* of the open visits, the innermost last */
+    size_t before_count, before_capacity;
+    uint32_t visit;      /* this one */
+    uint32_t last_visit; /* that was begun */
+    bool no_memory;      /* an entry could not be kept: the states are wrong from there on */
+};
+
+/* The state before a visit. */
+struct address_mark {
+    size_t before_count;
+    uint32_t visit;
+};
+
+/* One life of a process, as far as it has been played. */
+struct history_part {
+    const struct jit_process *process; /* NULL: it has no JIT code that is known */
+    const struct timeline *timeline;   /* of PROCESS */
+    const struct recorded_map *maps;    /* of this life, by time */
+    size_t map_count;
+    size_t change, map;      /* the next ones to be played */
+    struct address_map code; /* where PROCESS has a function at some time, if that matters */
+};
+
+/* Fill in the rest of PART.  Returns 0, or -1 without memory.  Release with history_part_end in
+ * either case. */
+int history_part_begin(struct history_part *part);
+
+void history_part_end(struct history_part *part);
+
+/* Begin a history of the COUNT addresses ASKED, which must outlive HISTORY, all ADDRESS_NOTHING.
+ * Returns 0, or -1 without memory.  Release with address_history_end in either case. */
+int address_history_begin(struct address_history *history, const uint64_t *asked, size_t count);
+
+/* Begin a visit: of a life, from the present state.  End it: undo what was played since then. */
+struct address_mark address_history_enter(struct address_history *history);
+void address_history_leave(struct address_history *history, struct address_mark mark);
+
+/* Play what happens in PART up to TIME_NS, inclusive. */
+void address_history_play(struct address_history *history, struct history_part *part,
+                          uint64_t time_ns);
+
+/* The index in `entries` of ADDR, which must be one of the addresses. */
+size_t address_history_find(const struct address_history *history, uint64_t addr);
+
+void address_history_end(struct address_history *history);
+
+#endif

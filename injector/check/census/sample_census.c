@@ -1,0 +1,300 @@
+/* See sample_census.h. */
+#include "injector/check/census/sample_census.h"
+
+#include "injector/arrays/array.h"
+#include "injector/check/census/dump_nearby.h"
+#include "injector/check/census/sample_order.h"
+#include "injector/recording/perf_data/perf_format.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct collector {
+    struct sample_census *census;
+    const struct census_question *question;
+    const struct process_lives *lives;
+    struct census_sample *samples;
+    size_t sample_count, sample_capacity;
+    uint32_t pid; /* of the last sample, and its life */
+    uint32_t life;
+};
+
+/* ---- Collecting ---- */
+
+static int add_sample(struct collector *collector, struct census_sample sample)
+{
+    if (array_reserve(collector->samples, collector->sample_count, collector->sample_capacity))
+        return -1;
+    collector->samples[collector->sample_count++] = sample;
+    return 0;
+}
+
+/* Samples of one process mostly follow one another. */
+static uint32_t life_at(struct collector *collector, uint32_t pid, struct life_moment moment)
+{
+    if (collector->life != NO_LIFE && collector->pid == pid &&
+        !life_moment_before(moment, collector->lives->items[collector->life].begin) &&
+        life_moment_before(moment, collector->lives->items[collector->life].next))
+        return collector->life;
+    collector->pid = pid;
+    collector->life = process_life_at(collector->lives, pid, moment);
+    return collector->life;
+}
+
+static int take_record(struct collector *collector, const struct perf_record *record)
+{
+    const struct perf_file *file = collector->question->records->file;
+    struct sample_census *census = collector->census;
+    struct census_sample sample = {0};
+    uint32_t pid;
+    census->samples++;
+    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER) {
+        census->outside_user++;
+        return 0;
+    }
+    if (!perf_record_sample(file, record, &pid, &sample.ip) ||
+        !perf_record_time(file, record, &sample.time_ns)) {
+        census->incomplete++;
+        return 0;
+    }
+    sample.life = life_at(collector, pid, (struct life_moment){sample.time_ns, record->number});
+    if (sample.life != NO_LIFE)
+        return add_sample(collector, sample);
+    census->unmapped++;
+    return 0;
+}
+
+static int collect(struct collector *collector)
+{
+    struct perf_walk walk = perf_walk_begin(collector->question->records->file);
+    struct perf_record record;
+    int result = 0;
+    collector->samples = array_expect(NULL, collector->question->records->sample_count,
+                                      &collector->sample_capacity, sizeof *collector->samples);
+    while (!result && perf_walk_next(&walk, &record, NULL))
+        if (record.type == PERF_RECORD_SAMPLE)
+            result = take_record(collector, &record);
+    return result ? result
+                  : sample_order(&collector->samples, collector->sample_count,
+                                 collector->lives->count);
+}
+
+/* ---- Classifying ---- */
+
+/* The nearest life, LIFE itself or what it was forked from, of which there is JIT code. */
+static const struct jit_process *source_of(const struct collector *collector, uint32_t life)
+{
+    const struct jit_process *found = NULL;
+    for (; life != NO_LIFE && !found; life = collector->lives->items[life].parent)
+        found = jit_processes_find(collector->question->processes, life);
+    return found;
+}
+
+static bool find_refusal(const struct collector *collector, uint32_t life, enum sample_cause *cause)
+{
+    const struct jit_processes *processes = collector->question->processes;
+    for (; life != NO_LIFE; life = collector->lives->items[life].parent)
+        for (size_t i = 0; i < processes->refused_count; i++)
+            if (processes->refused[i].life == life) {
+                *cause = sample_cause_of_refusal(processes->refused[i].why);
+                return true;
+            }
+    return false;
+}
+
+static bool has_map_file(const struct collector *collector, uint32_t pid)
+{
+    const char *root = collector->question->root;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tmp/perf-%" PRIu32 ".map", root ? root : "", pid);
+    return !collector->question->no_perf_map && access(path, F_OK) == 0;
+}
+
+/* The cause for samples of LIFE at addresses that no function in a log ever had. */
+static enum sample_cause cause_of_life(const struct collector *collector, uint32_t life)
+{
+    const struct jit_process *source = source_of(collector, life);
+    uint32_t pid = collector->lives->items[life].pid;
+    enum sample_cause cause;
+    if (find_refusal(collector, life, &cause))
+        return cause;
+    if (source)
+        return source->perf_map && source->dump_count == 1 ? CAUSE_NOT_IN_MAP : CAUSE_NOT_LOGGED;
+    if (dump_is_nearby(collector->question->records->file->path, pid))
+        return CAUSE_NO_MARKER;
+    return has_map_file(collector, pid) ? CAUSE_MAP_REFUSED : CAUSE_NO_DUMP;
+}
+
+static int count_unknown(struct collector *collector, const struct census_sample *sample,
+                         enum sample_cause cause)
+{
+    struct sample_census *census = collector->census;
+    census->unknown++;
+    for (size_t i = census->group_count; i-- > 0 && census->groups[i].life == sample->life;) {
+        struct unknown_samples *group = &census->groups[i];
+        if (group->cause != cause)
+            continue;
+        group->count++;
+        if (sample->time_ns < group->first_ns) {
+            group->first_ns = sample->time_ns;
+            group->first_ip = sample->ip;
+        }
+        return 0;
+    }
+    if (array_reserve(census->groups, census->group_count, census->group_capacity))
+        return -1;
+    census->groups[census->group_count++] =
+        (struct unknown_samples){sample->life, cause, 1, sample->ip, sample->time_ns};
+    return 0;
+}
+
+/* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
+ * loaded after the sample if LATER, else before it. */
+static int find_logged(const struct code_log *log, const struct census_sample *samples,
+                       size_t count, bool later, bool *found)
+{
+    struct address_map logged = {0};
+    int result = 0;
+    size_t done = 0;
+    for (size_t s = 0; !result && s < count; s++) {
+        size_t at = later ? count - 1 - s : s;
+        for (; !result && done < log->event_count; done++) {
+            const struct code_event *event =
+                &log->events[later ? log->event_count - 1 - done : done];
+            if (later ? event->time_ns <= samples[at].time_ns
+                      : event->time_ns > samples[at].time_ns)
+                break;
+            const struct jit_function *function = code_event_function(log, event);
+            if (function)
+                result =
+                    address_map_set(&logged, function->addr, function->addr + function->size, 0);
+        }
+        found[at] = address_map_meets(&logged, samples[at].ip, samples[at].ip + 1);
+    }
+    address_map_free(&logged);
+    return result;
+}
+
+/* Whether the function that SAMPLE hit may have been logged in the part of PROCESS's dump that is
+ * not there: it is logged before it runs, and the dump ends before the sample. */
+static bool is_behind_cut(const struct jit_process *process, const struct census_sample *sample)
+{
+    const struct code_log *log = process ? &process->log : NULL;
+    return log && log->cut &&
+           (!log->event_count || log->events[log->event_count - 1].time_ns <= sample->time_ns);
+}
+
+/* Why SAMPLE, in the memory of a JIT, has no name. */
+static enum sample_cause cause_of(const struct census_sample *sample,
+                                  const struct jit_process *process, bool later, bool earlier,
+                                  enum sample_cause of_life)
+{
+    const struct code_history *history = process ? &process->log.history : NULL;
+    if (history && history->dropped && sample->time_ns < history->begin_ns)
+        return CAUSE_DROPPED;
+    if (sample->facts.last == ADDRESS_GONE)
+        return CAUSE_FREED;
+    if (sample->facts.last == ADDRESS_FUNCTION)
+        return CAUSE_REMAPPED;
+    if (later)
+        return CAUSE_BEFORE_LOAD;
+    if (earlier)
+        return CAUSE_FREED;
+    return of_life == CAUSE_NOT_LOGGED && is_behind_cut(process, sample) ? CAUSE_NOT_WRITTEN
+                                                                         : of_life;
+}
+
+static int explain_unknown(struct collector *collector, const struct census_sample *samples,
+                           size_t count)
+{
+    const struct jit_process *process =
+        jit_processes_find(collector->question->processes, samples->life);
+    enum sample_cause of_life = cause_of_life(collector, samples->life);
+    bool *later = calloc(count, 1), *earlier = calloc(count, 1);
+    int result = later && earlier ? 0 : -1;
+    if (!result && process)
+        result = find_logged(&process->log, samples, count, true, later) ||
+                         find_logged(&process->log, samples, count, false, earlier)
+                     ? -1
+                     : 0;
+    for (size_t i = 0; !result && i < count; i++)
+        result = count_unknown(collector, &samples[i],
+                               cause_of(&samples[i], process, later[i], earlier[i], of_life));
+    free(later);
+    free(earlier);
+    return result;
+}
+
+/* Count the COUNT samples of one life; those that are unknown are moved to the front of SAMPLES. */
+static int classify(struct collector *collector, struct census_sample *samples, size_t count)
+{
+    struct sample_census *census = collector->census;
+    size_t unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct census_sample sample = samples[i];
+        uint8_t shown = sample.facts.shown;
+        if (shown == ADDRESS_FUNCTION)
+            census->named++;
+        else if (shown == ADDRESS_FILE)
+            census->in_files++;
+        else if (shown == ADDRESS_NOTHING)
+            census->unmapped++;
+        else
+            samples[unknown++] = sample;
+    }
+    if (collector->question->counts_only) {
+        census->unknown += unknown;
+        return 0;
+    }
+    return unknown ? explain_unknown(collector, samples, unknown) : 0;
+}
+
+static int classify_all(struct collector *collector)
+{
+    for (size_t at = 0, count; at < collector->sample_count; at += count) {
+        for (count = 1; at + count < collector->sample_count; count++)
+            if (collector->samples[at + count].life != collector->samples[at].life)
+                break;
+        if (classify(collector, collector->samples + at, count))
+            return -1;
+    }
+    return 0;
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct unknown_samples *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    if (a->life != b->life)
+        return a->life < b->life ? -1 : 1;
+    return (int)a->cause - (int)b->cause;
+}
+
+int sample_census_take(struct sample_census *census, const struct census_question *question,
+                       struct findings *findings)
+{
+    struct collector collector = {.census = census,
+                                  .question = question,
+                                  .lives = &question->processes->lives,
+                                  .life = NO_LIFE};
+    *census = (struct sample_census){0};
+    int result = collect(&collector) ||
+                         sample_states_find(collector.samples, collector.sample_count, question) ||
+                         classify_all(&collector)
+                     ? -1
+                     : 0;
+    if (census->group_count)
+        qsort(census->groups, census->group_count, sizeof *census->groups, compare_groups);
+    free(collector.samples);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
+void sample_census_free(struct sample_census *census)
+{
+    free(census->groups);
+    *census = (struct sample_census){0};
+}

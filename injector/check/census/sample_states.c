@@ -1,0 +1,260 @@
+/* See sample_states.h. */
+#include "injector/check/census/sample_states.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/number_sort.h"
+
+#include <string.h>
+
+/* A life in which samples were taken, or in one of its children. */
+struct asked_life {
+    struct census_sample *samples;
+    size_t sample_count;
+    uint32_t first_child, next; /* by their forks' time; NO_LIFE: no more */
+    bool matters, is_child;
+};
+
+/* The addresses of all samples, each once. */
+struct asked_addresses {
+    uint64_t *items; /* in the order in which they were met; a sample's `at` counts these */
+    uint64_t *sorted;
+    size_t *places; /* in `sorted`, by their number in `items` */
+    size_t count, capacity;
+};
+
+struct player {
+    const struct census_question *question;
+    const struct process_lives *lives;
+    struct asked_life *items; /* by life */
+    uint32_t *order;          /* those that matter: a parent stands before its children */
+    size_t order_count;
+    struct asked_addresses asked;
+    struct address_history history;
+    struct visit
+        *visits; /* those that go on: a life, and the child that is played on top of it, ... */
+    size_t visit_count, visit_capacity;
+};
+
+/* A life that is played as far as PART and the samples and children in front of the next ones. */
+struct visit {
+    struct asked_life *item;
+    struct history_part part;
+    struct address_mark mark;
+    size_t next_sample;
+    uint32_t next_child;
+};
+
+/* ---- Which lives, in which order ---- */
+
+static void take_samples(struct player *player, struct census_sample *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct asked_life *item = &player->items[samples[i].life];
+        if (item->sample_count++ == 0)
+            item->samples = &samples[i];
+        for (uint32_t life = samples[i].life; life != NO_LIFE && !player->items[life].matters;
+             life = player->lives->items[life].parent)
+            player->items[life].matters = true;
+    }
+}
+
+static int put_in_order(struct player *player)
+{
+    player->order = process_lives_order(player->lives);
+    for (size_t i = 0; player->order && i < player->lives->count; i++)
+        if (player->items[player->order[i]].matters)
+            player->order[player->order_count++] = player->order[i];
+    return player->order ? 0 : -1;
+}
+
+static void find_children(struct player *player)
+{
+    for (size_t i = 0; i < player->lives->count; i++)
+        player->items[i].first_child = player->items[i].next = NO_LIFE;
+    for (size_t i = player->order_count; i-- > 0;) {
+        uint32_t life = player->order[i], parent = player->lives->items[life].parent;
+        if (parent == NO_LIFE || !life_moment_before(player->lives->items[parent].begin,
+                                                     player->lives->items[life].begin))
+            continue;
+        player->items[life].is_child = true;
+        player->items[life].next = player->items[parent].first_child;
+        player->items[parent].first_child = life;
+    }
+}
+
+/* ---- Which addresses ---- */
+
+/* The addresses by hash: their numbers, from 1 on. */
+struct number_table {
+    uint32_t *numbers;
+    size_t size; /* a power of 2 */
+};
+
+static size_t place_of(const struct number_table *table, const uint64_t *items, uint64_t ip)
+{
+    size_t at = (size_t)(ip * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (table->size - 1);
+    while (table->numbers[at] && items[table->numbers[at] - 1] != ip)
+        at = (at + 1) & (table->size - 1);
+    return at;
+}
+
+static int enlarge(struct number_table *table, const struct asked_addresses *asked)
+{
+    struct number_table larger = {.size = table->size ? table->size * 4 : 16};
+    larger.numbers = calloc(larger.size, sizeof *larger.numbers);
+    if (!larger.numbers)
+        return -1;
+    for (size_t i = 0; i < asked->count; i++)
+        larger.numbers[place_of(&larger, asked->items, asked->items[i])] = (uint32_t)i + 1;
+    free(table->numbers);
+    *table = larger;
+    return 0;
+}
+
+static int number_sample(struct asked_addresses *asked, struct number_table *table,
+                         struct census_sample *sample)
+{
+    if (2 * (asked->count + 1) > table->size && enlarge(table, asked))
+        return -1;
+    uint32_t *number = &table->numbers[place_of(table, asked->items, sample->ip)];
+    if (*number == 0) {
+        if (array_reserve(asked->items, asked->count, asked->capacity))
+            return -1;
+        asked->items[asked->count++] = sample->ip;
+        *number = (uint32_t)asked->count;
+    }
+    sample->at = *number - 1;
+    return 0;
+}
+
+static int find_addresses(struct player *player, struct census_sample *samples, size_t count)
+{
+    struct asked_addresses *asked = &player->asked;
+    struct number_table table = {0};
+    int result = 0;
+    for (size_t i = 0; !result && i < count; i++)
+        result = number_sample(asked, &table, &samples[i]);
+    free(table.numbers);
+    asked->sorted = malloc((asked->count + 1) * sizeof *asked->sorted);
+    asked->places = malloc((asked->count + 1) * sizeof *asked->places);
+    if (result || !asked->sorted || !asked->places)
+        return -1;
+    if (asked->count)
+        memcpy(asked->sorted, asked->items, asked->count * sizeof *asked->sorted);
+    number_sort(asked->sorted, asked->count, sizeof *asked->sorted);
+    if (address_history_begin(&player->history, asked->sorted, asked->count))
+        return -1;
+    for (size_t i = 0; i < asked->count; i++)
+        asked->places[i] = address_history_find(&player->history, asked->items[i]);
+    return 0;
+}
+
+/* ---- Playing ---- */
+
+static struct history_part part_of(const struct player *player, uint32_t index)
+{
+    const struct process_life *life = &player->lives->items[index];
+    const struct census_question *question = player->question;
+    struct history_part part = {0};
+    part.maps =
+        process_life_maps(question->records, life->pid, life->begin, life->next, &part.map_count);
+    part.process = jit_processes_find(question->processes, index);
+    if (part.process)
+        part.timeline = &question->timelines[part.process - question->processes->items];
+    return part;
+}
+
+static int enter(struct player *player, uint32_t life)
+{
+    if (array_reserve(player->visits, player->visit_count, player->visit_capacity))
+        return -1;
+    struct asked_life *item = &player->items[life];
+    struct visit *visit = &player->visits[player->visit_count++];
+    *visit = (struct visit){.item = item,
+                            .part = part_of(player, life),
+                            .mark = address_history_enter(&player->history),
+                            .next_child = item->first_child};
+    return history_part_begin(&visit->part);
+}
+
+static void leave(struct player *player)
+{
+    struct visit *visit = &player->visits[--player->visit_count];
+    address_history_leave(&player->history, visit->mark);
+    history_part_end(&visit->part);
+}
+
+static void look(struct player *player, struct visit *visit)
+{
+    struct census_sample *sample = &visit->item->samples[visit->next_sample++];
+    address_history_play(&player->history, &visit->part, sample->time_ns);
+    sample->facts = player->history.entries[player->asked.places[sample->at]].facts;
+}
+
+/* A child that was forked at the time of a sample was there before it. */
+static bool child_is_next(const struct player *player, const struct visit *visit)
+{
+    const struct asked_life *item = visit->item;
+    return visit->next_child != NO_LIFE && (visit->next_sample == item->sample_count ||
+                                            player->lives->items[visit->next_child].begin.time_ns <=
+                                                item->samples[visit->next_sample].time_ns);
+}
+
+/* Play the innermost life on to its next child or sample, or end it. */
+static int play_on(struct player *player)
+{
+    struct visit *visit = &player->visits[player->visit_count - 1];
+    uint32_t child = visit->next_child;
+    if (child_is_next(player, visit)) {
+        address_history_play(&player->history, &visit->part,
+                             player->lives->items[child].begin.time_ns);
+        visit->next_child = player->items[child].next;
+        return enter(player, child);
+    }
+    if (visit->next_sample < visit->item->sample_count)
+        look(player, visit);
+    else
+        leave(player);
+    return 0;
+}
+
+/* LIFE, which nobody forked, and all that come from it. */
+static int play_family(struct player *player, uint32_t life)
+{
+    int result = enter(player, life);
+    while (!result && player->visit_count)
+        result = play_on(player);
+    while (player->visit_count)
+        leave(player);
+    return result || player->history.no_memory ? -1 : 0;
+}
+
+static void free_player(struct player *player)
+{
+    address_history_end(&player->history);
+    free(player->asked.items);
+    free(player->asked.sorted);
+    free(player->asked.places);
+    free(player->visits);
+    free(player->order);
+    free(player->items);
+}
+
+int sample_states_find(struct census_sample *samples, size_t count,
+                       const struct census_question *question)
+{
+    struct player player = {.question = question, .lives = &question->processes->lives};
+    player.items = calloc(player.lives->count + 1, sizeof *player.items);
+    int result = player.items ? find_addresses(&player, samples, count) : -1;
+    if (!result) {
+        take_samples(&player, samples, count);
+        result = put_in_order(&player);
+    }
+    if (!result)
+        find_children(&player);
+    for (size_t i = 0; !result && i < player.order_count; i++)
+        if (!player.items[player.order[i]].is_child)
+            result = play_family(&player, player.order[i]);
+    free_player(&player);
+    return result;
+}

@@ -1,0 +1,206 @@
+/* See recording_report.h. */
+#include "injector/check/recording_report.h"
+
+#include "injector/check/chain_report.h"
+#include "injector/check/dump_report.h"
+#include "injector/log/owner/injected_image.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/text/code_name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The name of LIFE's main thread, last before its next life, or the one that it was forked with,
+ * into TEXT. */
+static void comm_of(const struct census_question *question, uint32_t index, char text[32])
+{
+    const struct process_life *lives = question->processes->lives.items, *life = &lives[index];
+    uint64_t until_ns = life->next.time_ns ? life->next.time_ns - 1 : 0;
+    const struct perf_record *record =
+        records_comm_of(question->records, life->pid, life->begin.time_ns, until_ns);
+    for (; !record && life->parent != NO_LIFE; life = &lives[life->parent])
+        record =
+            records_comm_of(question->records, lives[life->parent].pid, 0, life->begin.time_ns);
+    size_t bytes = record && record->size > PERF_COMM_BYTES ? record->size - PERF_COMM_BYTES : 0;
+    snprintf(text, 32, "%.*s", bytes < 31 ? (int)bytes : 31,
+             bytes ? (const char *)record->bytes + PERF_COMM_BYTES : "?");
+    if (!*text)
+        strcpy(text, "?");
+}
+
+static void report_samples(struct report *report, const struct sample_census *census)
+{
+    report_open(report, "samples", "samples (the address of each, not its call chain)");
+    report_number(report, "total", "in all", census->samples);
+    report_count(report, "outside_user", "in the kernel", census->outside_user);
+    report_count(report, "in_files", "in programs and libraries", census->in_files);
+    report_number(report, "jit_named", "in JIT code, named", census->named);
+    report_number(report, "jit_unknown", "in JIT code, [unknown]", census->unknown);
+    report_count(report, "unmapped", "where no mapping was recorded", census->unmapped);
+    report_count(report, "incomplete", "without pid, address or time", census->incomplete);
+    report_close(report);
+}
+
+static void report_sources(struct report *report, const struct jit_process *process)
+{
+    report_open_array(report, "sources", NULL);
+    for (size_t i = 0; i < process->dump_count - process->borrowed_count; i++) {
+        report_line(report, "    %s", process->dump_paths[i]);
+        report_text(report, NULL, NULL, process->dump_paths[i]);
+    }
+    report_close_array(report);
+}
+
+static void report_processes(struct report *report, const struct census_question *question)
+{
+    const struct jit_processes *processes = question->processes;
+    bool any = !processes->none && processes->count;
+    report_open_array(report, "processes", any ? "processes with JIT code" : NULL);
+    for (size_t i = 0; any && i < processes->count; i++) {
+        const struct jit_process *process = &processes->items[i];
+        char comm[32];
+        comm_of(question, process->life, comm);
+        report_open(report, NULL, NULL);
+        report_line(report, "%" PRIu32 " (%s): %zu functions%s", process->pid, comm,
+                    jit_process_own_functions(process),
+                    process->parent ? ", and what it inherited" : "");
+        report_number(report, "pid", NULL, process->pid);
+        report_text(report, "comm", NULL, comm);
+        report_number(report, "functions", NULL, jit_process_own_functions(process));
+        report_sources(report, process);
+        report_close(report);
+    }
+    report_close_array(report);
+}
+
+static void report_group(struct report *report, const struct census_question *question,
+                         const struct unknown_samples *group)
+{
+    const struct process_life *life = &question->processes->lives.items[group->life];
+    char comm[32];
+    comm_of(question, group->life, comm);
+    report_open(report, NULL, NULL);
+    report_line(report, "%8" PRIu64 "  process %" PRIu32 " (%s): %s", group->count, life->pid, comm,
+                sample_cause_what(group->cause));
+    report_line(report, "          first at 0x%" PRIx64 ", %" PRIu64 ".%09" PRIu64 " s",
+                group->first_ip, group->first_ns / 1000000000, group->first_ns % 1000000000);
+    report_text(report, "cause", NULL, sample_cause_id(group->cause));
+    report_number(report, "pid", NULL, life->pid);
+    report_text(report, "comm", NULL, comm);
+    report_number(report, "samples", NULL, group->count);
+    report_number(report, "first_ip", NULL, group->first_ip);
+    report_number(report, "first_ns", NULL, group->first_ns);
+    report_close(report);
+}
+
+static void report_unknown(struct report *report, const struct census_question *question,
+                           const struct sample_census *census)
+{
+    const char *title = census->group_count ? "[unknown], and why" : NULL;
+    report_open_array(report, "unknown", title);
+    for (size_t i = 0; i < census->group_count; i++)
+        report_group(report, question, &census->groups[i]);
+    report_close_array(report);
+}
+
+/* Whether the recording lacks most of what says where memory was: nothing is known of such samples,
+ * in JIT code or not. */
+static bool lacks_maps(const struct sample_census *census)
+{
+    return census->unmapped > census->in_files + census->named + census->unknown;
+}
+
+static void report_remedies(struct report *report, const struct sample_census *census)
+{
+    bool said[CAUSES] = {false};
+    report_open_array(report, "remedies",
+                      census->unknown || census->incomplete || lacks_maps(census) ? "what to do"
+                                                                                  : NULL);
+    for (size_t i = 0; i < census->group_count; i++) {
+        enum sample_cause cause = census->groups[i].cause;
+        if (said[cause])
+            continue;
+        said[cause] = true;
+        report_open(report, NULL, NULL);
+        report_line(report, "%s: %s", sample_cause_id(cause), sample_cause_remedy(cause));
+        report_text(report, "cause", NULL, sample_cause_id(cause));
+        report_text(report, "remedy", NULL, sample_cause_remedy(cause));
+        report_close(report);
+    }
+    if (census->incomplete)
+        report_line(report, "record with times (perf record -T) and without --per-thread alone");
+    if (lacks_maps(census))
+        report_line(report,
+                    "the recording does not say what was mapped, as where its beginning was "
+                    "overwritten (perf record --overwrite, --tail-synthesize) or its end cut off: "
+                    "record all of it; JIT code has names if its dump is named, --jitdump FILE");
+    report_close_array(report);
+}
+
+/* The last line: what all of it comes to.  IMAGE: of an injected recording, or NULL; GONE: it is
+ * not there. */
+static void report_verdict(struct report *report, const struct sample_census *census,
+                           const struct findings *findings, uint64_t misled, const char *image,
+                           bool gone)
+{
+    uint64_t lost = findings_lost(findings);
+    if (misled)
+        report_line(report, "%" PRIu64 " call chains are ended by wrong unwind tables of JIT code",
+                    misled);
+    if (census->unknown)
+        report_line(report, "%" PRIu64 " of %" PRIu64 " samples in JIT code stay [unknown]",
+                    census->unknown, census->unknown + census->named);
+    if (lost)
+        report_line(report, "%" PRIu64 " parts of the input would be lost", lost);
+    if (census->unknown || census->incomplete || lost || misled)
+        return;
+    if (gone)
+        report_line(report,
+                    "injected already, with %s, which is not there: its JIT code has no "
+                    "names; put it back, or check the recording as perf record wrote it",
+                    image);
+    else if (census->named)
+        report_line(report, "sound: every sample in JIT code has a name");
+    else if (lacks_maps(census))
+        report_line(report, "most samples are where no mapping was recorded, in JIT code or not");
+    else if (!image)
+        report_line(report, "no sample is in JIT code");
+    else
+        report_line(report, "injected already, with %s: its JIT code counts among the libraries",
+                    image);
+}
+
+static int report_chains(struct report *report, const struct chain_question *chains)
+{
+    if (chains->stacks)
+        return chain_report(report, chains->stacks, chains->census, chains->verbose);
+    if (chains->asked)
+        chain_report_none(report);
+    return 0;
+}
+
+int recording_report(struct report *report, const struct census_question *question,
+                   const struct sample_census *census, const struct chain_question *chains,
+                   const struct findings *findings)
+{
+    const char *path = question->records->file->path;
+    const char *image = injected_image(question->records);
+    bool gone = injected_image_gone(question->records, question->root) != NULL;
+    bool sound = !census->unknown && !census->incomplete && !findings_lost(findings) &&
+                 !chains->misled && !gone;
+    report_open(report, "profile", path);
+    report_text(report, "file", NULL, path);
+    report_flag(report, "sound", sound);
+    if (image)
+        report_text(report, "injected", NULL, image);
+    int result = report_chains(report, chains);
+    report_samples(report, census);
+    report_processes(report, question);
+    report_unknown(report, question, census);
+    report_findings(report, findings);
+    report_remedies(report, census);
+    report_verdict(report, census, findings, chains->misled, image, gone);
+    report_close(report);
+    return result;
+}

@@ -1,0 +1,114 @@
+/* perfjit flamegraph: see flamegraph.h. */
+#include "injector/commands/flamegraph.h"
+
+#include "injector/profile/flamegraph/flamegraph_svg.h"
+#include "injector/profile/view_input.h"
+#include "injector/text/file_name.h"
+#include "injector/text/printable_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2, KEY_SVG = 256, KEY_TITLE };
+
+struct flamegraph_options {
+    struct view_request request;
+    const char *title;
+    bool svg;
+};
+
+static const struct argp_option option_table[] = {
+    {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
+    {"title", KEY_TITLE, "TEXT", 0, "What stands above it (default: the recording's name)", 0},
+    VIEW_OUTPUT,
+    VIEW_INPUT,
+    VIEW_OPTIONS,
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct flamegraph_options *options = state->input;
+    switch (key) {
+    case KEY_SVG:
+        options->svg = true;
+        return 0;
+    case KEY_TITLE:
+        options->title = argument;
+        return 0;
+    default:
+        return view_request_take(&options->request, key, argument, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[FILE]",
+    .doc = "Write a flame graph: one HTML file that needs no network, with zoom, search, an "
+           "inverted view, threads and what ran when.\vFILE is a recording, injected or not "
+           "(default: perfjit.perf.data, perf.jit.data or perf.data); the page is FILE.html, "
+           "unless -o says otherwise, and of - standard output. Exit status as perfjit inject's."};
+
+struct flamegraph_run {
+    struct flamegraph_request request;
+    bool svg;
+};
+
+static int write_graph(void *context, FILE *stream)
+{
+    const struct flamegraph_run *run = context;
+    if (run->svg)
+        return flamegraph_svg_write(&run->request, stream);
+    flamegraph_page_write(&run->request, stream);
+    return 0;
+}
+
+/* A title is shown as names are. */
+static char *title_of(const struct flamegraph_options *options, const struct view_input *input)
+{
+    return printable_copy(options->title ? options->title : file_name_of(input->path));
+}
+
+static int draw(const struct flamegraph_options *options, const struct view_input *input,
+                struct findings *findings)
+{
+    char *path = NULL, *title = title_of(options, input);
+    const char *output = options->request.output;
+    if (!output && strcmp(input->path, "-") == 0)
+        output = "-";
+    if (!output && asprintf(&path, "%s.%s", input->path, options->svg ? "svg" : "html") < 0)
+        path = NULL;
+    if (!title || (!output && !path)) {
+        free(title);
+        free(path);
+        return report_failure(findings, "out of memory");
+    }
+    struct flamegraph_run run = {{.profile = &input->profile,
+                                  .totals = &input->totals,
+                                  .choice = input->choice,
+                                  .title = title},
+                                 options->svg};
+    output = output ? output : path;
+    int result = view_write(output, write_graph, &run, findings);
+    if (!result && path && !options->request.quiet)
+        printable_line(stderr, "perfjit: %s: open it in a browser", path);
+    free(title);
+    free(path);
+    return result;
+}
+
+int flamegraph_command(int argc, char **argv)
+{
+    struct flamegraph_options options = {.title = NULL};
+    struct view_input input = {.path = NULL};
+    struct findings findings = {0};
+    view_request_begin(&options.request, WEIGHT_PERIOD);
+    argp_err_exit_status = EXIT_USAGE;
+    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+                     ? report_failure(&findings, "out of memory")
+                     : 0;
+    result = result || view_input_open(&input, &options.request, &findings) ||
+             draw(&options, &input, &findings);
+    view_input_close(&input);
+    return view_end(result, &options.request, &findings);
+}

@@ -1,0 +1,363 @@
+/* perfjit report: see report.h. */
+#include "injector/commands/report.h"
+
+#include "injector/check/census/sample_census.h"
+#include "injector/profile/report/function_table.h"
+#include "injector/profile/report/gprof_text.h"
+#include "injector/profile/report/group_table.h"
+#include "injector/profile/view_input.h"
+#include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EXIT_USAGE = 2,
+    KEY_CALLERS = 256,
+    KEY_CALLEES,
+    KEY_THREADS,
+    KEY_BY,
+    KEY_GPROF,
+    KEY_JSON,
+    KEY_SORT,
+    KEY_JIT
+};
+enum { DEFAULT_ROWS = 30 };
+
+struct report_options {
+    struct view_request request;
+    const char *callers, *callees;
+    enum report_group group; /* REPORT_GROUPS: functions */
+    bool gprof, json, by_total, jit_only;
+    size_t rows;
+};
+
+static const struct argp_option option_table[] = {
+    {"callers", KEY_CALLERS, "NAME", 0, "Who calls the functions with NAME in theirs", 0},
+    {"callees", KEY_CALLEES, "NAME", 0, "What they call", 0},
+    {"by", KEY_BY, "process|thread|tier|runtime|kind", 0, "A row for each of these", 0},
+    {"threads", KEY_THREADS, 0, 0, "--by thread", 0},
+    {"gprof", KEY_GPROF, 0, 0, "A flat profile and a call graph, as gprof prints them", 0},
+    {"json", KEY_JSON, 0, 0, "All functions, or rows, as JSON", 0},
+    {"sort", KEY_SORT, "self|total", 0,
+     "Functions by what they took themselves (default), or with all that they call", 0},
+    {"jit", KEY_JIT, 0, 0, "Functions of JIT code alone", 0},
+    {"rows", 'n', "COUNT", 0, "Print so many rows (default: 30; 0: all)", 0},
+    VIEW_INPUT,
+    VIEW_OPTIONS,
+    {0}};
+
+static size_t rows_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || word[0] == '-')
+        argp_error(state, "-n is a number, not '%s'", printable_copy(word));
+    return value ? value : SIZE_MAX;
+}
+
+/* One table at a time; as JSON there are functions and rows. */
+static void check_options(const struct report_options *options, struct argp_state *state)
+{
+    const bool calls = options->callers || options->callees;
+    if ((options->callers && options->callees) ||
+        calls + options->gprof + (options->group != REPORT_GROUPS) > 1)
+        argp_error(state, "--callers, --callees, --gprof and --by are a table each: name one");
+    if ((options->by_total || options->jit_only) &&
+        (calls || options->gprof || options->group != REPORT_GROUPS))
+        argp_error(state, "--sort and --jit are for the table of functions");
+    if (options->json && (calls || options->gprof))
+        argp_error(state, "--json has functions, or with --by rows; not --%s",
+                   options->gprof     ? "gprof"
+                   : options->callers ? "callers"
+                                      : "callees");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct report_options *options = state->input;
+    switch (key) {
+    case KEY_CALLERS:
+        options->callers = argument;
+        return 0;
+    case KEY_CALLEES:
+        options->callees = argument;
+        return 0;
+    case KEY_THREADS:
+        options->group = BY_THREAD;
+        return 0;
+    case KEY_BY:
+        options->group = report_group_named(argument);
+        if (options->group == REPORT_GROUPS)
+            argp_error(state, "--by is process, thread, tier, runtime or kind, not '%s'",
+                       printable_copy(argument));
+        return 0;
+    case KEY_GPROF:
+        options->gprof = true;
+        return 0;
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case KEY_SORT:
+        options->by_total = strcmp(argument, "total") == 0;
+        if (!options->by_total && strcmp(argument, "self") != 0)
+            argp_error(state, "--sort is self or total, not '%s'", printable_copy(argument));
+        return 0;
+    case KEY_JIT:
+        options->jit_only = true;
+        return 0;
+    case 'n':
+        options->rows = rows_in(argument, state);
+        return 0;
+    case ARGP_KEY_END:
+        check_options(options, state);
+        return 0;
+    default:
+        return view_request_take(&options->request, key, argument, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = option_table,
+    .parser = parse_option,
+    .args_doc = "[FILE]",
+    .doc = "Say where the time of a recording went: a row for each function, with what it is and "
+           "where it stands.\vFILE is a recording, injected or not (default: perfjit.perf.data, "
+           "perf.jit.data or perf.data). Exit status as perfjit inject's."};
+
+/* ---- How much is named ---- */
+
+struct named_shares {
+    uint64_t named, interpreter, unknown;
+};
+
+static const struct call_frame *innermost(const struct call_profile *profile,
+                                          const struct call_sample *sample)
+{
+    return sample->node ? &profile->frames[profile->nodes[sample->node].frame] : NULL;
+}
+
+/* The kernel without its list of names is no more known than a file without symbols. */
+static bool is_unknown(const struct call_profile *profile, const struct call_frame *frame)
+{
+    const char *name = frame ? call_profile_string(profile, frame->name) : "[unknown]";
+    return strcmp(name, "[unknown]") == 0 ||
+           (frame->kind == FRAME_KERNEL && strcmp(name, "[kernel]") == 0);
+}
+
+/* An interpreter's own frame tells no function; one that stands for a function does. */
+static struct named_shares count_named(const struct view_input *input)
+{
+    const struct call_profile *profile = &input->profile;
+    struct named_shares shares = {.named = 0};
+    for (size_t i = 0; i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        if (!profile_choice_has(&input->choice, profile, sample))
+            continue;
+        uint64_t weight = profile_choice_weight(&input->choice, sample);
+        const struct call_frame *frame = innermost(profile, sample);
+        if (is_unknown(profile, frame))
+            shares.unknown += weight;
+        else if (frame->kind == FRAME_INTERPRETER && !frame->tier)
+            shares.interpreter += weight;
+        else
+            shares.named += weight;
+    }
+    return shares;
+}
+
+/* The frame that most of the unknown samples have, NULL where that is none.  Returns 0, or -1
+ * without memory. */
+static int find_most_unknown(const struct view_input *input, const struct call_frame **most)
+{
+    const struct call_profile *profile = &input->profile;
+    uint64_t *weights = calloc(profile->frame_count + 1, sizeof *weights), best = 0;
+    *most = NULL;
+    for (size_t i = 0; weights && i < profile->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[i];
+        const struct call_frame *frame = innermost(profile, sample);
+        if (!frame || !is_unknown(profile, frame) ||
+            !profile_choice_has(&input->choice, profile, sample))
+            continue;
+        uint64_t *weight = &weights[frame - profile->frames];
+        *weight += profile_choice_weight(&input->choice, sample);
+        if (*weight > best) {
+            best = *weight;
+            *most = frame;
+        }
+    }
+    free(weights);
+    return weights ? 0 : -1;
+}
+
+/* Why most of the JIT code's samples that are unknown are that; NULL: there are none, or the
+ * recording has been injected. */
+static const char *main_cause(const struct view_input *input, struct findings *findings)
+{
+    struct sample_census census = {0};
+    const struct census_question question = {&input->recording.records, &input->recording.processes,
+                                             input->recording.timelines, false,
+                                             .counts_only = false};
+    const char *cause = NULL;
+    if (!input->recording.processes.none && sample_census_take(&census, &question, findings) == 0 &&
+        census.group_count)
+        cause = sample_cause_what(census.groups[0].cause);
+    sample_census_free(&census);
+    return cause;
+}
+
+/* Why most of the unknown samples are that. */
+static void put_cause(const struct view_input *input, struct findings *findings)
+{
+    const struct call_frame *most;
+    if (find_most_unknown(input, &most) || !most)
+        return;
+    const char *module = call_profile_string(&input->profile, most->module);
+    const char *cause = most->kind == FRAME_UNKNOWN ? main_cause(input, findings) : NULL;
+    if (most->kind == FRAME_KERNEL)
+        printf(": the kernel's names are hidden, or another machine's");
+    else if (most->kind == FRAME_NATIVE)
+        printf(": most in %s, whose symbols don't name it, or are not there", module);
+    else if (cause)
+        printf(": %s (perfjit check)", cause);
+    else if (*module)
+        printf(": most in code in memory (%s) that nobody logged (perfjit check)", module);
+    else
+        printf(": most at addresses of which the recording does not say what was mapped there");
+}
+
+static void put_honest_line(const struct view_input *input, struct findings *findings)
+{
+    const struct named_shares shares = count_named(input);
+    const double all = (double)input->totals.all;
+    printf("\n%.1f %% of the samples named; %.1f %% interpreter; %.1f %% unknown",
+           100 * (double)shares.named / all, 100 * (double)shares.interpreter / all,
+           100 * (double)shares.unknown / all);
+    if (shares.unknown)
+        put_cause(input, findings);
+    printf("\n");
+}
+
+/* ---- JSON ---- */
+
+static void put_text(const char *key, const struct call_profile *profile, uint32_t string)
+{
+    const char *text = call_profile_string(profile, string);
+    printf(",\"%s\":", key);
+    json_text_put(text, strlen(text));
+}
+
+static void put_number(const char *key, uint64_t value)
+{
+    printf(",\"%s\":", key);
+    json_number_put(value);
+}
+
+static void put_function(const struct report_view *view, uint32_t number)
+{
+    const struct profile_function *function = &view->functions->items[number];
+    char kinds[96];
+    report_put_kinds(view, number, kinds, sizeof kinds);
+    printf("{\"self\":");
+    json_number_put(view->totals->function_self[number]);
+    put_number("total", view->totals->function_total[number]);
+    put_text("name", view->profile, function->name);
+    put_text("module", view->profile, function->module);
+    put_text("file", view->profile, function->file);
+    put_number("line", function->line);
+    printf(",\"kind\":");
+    json_text_put(kinds, strlen(kinds));
+    printf("}");
+}
+
+static int put_json(const struct view_input *input, const struct report_view *view,
+                    const struct report_options *options)
+{
+    const struct named_shares shares = count_named(input);
+    size_t count = 0, samples = 0;
+    uint32_t *order = function_table_order(view, &count);
+    for (size_t i = 0; i < view->profile->sample_count; i++)
+        samples += profile_choice_has(&view->choice, view->profile, &view->profile->samples[i]);
+    printf("{\"event\":");
+    const char *event =
+        call_profile_string(view->profile, view->profile->events[view->choice.event].name);
+    json_text_put(event, strlen(event));
+    printf(",\"unit\":\"%s\"", view->choice.weight == WEIGHT_SAMPLES                 ? "samples"
+                               : view->profile->events[view->choice.event].counts_ns ? "ns"
+                                                                                     : "count");
+    put_number("samples", samples);
+    put_number("total", view->totals->all);
+    put_number("named", shares.named);
+    put_number("interpreter", shares.interpreter);
+    put_number("unknown", shares.unknown);
+    printf(options->group == REPORT_GROUPS ? ",\"functions\":[" : ",\"rows\":[");
+    if (options->group != REPORT_GROUPS && group_table_put(view, options->group, true)) {
+        free(order);
+        return -1;
+    }
+    for (size_t i = 0; order && options->group == REPORT_GROUPS && i < count; i++) {
+        printf(i ? "," : "");
+        put_function(view, order[i]);
+    }
+    printf("]}\n");
+    int result = order ? 0 : -1;
+    free(order);
+    return result;
+}
+
+/* ---- The command ---- */
+
+static int put_calls(const struct report_view *view, const struct report_options *options,
+                     struct findings *findings)
+{
+    const char *name = options->callers ? options->callers : options->callees;
+    int found = function_table_put_calls(view, name, !options->callers);
+    if (found == 0)
+        return report_failure(findings, "no function has '%s' in its name", name);
+    return found < 0 ? report_failure(findings, "out of memory") : 0;
+}
+
+static int put_report(const struct view_input *input, const struct report_options *options,
+                      struct findings *findings)
+{
+    const struct report_view view = {&input->profile,   &input->functions, &input->totals,
+                                     input->choice,     options->rows,     stdout,
+                                     options->by_total, options->jit_only};
+    int result;
+    if (options->json)
+        result = put_json(input, &view, options);
+    else if (options->callers || options->callees)
+        result = put_calls(&view, options, findings);
+    else if (options->gprof)
+        result = gprof_text_put(&view);
+    else if (options->group != REPORT_GROUPS)
+        result = group_table_put(&view, options->group, false);
+    else
+        result = function_table_put(&view);
+    if (!result && !options->json && !options->gprof && !options->callers && !options->callees)
+        put_honest_line(input, findings);
+    if (result)
+        return findings->failure[0] ? -1 : report_failure(findings, "out of memory");
+    if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE) /* a reader may have seen enough */
+        return report_failure(findings, "standard output: can't write it: %s", strerror(errno));
+    return 0;
+}
+
+int report_command(int argc, char **argv)
+{
+    struct report_options options = {.group = REPORT_GROUPS, .rows = DEFAULT_ROWS};
+    struct view_input input = {.path = NULL};
+    struct findings findings = {0};
+    view_request_begin(&options.request, WEIGHT_PERIOD);
+    argp_err_exit_status = EXIT_USAGE;
+    int result = argp_parse(&argp, argc, argv, 0, NULL, &options)
+                     ? report_failure(&findings, "out of memory")
+                     : 0;
+    result = result || view_input_open(&input, &options.request, &findings) ||
+             put_report(&input, &options, &findings);
+    view_input_close(&input);
+    return view_end(result, &options.request, &findings);
+}

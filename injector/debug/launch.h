@@ -1,0 +1,29 @@
+/* What perfjit gdb and perfjit lldb have in common: from the command line to the files that the
+ * debugger is started with. */
+#ifndef PERFJIT_LAUNCH_H
+#define PERFJIT_LAUNCH_H
+
+#include "injector/debug/debugger_files.h"
+#include "injector/debug/snapshot_code.h"
+
+struct launch_request {
+    struct snapshot_request snapshot;
+    const char *program;
+    char **rest; /* the debugger's own arguments, up to a NULL; or NULL */
+};
+
+/* Write the rest of FILES, for TABLE, and run the debugger.  Returns 0, with its *STATUS, or -1
+ * with the failure text set. */
+typedef int launch_debugger(const struct launch_request *request,
+                            const struct debugger_files *files, const struct code_table *table,
+                            int *status, struct findings *findings);
+
+/* The command that begins with the arguments ARGV, is described by DOC and ends with START. Returns
+ * the exit status. */
+int launch_command(int argc, char **argv, const char *doc, launch_debugger *start);
+
+/* The program that was named, or that the process of SNAPSHOT, a core, ran; NULL: the debugger
+ * finds out. */
+const char *launch_program(const struct launch_request *request, const struct snapshot *snapshot);
+
+#endif

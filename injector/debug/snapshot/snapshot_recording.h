@@ -1,0 +1,27 @@
+/* A snapshot as a recording in perf's format, of one moment: what was mapped, and a sample in each
+ * thread.  So that all that reads recordings reads cores and live processes, too: which dump is
+ * whose, whether it is to be trusted, what was at an address.
+ *
+ *     COMM                    of the process
+ *     MMAP2                   of each executable mapping, as perf record -p writes them of what ran
+ *                             already: at time 0
+ *     SAMPLE                  of each thread: its pc, pid, tid, and the moment
+ *     features                ARCH, OSRELEASE, HOSTNAME
+ *
+ * A stack is larger than a record can be, and stays in the snapshot.
+ */
+#ifndef PERFJIT_SNAPSHOT_RECORDING_H
+#define PERFJIT_SNAPSHOT_RECORDING_H
+
+#include "injector/debug/snapshot/snapshot.h"
+#include "injector/files/memory_file.h"
+
+/* After all that is logged. */
+#define SNAPSHOT_LAST_NS ((uint64_t)INT64_MAX)
+
+/* Write the recording of SNAPSHOT at TIME_NS into FILE.  Returns 0, or -1 with the failure text
+ * set. */
+int snapshot_recording_write(const struct snapshot *snapshot, uint64_t time_ns,
+                             struct memory_file *file, struct findings *findings);
+
+#endif

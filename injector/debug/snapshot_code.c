@@ -1,0 +1,209 @@
+/* See snapshot_code.h. */
+#include "injector/debug/snapshot_code.h"
+
+#include "injector/debug/code_evidence.h"
+#include "injector/debug/snapshot/core_file.h"
+#include "injector/debug/snapshot/core_map.h"
+#include "injector/debug/snapshot/live_snapshot.h"
+#include "injector/debug/snapshot/snapshot_recording.h"
+#include "injector/log/jitdump/jit_dump.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Options ---- */
+
+static bool take_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *number && *number <= most;
+}
+
+error_t snapshot_request_take(struct snapshot_request *request, int key, char *argument,
+                              struct argp_state *state)
+{
+    uint64_t number;
+    switch (key) {
+    case 'p':
+        if (!take_number(argument, INT32_MAX, &number))
+            argp_error(state, "--pid is a process's number, not '%s'", printable_copy(argument));
+        request->pid = (uint32_t)number;
+        return 0;
+    case KEY_SNAPSHOT_AT:
+        if (!take_number(argument, INT64_MAX - 1, &request->at_ns))
+            argp_error(state, "--at is a time in ns, not '%s'", printable_copy(argument));
+        return 0;
+    case KEY_SNAPSHOT_JITDUMP:
+        return recording_request_add_dump(&request->recording, argument);
+    case 'f':
+        request->recording.any_owner = true;
+        return 0;
+    case 'v':
+        request->verbose = true;
+        return 0;
+    default:
+        return recording_request_take(&request->recording, key, argument);
+    }
+}
+
+void snapshot_request_free(struct snapshot_request *request)
+{
+    recording_request_free(&request->recording);
+}
+
+/* ---- From the process to its code ---- */
+
+/* Whether it is of a process, and not made up of a dump alone. */
+static bool has_memory(const struct snapshot_request *request)
+{
+    return request->core || request->pid;
+}
+
+/* What a dump tells of its process: its pid and machine. */
+static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
+{
+    struct jit_dump dump;
+    char cause[256];
+    *snapshot = (struct snapshot){.path = path};
+    int result = jit_dump_open(&dump, path, cause, sizeof cause);
+    snapshot->pid = dump.pid;
+    snapshot->elf_mach = (uint16_t)dump.elf_mach;
+    jit_dump_close(&dump);
+    if (result)
+        return report_failure(findings, "%s: %s", path, cause);
+    struct snapshot_thread *thread = snapshot_add_thread(snapshot);
+    if (!thread)
+        return report_failure(findings, "out of memory");
+    thread->tid = snapshot->pid;
+    return 0;
+}
+
+static int take_snapshot(struct snapshot_code *code, const struct snapshot_request *request,
+                         bool stacks, struct findings *findings)
+{
+    code->time_ns = SNAPSHOT_LAST_NS;
+    if (request->core)
+        return core_file_open(&code->snapshot, request->core, findings);
+    if (!request->pid)
+        return take_dump(&code->snapshot, request->recording.dumps[0], findings);
+    snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
+    return live_snapshot_take(&code->snapshot, code->live_path, request->pid, stacks,
+                              &code->time_ns, findings);
+}
+
+/* Read the dumps and maps that the snapshot's recording leads to.  A core's perf map is looked for
+ * by rules of its own (core_map.h), unless one was given. */
+static int view_recording(struct snapshot_code *code, const struct snapshot_request *request,
+                          struct findings *findings)
+{
+    struct recording_request wanted = request->recording;
+    char *path = NULL, *given = NULL;
+    bool looks = request->core && !wanted.perf_map_count && !wanted.no_perf_map;
+    if (looks && core_map_find(&path, &code->snapshot, wanted.root, findings))
+        return -1;
+    if (path && asprintf(&given, "%" PRIu32 ":%s", code->snapshot.pid, path) < 0) {
+        free(path);
+        return report_failure(findings, "out of memory");
+    }
+    wanted.no_perf_map = wanted.no_perf_map || request->core;
+    wanted.perf_maps = path ? &given : wanted.perf_maps;
+    wanted.perf_map_count = path ? 1 : wanted.perf_map_count;
+    int result = recording_view(&code->recording, code->snapshot.path, code->bytes.data,
+                                code->bytes.size, &wanted, findings);
+    free(given);
+    free(path);
+    return result;
+}
+
+static const char *first_dump(const struct snapshot_code *code)
+{
+    const struct jit_processes *processes = &code->recording.processes;
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i].dump_count)
+            return processes->items[i].dump_paths[0];
+    return "its perf map";
+}
+
+/* Names of another process's code would be wrong, each of them. */
+static int check_evidence(const struct snapshot_code *code, struct findings *findings)
+{
+    struct code_evidence evidence =
+        code_evidence_take(&code->snapshot, &code->recording.processes, code->recording.timelines);
+    if (evidence.compared && !evidence.present)
+        return report_failure(findings,
+                              "%s: of the %zu functions of %s that were compared none is in the "
+                              "memory of process %" PRIu32 ": it is the dump of another run, or of "
+                              "a later process with the same pid; if the right one was kept, name "
+                              "it with --jitdump FILE, and move this one away",
+                              code->snapshot.path, evidence.compared, first_dump(code),
+                              code->snapshot.pid);
+    report_note(findings, "%s: of %zu functions that were compared %zu are in its memory",
+                code->snapshot.path, evidence.compared, evidence.present);
+    return 0;
+}
+
+/* What was logged later, at a time that was asked for. */
+static void drop_later(struct jit_processes *processes, uint64_t at_ns)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct code_log *log = &processes->items[i].log;
+        while (log->event_count && log->events[log->event_count - 1].time_ns > at_ns)
+            log->event_count--;
+    }
+}
+
+/* Whether findings say why no dump and no map is used: a dump was there. */
+static bool has_reason(const struct findings *findings)
+{
+    for (size_t i = 0; i < NO_DUMP_REASONS; i++)
+        if (findings->count[no_dump_reasons[i].kind])
+            return true;
+    return false;
+}
+
+static void set_none(struct snapshot_code *code, struct findings *findings)
+{
+    if (has_reason(findings))
+        memcpy(code->none, findings->failure, sizeof code->none);
+    else
+        snprintf(code->none, sizeof code->none,
+                 "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
+                 "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
+                 "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
+                 "--jitdump FILE",
+                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid);
+    findings->failure[0] = '\0';
+}
+
+int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
+                       bool stacks, struct findings *findings)
+{
+    if (take_snapshot(code, request, stacks, findings))
+        return -1;
+    if (request->at_ns)
+        code->time_ns = request->at_ns;
+    if (snapshot_recording_write(&code->snapshot, code->time_ns, &code->bytes, findings))
+        return -1;
+    if (view_recording(code, request, findings)) {
+        if (!code->recording.processes.none)
+            return -1;
+        set_none(code, findings);
+    }
+    if (request->at_ns)
+        drop_later(&code->recording.processes, request->at_ns);
+    if (recording_play(&code->recording, findings))
+        return -1;
+    return code->none[0] || !has_memory(request) ? 0 : check_evidence(code, findings);
+}
+
+void snapshot_code_close(struct snapshot_code *code)
+{
+    recording_free(&code->recording);
+    memory_file_free(&code->bytes);
+    snapshot_free(&code->snapshot);
+}

@@ -1,0 +1,90 @@
+/* A process at one moment, with the JIT code that is alive in it then: what bt, symbols and gdb
+ * begin with.  The process is that of a core, or one that runs. */
+#ifndef PERFJIT_SNAPSHOT_CODE_H
+#define PERFJIT_SNAPSHOT_CODE_H
+
+#include "injector/debug/snapshot/snapshot.h"
+#include "injector/history/recording.h"
+
+struct snapshot_request {
+    const char *core;
+    uint32_t pid;   /* if there is no core; 0: of the first dump that is given */
+    uint64_t at_ns; /* on the dump's clock; 0: at the end of all, or now */
+    struct recording_request recording;
+    bool verbose;
+};
+
+/* The keys of the options that fill it in. */
+enum snapshot_option_key { KEY_SNAPSHOT_JITDUMP = 768, KEY_SNAPSHOT_AT };
+
+/* For the tables of the commands that have them: 'p', --at, and where dumps are. */
+#define SNAPSHOT_OPTIONS                                                                           \
+    {"pid", 'p', "PID", 0, "The process with this pid, which goes on", 0},                         \
+        {"at",                                                                                     \
+         KEY_SNAPSHOT_AT,                                                                          \
+         "TIME",                                                                                   \
+         0,                                                                                        \
+         "The code at this time of its dump, in ns, as perfjit dump prints it (default: after "    \
+         "all "                                                                                    \
+         "that was logged)",                                                                       \
+         0},                                                                                       \
+        {"jitdump",                                                                                \
+         KEY_SNAPSHOT_JITDUMP,                                                                     \
+         "FILE",                                                                                   \
+         0,                                                                                        \
+         "Read this dump too: one that was moved, or that is not named in the core",               \
+         0},                                                                                       \
+        {"perf-map",                                                                               \
+         KEY_PERF_MAP,                                                                             \
+         "[PID:]FILE",                                                                             \
+         0,                                                                                        \
+         "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or "   \
+         "PID",                                                                                    \
+         0},                                                                                       \
+        {"no-perf-map",                                                                            \
+         KEY_NO_PERF_MAP,                                                                          \
+         0,                                                                                        \
+         0,                                                                                        \
+         "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map",                 \
+         0},                                                                                       \
+        {"root",                                                                                   \
+         KEY_ROOT,                                                                                 \
+         "DIR",                                                                                    \
+         0,                                                                                        \
+         "Where the process's root file system is: a container's, or a copy of another machine's", \
+         0},                                                                                       \
+        {"force",                                                                                  \
+         'f',                                                                                      \
+         0,                                                                                        \
+         0,                                                                                        \
+         "Read dumps that belong to another user: neither to you, nor to root, nor to the owner "  \
+         "of the core",                                                                            \
+         0},                                                                                       \
+    {                                                                                              \
+        "verbose", 'v', 0, 0, "Print every finding", 0                                             \
+    }
+
+/* Take an option of these.  Returns as an argp parser. */
+error_t snapshot_request_take(struct snapshot_request *request, int key, char *argument,
+                              struct argp_state *state);
+
+void snapshot_request_free(struct snapshot_request *request);
+
+struct snapshot_code {
+    struct snapshot snapshot;
+    struct memory_file bytes; /* of the recording */
+    struct recording recording;
+    uint64_t time_ns;
+    char live_path[32];
+    char none[1024]; /* why there is no JIT code that is known; "": there is */
+};
+
+/* Take the snapshot, with the threads' STACKS if they are wanted, read its dumps and maps, and play
+ * the timeline.  Returns 0, or -1 with the failure text set.  That there is neither dump nor map is
+ * no failure: code->none says why then.  Release with snapshot_code_close in either case. */
+int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
+                       bool stacks, struct findings *findings);
+
+void snapshot_code_close(struct snapshot_code *code);
+
+#endif

@@ -1,0 +1,115 @@
+/* See stack_report.h.
+ *
+ * Text:  Thread TID NAME, and its signal; a line for each frame
+ *            #N  PC NAME+OFFSET at FILE:LINE [JIT], or the mapped file in its place
+ *        and how the stack ends.
+ * JSON:  an object a thread: tid, signal, end, whole, frames.
+ */
+#include "injector/debug/stack_report.h"
+
+#include "injector/text/code_name.h"
+#include "injector/text/file_name.h"
+#include "injector/text/json_text.h"
+#include "injector/text/printable_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Text ---- */
+
+/* The names of inlined calls are as they were logged. */
+static char *shown_name(const struct stack_frame *frame)
+{
+    return frame->name.text ? code_name_clean(frame->name.text, frame->name.bytes) : NULL;
+}
+
+static void put_text(struct line_text text)
+{
+    char *copy = text.text ? strndup(text.text, text.bytes) : NULL;
+    printable_put(stdout, copy ? copy : "??");
+    free(copy);
+}
+
+static void put_frame(const struct stack_frame *frame, size_t number)
+{
+    char *name = shown_name(frame);
+    printf("#%-3zu 0x%016" PRIx64 " ", number, frame->pc);
+    printable_put(stdout, name ? name : "??");
+    free(name);
+    if (frame->inlined)
+        fputs(" (inlined)", stdout);
+    else if (frame->name.text)
+        printf("+0x%" PRIx64, frame->offset);
+    if (frame->file.text) {
+        fputs(" at ", stdout);
+        put_text(frame->file);
+        printf(":%" PRIu32, frame->line);
+    }
+    fputs(" [", stdout);
+    printable_put(stdout, frame->jit      ? "JIT"
+                          : frame->module ? file_name_of(frame->module)
+                                          : "nothing is mapped there");
+    fputs("]\n", stdout);
+}
+
+static void put_end(const struct thread_stacks *stacks)
+{
+    bool jit = stacks->walker.end_at & SPACE_FUNCTION && stacks->walker.end_at != SPACE_NOTHING;
+    const char *remedy = chain_end_remedy(stacks->end, jit);
+    printf("     the stack is %s%s%s%s\n",
+           stacks->end == CHAIN_WHOLE ? "" : "not whole: ", chain_end_what(stacks->end),
+           remedy ? "; " : "", remedy ? remedy : "");
+}
+
+void stack_report_text(const struct thread_stacks *stacks, const struct snapshot_thread *thread)
+{
+    const char *signal = thread->signal ? sigabbrev_np((int)thread->signal) : NULL;
+    printf("Thread %" PRIu32, thread->tid);
+    if (thread->signal)
+        printf(signal ? ", SIG%s" : ", a signal", signal);
+    fputs(":\n", stdout);
+    for (size_t i = 0; i < stacks->count; i++)
+        put_frame(&stacks->frames[i], i);
+    put_end(stacks);
+    putchar('\n');
+}
+
+/* ---- JSON ---- */
+
+static void put_json_text(const char *key, struct line_text text)
+{
+    printf(",\"%s\":", key);
+    if (text.text)
+        json_text_put(text.text, text.bytes);
+    else
+        fputs("null", stdout);
+}
+
+static void put_json_frame(const struct stack_frame *frame)
+{
+    char *name = shown_name(frame);
+    printf("{\"pc\":\"0x%" PRIx64 "\"", frame->pc);
+    put_json_text("name", line_text_of(name));
+    free(name);
+    printf(",\"offset\":");
+    json_number_put(frame->offset);
+    put_json_text("file", frame->file);
+    printf(",\"line\":%" PRIu32, frame->line);
+    put_json_text("module", line_text_of(frame->module));
+    printf(",\"jit\":%s,\"inlined\":%s}", frame->jit ? "true" : "false",
+           frame->inlined ? "true" : "false");
+}
+
+void stack_report_json(const struct thread_stacks *stacks, const struct snapshot_thread *thread)
+{
+    printf("{\"tid\":%" PRIu32 ",\"signal\":%" PRIu32 ",\"end\":\"%s\",\"whole\":%s,\"frames\":[",
+           thread->tid, thread->signal, chain_end_id(stacks->end),
+           stacks->end == CHAIN_WHOLE ? "true" : "false");
+    for (size_t i = 0; i < stacks->count; i++) {
+        if (i)
+            putchar(',');
+        put_json_frame(&stacks->frames[i]);
+    }
+    fputs("]}\n", stdout);
+}

@@ -1,0 +1,48 @@
+/* Code in memory that several processes share (shared_memory.h): one of them logs it, and it is
+ * code of all that have the memory, from its load on.
+ *
+ * A child that is forked later has it as it has all code of its parent.  Each of the others gets a
+ * copy of what its samples could hit, not of all: fifty workers with twenty thousand functions
+ * would take fifty times the memory, and perf never looks up the rest. */
+#ifndef PERFJIT_SHARED_CODE_H
+#define PERFJIT_SHARED_CODE_H
+
+#include "injector/history/process/sampled_words.h"
+#include "injector/log/code/jit_process.h"
+#include "injector/recording/shared_memory.h"
+
+struct shared_code {
+    struct shared_memory memory;
+    struct sampled_words words;
+    const bool *has_child; /* by life; the caller's */
+    size_t copies;         /* made so far */
+    size_t left_out;       /* because there were too many */
+};
+
+/* Find which memory PROCESSES, whose lives stand in ORDER, share.  CODE is zeros but for has_child.
+ * Returns 0, or -1 without memory.  Release with shared_code_free in either case. */
+int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
+                      const uint32_t *order, const struct records *records);
+
+/* The hold of LIFE, who logged it, on the memory that EVENT of PROCESS is about; NULL: nobody
+ * shares that. */
+const struct shared_hold *shared_code_hold(const struct shared_code *code,
+                                           const struct jit_process *process,
+                                           const struct code_event *event, uint32_t life);
+
+/* Whether EVENT is one of MEMBER's as well, who has the same object; its time is moved on to when
+ * MEMBER had it. */
+bool shared_code_is_of(const struct shared_hold *member, const struct code_log *log,
+                       struct code_event *event);
+
+/* Whether a sample of LIFE, or of a child that has it from LIFE, could hit what EVENT is about. */
+bool shared_code_is_sampled(const struct shared_code *code, uint32_t life,
+                            const struct code_log *log, const struct code_event *event);
+
+/* Note that EVENT of LOG is not its process's own; whether that is noted. */
+void shared_code_mark(struct code_log *log, const struct code_event *event);
+bool shared_code_is_marked(const struct code_log *log, const struct code_event *event);
+
+void shared_code_free(struct shared_code *code);
+
+#endif

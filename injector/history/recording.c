@@ -1,0 +1,118 @@
+/* See recording.h. */
+#include "injector/history/recording.h"
+
+#include "injector/arrays/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static error_t add_path(char ***paths, size_t *count, size_t *capacity, char *path)
+{
+    if (array_reserve(*paths, *count, *capacity))
+        return ENOMEM;
+    (*paths)[(*count)++] = path;
+    return 0;
+}
+
+error_t recording_request_add_dump(struct recording_request *request, char *path)
+{
+    return add_path(&request->dumps, &request->dump_count, &request->dump_capacity, path);
+}
+
+error_t recording_request_take(struct recording_request *request, int key, char *argument)
+{
+    switch (key) {
+    case KEY_ROOT:
+        request->root = argument;
+        return 0;
+    case KEY_PERF_MAP:
+        return add_path(&request->perf_maps, &request->perf_map_count, &request->perf_map_capacity,
+                        argument);
+    case KEY_NO_PERF_MAP:
+        request->no_perf_map = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void recording_request_free(struct recording_request *request)
+{
+    free(request->dumps);
+    free(request->perf_maps);
+}
+
+/* A wrong root would be no root: dumps would be looked for on this machine. */
+static int check_root(const char *root, struct findings *findings)
+{
+    struct stat status;
+    if (!root || (stat(root, &status) == 0 && S_ISDIR(status.st_mode)))
+        return 0;
+    return report_failure(findings, "--root %s: not a directory that can be read", root);
+}
+
+/* What the opened input says. */
+static int read_input(struct recording *recording, const struct recording_request *request,
+                      struct findings *findings)
+{
+    const struct perf_map_options perf_maps = {request->no_perf_map, request->perf_maps,
+                                               request->perf_map_count, request->root};
+    if (records_read(&recording->records, &recording->input.file, findings) ||
+        jit_processes_read(&recording->processes, &recording->records, request->dumps,
+                           request->dump_count, &perf_maps, request->root, request->any_owner,
+                           findings))
+        return -1;
+    return 0;
+}
+
+int recording_open(struct recording *recording, const char *path,
+                   const struct recording_request *request, struct findings *findings)
+{
+    if (check_root(request->root, findings) || perf_input_open(&recording->input, path, findings))
+        return -1;
+    return read_input(recording, request, findings);
+}
+
+int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
+                   const struct recording_request *request, struct findings *findings)
+{
+    if (check_root(request->root, findings) ||
+        perf_input_view(&recording->input, path, bytes, size, findings))
+        return -1;
+    return read_input(recording, request, findings);
+}
+
+/* The timeline that PROCESS's begins with, or NULL; it has been played before. */
+static const struct timeline *parent_timeline(const struct recording *recording,
+                                              const struct jit_process *process)
+{
+    return process->parent ? &recording->timelines[process->parent - recording->processes.items]
+                           : NULL;
+}
+
+int recording_play(struct recording *recording, struct findings *findings)
+{
+    const struct jit_processes *processes = &recording->processes;
+    size_t inherited = 0;
+    recording->timelines = calloc(processes->count + 1, sizeof *recording->timelines);
+    if (!recording->timelines)
+        return report_failure(findings, "out of memory");
+    for (size_t i = 0; !processes->none && i < processes->count; i++)
+        if (timeline_play(&recording->timelines[i], &processes->items[i],
+                          parent_timeline(recording, &processes->items[i]), &inherited,
+                          recording->records.sample_times_ns, recording->records.sample_count,
+                          findings))
+            return -1;
+    return 0;
+}
+
+void recording_free(struct recording *recording)
+{
+    for (size_t i = 0; recording->timelines && i < recording->processes.count; i++)
+        timeline_free(&recording->timelines[i]);
+    free(recording->timelines);
+    jit_processes_free(&recording->processes);
+    records_free(&recording->records);
+    perf_input_close(&recording->input);
+}

@@ -1,0 +1,58 @@
+/* A recording with the JIT code in it: the first stages of the pipeline, up to the timeline, which
+ * inject and check share. */
+#ifndef PERFJIT_RECORDING_H
+#define PERFJIT_RECORDING_H
+
+#include "injector/history/process/process_reading.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/recording/perf_data/perf_input.h"
+
+#include <argp.h>
+
+/* Which dumps and maps to read besides those that the recording names. */
+struct recording_request {
+    char **dumps;
+    size_t dump_count, dump_capacity;
+    char **perf_maps;
+    size_t perf_map_count, perf_map_capacity;
+    const char *root;
+    bool no_perf_map;
+    bool any_owner;
+};
+
+/* The keys of the options that fill it in. */
+enum recording_option_key { KEY_ROOT = 512, KEY_PERF_MAP, KEY_NO_PERF_MAP };
+
+/* Take an option.  Returns as an argp parser: 0, ENOMEM, or ARGP_ERR_UNKNOWN for a key that is not
+ * its own. */
+error_t recording_request_take(struct recording_request *request, int key, char *argument);
+
+/* Add a dump.  Returns 0 or ENOMEM. */
+error_t recording_request_add_dump(struct recording_request *request, char *path);
+
+void recording_request_free(struct recording_request *request);
+
+/* All that is made of it, in the order in which it is made. */
+struct recording {
+    struct perf_input input;
+    struct records records;
+    struct jit_processes processes; /* no_lines may be set before */
+    struct timeline *timelines;     /* one a process */
+};
+
+/* Read PATH, and the dumps and maps of its processes.  Returns 0, or -1 with the failure text set;
+ * processes.none then says whether the only reason was that there is neither dump nor map.  Release
+ * with recording_free in either case. */
+int recording_open(struct recording *recording, const char *path,
+                   const struct recording_request *request, struct findings *findings);
+
+/* The same of the SIZE bytes of a recording that is in memory, which must outlive RECORDING. */
+int recording_view(struct recording *recording, const char *path, const uint8_t *bytes, size_t size,
+                   const struct recording_request *request, struct findings *findings);
+
+/* Play the timelines; of no process if there is neither dump nor map.  Returns 0 or -1 as above. */
+int recording_play(struct recording *recording, struct findings *findings);
+
+void recording_free(struct recording *recording);
+
+#endif

@@ -1,0 +1,33 @@
+/* What a source file is called in debug info, so that tools find it and perf shows its lines.
+ *
+ *     a dump says                        becomes
+ *     /a/b.js                            the same: a path stays as it is
+ *     file:///a/b%20c.mjs?v=2#d          /a/b c.mjs
+ *     file://localhost/a/b.mjs           /a/b.mjs
+ *     file://server/a.mjs                file_//server/a.mjs
+ *     node:internal/util                 node_internal/util
+ *     https://deno.land/x/mod.ts         https_//deno.land/x/mod.ts
+ *
+ * V8 names ES modules, and Deno all of its scripts, by URL.  perf (6.1 to 7.2) takes what addr2line
+ * answers, "FILE:LINE", apart at the first colon, and shows "file:0" for the whole of such a file.
+ * What is no path nobody can open, so that it loses nothing with its colons.
+ */
+#ifndef PERFJIT_SOURCE_PATH_H
+#define PERFJIT_SOURCE_PATH_H
+
+#include "injector/log/lines/line_text.h"
+
+#include <stddef.h>
+
+/* Memory for the last result, to be used again and again. */
+struct source_path {
+    char *text;
+    size_t capacity;
+};
+
+/* What FILE becomes: FILE itself, or a text in PATH until the next call.  Without memory: FILE. */
+struct line_text source_path_of(struct source_path *path, struct line_text file);
+
+void source_path_free(struct source_path *path);
+
+#endif

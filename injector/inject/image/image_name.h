@@ -1,0 +1,17 @@
+/* What an image's file is called. */
+#ifndef PERFJIT_IMAGE_NAME_H
+#define PERFJIT_IMAGE_NAME_H
+
+#include "injector/inject/layout/image_plan.h"
+
+enum { IMAGE_FILE_NAME_BYTES = 64 };
+
+/* The file name of IMAGE, number INDEX, of PROCESSES, once its build-id is known:
+ *
+ *     jit-<pid>-<index>-<build-id>.so       of one process
+ *     <build-id>/jit-<machine>[.<part>].so  of all: perf diff compares the last part
+ */
+void image_file_name(const struct jit_image *image, const struct jit_process *processes,
+                     size_t index, char name[IMAGE_FILE_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,421 @@
+/* See inject.h.  `inject` below is the whole pipeline, one call for each box of
+ * injector/README.md.
+ *
+ * Exit status: 0 done, nothing lost; 3 done, but parts of the input were skipped; 1 nothing
+ * written.
+ */
+#include "injector/inject/inject.h"
+
+#include "injector/check/census/census_ahead.h"
+#include "injector/files/interruption.h"
+#include "injector/files/output_file.h"
+#include "injector/history/process/inlined_calls.h"
+#include "injector/inject/image/build_id_cache.h"
+#include "injector/inject/image/dso_dir.h"
+#include "injector/inject/image/elf_image.h"
+#include "injector/inject/image/image_name.h"
+#include "injector/inject/image/unwind_table.h"
+#include "injector/inject/layout/image_plan_by_name.h"
+#include "injector/inject/merge/recording_merge.h"
+#include "injector/log/owner/dump_place.h"
+#include "injector/log/owner/injected_image.h"
+#include "injector/log/perf_map/perf_map_source.h"
+#include "injector/recording/host/live_process.h"
+#include "injector/recording/perf_data/perf_input.h"
+#include "injector/recording/perf_data/perf_pipe.h"
+#include "injector/text/file_name.h"
+#include "injector/text/printable_text.h"
+#include "injector/unwind/stacks/chain_records.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+
+/* Everything that one run makes, in the order in which it is made. */
+struct injection {
+    struct recording in;
+    struct image_draft draft;
+    struct image_plan plan;
+    bool unwinds; /* there are user stacks, and they become call chains */
+    bool frames;  /* inlined calls become frames of call chains */
+    struct inlined_calls calls;
+    struct user_stacks stacks;
+    struct memory_file event_desc;
+    struct record_change chains;
+    struct recording_merge merge;
+    struct dso_dir dsos;
+    struct output_file output;
+    struct sample_census census; /* with -q only for after_record */
+    struct census_ahead ahead;
+};
+
+/* ---- Boxes of the pipeline ---- */
+
+/* Where perf will unwind, images must not reach over each other. */
+static enum image_layout layout_for(const struct injection *run, enum image_layout wanted)
+{
+    bool stacks = perf_file_has_stacks(&run->in.input.file) && !run->unwinds;
+    return stacks && wanted == LAYOUT_IMAGE ? LAYOUT_APART : wanted;
+}
+
+/* One base for a file is what perf's unwinders need, and what rows of several bodies do without. */
+static enum image_rows rows_for(const struct injection *run, const struct inject_options *options)
+{
+    return layout_for(run, options->layout) == LAYOUT_IMAGE ? options->rows : ROWS_BODY;
+}
+
+static int plan_images(struct injection *run, const struct inject_options *options,
+                       struct findings *findings)
+{
+    const struct jit_processes *processes = &run->in.processes;
+    enum image_layout layout = layout_for(run, options->layout);
+    enum image_rows rows = rows_for(run, options);
+    if (rows != ROWS_BODY)
+        return image_plan_by_name(&run->plan, processes->items, run->in.timelines, processes->count,
+                                  rows, findings);
+    for (size_t i = 0; i < processes->count; i++)
+        if (interruption_check(findings) ||
+            image_plan_add(&run->plan, &processes->items[i], &run->in.timelines[i], layout,
+                           findings) ||
+            (!run->unwinds &&
+             unwind_tables_place(&run->plan, processes->items, (uint32_t)i, findings)))
+            return -1;
+    return 0;
+}
+
+static int put_chain(void *stacks, const struct perf_record *record, struct byte_sink *sink)
+{
+    return chain_record_put(stacks, record, sink);
+}
+
+/* User stacks become call chains, and the events' attributes say so. */
+static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
+{
+    if (!run->unwinds && !run->frames)
+        return 0;
+    if (user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
+                           root, findings))
+        return -1;
+    if (chain_features_set(&run->in.input.file, &run->event_desc))
+        return report_failure(findings, "out of memory");
+    run->chains = (struct record_change){&run->stacks, put_chain};
+    run->merge.change = &run->chains;
+    run->merge.chains = &run->stacks.tree;
+    return 0;
+}
+
+static int write_profile(struct injection *run, struct findings *findings)
+{
+    if (recording_merge_write(&run->merge, &run->output, findings))
+        return -1;
+    return run->merge.change
+               ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
+               : 0;
+}
+
+/* What stays unknown is no loss of input, and yet what many runs are made for. */
+static void begin_census(struct injection *run, const struct inject_options *options)
+{
+    const struct census_question question = {&run->in.records, &run->in.processes,
+                                             run->in.timelines, options->request.no_perf_map,
+                                             .counts_only = true};
+    if (!options->quiet || options->after_record)
+        census_ahead_begin(&run->ahead, &run->census, &question);
+}
+
+/* Write the output, whole in memory, to standard output. */
+static int pass_on(struct injection *run, struct findings *findings)
+{
+    const uint8_t *file = output_file_view(&run->output, findings);
+    if (!file)
+        return -1;
+    return perf_pipe_write(STDOUT_FILENO, file, (size_t)run->output.size, run->output.path,
+                           findings);
+}
+
+/* The ELF files first: a profile that names files that are not there would be worse than none. */
+static int commit(struct injection *run, struct findings *findings)
+{
+    if (interruption_check(findings) || output_file_flush(&run->output, findings) ||
+        dso_dir_commit(&run->dsos, findings))
+        return -1;
+    int result =
+        run->output.in_memory ? pass_on(run, findings) : output_file_commit(&run->output, findings);
+    if (result) {
+        dso_dir_undo(&run->dsos);
+        return -1;
+    }
+    dso_dir_finish(&run->dsos);
+    build_id_cache_fill(&run->plan, &run->in.processes, run->dsos.path, getenv("HOME"), findings);
+    return 0;
+}
+
+/* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
+static bool needs_no_code(const struct injection *run, const struct inject_options *options)
+{
+    if (!run->in.processes.none || injected_image(&run->in.records))
+        return false;
+    return options->after_record ||
+           (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
+}
+
+/* Stacks of a machine that perfjit does not know are perf's, unless they were asked for. */
+static bool unwinds(const struct injection *run, const struct inject_options *options)
+{
+    const struct perf_file *file = &run->in.input.file;
+    return options->stacks != STACKS_KEEP && perf_file_has_stacks(file) &&
+           (options->stacks == STACKS_UNWIND || user_stacks_possible(file));
+}
+
+/* The mapping of a JVM, which writes its perf map only when it ends by itself, or is asked; or
+ * NULL. */
+static const struct recorded_map *find_jvm(const struct records *records)
+{
+    for (size_t i = 0; i < records->map_count; i++)
+        if (strcmp(file_name_of(records->maps[i].map.filename), "libjvm.so") == 0)
+            return &records->maps[i];
+    return NULL;
+}
+
+/* Whether the process of MAP goes on: perf may have ended before it saw the process end. */
+static bool goes_on(const struct injection *run, const struct recorded_map *map)
+{
+    struct live_process live;
+    const struct process_lives *lives = &run->in.processes.lives;
+    uint32_t life = process_life_at(lives, map->map.pid, life_moment_of(map));
+    if (life == NO_LIFE || !live_process_goes_on(map->map.pid))
+        return false;
+    return !records_has_samples(&run->in.records) || /* nor any time to compare */
+           dump_place_lives(&run->in.records, &lives->items[life], &live);
+}
+
+static void tell_no_map(const struct injection *run, const struct recorded_map *jvm)
+{
+    uint32_t pid = jvm->map.pid;
+    if (goes_on(run, jvm))
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: the JVM of process %" PRIu32
+                       " has written no perf map yet; jcmd %" PRIu32
+                       " Compiler.perfmap has it do so, and perfjit report reads it",
+                       pid, pid);
+    else
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: the JVM of process %" PRIu32
+                       " was ended without a perf map: it writes one when it ends by itself "
+                       "(-XX:+DumpPerfMapAtExit), or before for jcmd %" PRIu32 " Compiler.perfmap",
+                       pid, pid);
+}
+
+/* That a recording has no JIT code, for who has told the runtimes to log it, or could not; nothing
+ * if that is a finding, which is told with the others, or if nothing was recorded. */
+static void tell_no_code(const struct injection *run, const struct findings *findings)
+{
+    for (size_t i = 0; i < NO_DUMP_REASONS; i++)
+        if (findings->count[no_dump_reasons[i].kind])
+            return;
+    const struct recorded_map *jvm = find_jvm(&run->in.records);
+    if (jvm)
+        tell_no_map(run, jvm);
+    else if (records_has_samples(&run->in.records))
+        printable_line(stderr,
+                       "perfjit: no JIT code was logged: no process wrote a jitdump or a perf map");
+}
+
+static int open_recording(struct injection *run, const struct inject_options *options,
+                          struct findings *findings)
+{
+    if (recording_open(&run->in, options->input, &options->request, findings)) {
+        if (!needs_no_code(run, options))
+            return -1;
+        if (options->after_record && !options->quiet)
+            tell_no_code(run, findings);
+        else
+            report_note(findings, "%s", findings->failure);
+        findings->failure[0] = '\0';
+    }
+    run->stacks.stitch = options->stitch;
+    run->unwinds = unwinds(run, options);
+    return 0;
+}
+
+/* Frames can only stand in chains: in those that were recorded, and of stacks that are unwound. */
+static bool shows_as_frames(const struct injection *run, enum inlines inlines)
+{
+    const struct perf_file *file = &run->in.input.file;
+    if (run->in.processes.none || (inlines != INLINES_FRAMES && inlines != INLINES_BY_DEFAULT))
+        return false;
+    return run->unwinds ||
+           (inlines == INLINES_FRAMES && perf_file_has_chains(file) && !perf_file_has_stacks(file));
+}
+
+static int name_inlined_calls(struct injection *run, const struct inject_options *options,
+                              struct findings *findings)
+{
+    run->frames = shows_as_frames(run, options->inlines);
+    if (!run->frames)
+        return 0;
+    run->stacks.calls = &run->calls;
+    return inlined_calls_add(&run->calls, &run->in.processes, &run->in.records, findings);
+}
+
+/* What would be told twice, or is not wanted. */
+static void choose_debug_info(struct injection *run, const struct inject_options *options)
+{
+    for (size_t i = 0; i < run->plan.image_count; i++)
+        run->plan.images[i].no_inlined_calls = run->frames || options->inlines == INLINES_NONE;
+}
+
+/* ---- The pipeline ---- */
+
+/* An image by name has the functions of inlined calls as well, which are nowhere near the code. */
+static bool is_worth_a_draft(const struct injection *run, const struct inject_options *options)
+{
+    enum image_rows rows = rows_for(run, options);
+    return options->layout == LAYOUT_IMAGE && rows != ROWS_FUNCTION &&
+           !(rows == ROWS_NAME && run->frames && run->calls.added);
+}
+
+static int inject(struct injection *run, const struct inject_options *options,
+                  struct findings *findings)
+{
+    interruption_watch_files();
+    if (open_recording(run, options, findings) || name_inlined_calls(run, options, findings))
+        return -1;
+    interruption_hold_signals();
+    if (output_file_open(&run->output, options->output, findings) ||
+        dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
+        return -1;
+    if (is_worth_a_draft(run, options))
+        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
+                          rows_for(run, options) == ROWS_NAME);
+    if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
+        plan_images(run, options, findings))
+        return -1;
+    choose_debug_info(run, options);
+    begin_census(run, options);
+    if (recording_merge_plan(&run->merge, &run->in.records, &run->in.processes, run->in.timelines,
+                           &run->plan, run->dsos.path, findings) ||
+        elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
+                         &run->draft, findings) ||
+        write_profile(run, findings) || census_ahead_end(&run->ahead, findings))
+        return -1;
+    return commit(run, findings);
+}
+
+static void release(struct injection *run)
+{
+    census_ahead_drop(&run->ahead);
+    image_draft_end(&run->draft);
+    sample_census_free(&run->census);
+    output_file_close(&run->output);
+    dso_dir_close(&run->dsos);
+    recording_merge_free(&run->merge);
+    user_stacks_free(&run->stacks);
+    memory_file_free(&run->event_desc);
+    image_plan_free(&run->plan);
+    recording_free(&run->in);
+    inlined_calls_free(&run->calls);
+}
+
+/* ---- What is said about it ---- */
+
+static void print_perf_map(const struct perf_map_counts *counts)
+{
+    printable_line(stderr,
+                   "perfjit:     perf map: %zu entries, %zu functions used; %zu entries lie in "
+                   "files, %zu outside executable memory, %zu reach out of it",
+                   counts->entries, counts->functions, counts->in_files, counts->outside,
+                   counts->clipped);
+}
+
+static void print_details(const struct injection *run)
+{
+    for (size_t i = 0; i < run->in.processes.count; i++) {
+        const struct jit_process *process = &run->in.processes.items[i];
+        for (size_t d = 0; d < process->dump_count; d++)
+            printable_line(stderr, "perfjit: process %" PRIu32 ": read %s", process->pid,
+                           process->dump_paths[d]);
+        if (process->perf_map)
+            print_perf_map(&process->perf_map_counts);
+    }
+    for (size_t i = 0; i < run->plan.image_count; i++) {
+        const struct jit_image *image = &run->plan.images[i];
+        char name[IMAGE_FILE_NAME_BYTES];
+        image_file_name(image, run->in.processes.items, i, name);
+        printable_line(stderr, "perfjit: wrote %s/%s: %zu functions at 0x%" PRIx64, run->dsos.path,
+                       name, image->body_count, image->base + image->text_start);
+    }
+}
+
+static void print_unknown(const struct sample_census *census)
+{
+    if (census->unknown)
+        printable_line(stderr,
+                       "perfjit: %" PRIu64 " of %" PRIu64
+                       " samples in JIT code stay [unknown]; perfjit check says why",
+                       census->unknown, census->unknown + census->named);
+}
+
+static void print_summary(struct injection *run, const char *output,
+                          const struct findings *findings)
+{
+    char note[64] = "";
+    size_t functions = 0, from_perf_maps = 0, maps = 0;
+    for (size_t i = 0; i < run->in.processes.count; i++) {
+        functions += jit_process_own_functions(&run->in.processes.items[i]);
+        from_perf_maps += run->in.processes.items[i].perf_map_counts.functions;
+    }
+    if (from_perf_maps)
+        snprintf(note, sizeof note, " (%zu functions from perf maps)", from_perf_maps);
+    for (size_t i = 0; i < run->merge.added.count; i++)
+        maps += run->merge.added.items[i].kind < ADDED_COMM;
+    functions -= run->calls.added;
+    findings_print(findings, stderr);
+    print_unknown(&run->census);
+    if (run->unwinds)
+        stack_counts_print(&run->stacks.counts, &run->stacks.walker.files, findings->verbose,
+                           stderr);
+    printable_line(
+        stderr,
+        "perfjit: %s: %zu functions%s in %zu images, %zu maps added, %zu dropped, %" PRIu64
+        " parts of the input skipped",
+        output, functions, note, run->plan.image_count, maps, run->merge.dropped_count,
+        findings_lost(findings));
+}
+
+/* Who leaves by _exit, as children of Python's multiprocessing do, leaves its last buffer
+ * unwritten. Where every sample and stack is known all the same, nothing that ran is missing. */
+static uint64_t lost(const struct injection *run, const struct inject_options *options,
+                     const struct findings *findings)
+{
+    uint64_t all = findings_lost(findings);
+    bool known = run->census.unknown +
+                     stack_counts_unlogged(&run->stacks.counts, &run->stacks.walker.files) ==
+                 0;
+    return options->after_record && known ? all - findings->count[FINDING_DUMP_TRUNCATED] : all;
+}
+
+int inject_recording(const struct inject_options *options, struct findings *findings)
+{
+    struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
+                            .output = {.fd = -1},
+                            .dsos = {.fd = -1, .place_fd = -1}};
+    if (!options->quiet)
+        progress_open(&findings->progress, stderr);
+    int result = inject(&run, options, findings);
+    progress_end(&findings->progress);
+    if (!result && options->verbose && !options->quiet)
+        print_details(&run);
+    if (!result && !options->quiet)
+        print_summary(&run, options->output, findings);
+    if (result && !options->quiet)
+        findings_print(findings, stderr); /* often the reason behind the failure */
+    int status = result                              ? EXIT_FAILED
+                 : lost(&run, options, findings) > 0 ? EXIT_SKIPPED
+                                                     : EXIT_DONE;
+    release(&run);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* Images in which all bodies of a function stand side by side behind one symbol, so that perf
+ * report has one row for it.
+ *
+ *     file    | headers | fib: body 1 | body 2 | is_even: body 1 | body 2 | body 3 | ...
+ *     symbol            |<------ fib ------>|  |<------------ is_even ---------->|
+ *
+ * perf tells two symbols apart by file, start and end, never by name.  A JIT compiles one function
+ * again and again, in all workers of a server, and in the layout of image_plan.h each time makes a
+ * row.  Here a body's offset has nothing to do with its address: one file serves all processes, and
+ * a body that is equal to another one of its function, byte for byte and line for line, needs no
+ * place of its own.  perf's own unwinders need one base for a file, so that this is for recordings
+ * without user stacks; and its images have no unwind tables.
+ */
+#ifndef PERFJIT_IMAGE_PLAN_BY_NAME_H
+#define PERFJIT_IMAGE_PLAN_BY_NAME_H
+
+#include "injector/inject/layout/name_groups.h"
+
+/* Plan the images of all COUNT PROCESSES by their TIMELINES; PLAN is empty.  Returns 0, or -1 with
+ * the failure text set. */
+int image_plan_by_name(struct image_plan *plan, const struct jit_process *processes,
+                       const struct timeline *timelines, size_t count, enum image_rows rows,
+                       struct findings *findings);
+
+#endif

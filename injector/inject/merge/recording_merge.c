@@ -1,0 +1,143 @@
+/* See recording_merge.h. */
+#include "injector/inject/merge/recording_merge.h"
+
+#include "injector/arrays/number_sort.h"
+#include "injector/files/interruption.h"
+#include "injector/inject/merge/added_map.h"
+#include "injector/inject/merge/sampled_addresses.h"
+
+#include <stdlib.h>
+
+/* The records to leave out: the markers, and the mappings that would hide JIT code. */
+static int collect_dropped(struct recording_merge *merge, const struct jit_processes *processes,
+                           const struct timeline *timelines, struct findings *findings)
+{
+    size_t count = processes->marker_count;
+    for (size_t i = 0; i < processes->count; i++)
+        count += timelines[i].dropped_count;
+    merge->dropped = malloc((count + 1) * sizeof *merge->dropped);
+    if (!merge->dropped)
+        return report_failure(findings, "out of memory");
+    for (size_t i = 0; i < processes->marker_count; i++)
+        merge->dropped[merge->dropped_count++] = processes->marker_offsets[i];
+    for (size_t i = 0; i < processes->count; i++)
+        for (size_t d = 0; d < timelines[i].dropped_count; d++)
+            merge->dropped[merge->dropped_count++] = timelines[i].dropped[d];
+    number_sort(merge->dropped, merge->dropped_count, sizeof *merge->dropped);
+    return 0;
+}
+
+/* ---- Maps that no sample needs ---- */
+
+/* Of a recording that is so many times as large as the maps, reading all samples once more would
+ * take longer than the maps do. */
+enum { LARGE_FOR_MAPS = 16, MAP_BYTES = 128 };
+
+static bool is_map(const struct added_record *record)
+{
+    return record->kind < ADDED_COMM;
+}
+
+/* Where the maps are, with the address after each, which a call at its end returns to.  NULL
+ * without memory; the caller frees it. */
+static struct address_span *spans_of(const struct added_records *added, size_t *count)
+{
+    struct address_span *spans = calloc(added->count + 1, sizeof *spans);
+    *count = 0;
+    for (size_t i = 0; spans && i < added->count; i++)
+        if (is_map(&added->items[i]))
+            spans[(*count)++] =
+                (struct address_span){added->items[i].start, added->items[i].end + 1};
+    if (spans)
+        *count = address_spans_join(spans, *count);
+    return spans;
+}
+
+/* Each image's first map stays in any case: the profile names all files, and by these names an
+ * injected recording is known. */
+static int keep_met(struct added_records *added, const struct sampled_addresses *addresses,
+                    size_t image_count)
+{
+    size_t kept = 0;
+    bool *named = calloc(image_count + 1, sizeof *named);
+    for (size_t i = 0; named && i < added->count; i++) {
+        const struct added_record *record = &added->items[i];
+        bool first = record->kind == CHANGE_FUNCTION && !named[record->index];
+        if (first)
+            named[record->index] = true;
+        if (!is_map(record) || first ||
+            sampled_addresses_meet(addresses, record->start, record->end))
+            added->items[kept++] = *record;
+    }
+    added->count = named ? kept : added->count;
+    free(named);
+    return named ? 0 : -1;
+}
+
+/* perf finds an address in a map that holds it: a map that holds none of the samples' addresses,
+ * at whatever time, is never found. */
+static int leave_out_unmet(struct recording_merge *merge, struct findings *findings)
+{
+    const struct perf_file *file = merge->source.records->file;
+    if (!sampled_addresses_are_words(file, merge->change != NULL) ||
+        merge->added.count * MAP_BYTES < file->records.size / LARGE_FOR_MAPS)
+        return 0;
+    struct sampled_addresses addresses = {0};
+    struct address_span *spans = spans_of(&merge->added, &addresses.span_count);
+    addresses.spans = spans;
+    int result = spans ? sampled_addresses_read(&addresses, file, merge->chains) : -1;
+    if (!result)
+        result = keep_met(&merge->added, &addresses, merge->source.plan->image_count);
+    sampled_addresses_free(&addresses);
+    free(spans);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
+int recording_merge_plan(struct recording_merge *merge, const struct records *records,
+                       const struct jit_processes *processes, struct timeline *timelines,
+                       const struct image_plan *plan, const char *dso_dir,
+                       struct findings *findings)
+{
+    enum reset_policy resets = merge->change ? RESET_NEVER : unwinder_reset_policy(records->file);
+    merge->source =
+        (struct added_record_source){records, processes->items, plan, dso_dir, &records->threads};
+    for (size_t i = 0; i < processes->count; i++)
+        if (interruption_check(findings) ||
+            added_maps_add(&merge->added, &timelines[i], &processes->items[i], (uint32_t)i, plan,
+                           &records->threads, resets, findings))
+            return -1;
+    added_records_sort(&merge->added);
+    if (leave_out_unmet(merge, findings))
+        return -1;
+    return collect_dropped(merge, processes, timelines, findings);
+}
+
+static bool added_time(void *context, size_t index, uint64_t *time_ns)
+{
+    const struct recording_merge *merge = context;
+    if (index >= merge->added.count)
+        return false;
+    *time_ns = merge->added.items[index].time_ns;
+    return true;
+}
+
+static int added_put(void *context, size_t index, struct byte_sink *sink)
+{
+    const struct recording_merge *merge = context;
+    return added_map_put(&merge->added.items[index], &merge->source, sink);
+}
+
+int recording_merge_write(struct recording_merge *merge, struct output_file *output,
+                        struct findings *findings)
+{
+    struct record_source added = {merge, added_time, added_put};
+    const struct records *records = merge->source.records;
+    return perf_rewrite(output, records->file, &records->marks, merge->dropped,
+                        merge->dropped_count, &added, merge->change, findings);
+}
+
+void recording_merge_free(struct recording_merge *merge)
+{
+    free(merge->dropped);
+    added_records_free(&merge->added);
+}

@@ -1,0 +1,58 @@
+/* The records that make perf forget how it unwound a process, where an address has a new owner.
+ *
+ * perf's unwinders keep what they found out about an address, and perf does not tell them of new
+ * maps.  libunwind (perf up to version 6) goes on unwinding by the dead function's table: about 1 %
+ * of the chains of a JIT that recompiles are wrong.  libdw (perf 7) keeps the dead function's file
+ * as the one module at that address: nearly all of them are.
+ *
+ * What both keep hangs on the process's set of maps, and perf copies that set when a process forks.
+ * So the process forks an invented one, which forks the process again: a new set with the same
+ * maps.  Its other threads, all that perf knows, are made again, to share the new set, and get
+ * their names and namespaces back.  perf report and perf script show nothing of it, but for report
+ * --tasks and script --show-task-events.
+ *
+ *     FORK CLONE from PROCESS    FORK PROCESS from CLONE
+ *     { FORK THREAD from PROCESS    COMM, NAMESPACES THREAD } for each thread
+ *
+ * If the main thread has ended, another one forks, and the main thread that was made ends at once:
+ * EXIT.
+ *
+ * perf copies all maps each time.  Where that would be too many copies, one COMM record says that
+ * the process has execed, under the name that it has: that helps only libunwind, and costs
+ * nothing.  The same where an event is a tracepoint that perf trace, perf sched or others count
+ * (tracepoints.h): they keep that with perf's thread, and would lose it with each fork.
+ */
+#ifndef PERFJIT_UNWINDER_RESET_H
+#define PERFJIT_UNWINDER_RESET_H
+
+#include "injector/inject/merge/added_record.h"
+
+/* How perf is made to forget how it unwound a process. */
+enum reset_policy { RESET_NEVER, RESET_BY_COMM, RESET_BY_FORKS };
+
+/* Where in a process's life the resets are made. */
+struct unwinder_reset {
+    const struct thread_sweep *threads;
+    uint32_t process; /* index */
+    uint32_t pid;
+    bool by_comm; /* forks would be too expensive, or do harm */
+};
+
+/* What the recording bears. */
+enum reset_policy unwinder_reset_policy(const struct perf_file *file);
+
+/* TIMELINE tells how many resets and maps there can be at most.  THREADS is to be where the next
+ * reset is made, and outlives RESET. */
+void unwinder_reset_open(struct unwinder_reset *reset, const struct thread_sweep *threads,
+                         const struct jit_process *process, uint32_t process_index,
+                         const struct timeline *timeline, enum reset_policy policy);
+
+/* Add the records of one reset, at TIME_NS.  Returns 0, or -1 without memory. */
+int unwinder_reset_add(struct unwinder_reset *reset, struct added_records *added, uint64_t time_ns);
+
+/* Put one of those records into SINK; a name that the profile does not tell is left out.  Returns 0
+ * or -1. */
+int unwinder_reset_put(const struct added_record *map, const struct added_record_source *source,
+                       struct byte_sink *sink);
+
+#endif

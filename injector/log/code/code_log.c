@@ -1,0 +1,232 @@
+/* See code_log.h. */
+#include "injector/log/code/code_log.h"
+
+#include "injector/arrays/array.h"
+#include "injector/arrays/run_sort.h"
+#include "injector/text/code_name.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+struct jit_function *code_log_add_function(struct code_log *log, uint32_t dump_index)
+{
+    if (array_reserve(log->functions, log->function_count, log->function_capacity) ||
+        log->function_count >= NO_FUNCTION)
+        return NULL;
+    struct jit_function *function = &log->functions[log->function_count++];
+    *function = (struct jit_function){.dump = dump_index};
+    return function;
+}
+
+void jit_function_set_name(struct jit_function *function, const char *name, size_t bytes)
+{
+    function->name = name;
+    function->name_bytes = (uint32_t)bytes;
+    function->name_hash = XXH3_64bits(name, bytes);
+}
+
+int code_log_add_event(struct code_log *log, uint64_t time_ns, enum code_event_kind kind,
+                       size_t index)
+{
+    if (array_reserve(log->events, log->event_count, log->event_capacity))
+        return -1;
+    log->events[log->event_count++] = (struct code_event){time_ns, kind, (uint32_t)index};
+    return 0;
+}
+
+static bool same_fields(const struct eh_cie *a, const struct eh_cie *b)
+{
+    return a->code_align == b->code_align && a->data_align == b->data_align &&
+           a->return_register == b->return_register && a->signal_frame == b->signal_frame &&
+           a->b_key == b->b_key && a->instructions_bytes == b->instructions_bytes;
+}
+
+static bool same_cie(const struct eh_cie *a, const struct eh_cie *b)
+{
+    return same_fields(a, b) &&
+           memcmp(a->instructions, b->instructions, a->instructions_bytes) == 0;
+}
+
+/* The very same one, which need not be compared byte by byte for each of its FDEs. */
+static bool is_cie(const struct eh_cie *a, const struct eh_cie *b)
+{
+    return a->instructions == b->instructions && same_fields(a, b);
+}
+
+enum { CIE_LOOK_BACK = 16 }; /* CIEs compared before an equal one is stored again */
+
+uint32_t code_log_intern_cie(struct code_log *log, const struct eh_cie *cie)
+{
+    size_t oldest = log->cie_count > CIE_LOOK_BACK ? log->cie_count - CIE_LOOK_BACK : 0;
+    for (size_t i = log->cie_count; i-- > oldest;)
+        if (is_cie(&log->cies[i], cie))
+            return (uint32_t)i;
+    for (size_t i = log->cie_count; i-- > oldest;)
+        if (same_cie(&log->cies[i], cie))
+            return (uint32_t)i;
+    if (array_reserve(log->cies, log->cie_count, log->cie_capacity))
+        return UINT32_MAX;
+    log->cies[log->cie_count] = *cie;
+    return (uint32_t)log->cie_count++;
+}
+
+struct stamp_range code_log_stamps(const struct code_log *log)
+{
+    struct stamp_range stamps = {0};
+    for (size_t i = 0; i < log->event_count; i++)
+        if (log->events[i].kind != CODE_EVENT_END)
+            stamp_range_add(&stamps, log->events[i].time_ns);
+    return stamps;
+}
+
+const struct jit_function *code_log_first_piece(const struct code_log *log,
+                                                const struct jit_function *function)
+{
+    size_t back = function->piece ? function->piece - 1 : 0;
+    if (back > (size_t)(function - log->functions))
+        return function;
+    const struct jit_function *first = function - back;
+    return first->piece == 1 && first->dump == function->dump &&
+                   first->code_index == jit_function_first_index(function)
+               ? first
+               : function;
+}
+
+void code_log_convert(struct code_log *log, const struct jit_clock *clock)
+{
+    for (size_t i = 0; i < log->event_count; i++)
+        log->events[i].time_ns = jit_clock_to_perf(clock, log->events[i].time_ns);
+    if (log->history.begin_ns)
+        log->history.begin_ns = jit_clock_to_perf(clock, log->history.begin_ns);
+}
+
+const char *code_log_shown_name(struct code_log *log, const char *name, size_t *bytes,
+                                bool terminated)
+{
+    if (terminated && code_name_is_clean(name, *bytes))
+        return name;
+    if (array_reserve(log->names, log->name_count, log->name_capacity))
+        return NULL;
+    char *clean = code_name_clean(name, *bytes);
+    if (!clean)
+        return NULL;
+    *bytes = strlen(clean);
+    return log->names[log->name_count++] = clean;
+}
+
+int code_log_add_named(struct code_log *log, uint32_t dump_index, uint64_t time_ns, uint64_t addr,
+                       uint64_t size, const char *name)
+{
+    struct jit_function *function = code_log_add_function(log, dump_index);
+    if (!function)
+        return -1;
+    function->addr = addr;
+    function->size = size;
+    jit_function_set_name(function, name, strlen(name));
+    return code_log_add_event(log, time_ns, CODE_EVENT_LOAD, log->function_count - 1);
+}
+
+struct jit_function *code_event_function(const struct code_log *log, const struct code_event *event)
+{
+    switch (event->kind) {
+    case CODE_EVENT_LOAD:
+        return &log->functions[event->index];
+    case CODE_EVENT_MOVE:
+        return &log->functions[log->moves[event->index].function];
+    case CODE_EVENT_UNLOAD:
+    case CODE_EVENT_END:
+        return NULL;
+    }
+    return NULL;
+}
+
+static bool sorted(const struct code_log *log)
+{
+    for (size_t i = 1; i < log->event_count; i++)
+        if (log->events[i].time_ns < log->events[i - 1].time_ns)
+            return false;
+    return true;
+}
+
+int code_log_sort(struct code_log *log, struct findings *findings)
+{
+    if (sorted(log))
+        return 0;
+    struct code_event *room = malloc(log->event_count * sizeof *room);
+    if (!room)
+        return report_failure(findings, "out of memory");
+    run_sort(log->events, room, log->event_count, sizeof *room); /* by time_ns */
+    free(room);
+    return 0;
+}
+
+/* ---- What two dumps have ---- */
+
+static bool same_code(const struct jit_function *a, const struct jit_function *b)
+{
+    bool alike = a->dump != b->dump && a->addr == b->addr && a->size == b->size &&
+                 a->code_index == b->code_index && a->pid == b->pid;
+    if (!alike || !a->name || !b->name) /* the target of a move has none */
+        return alike && a->name == b->name;
+    return a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0 &&
+           !a->code == !b->code && (!a->code || memcmp(a->code, b->code, a->size) == 0);
+}
+
+static bool same_event(const struct code_log *log, const struct code_event *a,
+                       const struct code_event *b)
+{
+    if (a->time_ns != b->time_ns || a->kind != b->kind)
+        return false;
+    if (a->kind == CODE_EVENT_LOAD)
+        return same_code(code_event_function(log, a), code_event_function(log, b));
+    if (a->kind == CODE_EVENT_MOVE)
+        return log->moves[a->index].old_addr == log->moves[b->index].old_addr &&
+               same_code(code_event_function(log, a), code_event_function(log, b));
+    const struct code_unload *unload = &log->unloads[a->index], *other = &log->unloads[b->index];
+    return unload->dump != other->dump && unload->addr == other->addr &&
+           unload->size == other->size && unload->code_index == other->code_index &&
+           unload->pid == other->pid;
+}
+
+/* No two records of libjitdump have one time, so that the same one in both dumps stands next to the
+ * other; but for what lies between them where times are converted from a faster clock, and made
+ * equal. */
+static bool is_repeated(const struct code_log *log, size_t count, const struct code_event *event)
+{
+    enum { LOOKED_AT = 16 };
+    for (size_t i = count; i > 0 && count - i < LOOKED_AT; i--) {
+        if (log->events[i - 1].time_ns != event->time_ns)
+            return false;
+        if (same_event(log, &log->events[i - 1], event))
+            return true;
+    }
+    return false;
+}
+
+void code_log_drop_repeated(struct code_log *log)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < log->event_count; i++) {
+        const struct code_event *event = &log->events[i];
+        if (!is_repeated(log, count, event))
+            log->events[count++] = *event;
+        else if (event->kind == CODE_EVENT_LOAD || event->kind == CODE_EVENT_MOVE)
+            code_event_function(log, event)->dump = NO_DUMP; /* it does not count, either */
+    }
+    log->event_count = count;
+}
+
+void code_log_free(struct code_log *log)
+{
+    free(log->functions);
+    free(log->events);
+    free(log->moves);
+    free(log->unloads);
+    line_blocks_free(log->line_blocks);
+    free(log->cies);
+    free(log->fdes);
+    for (size_t i = 0; i < log->name_count; i++)
+        free(log->names[i]);
+    free(log->names);
+    *log = (struct code_log){0};
+}

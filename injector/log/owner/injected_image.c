@@ -1,0 +1,62 @@
+/* See injected_image.h. */
+#include "injector/log/owner/injected_image.h"
+
+#include "injector/text/file_name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether NAME is PATTERN, in which # stands for decimal digits, % for hexadecimal ones, and & for
+ * the name of a machine.  (sscanf keeps memory if the string changes under it, as that of a file
+ * may.) */
+static bool matches(const char *name, const char *pattern)
+{
+    static const char machine[] = "0123456789abcdefghijklmnopqrstuvwxyz_-";
+    for (; *pattern; pattern++) {
+        size_t length = *pattern == '#'   ? strspn(name, "0123456789")
+                        : *pattern == '%' ? strspn(name, "0123456789abcdef")
+                        : *pattern == '&' ? strspn(name, machine)
+                                          : *name == *pattern;
+        if (length == 0)
+            return false;
+        name += length;
+    }
+    return *name == '\0';
+}
+
+bool injected_image_is(const char *path)
+{
+    enum { FOLDER_BYTES = 9 }; /* of a folder that is named after a build-id, and its slash */
+    const char *name = file_name_of(path);
+    if (matches(name, "jit-#-#-%.so") || matches(name, "jitted-#-#.so"))
+        return true;
+    return name - path > FOLDER_BYTES && name[-FOLDER_BYTES - 1] == '/' &&
+           (matches(name - FOLDER_BYTES, "%/jit-&.so") ||
+            matches(name - FOLDER_BYTES, "%/jit-&.#.so"));
+}
+
+const char *injected_image(const struct records *records)
+{
+    for (size_t i = 0; i < records->map_count; i++)
+        if (injected_image_is(records->maps[i].map.filename))
+            return records->maps[i].map.filename;
+    return NULL;
+}
+
+static bool is_below(const char *root, const char *path)
+{
+    char *below;
+    if (!root || asprintf(&below, "%s%s", root, path) < 0)
+        return false;
+    bool is_there = access(below, F_OK) == 0;
+    free(below);
+    return is_there;
+}
+
+const char *injected_image_gone(const struct records *records, const char *root)
+{
+    const char *image = injected_image(records);
+    return image && access(image, F_OK) != 0 && !is_below(root, image) ? image : NULL;
+}

@@ -1,0 +1,132 @@
+/* See kernel_list.h. */
+#include "injector/native/symbols/kernel_list.h"
+
+#include "injector/files/memory_file.h"
+#include "injector/native/mapped_build_id.h"
+#include "injector/native/native_file.h"
+#include "injector/recording/host/recording_host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KERNEL_NAME "[kernel.kallsyms]"
+
+enum { KERNEL_PID = -1 };
+
+/* ---- Which lists there are ---- */
+
+static struct kernel_place place_in(const struct records *records)
+{
+    size_t count;
+    const struct recorded_map *maps = records_maps_of(records, (uint32_t)KERNEL_PID, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct perf_map *map = &maps[i].map;
+        if (strcmp(map->filename, KERNEL_NAME "_text") == 0)
+            return (struct kernel_place){map->start, map->len, map->pgoff, false};
+        if (strcmp(map->filename, KERNEL_NAME "_stext") == 0)
+            return (struct kernel_place){map->start, map->len, map->pgoff, true};
+    }
+    return (struct kernel_place){0};
+}
+
+static void read_running_build_id(const char *path, struct build_id *id)
+{
+    struct memory_file notes = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!memory_file_read(&notes, fd))
+        build_id_in_notes(id, notes.data, notes.size);
+    close(fd);
+    memory_file_free(&notes);
+}
+
+/* Where perf record keeps the list of the kernel with ID; NULL without memory. */
+static char *kept_path(const char *home, const struct build_id *id)
+{
+    char hex[BUILD_ID_HEX_BYTES], *path;
+    build_id_hex(hex, id);
+    return asprintf(&path, "%s/.debug/" KERNEL_NAME "/%s/kallsyms", home, hex) < 0 ? NULL : path;
+}
+
+int kernel_list_begin(struct kernel_list *list, const struct records *records,
+                      struct kernel_paths paths)
+{
+    struct build_id recorded = {.size = 0}, here = {.size = 0};
+    struct recording_host host;
+    *list = (struct kernel_list){.place = place_in(records)};
+    native_build_id_of(records->file, KERNEL_NAME, &recorded);
+    read_running_build_id(paths.notes, &here);
+    recording_host_read(&host, records->file);
+    bool is_host = recording_host_is_here(&host);
+    bool both = recorded.size && here.size;
+    if (both ? build_id_is(&recorded, &here) : is_host)
+        list->candidates[1] =
+            (struct kernel_candidate){.path = paths.symbols, .core_alone = !is_host};
+    if (!recorded.size || !list->place.symbol_addr || !paths.home)
+        return 0;
+    list->kept_path = kept_path(paths.home, &recorded);
+    if (list->kept_path && access(list->kept_path, R_OK) == 0)
+        list->candidates[0] =
+            (struct kernel_candidate){.path = list->kept_path, .core_alone = true};
+    return list->kept_path ? 0 : -1;
+}
+
+/* ---- Reading ---- */
+
+static int expect(struct kernel_candidate *candidate)
+{
+    if (candidate->path && !candidate->ahead)
+        candidate->ahead = kernel_ahead_begin(candidate->path);
+    return !candidate->path || candidate->ahead ? 0 : -1;
+}
+
+/* What perf kept says nothing of modules. */
+int kernel_list_expect(struct kernel_list *list, uint64_t pc)
+{
+    bool by_kept = list->candidates[0].path && pc - list->place.start < list->place.len;
+    return expect(&list->candidates[by_kept ? 0 : 1]);
+}
+
+/* ---- Names ---- */
+
+/* The name of the code that was at PC when the recording was made, by SYMBOLS. */
+static const char *name_of(const struct kernel_list *list, const struct kernel_symbols *symbols,
+                           bool core_alone, uint64_t pc)
+{
+    const struct kernel_core *core = &symbols->core;
+    uint64_t now = list->place.is_stext ? core->stext : core->text;
+    uint64_t moved = list->place.symbol_addr && now ? list->place.symbol_addr - now : 0;
+    uint64_t addr = pc - moved;
+    bool in_core = core->text && core->etext && addr - core->text < core->etext - core->text;
+    if (core_alone && !now)
+        return NULL;
+    return in_core || !(core_alone || moved) ? kernel_symbols_at(symbols, addr) : NULL;
+}
+
+int kernel_list_at(struct kernel_list *list, uint64_t pc, const char **name)
+{
+    *name = NULL;
+    for (size_t i = 0; i < 2 && !*name; i++) {
+        struct kernel_candidate *candidate = &list->candidates[i];
+        if (!candidate->path)
+            continue;
+        const struct kernel_symbols *symbols =
+            expect(candidate) ? NULL : kernel_ahead_wait(candidate->ahead);
+        if (!symbols)
+            return -1;
+        *name = name_of(list, symbols, candidate->core_alone, pc);
+    }
+    return 0;
+}
+
+void kernel_list_end(struct kernel_list *list)
+{
+    for (size_t i = 0; i < 2; i++)
+        kernel_ahead_free(list->candidates[i].ahead);
+    free(list->kept_path);
+    *list = (struct kernel_list){0};
+}

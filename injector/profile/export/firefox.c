@@ -1,0 +1,579 @@
+/* The Firefox Profiler's processed profile, version 47; its reader upgrades any older one.
+ *
+ *     meta, threads: each with tables by columns (samples, stackTable, frameTable, funcTable,
+ *     resourceTable, nativeSymbols, markers) and stringArray; libs
+ *     funcTable.resource ▶ resourceTable: name, type 1, lib ▶ libs: of all threads
+ *
+ * A function's resource is the file that it is in, -1 if none is known: so two of one name in two
+ * libraries are told apart.
+ *
+ * Each process is shown with its threads.  Times are milliseconds since the first sample; weights
+ * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
+ * from the function, 0, inwards. */
+#include "injector/profile/export/export_format.h"
+#include "injector/profile/export/json_stream.h"
+#include "injector/profile/export/string_list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
+
+/* One thread while it is written: which nodes, functions and strings it has, numbered anew.  Each
+ * node is a frame; but a function is one in all its frames, since the reader's inverted tree and
+ * its operations on functions go by its number.
+ *
+ * Work and text are the thread's own: what other threads have is not gone over for each. */
+struct thread_tables {
+    const struct export_request *request;
+    FILE *stream;
+    uint32_t thread;
+    const uint32_t *samples; /* of the thread, in order of time */
+    size_t sample_count;
+    uint32_t *nodes;  /* of the thread, ascending: parents first */
+    uint32_t *number; /* by node: its place in that + 1; 0: it is not the thread's */
+    uint32_t *depth;  /* by node of the thread: how deep it is inlined */
+    size_t count;
+    uint32_t *functions;       /* of the thread: the first frame of each */
+    uint32_t *function_number; /* by function: its place in that + 1; 0: it is not the thread's */
+    size_t function_count;
+    struct string_list strings; /* of the thread */
+    struct string_list modules; /* of the thread: its resources */
+    struct string_list libs;    /* of all threads so far */
+    bool is_time;               /* what the samples weigh */
+    uint64_t first_ns;
+};
+
+static double ms_of(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+static void put_meta(const struct export_request *request, FILE *stream)
+{
+    static const char *const colours[FRAME_KINDS] = {[FRAME_JIT] = "green",
+                                                     [FRAME_INTERPRETER] = "yellow",
+                                                     [FRAME_NATIVE] = "blue",
+                                                     [FRAME_KERNEL] = "orange",
+                                                     [FRAME_UNKNOWN] = "grey"};
+    fputs("{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":47,\"interval\":1,"
+          "\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
+          "\"importedFrom\":\"perfjit\",\"product\":",
+          stream);
+    json_stream_text(stream, request->title);
+    fputs(",\"markerSchema\":[],\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+          "\"subcategories\":[\"Other\"]}",
+          stream);
+    for (uint32_t i = 0; i < FRAME_KINDS; i++)
+        fprintf(stream, ",{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+                frame_kind_name(i), colours[i]);
+    fputs("]},\"threads\":[", stream);
+}
+
+/* ---- Tables ---- */
+
+static const struct call_frame *frame_of(const struct thread_tables *tables, size_t i)
+{
+    const struct call_profile *profile = tables->request->profile;
+    return &profile->frames[profile->nodes[tables->nodes[i]].frame];
+}
+
+typedef void value_writer(const struct thread_tables *tables, size_t i);
+
+/* A column of COUNT values, each by PUT. */
+static void put_values(const struct thread_tables *tables, const char *name, size_t count,
+                       value_writer *put)
+{
+    fprintf(tables->stream, ",\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            putc(',', tables->stream);
+        put(tables, i);
+    }
+    putc(']', tables->stream);
+}
+
+/* A column of a value for each node, which are the stacks and frames. */
+static void put_column(const struct thread_tables *tables, const char *name, value_writer *put)
+{
+    put_values(tables, name, tables->count, put);
+}
+
+static const struct call_frame *function_at(const struct thread_tables *tables, size_t i)
+{
+    return &tables->request->profile->frames[tables->functions[i]];
+}
+
+static void put_line_of(const struct thread_tables *tables, const struct call_frame *frame)
+{
+    if (frame->line)
+        fprintf(tables->stream, "%" PRIu32, frame->line);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_null(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    fputs("null", tables->stream);
+}
+
+static void put_zero(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    putc('0', tables->stream);
+}
+
+static void put_minus_one(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    fputs("-1", tables->stream);
+}
+
+static void put_index(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%zu", i);
+}
+
+static void put_prefix(const struct thread_tables *tables, size_t i)
+{
+    uint32_t parent = tables->request->profile->nodes[tables->nodes[i]].parent;
+    if (parent)
+        fprintf(tables->stream, "%" PRIu32, tables->number[parent] - 1);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_category(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, frame_of(tables, i)->kind + 1);
+}
+
+static void put_depth(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, tables->depth[i]);
+}
+
+/* What ran, or else where the function begins. */
+static void put_line(const struct thread_tables *tables, size_t i)
+{
+    uint32_t line = tables->request->profile->nodes[tables->nodes[i]].line;
+    if (line)
+        fprintf(tables->stream, "%" PRIu32, line);
+    else
+        put_line_of(tables, frame_of(tables, i));
+}
+
+static void put_function(const struct thread_tables *tables, size_t i)
+{
+    const struct call_profile *profile = tables->request->profile;
+    uint32_t function =
+        tables->request->functions->of_frame[profile->nodes[tables->nodes[i]].frame];
+    fprintf(tables->stream, "%" PRIu32, tables->function_number[function] - 1);
+}
+
+/* STRING by its number in the thread; the empty one is none. */
+static void put_string(const struct thread_tables *tables, uint32_t string)
+{
+    if (string)
+        fprintf(tables->stream, "%" PRIu32, tables->strings.number[string] - 1);
+    else
+        fputs("null", tables->stream);
+}
+
+static void put_name(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, tables->strings.number[function_at(tables, i)->name] - 1);
+}
+
+static void put_file(const struct thread_tables *tables, size_t i)
+{
+    put_string(tables, function_at(tables, i)->file);
+}
+
+static void put_resource(const struct thread_tables *tables, size_t i)
+{
+    uint32_t module = function_at(tables, i)->module;
+    fprintf(tables->stream, "%" PRId64,
+            module ? (int64_t)tables->modules.number[module] - 1 : (int64_t)-1);
+}
+
+static void put_is_js(const struct thread_tables *tables, size_t i)
+{
+    const struct call_frame *frame = function_at(tables, i);
+    fputs(frame->kind == FRAME_JIT || frame->tier ? "true" : "false", tables->stream);
+}
+
+static void put_first_line(const struct thread_tables *tables, size_t i)
+{
+    put_line_of(tables, function_at(tables, i));
+}
+
+/* A tier is what the reader calls the frame's implementation. */
+static void put_implementation(const struct thread_tables *tables, size_t i)
+{
+    put_string(tables, frame_of(tables, i)->tier);
+}
+
+static void put_length(const struct thread_tables *tables)
+{
+    fprintf(tables->stream, "\"length\":%zu", tables->count);
+}
+
+static void put_stack_table(const struct thread_tables *tables)
+{
+    fputs(",\"stackTable\":{", tables->stream);
+    put_length(tables);
+    put_column(tables, "frame", put_index);
+    put_column(tables, "prefix", put_prefix);
+    put_column(tables, "category", put_category);
+    put_column(tables, "subcategory", put_zero);
+    putc('}', tables->stream);
+}
+
+static void put_frame_table(const struct thread_tables *tables)
+{
+    fputs(",\"frameTable\":{", tables->stream);
+    put_length(tables);
+    put_column(tables, "address", put_minus_one);
+    put_column(tables, "inlineDepth", put_depth);
+    put_column(tables, "category", put_category);
+    put_column(tables, "subcategory", put_zero);
+    put_column(tables, "func", put_function);
+    put_column(tables, "nativeSymbol", put_null);
+    put_column(tables, "innerWindowID", put_zero);
+    put_column(tables, "implementation", put_implementation);
+    put_column(tables, "line", put_line);
+    put_column(tables, "column", put_null);
+    putc('}', tables->stream);
+}
+
+static void put_func_table(const struct thread_tables *tables)
+{
+    size_t count = tables->function_count;
+    fprintf(tables->stream, ",\"funcTable\":{\"length\":%zu", count);
+    put_values(tables, "name", count, put_name);
+    put_values(tables, "isJS", count, put_is_js);
+    put_values(tables, "relevantForJS", count, put_is_js);
+    put_values(tables, "resource", count, put_resource);
+    put_values(tables, "fileName", count, put_file);
+    put_values(tables, "lineNumber", count, put_first_line);
+    put_values(tables, "columnNumber", count, put_null);
+    putc('}', tables->stream);
+}
+
+/* ---- Libraries ---- */
+
+static void put_lib(const struct thread_tables *tables, size_t i)
+{
+    fprintf(tables->stream, "%" PRIu32, tables->libs.number[tables->modules.strings[i]] - 1);
+}
+
+static void put_lib_name(const struct thread_tables *tables, size_t i)
+{
+    put_string(tables, tables->modules.strings[i]);
+}
+
+static void put_type(const struct thread_tables *tables, size_t i)
+{
+    (void)i;
+    putc('1', tables->stream); /* a library */
+}
+
+static void put_resource_table(const struct thread_tables *tables)
+{
+    size_t count = tables->modules.count;
+    fprintf(tables->stream, ",\"resourceTable\":{\"length\":%zu", count);
+    put_values(tables, "lib", count, put_lib);
+    put_values(tables, "name", count, put_lib_name);
+    put_values(tables, "host", count, put_null);
+    put_values(tables, "type", count, put_type);
+    putc('}', tables->stream);
+}
+
+/* There is nothing to look up in them: the names are here. */
+static void put_libs(const struct thread_tables *tables)
+{
+    static const char *const names[] = {"name", "path", "debugName", "debugPath"};
+    FILE *stream = tables->stream;
+    size_t count = 0;
+    fputs("],\"libs\":[", stream);
+    for (size_t i = 0; i < tables->libs.count; i++) {
+        json_stream_comma(stream, &count);
+        fputs("{\"arch\":\"\",\"breakpadId\":\"\",\"codeId\":null", stream);
+        for (size_t name = 0; name < sizeof names / sizeof names[0]; name++) {
+            fprintf(stream, ",\"%s\":", names[name]);
+            json_stream_text(
+                stream, call_profile_string(tables->request->profile, tables->libs.strings[i]));
+        }
+        putc('}', stream);
+    }
+}
+
+/* ---- Samples ---- */
+
+static void put_sample_column(const struct thread_tables *tables, const char *name, int which)
+{
+    const struct call_profile *profile = tables->request->profile;
+    size_t count = 0;
+    fprintf(tables->stream, ",\"%s\":[", name);
+    for (size_t i = 0; i < tables->sample_count; i++) {
+        const struct call_sample *sample = &profile->samples[tables->samples[i]];
+        json_stream_comma(tables->stream, &count);
+        if (which == 0 && sample->node)
+            fprintf(tables->stream, "%" PRIu32, tables->number[sample->node] - 1);
+        else if (which == 0)
+            fputs("null", tables->stream);
+        else if (which == 1)
+            fprintf(tables->stream, "%.6f", ms_of(sample->time_ns - tables->first_ns));
+        else if (tables->is_time)
+            fprintf(tables->stream, "%.6f", ms_of(sample->period));
+        else
+            fprintf(tables->stream, "%" PRIu64,
+                    profile_choice_weight(&tables->request->choice, sample));
+    }
+    putc(']', tables->stream);
+}
+
+static void put_samples(const struct thread_tables *tables)
+{
+    fprintf(tables->stream, ",\"samples\":{\"length\":%zu,\"weightType\":\"%s\"",
+            tables->sample_count, tables->is_time ? "tracing-ms" : "samples");
+    put_sample_column(tables, "stack", 0);
+    put_sample_column(tables, "time", 1);
+    put_sample_column(tables, "weight", 2);
+    putc('}', tables->stream);
+}
+
+/* ---- A thread ---- */
+
+static int ascending(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static void find_nodes(struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    for (size_t i = 0; i < tables->sample_count; i++)
+        for (uint32_t node = profile->samples[tables->samples[i]].node;
+             node && !tables->number[node]; node = profile->nodes[node].parent) {
+            tables->number[node] = 1;
+            tables->nodes[tables->count++] = node;
+        }
+    qsort(tables->nodes, tables->count, sizeof *tables->nodes, ascending);
+    for (size_t i = 0; i < tables->count; i++) {
+        uint32_t node = tables->nodes[i], parent = profile->nodes[node].parent;
+        tables->number[node] = (uint32_t)i + 1;
+        tables->depth[i] = profile->frames[profile->nodes[node].frame].inlined
+                               ? 1 + (parent ? tables->depth[tables->number[parent] - 1] : 0)
+                               : 0;
+    }
+}
+
+/* The empty one is none, but as a name. */
+static void find_strings(struct thread_tables *tables, const struct call_frame *frame)
+{
+    string_list_add(&tables->strings, frame->name);
+    if (frame->file)
+        string_list_add(&tables->strings, frame->file);
+    if (!frame->module)
+        return;
+    string_list_add(&tables->strings, frame->module);
+    string_list_add(&tables->modules, frame->module);
+    string_list_add(&tables->libs, frame->module);
+}
+
+/* The functions of the nodes, and the strings of both. */
+static void find_functions(struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    const struct profile_functions *functions = tables->request->functions;
+    for (size_t i = 0; i < tables->count; i++) {
+        uint32_t frame = profile->nodes[tables->nodes[i]].frame;
+        if (profile->frames[frame].tier)
+            string_list_add(&tables->strings, profile->frames[frame].tier);
+        if (tables->function_number[functions->of_frame[frame]])
+            continue;
+        tables->functions[tables->function_count++] = frame;
+        tables->function_number[functions->of_frame[frame]] = (uint32_t)tables->function_count;
+        find_strings(tables, &profile->frames[frame]);
+    }
+}
+
+/* Make way for the next thread. */
+static void forget(struct thread_tables *tables)
+{
+    const uint32_t *of_frame = tables->request->functions->of_frame;
+    for (size_t i = 0; i < tables->count; i++)
+        tables->number[tables->nodes[i]] = 0;
+    for (size_t i = 0; i < tables->function_count; i++)
+        tables->function_number[of_frame[tables->functions[i]]] = 0;
+    string_list_empty(&tables->strings);
+    string_list_empty(&tables->modules);
+    tables->count = tables->function_count = 0;
+}
+
+static void put_strings(const struct thread_tables *tables)
+{
+    size_t count = 0;
+    fputs(",\"stringArray\":[", tables->stream);
+    for (size_t i = 0; i < tables->strings.count; i++) {
+        json_stream_comma(tables->stream, &count);
+        json_stream_text(tables->stream,
+                         call_profile_string(tables->request->profile, tables->strings.strings[i]));
+    }
+    fputs("]}", tables->stream);
+}
+
+static void put_thread(struct thread_tables *tables, size_t *count)
+{
+    const struct call_profile *profile = tables->request->profile;
+    const struct profile_thread *thread = &profile->threads[tables->thread];
+    FILE *stream = tables->stream;
+    find_nodes(tables);
+    find_functions(tables);
+    json_stream_comma(stream, count);
+    fputs("{\"processType\":\"default\",\"processName\":", stream);
+    json_stream_text(stream, call_profile_string(profile, thread->process));
+    fputs(",\"name\":", stream);
+    json_stream_text(stream, call_profile_string(profile, thread->name));
+    fprintf(stream,
+            ",\"isMainThread\":%s,\"pid\":\"%" PRIu32 "\",\"tid\":%" PRIu32
+            ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
+            "\"unregisterTime\":null,\"pausedRanges\":[],\"markers\":{\"length\":0,\"data\":[],"
+            "\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]},"
+            "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+            "\"functionSize\":[]}",
+            thread->pid == thread->tid ? "true" : "false", thread->pid, thread->tid);
+    put_samples(tables);
+    put_stack_table(tables);
+    put_frame_table(tables);
+    put_func_table(tables);
+    put_resource_table(tables);
+    put_strings(tables);
+    forget(tables);
+}
+
+/* Where the weights are those of one event, which counts time. */
+static bool weighs_time(const struct export_request *request)
+{
+    return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&
+           request->profile->events[request->choice.event].counts_ns;
+}
+
+static uint64_t first_time(const struct call_profile *profile)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        if (profile->samples[i].time_ns < first)
+            first = profile->samples[i].time_ns;
+    return first;
+}
+
+/* A sample that counts, to be sorted. */
+struct timed_sample {
+    uint64_t time_ns;
+    uint32_t thread, number;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct timed_sample *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* The numbers of the samples that count, by thread and time: a recording has those of each
+ * processor together, and the reader expects times that ascend.  NULL without memory. */
+static uint32_t *sort_samples(const struct export_request *request, size_t *count)
+{
+    const struct call_profile *profile = request->profile;
+    struct timed_sample *sorted = calloc(profile->sample_count + 1, sizeof *sorted);
+    uint32_t *numbers = calloc(profile->sample_count + 1, sizeof *numbers);
+    *count = 0;
+    for (uint32_t i = 0; sorted && i < profile->sample_count; i++)
+        if (profile_choice_has(&request->choice, profile, &profile->samples[i]))
+            sorted[(*count)++] =
+                (struct timed_sample){profile->samples[i].time_ns, profile->samples[i].thread, i};
+    if (sorted)
+        qsort(sorted, *count, sizeof *sorted, compare);
+    for (size_t i = 0; sorted && numbers && i < *count; i++)
+        numbers[i] = sorted[i].number;
+    if (!sorted) {
+        free(numbers);
+        numbers = NULL;
+    }
+    free(sorted);
+    return numbers;
+}
+
+static void put_threads(struct thread_tables *tables, const uint32_t *samples, size_t count)
+{
+    const struct call_profile *profile = tables->request->profile;
+    size_t put = 0;
+    for (size_t i = 0, next; i < count; i = next) {
+        tables->thread = profile->samples[samples[i]].thread;
+        for (next = i; next < count && profile->samples[samples[next]].thread == tables->thread;
+             next++)
+            ;
+        tables->samples = samples + i;
+        tables->sample_count = next - i;
+        put_thread(tables, &put);
+    }
+}
+
+static int make_tables(struct thread_tables *tables)
+{
+    const struct call_profile *profile = tables->request->profile;
+    size_t functions = tables->request->functions->count + 1;
+    tables->nodes = calloc(profile->node_count + 1, sizeof *tables->nodes);
+    tables->number = calloc(profile->node_count + 1, sizeof *tables->number);
+    tables->depth = calloc(profile->node_count + 1, sizeof *tables->depth);
+    tables->functions = calloc(functions, sizeof *tables->functions);
+    tables->function_number = calloc(functions, sizeof *tables->function_number);
+    int result = string_list_make(&tables->strings, profile->string_count) |
+                 string_list_make(&tables->modules, profile->string_count) |
+                 string_list_make(&tables->libs, profile->string_count);
+    return tables->nodes && tables->number && tables->depth && tables->functions &&
+                   tables->function_number
+               ? result
+               : -1;
+}
+
+static void free_tables(struct thread_tables *tables)
+{
+    free(tables->nodes);
+    free(tables->number);
+    free(tables->depth);
+    free(tables->functions);
+    free(tables->function_number);
+    string_list_free(&tables->strings);
+    string_list_free(&tables->modules);
+    string_list_free(&tables->libs);
+}
+
+int export_firefox(const struct export_request *request, FILE *stream)
+{
+    struct thread_tables tables = {.request = request,
+                                   .stream = stream,
+                                   .is_time = weighs_time(request),
+                                   .first_ns = first_time(request->profile)};
+    size_t count = 0;
+    uint32_t *samples = sort_samples(request, &count);
+    int result = make_tables(&tables) || !samples ? -1 : 0;
+    if (!result) {
+        put_meta(request, stream);
+        put_threads(&tables, samples, count);
+        put_libs(&tables);
+        fputs("]}\n", stream);
+    }
+    free(samples);
+    free_tables(&tables);
+    return result;
+}

@@ -1,0 +1,31 @@
+/* A flame graph as one page of HTML, which needs nothing else: data, style and script are in it. */
+#ifndef PERFJIT_FLAMEGRAPH_PAGE_H
+#define PERFJIT_FLAMEGRAPH_PAGE_H
+
+#include "injector/profile/profile_totals.h"
+
+#include <stdio.h>
+
+/* What two sides had of a stack with all that it calls, and enum verdict's number. */
+struct flamegraph_difference {
+    double base, new;
+    int verdict;
+};
+
+struct flamegraph_request {
+    const struct call_profile *profile;
+    const struct profile_totals *totals;
+    struct profile_choice choice;
+    const char *title;
+    const char *unit; /* NULL: the event's */
+    /* By node.  NULL: there is one profile. */
+    const struct flamegraph_difference *difference;
+    /* Put what stands below the graph, as HTML; NULL: nothing does. */
+    void (*put_tables)(FILE *stream, const void *context);
+    const void *context;
+};
+
+/* Write it to STREAM. */
+void flamegraph_page_write(const struct flamegraph_request *request, FILE *stream);
+
+#endif

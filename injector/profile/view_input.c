@@ -1,0 +1,350 @@
+/* See view_input.h. */
+#include "injector/profile/view_input.h"
+
+#include "injector/files/interruption.h"
+#include "injector/files/output_file.h"
+#include "injector/log/owner/injected_image.h"
+#include "injector/profile/profile_events.h"
+#include "injector/profile/profile_reading.h"
+#include "injector/profile/run_file.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
+
+/* ---- The command line ---- */
+
+void view_request_begin(struct view_request *request, enum profile_weight weight)
+{
+    *request = (struct view_request){.pid = PROFILE_ALL, .weight = weight};
+}
+
+static enum profile_weight weight_named(const char *word, struct argp_state *state)
+{
+    if (strcmp(word, "samples") && strcmp(word, "period"))
+        argp_error(state, "--weight is samples or period, not '%s'", printable_copy(word));
+    return strcmp(word, "samples") == 0 ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
+}
+
+static uint32_t pid_in(const char *word, struct argp_state *state)
+{
+    char *end;
+    unsigned long value = strtoul(word, &end, 10);
+    if (end == word || *end || value >= PROFILE_ALL)
+        argp_error(state, "--pid is a number, not '%s'", printable_copy(word));
+    return (uint32_t)value;
+}
+
+static error_t take_input(struct view_request *request, char *argument, struct argp_state *state)
+{
+    if (request->input)
+        argp_error(state, "unexpected argument '%s'", printable_copy(argument));
+    request->input = argument;
+    return 0;
+}
+
+error_t view_request_take(struct view_request *request, int key, char *argument,
+                            struct argp_state *state)
+{
+    switch (key) {
+    case 'o':
+        request->output = argument;
+        return 0;
+    case 'v':
+        request->verbose = true;
+        return 0;
+    case 'q':
+        request->quiet = true;
+        return 0;
+    case VIEW_EVENT:
+        request->event = argument;
+        return 0;
+    case VIEW_PID:
+        request->pid = pid_in(argument, state);
+        return 0;
+    case VIEW_WEIGHT:
+        request->weight = weight_named(argument, state);
+        return 0;
+    case VIEW_JITDUMP:
+        return recording_request_add_dump(&request->recording, argument);
+    case 'i': /* not diff's, which has no such option */
+    case ARGP_KEY_ARG:
+        return take_input(request, argument, state);
+    default:
+        return recording_request_take(&request->recording, key, argument);
+    }
+}
+
+void view_request_free(struct view_request *request)
+{
+    recording_request_free(&request->recording);
+}
+
+/* ---- Reading ---- */
+
+static const char *input_of(const struct view_request *request)
+{
+    static const char *const usual[] = {"perfjit.perf.data", "perf.jit.data", "perf.data"};
+    if (request->input)
+        return request->input;
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+        if (access(usual[i], F_OK) == 0)
+            return usual[i];
+    return usual[0];
+}
+
+/* perf finds the names of an injected recording where they were written, and so does this. */
+static void warn_of_gone_image(const struct view_input *input,
+                               const struct view_request *request)
+{
+    const char *image = injected_image_gone(&input->recording.records, request->recording.root);
+    if (image && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s: is not there: %s was injected with it, and has no names of "
+                       "JIT code without; put it back, or give the recording as perf record wrote "
+                       "it",
+                       image, input->path);
+}
+
+/* What has been injected names its code itself, and what has none is a profile, too. */
+static int open_recording(struct view_input *input, const struct view_request *request,
+                          struct findings *findings)
+{
+    if (recording_open(&input->recording, input->path, &request->recording, findings)) {
+        if (!input->recording.processes.none)
+            return -1;
+        if (!injected_image(&input->recording.records))
+            report_note(findings, "%s", findings->failure);
+        warn_of_gone_image(input, request);
+        findings->failure[0] = '\0';
+    }
+    return recording_play(&input->recording, findings);
+}
+
+/* Which of its runs is meant nobody can know. */
+static int refuse_bench(const char *path, struct findings *findings)
+{
+    char *list;
+    if (asprintf(&list, "%s/" BENCH_LIST_NAME, path) < 0)
+        return report_failure(findings, "out of memory");
+    bool is_bench = access(list, F_OK) == 0;
+    free(list);
+    if (!is_bench)
+        return 0;
+    return report_failure(findings,
+                          "%s: is a bench, of many runs: perfjit diff %s compares its sides, and "
+                          "each file *.run in it is a recording",
+                          path, path);
+}
+
+static int read_recording(struct view_input *input, const struct view_request *request,
+                          struct findings *findings)
+{
+    if (open_recording(input, request, findings))
+        return -1;
+    const struct profile_source source = {&input->recording.records, &input->recording.processes,
+                                          input->recording.timelines, request->recording.root,
+                                          request->lines};
+    return profile_reading_go(&input->profile, &source, findings);
+}
+
+static const char *event_name(const struct view_input *input, size_t event)
+{
+    return call_profile_string(&input->profile, input->profile.events[event].name);
+}
+
+/* The names of the events that have samples (perf adds one that has none, "dummy"), for a person,
+ * and the first one's number.  Returns how many there are. */
+static size_t list_events(const struct view_input *input, char *text, size_t bytes,
+                          uint32_t *first)
+{
+    bool *has = profile_events_with_samples(&input->profile);
+    size_t count = 0;
+    text[0] = '\0';
+    for (size_t i = 0; has && i < input->profile.event_count; i++) {
+        size_t used = strlen(text);
+        if (!has[i])
+            continue;
+        if (!count++)
+            *first = (uint32_t)i;
+        snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", event_name(input, i));
+    }
+    free(has);
+    return count;
+}
+
+static int choose_event(struct view_input *input, const struct view_request *request,
+                        struct findings *findings)
+{
+    char events[512];
+    size_t count = list_events(input, events, sizeof events, &input->choice.event);
+    for (size_t i = 0; request->event && i < input->profile.event_count; i++)
+        if (strcmp(event_name(input, i), request->event) == 0) {
+            input->choice.event = (uint32_t)i;
+            return 0;
+        }
+    if (request->event)
+        return report_failure(findings, "%s: there is no event '%s'; it has: %s", input->path,
+                              request->event, events);
+    if (count > 1 && !request->quiet)
+        printable_line(stderr,
+                       "perfjit: %s has several events: %s; this is of the first, --event "
+                       "NAME of another",
+                       input->path, events);
+    return 0;
+}
+
+/* A recording can't be made again. */
+static int check_output(const char *path, const char *output, struct findings *findings)
+{
+    struct stat in, out;
+    if (output && stat(path, &in) == 0 && stat(output, &out) == 0 && in.st_dev == out.st_dev &&
+        in.st_ino == out.st_ino)
+        return report_failure(findings,
+                              "%s: is the input as well; name another output with -o FILE", output);
+    return 0;
+}
+
+static int count_totals(struct view_input *input, struct findings *findings)
+{
+    profile_totals_free(&input->totals);
+    if (profile_totals_count(&input->totals, &input->profile, &input->functions, &input->choice))
+        return report_failure(findings, "out of memory");
+    return 0;
+}
+
+/* Count what was chosen: the samples, where none of them has a period. */
+static int count(struct view_input *input, const struct view_request *request,
+                 struct findings *findings)
+{
+    if (profile_functions_find(&input->functions, &input->profile))
+        return report_failure(findings, "out of memory");
+    if (count_totals(input, findings))
+        return -1;
+    if (input->totals.all)
+        return 0;
+    input->choice.weight = WEIGHT_SAMPLES;
+    if (count_totals(input, findings))
+        return -1;
+    if (input->totals.all) {
+        report_note(findings, "%s: the samples have no periods: they are counted", input->path);
+        return 0;
+    }
+    return report_failure(findings, "%s: has no samples%s%s: there is nothing to tell", input->path,
+                          request->pid == PROFILE_ALL ? "" : " of that process",
+                          request->event ? " of that event" : "");
+}
+
+int view_input_open(struct view_input *input, const struct view_request *request,
+                      struct findings *findings)
+{
+    *input = (struct view_input){.path = input_of(request)};
+    findings->verbose = request->verbose;
+    findings->quiet = request->quiet;
+    if (!request->quiet)
+        progress_open(&findings->progress, stderr);
+    interruption_watch_files();
+    if (check_output(input->path, request->output, findings) || refuse_bench(input->path, findings))
+        return -1;
+    input->choice = (struct profile_choice){0, request->pid, request->weight};
+    if (run_file_is(input->path) ? run_file_read(&input->profile, input->path, RUN_EACH, findings)
+                                 : read_recording(input, request, findings))
+        return -1;
+    return choose_event(input, request, findings) ? -1 : count(input, request, findings);
+}
+int view_input_open_kept(struct view_input *input, const struct view_request *request,
+                           struct findings *findings)
+{
+    *input = (struct view_input){.path = request->input};
+    input->choice = (struct profile_choice){0, PROFILE_ALL, WEIGHT_PERIOD};
+    interruption_watch_files();
+    if (run_file_read(&input->profile, request->input,
+                      request->weight == WEIGHT_PERIOD ? RUN_PERIODS : RUN_COUNTS, findings) ||
+        choose_event(input, request, findings))
+        return -1;
+    if (profile_functions_find(&input->functions, &input->profile))
+        return report_failure(findings, "out of memory");
+    if (count_totals(input, findings))
+        return -1;
+    return input->totals.all ? 0 : report_failure(findings, "%s: has no samples", input->path);
+}
+
+void view_input_close(struct view_input *input)
+{
+    profile_totals_free(&input->totals);
+    profile_functions_free(&input->functions);
+    call_profile_free(&input->profile);
+    recording_free(&input->recording);
+}
+
+/* ---- Writing ---- */
+
+static int fail_to_write(const char *path, struct findings *findings)
+{
+    return report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+}
+
+static int write_standard_output(int (*write)(void *context, FILE *stream), void *context,
+                                 struct findings *findings)
+{
+    if (write(context, stdout))
+        return report_failure(findings, "out of memory");
+    if ((fflush(stdout) || ferror(stdout)) && errno != EPIPE)
+        return fail_to_write("standard output", findings);
+    return 0;
+}
+
+/* A stream's writes go to an output_file, which has the temporary name. */
+struct view_output {
+    struct output_file file;
+    struct findings *findings;
+};
+
+static ssize_t put_bytes(void *cookie, const char *bytes, size_t count)
+{
+    struct view_output *output = cookie;
+    return output_file_write(&output->file, bytes, count, output->findings) ? 0 : (ssize_t)count;
+}
+
+int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
+                 struct findings *findings)
+{
+    struct view_output output = {.file = {.fd = -1}, .findings = findings};
+    if (!path || strcmp(path, "-") == 0)
+        return write_standard_output(write, context, findings);
+    interruption_hold_signals(); /* one would leave the file with the temporary name */
+    if (output_file_open_shared(&output.file, path, findings))
+        return -1;
+    FILE *stream = fopencookie(&output, "w", (cookie_io_functions_t){.write = put_bytes});
+    int result = stream ? write(context, stream) : -1;
+    if (result)
+        report_failure(findings, "out of memory");
+    if (stream && (fclose(stream) || findings->failure[0]))
+        result = report_failure(findings, "%s: can't write it", path);
+    if (!result)
+        result =
+            output_file_flush(&output.file, findings) || output_file_commit(&output.file, findings);
+    output_file_close(&output.file);
+    return result ? -1 : 0;
+}
+
+int view_end(int result, struct view_request *request, struct findings *findings)
+{
+    progress_end(&findings->progress);
+    fflush(stdout);
+    if (!request->quiet)
+        findings_print(findings, stderr);
+    if (findings->failure[0])
+        printable_line(stderr, "perfjit: %s", findings->failure);
+    int status = result ? EXIT_FAILED : findings_lost(findings) ? EXIT_SKIPPED : EXIT_DONE;
+    findings_free(findings);
+    view_request_free(request);
+    interruption_pass_on();
+    return status;
+}

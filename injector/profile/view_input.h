@@ -1,0 +1,94 @@
+/* What perfjit report, export and flamegraph have in common: from the command line to a profile
+ * with its functions and totals. */
+#ifndef PERFJIT_VIEW_INPUT_H
+#define PERFJIT_VIEW_INPUT_H
+
+#include "injector/history/recording.h"
+#include "injector/profile/profile_totals.h"
+
+#include <argp.h>
+
+struct view_request {
+    const char *input; /* NULL: the first that is there of perfjit.perf.data, perf.jit.data and
+                          perf.data */
+    const char *output;
+    const char *event; /* its name; NULL: the first */
+    uint32_t pid;      /* or PROFILE_ALL */
+    enum profile_weight weight;
+    bool lines; /* what ran and called in each line, and not in each function */
+    bool verbose, quiet;
+    struct recording_request recording;
+};
+
+/* The options that fill it in, for a table of argp's. */
+enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT, VIEW_JITDUMP };
+#define VIEW_OUTPUT                                                                              \
+    {                                                                                              \
+        "output", 'o', "FILE", 0, "Where to write", 0                                              \
+    }
+#define VIEW_INPUT                                                                               \
+    {                                                                                              \
+        "input", 'i', "FILE", 0, "FILE, said as to perf", 0                                        \
+    }
+#define VIEW_OPTIONS                                                                             \
+    {"event",                                                                                      \
+     VIEW_EVENT,                                                                                 \
+     "EVENT",                                                                                      \
+     0,                                                                                            \
+     "Which event of the recording, as perf evlist names it (default: the first)",                 \
+     0},                                                                                           \
+        {"pid", VIEW_PID, "PID", 0, "This process alone", 0},                                    \
+        {"weight", VIEW_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},   \
+        {"jitdump",                                                                                \
+         VIEW_JITDUMP,                                                                           \
+         "FILE",                                                                                   \
+         0,                                                                                        \
+         "Read this dump too, if the recording has not been injected",                             \
+         0},                                                                                       \
+        {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "And this perf map", 0},                       \
+        {"root", KEY_ROOT, "DIR", 0, "Where the recorded processes' root directory is", 0},        \
+        {"verbose", 'v', 0, 0, "Print every finding", 0},                                          \
+    {                                                                                              \
+        "quiet", 'q', 0, 0, "Print no findings", 0                                                 \
+    }
+
+/* Begin with what is meant if nothing is said.  WEIGHT is the default. */
+void view_request_begin(struct view_request *request, enum profile_weight weight);
+
+/* Take an option, or the input.  Returns as an argp parser. */
+error_t view_request_take(struct view_request *request, int key, char *argument,
+                            struct argp_state *state);
+
+void view_request_free(struct view_request *request);
+
+struct view_input {
+    const char *path;
+    struct recording recording;
+    struct call_profile profile;
+    struct profile_functions functions;
+    struct profile_totals totals;
+    struct profile_choice choice;
+};
+
+/* Read what REQUEST asks for.  Returns 0, or -1 with the failure text set.  Release with
+ * view_input_close in either case. */
+int view_input_open(struct view_input *input, const struct view_request *request,
+                      struct findings *findings);
+
+/* The same of a run that perfjit bench has kept, which it takes as well; but faster, for sums
+ * alone: samples of one stack are one. */
+int view_input_open_kept(struct view_input *input, const struct view_request *request,
+                           struct findings *findings);
+
+void view_input_close(struct view_input *input);
+
+/* Run WRITE, which writes to a stream and returns 0, or -1 without memory, on the file PATH, which
+ * appears whole or not at all, or on standard output if it is NULL or "-".  Returns 0, or -1 with
+ * the failure text set. */
+int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
+                 struct findings *findings);
+
+/* The end of each command: prints findings and failure; returns the exit status, as inject's. */
+int view_end(int result, struct view_request *request, struct findings *findings);
+
+#endif

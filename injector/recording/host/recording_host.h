@@ -1,0 +1,25 @@
+/* The machine that a recording was made on: its name, what code it runs, and its wall clock. */
+#ifndef PERFJIT_RECORDING_HOST_H
+#define PERFJIT_RECORDING_HOST_H
+
+#include "injector/recording/perf_data/perf_file.h"
+
+#include <sys/utsname.h>
+
+struct recording_host {
+    char name[sizeof((struct utsname *)0)->nodename]; /* "": the recording does not say */
+    uint32_t elf_mach;         /* this machine's if the recording does not say */
+    uint8_t address_bytes;     /* of elf_mach: 4 or 8 */
+    bool has_wall_clock;       /* recorded with -k, by perf 5.10 or newer */
+    uint64_t wall_ns, perf_ns; /* the wall clock and perf's, at one moment */
+};
+
+void recording_host_read(struct recording_host *host, const struct perf_file *file);
+
+/* Whether the recording was made on the machine that this program runs on, by only its name. */
+bool recording_host_is_here(const struct recording_host *host);
+
+/* What the wall clock showed at PERF_NS on perf's; valid with has_wall_clock. */
+uint64_t recording_host_wall_ns(const struct recording_host *host, uint64_t perf_ns);
+
+#endif

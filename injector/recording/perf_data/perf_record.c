@@ -1,0 +1,291 @@
+/* See perf_record.h; the format stands in perf_format.h. */
+#include "injector/recording/perf_data/perf_record.h"
+
+#include "injector/arrays/bisect.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/text/file_name.h"
+#include "jitdump/format/byte_cursor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct perf_walk perf_walk_begin(const struct perf_file *file)
+{
+    return (struct perf_walk){file, file->records.offset, 0};
+}
+
+static bool cut_short(const struct perf_walk *walk, uint64_t left, struct findings *findings)
+{
+    if (findings && !walk->file->cut)
+        report_finding(findings, FINDING_PROFILE_TRUNCATED,
+                       "%s: record %" PRIu64 " at 0x%" PRIx64 ": %" PRIu64
+                       " bytes are left, too few for it",
+                       walk->file->path, walk->number, walk->offset, left);
+    return false;
+}
+
+/* Where a record begins is known when the one before it is read, and the processor waits for each:
+ * have what is some records further on brought into the cache meanwhile, as many bytes as this
+ * record has.  A prefetch past the end of the file does no harm. */
+static void bring_near(const uint8_t *bytes, size_t size)
+{
+    enum { AHEAD_BYTES = 2048, LINE_BYTES = 64, MOST_BYTES = 1024 };
+    uintptr_t ahead = (uintptr_t)bytes + AHEAD_BYTES;
+    size = size < MOST_BYTES ? size : MOST_BYTES;
+    for (size_t at = 0; at < size; at += LINE_BYTES)
+        __builtin_prefetch((const void *)(ahead + at));
+}
+
+bool perf_walk_next(struct perf_walk *walk, struct perf_record *record, struct findings *findings)
+{
+    const struct perf_section *records = &walk->file->records;
+    uint64_t left = records->offset + records->size - walk->offset;
+    if (left == 0)
+        return false;
+    if (left < PERF_RECORD_HEADER_BYTES)
+        return cut_short(walk, left, findings);
+    struct byte_cursor cursor =
+        byte_cursor_over(walk->file->data + walk->offset, PERF_RECORD_HEADER_BYTES, false);
+    record->bytes = walk->file->data + walk->offset;
+    record->offset = walk->offset;
+    record->number = walk->number;
+    record->type = cursor_u32(&cursor);
+    record->misc = cursor_u16(&cursor);
+    record->size = cursor_u16(&cursor);
+    record->span = record->size;
+    bring_near(record->bytes, record->size);
+    if (record->size < PERF_RECORD_HEADER_BYTES || record->size > left)
+        return cut_short(walk, left, findings);
+    if (record->type == PERF_RECORD_AUXTRACE && record->size >= PERF_AUXTRACE_BYTES) {
+        uint64_t payload = perf_get_u64(record->bytes + PERF_RECORD_HEADER_BYTES);
+        if (payload > left - record->size)
+            return cut_short(walk, left, findings);
+        record->span += payload;
+    }
+    walk->offset += record->span;
+    walk->number++;
+    return true;
+}
+
+/* The layout of RECORD: by its IDENTIFIER, first in a SAMPLE and last elsewhere, if layouts
+ * differ. */
+static const struct sample_layout *layout_of(const struct perf_file *file,
+                                             const struct perf_record *record)
+{
+    if (file->one_layout)
+        return &file->events[0].layout;
+    if (record->size < PERF_RECORD_HEADER_BYTES + 8)
+        return NULL;
+    bool sample = record->type == PERF_RECORD_SAMPLE;
+    uint64_t id =
+        perf_get_u64(record->bytes + (sample ? PERF_RECORD_HEADER_BYTES : record->size - 8));
+    size_t at;
+    array_bisect(at, file->id_count, file->ids[at].id < id);
+    bool found = at < file->id_count && file->ids[at].id == id;
+    /* perf writes the maps of running processes with id 0 where the first event is meant. */
+    return &file->events[found ? file->ids[at].event : 0].layout;
+}
+
+const uint8_t *perf_record_trailer(const struct perf_file *file, const struct perf_record *record,
+                                   const struct sample_layout **layout)
+{
+    if (record->type >= PERF_RECORD_USER_TYPE_START || record->type == PERF_RECORD_SAMPLE)
+        return NULL;
+    *layout = layout_of(file, record);
+    if (!*layout || !(*layout)->trailer_bytes ||
+        record->size < PERF_RECORD_HEADER_BYTES + (*layout)->trailer_bytes)
+        return NULL;
+    return record->bytes + record->size - (*layout)->trailer_bytes;
+}
+
+static bool sample_time(const struct perf_file *file, const struct perf_record *record,
+                        uint64_t *time_ns)
+{
+    const struct sample_layout *layout = layout_of(file, record);
+    if (!layout || !layout->sample_time_off || record->size < layout->sample_time_off + 8u)
+        return false;
+    *time_ns = perf_get_u64(record->bytes + layout->sample_time_off);
+    return true;
+}
+
+bool perf_record_time(const struct perf_file *file, const struct perf_record *record,
+                      uint64_t *time_ns)
+{
+    if (record->type == PERF_RECORD_SAMPLE)
+        return sample_time(file, record, time_ns);
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
+    if (!trailer || layout->trailer_time_off == layout->trailer_bytes)
+        return false;
+    *time_ns = perf_get_u64(trailer + layout->trailer_time_off);
+    return true;
+}
+
+/* The NEEDED fields of the SAMPLE up to pid and tid.  Returns false if RECORD is none, or does not
+ * have them. */
+static bool read_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint64_t needed, uint64_t *ip, uint32_t *pid, uint32_t *tid)
+{
+    if (record->type != PERF_RECORD_SAMPLE)
+        return false;
+    const struct sample_layout *layout = layout_of(file, record);
+    if (!layout || (layout->sample_type & needed) != needed)
+        return false;
+    size_t at = PERF_RECORD_HEADER_BYTES + (layout->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+    bool has_ip = layout->sample_type & PERF_SAMPLE_IP;
+    if (record->size < at + (has_ip ? 16 : 8))
+        return false;
+    *ip = has_ip ? perf_get_u64(record->bytes + at) : 0;
+    uint64_t ids = perf_get_u64(record->bytes + at + (has_ip ? 8 : 0));
+    *pid = (uint32_t)ids;
+    *tid = (uint32_t)(ids >> 32);
+    return true;
+}
+
+bool perf_record_sample(const struct perf_file *file, const struct perf_record *record,
+                        uint32_t *pid, uint64_t *ip)
+{
+    uint64_t ignored_ip;
+    uint32_t tid;
+    return ip ? read_sample(file, record, PERF_SAMPLE_TID | PERF_SAMPLE_IP, ip, pid, &tid)
+              : read_sample(file, record, PERF_SAMPLE_TID, &ignored_ip, pid, &tid);
+}
+
+bool perf_record_sample_thread(const struct perf_file *file, const struct perf_record *record,
+                               uint32_t *pid, uint32_t *tid)
+{
+    uint64_t ip;
+    return read_sample(file, record, PERF_SAMPLE_TID, &ip, pid, tid);
+}
+
+/* What an MMAP2 has and an MMAP has not. */
+static void read_identity(struct byte_cursor *cursor, const struct perf_record *record,
+                          struct perf_map *map)
+{
+    map->has_inode = false;
+    map->maj = map->min = map->flags = 0;
+    map->ino = map->generation = 0;
+    if (record->type != PERF_RECORD_MMAP2)
+        return;
+    map->maj = cursor_u32(cursor);
+    map->min = cursor_u32(cursor);
+    map->ino = cursor_u64(cursor);
+    map->generation = cursor_u64(cursor);
+    cursor_u32(cursor); /* prot */
+    map->flags = cursor_u32(cursor);
+    /* Memory is on no device.  The first System V segment of a machine, or of a container, has
+     * inode 0. */
+    map->has_inode =
+        (map->ino || map->maj || map->min) && !(record->misc & PERF_MISC_MMAP_BUILD_ID);
+}
+
+bool perf_record_is_map(const struct perf_record *record)
+{
+    return record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2;
+}
+
+/* With misc bit 14 it stands in an MMAP2's place of the inode. */
+const uint8_t *perf_record_build_id(const struct perf_record *record, size_t *size)
+{
+    if (record->type != PERF_RECORD_MMAP2 || !(record->misc & PERF_MISC_MMAP_BUILD_ID))
+        return NULL;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_MMAP_BYTES);
+    uint8_t said = cursor_u8(&cursor);
+    cursor_skip(&cursor, 3);
+    const uint8_t *bytes = cursor_bytes(&cursor, PERF_BUILD_ID_BYTES);
+    if (!bytes || said == 0 || said > PERF_BUILD_ID_BYTES)
+        return NULL;
+    *size = said;
+    return bytes;
+}
+
+bool perf_record_map(const struct perf_file *file, const struct perf_record *record,
+                     struct perf_map *map)
+{
+    if (!perf_record_is_map(record))
+        return false;
+    const struct sample_layout *layout;
+    const uint8_t *trailer = perf_record_trailer(file, record, &layout);
+    size_t size = record->size - (trailer ? layout->trailer_bytes : 0u);
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    map->pid = cursor_u32(&cursor);
+    map->tid = cursor_u32(&cursor);
+    map->start = cursor_u64(&cursor);
+    map->len = cursor_u64(&cursor);
+    map->pgoff = cursor_u64(&cursor);
+    read_identity(&cursor, record, map);
+    map->filename = cursor_cstr(&cursor);
+    map->data = record->misc & PERF_MISC_MMAP_DATA;
+    return !cursor.failed && map->len <= UINT64_MAX - map->start;
+}
+
+bool perf_record_task(const struct perf_file *file, const struct perf_record *record,
+                      struct perf_task *task)
+{
+    bool has_parent = record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT;
+    if (!has_parent && record->type != PERF_RECORD_COMM)
+        return false;
+    struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
+    cursor_skip(&cursor, PERF_RECORD_HEADER_BYTES);
+    task->pid = cursor_u32(&cursor);
+    task->parent_pid = has_parent ? cursor_u32(&cursor) : 0;
+    task->tid = cursor_u32(&cursor);
+    task->parent_tid = has_parent ? cursor_u32(&cursor) : 0;
+    task->time_ns = has_parent ? cursor_u64(&cursor) : 0;
+    perf_record_time(file, record, &task->time_ns);
+    return !cursor.failed;
+}
+
+int perf_map_compare_files(const struct perf_map *a, const struct perf_map *b)
+{
+    if (a->has_inode != b->has_inode)
+        return a->has_inode ? 1 : -1;
+    if (a->has_inode && a->ino != b->ino)
+        return a->ino < b->ino ? -1 : 1;
+    if (a->has_inode && a->maj != b->maj)
+        return a->maj < b->maj ? -1 : 1;
+    if (a->has_inode && a->min != b->min)
+        return a->min < b->min ? -1 : 1;
+    return strcmp(a->filename, b->filename);
+}
+
+size_t perf_map_name_length(const char *filename)
+{
+    static const char deleted[] = " (deleted)";
+    size_t length = strlen(filename), tail = sizeof deleted - 1;
+    return length > tail && strcmp(filename + length - tail, deleted) == 0 ? length - tail : length;
+}
+
+bool perf_map_same_name(const char *filename, const char *other)
+{
+    const char *a = file_name_of(filename), *b = file_name_of(other);
+    size_t length = perf_map_name_length(a);
+    return length == perf_map_name_length(b) && strncmp(a, b, length) == 0;
+}
+
+bool perf_map_name_is_memory(const char *filename)
+{
+    static const char *const names[] = {
+        "//anon",    "[anon:", "[anon_shmem:", "/memfd:", "/anon_hugepage",
+        "/dev/zero", "/SYSV",  "[heap]",       "[stack"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(filename, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+bool perf_map_is_memory(const struct perf_map *map)
+{
+    return perf_map_name_is_memory(map->filename) || map->flags & MAP_HUGETLB;
+}
+
+bool perf_map_is_shared_memory(const struct perf_map *map)
+{
+    static const char shared[] = "/dev/shm/";
+    return strncmp(map->filename, shared, sizeof shared - 1) == 0 ||
+           map->filename[perf_map_name_length(map->filename)] != '\0';
+}

@@ -1,0 +1,79 @@
+/* Removing dumps that a process opened because it was asked (attachment.h).
+ *
+ *     ROOT/DIR/jitdump-PID/jit-PID.dump, .../stage/jit-PID.dump, and both directories
+ *
+ * The path is the process's word.  It is looked up inside of its own root directory, whatever links
+ * there say, and taken only if the directory is of the process's user and nobody else may write to
+ * it: what goes is what that user could remove himself. */
+#include "injector/run/attach/attachment.h"
+
+#include "injector/log/jitdump/dump_name.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int open_inside(int root, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static bool is_private(int directory, uid_t uid)
+{
+    struct stat status;
+    return fstat(directory, &status) == 0 && status.st_uid == uid &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static void remove_files(int directory, const char *name)
+{
+    struct stat status;
+    int stage = openat(directory, "stage", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (stage >= 0) {
+        unlinkat(stage, name, 0);
+        close(stage);
+        unlinkat(directory, "stage", AT_REMOVEDIR);
+    }
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
+        unlinkat(directory, name, 0);
+}
+
+/* PATH is cut into its parts. */
+static void remove_dump(int root, uid_t uid, char *path)
+{
+    uint32_t pid;
+    char *name = strrchr(path, '/');
+    if (!name || !jit_dump_name_pid(path, &pid))
+        return;
+    *name++ = '\0';
+    char *folder = strrchr(path, '/');
+    int directory = folder && strncmp(folder, "/jitdump-", 9) == 0 ? open_inside(root, path) : -1;
+    if (directory >= 0 && is_private(directory, uid)) {
+        remove_files(directory, name);
+        *folder++ = '\0';
+        int parent = open_inside(root, *path ? path : "/");
+        if (parent >= 0) {
+            unlinkat(parent, folder, AT_REMOVEDIR);
+            close(parent);
+        }
+    }
+    if (directory >= 0)
+        close(directory);
+}
+
+void attachment_remove_dumps(const struct attachment *attachment)
+{
+    for (size_t i = 0; i < attachment->count && attachment->root >= 0; i++) {
+        const struct attachment_result *result = &attachment->results[i];
+        char *path = result->outcome == ATTACHMENT_DONE ? strdup(result->answer.path) : NULL;
+        if (path)
+            remove_dump(attachment->root, attachment->live.uid, path);
+        free(path);
+    }
+}

@@ -1,0 +1,301 @@
+/* See attachment.h. */
+#include "injector/run/attach/attachment.h"
+
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LOOK_MS = 2,         /* between two looks at the page */
+    TELLING_MS = 120000, /* for all live code, once that has begun */
+    BEGIN_MS = 50,       /* for an answer that was on its way when the request was withdrawn */
+};
+
+/* A request that goes on. */
+struct asking {
+    const struct attachment_request *request;
+    struct attachment *attachment;
+    int process; /* as a descriptor; -1: there are none */
+    int64_t deadline_ms;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- Waiting ---- */
+
+static bool was_interrupted(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+           sigismember(&pending, SIGHUP) == 1;
+}
+
+/* Wait a little.  Returns false if the process has ended. */
+static bool wait_a_little(const struct asking *asking)
+{
+    struct pollfd end = {.fd = asking->process, .events = POLLIN};
+    int ended = poll(&end, 1, LOOK_MS); /* a negative one is ignored */
+    return ended != 1 && (asking->process >= 0 || kill(asking->request->pid, 0) == 0);
+}
+
+static bool is_over(const struct asking *asking)
+{
+    return now_ms() > asking->deadline_ms || was_interrupted();
+}
+
+/* ---- One JIT ---- */
+
+/* In a forked child that still has its parent's page: have it make its own, and take that. */
+static bool split(const struct asking *asking, struct switch_page *page)
+{
+    struct switch_page shared = *page;
+    bool split = false;
+    while (!split && switch_page_split(&shared, true) == 0 && !is_over(asking) &&
+           wait_a_little(asking)) {
+        struct switch_list list;
+        switch_list_read(&list, shared.process);
+        for (size_t i = 0; i < list.count && !split; i++) {
+            struct switch_page *own = &list.pages[i];
+            if (own->start != shared.start || switch_page_open(own))
+                continue;
+            split = own->owner == asking->attachment->live.namespace_pid;
+            if (split)
+                *page = *own;
+            else
+                switch_page_close(own);
+            own->fd = -1;
+        }
+        switch_list_free(&list);
+    }
+    switch_page_split(&shared, false);
+    if (split)
+        switch_page_close(&shared);
+    return split;
+}
+
+/* Look until the process has answered REQUEST; false: it has not. */
+static bool await_answer(const struct asking *asking, const struct switch_page *page,
+                         uint32_t number, struct attachment_result *result)
+{
+    int64_t begun_ms = 0;
+    for (;;) {
+        if (switch_page_read(page, &result->answer)) {
+            result->outcome = ATTACHMENT_ENDED;
+            return true;
+        }
+        if (result->answer.request == number) {
+            result->outcome = result->answer.error ? ATTACHMENT_FAILED : ATTACHMENT_DONE;
+            return true;
+        }
+        if (result->answer.state == ATTACH_IS_TELLING && !begun_ms)
+            begun_ms = now_ms();
+        if (begun_ms ? now_ms() - begun_ms > TELLING_MS : is_over(asking))
+            return false;
+        if (!wait_a_little(asking)) {
+            result->outcome = ATTACHMENT_ENDED;
+            return true;
+        }
+    }
+}
+
+/* It has not polled in time: what it has not begun, it is not to begin later.  The end of a dump,
+ * though, comes when it does. */
+static void give_up(struct asking *asking, const struct switch_page *page, uint32_t number,
+                    struct attachment_result *result)
+{
+    if (asking->request->wanted == ATTACH_ON) {
+        switch_page_withdraw(page);
+        asking->deadline_ms = now_ms() + BEGIN_MS;
+        if (await_answer(asking, page, number, result))
+            return;
+    }
+    result->outcome = ATTACHMENT_NOT_POLLED;
+}
+
+static void unusable(struct attachment_result *result)
+{
+    result->outcome = ATTACHMENT_UNUSABLE;
+    result->error = errno;
+}
+
+static void ask_page(struct asking *asking, struct switch_page *page,
+                     struct attachment_result *result)
+{
+    const struct attachment_request *request = asking->request;
+    uint32_t number;
+    if (page->fd < 0 && switch_page_open(page)) {
+        unusable(result);
+        return;
+    }
+    if (page->owner != asking->attachment->live.namespace_pid && !split(asking, page)) {
+        result->outcome = ATTACHMENT_NOT_POLLED;
+        return;
+    }
+    while (!switch_page_lock(page))
+        if (is_over(asking) || !wait_a_little(asking)) {
+            result->outcome = ATTACHMENT_BUSY;
+            return;
+        }
+    if (switch_page_read(page, &result->answer))
+        unusable(result);
+    else if ((result->answer.state == ATTACH_IS_ON) == (request->wanted == ATTACH_ON) &&
+             result->answer.state != ATTACH_IS_TELLING)
+        result->outcome = ATTACHMENT_ALREADY;
+    else if (switch_page_ask(page, request->wanted, request->dir, &number))
+        unusable(result);
+    else if (!await_answer(asking, page, number, result))
+        give_up(asking, page, number, result);
+}
+
+/* ---- No JIT to ask ---- */
+
+/* Whose PID is, and so who else may ask. */
+static int refuse_permission(const struct attachment *attachment, struct findings *findings)
+{
+    uid_t uid = attachment->live.uid;
+    const struct passwd *user = getpwuid(uid);
+    if (uid == geteuid())
+        return report_failure(findings,
+                              "%d: can't be looked into: it has given up, or has, other rights "
+                              "than you; only root can ask it",
+                              (int)attachment->pid);
+    return report_failure(findings, "%d: is of user %u (%s): only that user and root can ask it",
+                          (int)attachment->pid, (unsigned)uid, user ? user->pw_name : "?");
+}
+
+static int no_process(pid_t pid, struct findings *findings)
+{
+    return report_failure(findings, "%d: there is no such process", (int)pid);
+}
+
+static int no_switch(const struct attachment *attachment, const struct switch_list *list,
+                     struct findings *findings)
+{
+    int pid = (int)attachment->pid;
+    if (list->is_empty)
+        return report_failure(findings, "%d: has ended, or is the kernel's own: it has no memory",
+                              pid);
+    if (list->dump)
+        return report_failure(findings,
+                              "%d: logs its JIT code already, to %s, and can't be asked to begin "
+                              "or end: that takes PERFJIT=attach in its environment when it starts",
+                              pid, list->dump);
+    if (list->has_library)
+        return report_failure(
+            findings,
+            "%d: has libjitdump, but can't be asked: start it with PERFJIT=attach "
+            "in its environment, or open its handle with JITDUMP_ATTACHABLE",
+            pid);
+    return report_failure(findings,
+                          "%d: can't be asked: it has no libjitdump, or was not started with "
+                          "PERFJIT=attach in its environment (JITDUMP_ATTACHABLE in its source)",
+                          pid);
+}
+
+/* ---- All of a process ---- */
+
+static void open_root(struct attachment *attachment)
+{
+    char path[64], its[64] = "", own[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)attachment->pid);
+    attachment->elsewhere =
+        attachment->live.other_root ||
+        (readlink(path, its, sizeof its - 1) > 0 &&
+         readlink("/proc/self/ns/mnt", own, sizeof own - 1) > 0 && strcmp(its, own) != 0);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)attachment->pid);
+    attachment->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int ask_all(struct attachment *attachment, const struct attachment_request *request,
+                   struct switch_list *list, struct findings *findings)
+{
+    struct asking asking = {request, attachment, -1, now_ms() + (int64_t)(request->seconds * 1000)};
+    attachment->results = calloc(list->count, sizeof *attachment->results);
+    if (!attachment->results)
+        return report_failure(findings, "out of memory");
+    attachment->count = list->count;
+#ifdef SYS_pidfd_open
+    asking.process = (int)syscall(SYS_pidfd_open, request->pid, 0);
+#endif
+    for (size_t i = 0; i < list->count; i++)
+        ask_page(&asking, &list->pages[i], &attachment->results[i]);
+    if (asking.process >= 0)
+        close(asking.process);
+    attachment->interrupted = was_interrupted();
+    return 0;
+}
+
+static int ask(struct attachment *attachment, const struct attachment_request *request,
+               struct findings *findings)
+{
+    struct switch_list list = {0};
+    int result = 0;
+    if (!live_process_read(&attachment->live, (uint32_t)request->pid, UINT64_MAX))
+        return no_process(request->pid, findings);
+    open_root(attachment);
+    if (switch_list_read(&list, request->pid))
+        result = errno == EACCES || errno == EPERM ? refuse_permission(attachment, findings)
+                                                   : no_process(request->pid, findings);
+    else if (list.count == 0)
+        result = no_switch(attachment, &list, findings);
+    else
+        result = ask_all(attachment, request, &list, findings);
+    switch_list_free(&list);
+    return result;
+}
+
+int attachment_ask(struct attachment *attachment, const struct attachment_request *request,
+                   struct findings *findings)
+{
+    sigset_t ending, old;
+    *attachment = (struct attachment){.pid = request->pid, .root = -1};
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ending, &old);
+    int result = ask(attachment, request, findings);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return result;
+}
+
+void attachment_free(struct attachment *attachment)
+{
+    free(attachment->results);
+    if (attachment->root >= 0)
+        close(attachment->root);
+    *attachment = (struct attachment){.root = -1};
+}
+
+size_t attachment_good(const struct attachment *attachment)
+{
+    size_t good = 0;
+    for (size_t i = 0; i < attachment->count; i++)
+        good += attachment->results[i].outcome == ATTACHMENT_DONE ||
+                attachment->results[i].outcome == ATTACHMENT_ALREADY;
+    return good;
+}
+
+bool attachment_changed(const struct attachment *attachment)
+{
+    for (size_t i = 0; i < attachment->count; i++)
+        if (attachment->results[i].outcome == ATTACHMENT_DONE)
+            return true;
+    return false;
+}

@@ -1,0 +1,76 @@
+/* Asking a process for its dumps, and for their end: all JITs in it that can be asked, within a
+ * bounded time.
+ *
+ *     process ─▶ switch_list (its pages) ─▶ switch_page (request, answer) ─▶ attachment (results)
+ *
+ * SIGINT, SIGTERM and SIGHUP wait meanwhile; one that comes withdraws what was not begun.
+ */
+#ifndef PERFJIT_ATTACHMENT_H
+#define PERFJIT_ATTACHMENT_H
+
+#include "injector/findings/findings.h"
+#include "injector/recording/host/live_process.h"
+#include "injector/run/attach/switch_list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define ATTACHMENT_SECONDS 10.0 /* that a process has to poll, if nothing else is said */
+
+struct attachment_request {
+    pid_t pid;
+    enum attach_wanted wanted;
+    const char *dir; /* as the process sees it; NULL: its own choice */
+    double seconds;  /* until it has polled */
+};
+
+enum attachment_outcome {
+    ATTACHMENT_DONE,
+    ATTACHMENT_ALREADY, /* it was as wanted */
+    ATTACHMENT_FAILED,  /* the process tried, and says why it can't */
+    ATTACHMENT_NOT_POLLED,
+    ATTACHMENT_BUSY,    /* others ask at the same time */
+    ATTACHMENT_ENDED,   /* the process has */
+    ATTACHMENT_UNUSABLE /* the page can't be read or written */
+};
+
+/* What became of one JIT. */
+struct attachment_result {
+    enum attachment_outcome outcome;
+    int error; /* of an UNUSABLE one */
+    struct switch_answer answer;
+};
+
+/* What became of all. */
+struct attachment {
+    pid_t pid;
+    struct live_process live;
+    bool elsewhere;                    /* its files are not where they are here */
+    int root;                          /* the process's root directory; -1: not known */
+    struct attachment_result *results; /* owned */
+    size_t count;
+    bool interrupted;
+};
+
+/* Ask as REQUEST says.  Returns 0 if there was a JIT to ask, whatever became of it, or -1 with the
+ * failure text set: there is no such process, it may not be asked, or it can't be.  Release with
+ * attachment_free in either case. */
+int attachment_ask(struct attachment *attachment, const struct attachment_request *request,
+                   struct findings *findings);
+
+/* How many results are that it is as wanted now. */
+size_t attachment_good(const struct attachment *attachment);
+
+/* Whether a dump was opened, or closed, by this request. */
+bool attachment_changed(const struct attachment *attachment);
+
+/* A line for each result, on stderr. */
+void attachment_tell(const struct attachment *attachment, const struct attachment_request *request);
+
+/* Remove the dumps that were opened, in the process's own file system, if they are its user's. */
+void attachment_remove_dumps(const struct attachment *attachment);
+
+void attachment_free(struct attachment *attachment);
+
+#endif

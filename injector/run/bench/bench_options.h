@@ -1,0 +1,21 @@
+/* What perfjit bench was asked for. */
+#ifndef PERFJIT_BENCH_OPTIONS_H
+#define PERFJIT_BENCH_OPTIONS_H
+
+#include "injector/compare/kept_runs/bench_list.h"
+#include "injector/run/record/record_options.h"
+
+struct bench_options {
+    const char *commands[BENCH_SIDES]; /* NULL: that side is not run */
+    const char *base_dir;              /* a bench whose last side is the base; or NULL */
+    const char *output;
+    size_t runs, warm_ups, repeats; /* repeats: of what others disturbed, at most */
+    enum bench_order order;         /* turns, blocks or together */
+    bool shows_output, quiet, verbose;
+    struct record_options record; /* how each run is recorded */
+};
+
+/* Read the command line; ends the program where it asks for help, or is wrong. */
+void bench_options_read(struct bench_options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,252 @@
+/* See program.h. */
+#include "injector/run/program/program.h"
+
+#include "injector/files/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_LINE_BYTES = 256, NAME_BYTES = 256 };
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The file that NAME leads to, to be freed; NULL: there is none. */
+static char *find_in_path(const char *name)
+{
+    const char *places = getenv("PATH");
+    char *path = NULL;
+    if (strchr(name, '/'))
+        return is_program(name) ? strdup(name) : NULL;
+    for (const char *place = places ? places : "/bin:/usr/bin"; place;) {
+        size_t bytes = strcspn(place, ":");
+        if (asprintf(&path, "%.*s%s%s", (int)bytes, place, bytes ? "/" : "", name) < 0)
+            return NULL;
+        if (is_program(path))
+            return path;
+        free(path);
+        place = place[bytes] ? place + bytes + 1 : NULL;
+    }
+    return NULL;
+}
+
+/* ---- What it is ---- */
+
+static const struct runtime *by_link(const char *path)
+{
+    char *target = realpath(path, NULL);
+    const struct runtime *runtime = target ? runtime_of_program(last_part(target)) : NULL;
+    free(target);
+    return runtime;
+}
+
+/* The word of a script's first LINE, behind "#!", that is the interpreter: behind env's own words
+ * where it is env. */
+static char *interpreter_in(char *line)
+{
+    static const char spaces[] = " \t";
+    char *rest = NULL;
+    char *word = strtok_r(line, spaces, &rest);
+    if (word && strcmp(last_part(word), "env") == 0)
+        do
+            word = strtok_r(NULL, spaces, &rest);
+        while (word && (*word == '-' || strchr(word, '=')));
+    return word;
+}
+
+static const struct runtime *by_first_line(struct program *program, int fd)
+{
+    char line[FIRST_LINE_BYTES];
+    ssize_t bytes = pread(fd, line, sizeof line - 1, 0);
+    if (bytes < 2 || line[0] != '#' || line[1] != '!')
+        return NULL;
+    line[bytes] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    char *word = interpreter_in(line + 2);
+    if (!word)
+        return NULL;
+    program->interpreter = strdup(word);
+    const struct runtime *runtime = runtime_of_program(last_part(word));
+    return runtime ? runtime : by_link(word);
+}
+
+/* The runtime that a NEEDED entry of the section DYNAMIC of ELF names. */
+static const struct runtime *by_entries(Elf *elf, Elf_Scn *dynamic, const GElf_Shdr *header)
+{
+    Elf_Data *data = elf_getdata(dynamic, NULL);
+    GElf_Dyn entry;
+    for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
+        if (entry.d_tag != DT_NEEDED)
+            continue;
+        const char *name = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
+        const struct runtime *runtime = name ? runtime_of_library(name) : NULL;
+        if (runtime)
+            return runtime;
+    }
+    return NULL;
+}
+
+static const struct runtime *by_libraries(int fd)
+{
+    const struct runtime *runtime = NULL;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while (elf && !runtime && (section = elf_nextscn(elf, section)))
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNAMIC)
+            runtime = by_entries(elf, section, &header);
+    elf_end(elf);
+    return runtime;
+}
+
+static const struct runtime *what_it_is(struct program *program, const char *name)
+{
+    struct stat status;
+    const struct runtime *runtime = runtime_of_program(last_part(name));
+    if (!runtime)
+        runtime = by_link(program->path);
+    int fd = regular_file_open(program->path, 0, &status);
+    if (fd < 0)
+        return runtime;
+    const struct runtime *of_script = by_first_line(program, fd);
+    if (!runtime)
+        runtime = of_script ? of_script : by_libraries(fd);
+    close(fd);
+    return runtime;
+}
+
+int program_find(struct program *program, const char *name, struct findings *findings)
+{
+    *program = (struct program){0};
+    program->path = find_in_path(name);
+    if (!program->path && strchr(name, '/') && access(name, F_OK) == 0)
+        return report_failure(findings, "%s: is no program that can be run: %s", name,
+                              access(name, X_OK) ? strerror(errno) : "it is a directory");
+    if (!program->path)
+        return report_failure(findings, "%s: there is no such command", name);
+    program->runtime = what_it_is(program, name);
+    return 0;
+}
+
+/* Whether the word of BYTES at WORD names such a runtime, or a script of Python's. */
+static bool names_copier(const char *word, size_t bytes)
+{
+    char name[NAME_BYTES];
+    if (bytes >= sizeof name)
+        return false;
+    memcpy(name, word, bytes);
+    name[bytes] = '\0';
+    const struct runtime *runtime = runtime_of_program(last_part(name));
+    return (runtime && runtime->copies_stacks) ||
+           (bytes > 3 && strcmp(name + bytes - 3, ".py") == 0);
+}
+
+/* Of a shell's "-c TEXT", a tool that runs others ("uv run", "strace"), or an assignment of make's.
+ */
+static bool name_copier(char *const *words)
+{
+    static const char between[] = " \t\n;|&()<>{}'\"`$=";
+    for (; *words; words++)
+        for (const char *at = *words; *at; at += strspn(at, between)) {
+            size_t bytes = strcspn(at, between);
+            if (names_copier(at, bytes))
+                return true;
+            at += bytes;
+        }
+    return false;
+}
+
+static void find_wrapped(struct program *program, char *const *words)
+{
+    struct program inner;
+    struct findings unheard = {.quiet = true}; /* the wrapper says itself what it can't run */
+    struct wrapped_command command = wrapped_command_of(words);
+    if (!command.at)
+        return;
+    if (program_find(&inner, words[command.at], &unheard) == 0) {
+        program->runtime = inner.runtime;
+        free(program->interpreter);
+        program->interpreter = inner.interpreter;
+        program->wrapped = inner.path;
+        program->command = command;
+        inner.interpreter = inner.path = NULL;
+    }
+    program_free(&inner);
+    findings_free(&unheard);
+}
+
+int program_find_command(struct program *program, char *const *words, struct findings *findings)
+{
+    if (program_find(program, words[0], findings))
+        return -1;
+    find_wrapped(program, words);
+    program->copies_stacks = !program->runtime && name_copier(words);
+    return 0;
+}
+
+/* ---- A process ---- */
+
+static const struct runtime *by_memory(pid_t pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    const struct runtime *runtime = NULL;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !runtime && getline(&line, &room, maps) > 0)
+        if (strchr(line, '/'))
+            runtime = runtime_of_library(last_part(line));
+    free(line);
+    if (maps)
+        fclose(maps);
+    return runtime;
+}
+
+const struct runtime *program_of_process(pid_t pid)
+{
+    static const char gone[] = " (deleted)";
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    ssize_t bytes = readlink(link, path, sizeof path - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    size_t end = strlen(path);
+    if (end > sizeof gone && strcmp(path + end - (sizeof gone - 1), gone) == 0)
+        path[end - (sizeof gone - 1)] = '\0';
+    const struct runtime *runtime = runtime_of_program(last_part(path));
+    return runtime ? runtime : by_memory(pid);
+}
+
+const char *program_called(const struct program *program, const struct runtime *runtime)
+{
+    const char *const paths[] = {program->interpreter, program->wrapped, program->path};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (paths[i] &&
+            (runtime_of_program(last_part(paths[i])) == runtime || by_link(paths[i]) == runtime))
+            return paths[i];
+    return NULL;
+}
+
+void program_free(struct program *program)
+{
+    free(program->wrapped);
+    free(program->path);
+    free(program->interpreter);
+}

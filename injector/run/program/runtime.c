@@ -1,0 +1,168 @@
+/* See runtime.h.  The switches are the runtimes' own; what they write is in the comments.
+ *
+ * Dumps of V8 go to the working directory, those of PHP, CPython, Erlang and Mono to /tmp, and none
+ * of them can be told another place: left_over.h removes them. */
+#include "injector/run/program/runtime.h"
+
+#include <string.h>
+
+#define SET(variable, text)                                                                        \
+    {                                                                                              \
+        SWITCH_SET, variable, text, 0, false, false                                                \
+    }
+#define APPEND(variable, text)                                                                     \
+    {                                                                                              \
+        SWITCH_APPEND, variable, text, ' ', false, false                                           \
+    }
+
+/* A perf map: each version has that, and an unknown option ends it. */
+static const struct runtime older_mono = {.name = "mono",
+                                          .switches = {APPEND("MONO_ENV_OPTIONS", "--jitmap")}};
+
+#define PREPEND(variable, text)                                                                    \
+    {                                                                                              \
+        SWITCH_PREPEND, variable, text, ' ', false, false                                          \
+    }
+
+const struct runtime runtimes[] = {
+    /* V8 logs to jit-PID.dump, of which it loses the last 2 MiB if a signal ends it: the map, which
+     * it writes line by line, has them.  Node reads NODE_OPTIONS up to a quote that is not closed,
+     * and the last of two that contradict each other counts: the user's. */
+    {.name = "node",
+     .programs = {"node", "nodejs", "npm", "npx", "yarn", "pnpm", "tsx", "electron", "corepack"},
+     .libraries = {"libnode.so"},
+     .switches = {PREPEND("NODE_OPTIONS", "--perf-prof"),
+                  PREPEND("NODE_OPTIONS", "--interpreted-frames-native-stack"),
+                  PREPEND("NODE_OPTIONS", "--perf-basic-prof"),
+                  {SWITCH_PREPEND, "NODE_OPTIONS", "--perf-prof-unwinding-info", ' ', true, false}},
+     .writes_here = true},
+    {.name = "deno",
+     .programs = {"deno"},
+     .switches = {{SWITCH_APPEND, "DENO_V8_FLAGS",
+                   "--perf-prof,--interpreted-frames-native-stack,--perf-basic-prof", ',', false,
+                   false}},
+     .writes_here = true},
+    /* JavaScriptCore logs a dump for each thread. */
+    {.name = "bun",
+     .programs = {"bun", "bunx"},
+     .switches = {SET("BUN_JSC_useJITDump", "1"), SET("BUN_JSC_jitDumpDirectory", "%d")}},
+    /* PHP's own php.ini and conf.d come between the two directories: what a user chose for the
+     * JIT's size stands, and the log is on.  So is the JIT: Debian's conf.d turns it off, and there
+     * is nothing to see of PHP then but its interpreter; -d opcache.jit=... still has the last
+     * word.  A file that is younger than two seconds would not be compiled
+     * (file_update_protection), as those of a test or a container often are. */
+    {.name = "php",
+     .programs = {"php", "php-cli", "php-cgi", "php-fpm", "phpdbg", "composer", "phpunit"},
+     .libraries = {"libphp"},
+     .switches = {{SWITCH_AROUND, "PHP_INI_SCAN_DIR", "%c/php-first:*:%c/php-last", 0, false,
+                   false}},
+     .files = {{"php-first/perfjit.ini", "opcache.enable=1\nopcache.enable_cli=1\n"
+                                         "opcache.jit_buffer_size=64M\n"
+                                         "opcache.file_update_protection=0\n"},
+               {"php-last/perfjit.ini", "opcache.jit=tracing\nopcache.jit_debug=0x30\n"}},
+     .needs = "opcache"},
+    /* A perf map when it ends, which no kill -9 lets it write; it says so on stderr. */
+    {.name = "java",
+     .programs = {"java", "javac", "jshell", "mvn", "gradle", "gradlew", "mvnw", "kotlin", "scala",
+                  "clojure", "groovy"},
+     .libraries = {"libjvm.so"},
+     .switches = {APPEND("JAVA_TOOL_OPTIONS", "-XX:+IgnoreUnrecognizedVMOptions"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+UnlockDiagnosticVMOptions"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+DumpPerfMapAtExit"),
+                  APPEND("JAVA_TOOL_OPTIONS", "-XX:+PreserveFramePointer")},
+     .needs = "JDK 17 or later"},
+    /* 3.12 writes a perf map by the first; 3.13 and later prefer the dump by the second, which has
+     * unwind tables.  Its trampolines are only seen as callers of the interpreter, and that has no
+     * frame pointers in most builds. */
+    {.name = "python",
+     .programs = {"python", "ipython", "pytest", "pip", "gunicorn", "uwsgi", "celery"},
+     .libraries = {"libpython"},
+     .switches = {SET("PYTHONPERFSUPPORT", "1"), SET("PYTHON_PERF_JIT_SUPPORT", "1")},
+     .copies_stacks = true,
+     .needs = "Python 3.12 or later"},
+    {.name = "erl",
+     .programs = {"erl", "beam.smp", "elixir", "iex", "mix", "escript", "rebar3", "erlc"},
+     .switches = {APPEND("ERL_FLAGS", "+JPperf true")},
+     .needs = "OTP 25 or later"},
+    /* An older Ruby ends at an option that it does not know. */
+    {.name = "ruby",
+     .programs = {"ruby", "bundle", "rake", "rails", "irb", "rspec"},
+     .libraries = {"libruby"},
+     .switches = {{SWITCH_APPEND, "RUBYOPT", "--yjit --yjit-perf", ' ', false, true}},
+     .needs = "Ruby 3.3 or later with YJIT",
+     .try_first = "--yjit-perf"},
+    {.name = "dotnet",
+     .programs = {"dotnet", "pwsh", "csc", "fsi"},
+     .libraries = {"libcoreclr.so", "libhostfxr.so"},
+     .switches = {SET("DOTNET_PerfMapEnabled", "1"), SET("DOTNET_PerfMapJitDumpPath", "%d"),
+                  SET("COMPlus_PerfMapEnabled", "1")}},
+    {.name = "mono",
+     .programs = {"mono", "mono-sgen"},
+     .libraries = {"libmono"},
+     .switches = {APPEND("MONO_ENV_OPTIONS", "--jitdump")},
+     .try_first = "--jitdump",
+     .otherwise = &older_mono},
+    /* The listener that logs is that of MCJIT; others of LLVM's need JITDUMPDIR alone. */
+    {.name = "lli",
+     .programs = {"lli"},
+     .switches = {{SWITCH_ARGUMENT, NULL, "-jit-kind=mcjit", 0, false, false}}},
+    {.name = "julia",
+     .programs = {"julia"},
+     .libraries = {"libjulia"},
+     .switches = {SET("ENABLE_JITPROFILING", "1")}},
+    {.name = "qemu",
+     .programs = {"qemu-x86_64", "qemu-aarch64", "qemu-arm", "qemu-i386", "qemu-riscv64",
+                  "qemu-s390x", "qemu-ppc64le", "qemu-mips"},
+     .switches = {SET("QEMU_JITDUMP", "1")},
+     .needs = "QEMU 8.0 or later"},
+    {0}};
+
+const struct runtime *runtime_named(const char *name)
+{
+    const struct runtime *runtime = runtimes;
+    while (runtime->name && strcmp(runtime->name, name))
+        runtime++;
+    return runtime->name ? runtime : NULL;
+}
+
+/* Whether NAME is WORD, or WORD and a version: 3.13t, -14, 8.2. */
+static bool is_called(const char *name, const char *word)
+{
+    size_t bytes = strlen(word);
+    if (strncmp(name, word, bytes))
+        return false;
+    name += bytes;
+    if (strcmp(name, "-static") == 0)
+        return true;
+    size_t version = strspn(name, "-.0123456789");
+    name += version + (version ? strspn(name + version, "dt") : 0);
+    return *name == '\0';
+}
+
+const struct runtime *runtime_of_program(const char *basename)
+{
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
+        for (size_t i = 0; i < RUNTIME_NAMES_MOST && runtime->programs[i]; i++)
+            if (is_called(basename, runtime->programs[i]))
+                return runtime;
+    return NULL;
+}
+
+const struct runtime *runtime_of_library(const char *name)
+{
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++)
+        for (size_t i = 0; i < RUNTIME_NAMES_MOST && runtime->libraries[i]; i++)
+            if (strncmp(name, runtime->libraries[i], strlen(runtime->libraries[i])) == 0)
+                return runtime;
+    return NULL;
+}
+
+const struct runtime *runtime_inherited(const struct runtime *runtime)
+{
+    if (runtime->try_first)
+        return runtime->otherwise;
+    for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
+        if (runtime->switches[i].kind == SWITCH_ARGUMENT || runtime->switches[i].only_quiet)
+            return NULL;
+    return runtime;
+}

@@ -1,0 +1,144 @@
+/* See attached_processes.h.
+ *
+ * /proc/PID/task/TID/children    "PID PID ": what that thread has forked, as far as it still runs
+ */
+#include "injector/run/record/attached_processes.h"
+
+#include "injector/text/printable_text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOLD_MOST = 64 };
+
+/* ---- Children ---- */
+
+static bool is_named(const struct record_options *options, int pid)
+{
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (options->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* Those that THREAD of PID forked, onto TOLD; returns how many. */
+static size_t tell_forked(const struct record_options *options, pid_t pid, const char *thread,
+                          size_t before, FILE *told)
+{
+    char path[300];
+    int child;
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, thread);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &child) == 1)
+        if (!is_named(options, child) && before + count++ < TOLD_MOST)
+            fprintf(told, ",%d", child);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static size_t tell_all(const struct record_options *options, FILE *told)
+{
+    char path[64];
+    size_t count = 0;
+    for (size_t i = 0; i < options->pid_count; i++) {
+        snprintf(path, sizeof path, "/proc/%d/task", (int)options->pids[i]);
+        DIR *threads = opendir(path);
+        const struct dirent *thread;
+        while (threads && (thread = readdir(threads)))
+            if (thread->d_name[0] != '.')
+                count += tell_forked(options, options->pids[i], thread->d_name, count, told);
+        if (threads)
+            closedir(threads);
+    }
+    return count;
+}
+
+void attached_processes_tell_children(const struct record_options *options)
+{
+    char *text = NULL;
+    size_t bytes, count;
+    FILE *told = open_memstream(&text, &bytes);
+    if (!told)
+        return;
+    count = tell_all(options, told);
+    if (fclose(told) == 0 && count)
+        printable_line(
+            stderr, "perfjit: %zu child%s of %s run%s already and %s not recorded: -p %s%s%s",
+            count, count == 1 ? "" : "ren", options->pid_text, count == 1 ? "s" : "",
+            count == 1 ? "is" : "are", options->pid_text, text, count > TOLD_MOST ? ",..." : "");
+    free(text);
+}
+
+/* ---- Dumps ---- */
+
+/* Whether it was as it should be, or somebody is to hear of it. */
+static bool is_told(const struct record_options *options, const struct attachment *attachment)
+{
+    return !options->quiet || attachment_good(attachment) < attachment->count;
+}
+
+/* One that can't be asked may log by itself, or have a perf map. */
+static void ask(const struct record_options *options, struct attachment *attachment, pid_t pid,
+                struct findings *findings)
+{
+    struct attachment_request request = {
+        .pid = pid, .wanted = ATTACH_ON, .seconds = ATTACHMENT_SECONDS};
+    struct findings trouble = {0};
+    if (attachment_ask(attachment, &request, &trouble))
+        report_note(findings, "%s", trouble.failure);
+    else if (is_told(options, attachment))
+        attachment_tell(attachment, &request);
+    findings_free(&trouble);
+}
+
+int attached_processes_begin(struct attached_processes *processes,
+                             const struct record_options *options, struct findings *findings)
+{
+    *processes = (struct attached_processes){.options = options};
+    processes->items = calloc(options->pid_count, sizeof *processes->items);
+    if (!processes->items)
+        return report_failure(findings, "out of memory");
+    for (size_t i = 0; i < options->pid_count; i++) {
+        struct attachment *attachment = &processes->items[processes->count++];
+        attachment->root = -1;
+        ask(options, attachment, options->pids[i], findings);
+        if (attachment->interrupted)
+            return report_failure(findings, "interrupted before perf record had begun");
+    }
+    return 0;
+}
+
+void attached_processes_end(const struct attached_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct attachment_request request = {.pid = processes->options->pids[i],
+                                             .wanted = ATTACH_OFF,
+                                             .seconds = ATTACHMENT_SECONDS};
+        struct attachment attachment;
+        struct findings trouble = {0};
+        if (!attachment_changed(&processes->items[i]))
+            continue;
+        if (attachment_ask(&attachment, &request, &trouble) == 0 &&
+            is_told(processes->options, &attachment))
+            attachment_tell(&attachment, &request);
+        attachment_free(&attachment);
+        findings_free(&trouble);
+    }
+}
+
+void attached_processes_remove_dumps(const struct attached_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        attachment_remove_dumps(&processes->items[i]);
+}
+
+void attached_processes_free(struct attached_processes *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        attachment_free(&processes->items[i]);
+    free(processes->items);
+    *processes = (struct attached_processes){0};
+}

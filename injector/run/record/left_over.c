@@ -1,0 +1,153 @@
+/* See left_over.h.  A file goes only if it is a regular one of the same user, was made or changed
+ * since the start, and has the pid of a process of the run in its name: perf maps and dumps of
+ * others stay.
+ *
+ * A process in another pid namespace has its pid there in its files' names.  Its dump is known by
+ * device and inode, which perf has of what was mapped; and so is that pid, for its other files,
+ * unless a process here has the same one: then these stay, and are told. */
+#include "injector/run/record/left_over.h"
+
+#include "injector/log/jitdump/dump_name.h"
+#include "injector/recording/host/live_process.h"
+#include "injector/text/printable_text.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { PLACES = 4 };
+
+struct timespec left_over_now(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return now;
+}
+
+static bool is_new(const char *path, struct timespec since, struct stat *status)
+{
+    return lstat(path, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
+           (status->st_ctim.tv_sec > since.tv_sec ||
+            (status->st_ctim.tv_sec == since.tv_sec && status->st_ctim.tv_nsec >= since.tv_nsec));
+}
+
+static void remove_if_new(const char *path, struct timespec since)
+{
+    struct stat status;
+    if (is_new(path, since, &status))
+        unlink(path);
+}
+
+/* The directory of PATH, to be freed. */
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* The pid in "isolate-0xADDRESS-PID-v8.log", as V8 calls what it logs beside a perf map. */
+static bool log_pid(const char *name, uint32_t *pid)
+{
+    uint64_t isolate;
+    int end = 0;
+    return sscanf(name, "isolate-0x%" SCNx64 "-%" SCNu32 "-v8.log%n", &isolate, pid, &end) == 2 &&
+           end && !name[end];
+}
+
+/* Those with PID in their name, or (0) the pid of any process of RECORDING. */
+static void remove_logs(const struct growing_recording *recording, uint32_t only,
+                        const char *directory, struct timespec since)
+{
+    DIR *entries = opendir(directory);
+    const struct dirent *entry;
+    uint32_t pid;
+    char *path;
+    while (entries && (entry = readdir(entries)))
+        if (log_pid(entry->d_name, &pid) &&
+            (only ? pid == only : growing_recording_has_pid(recording, pid)) &&
+            asprintf(&path, "%s/%s", directory, entry->d_name) >= 0) {
+            remove_if_new(path, since);
+            free(path);
+        }
+    if (entries)
+        closedir(entries);
+}
+
+/* Those of the process that has PID in its namespace, beside its dump, which was in DIRECTORY. */
+static void remove_inner(const struct growing_recording *recording, uint32_t pid,
+                         const char *directory, const struct left_over_request *request)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/tmp/perf-%" PRIu32 ".map", pid);
+    if (!live_process_goes_on(pid)) {
+        remove_if_new(path, request->since);
+        remove_logs(recording, pid, directory, request->since);
+    } else if (!request->quiet) {
+        printable_line(stderr,
+                       "perfjit: left: what process %" PRIu32 " of another pid namespace wrote "
+                       "beside its dump, in %s%s%s: that is another process here",
+                       pid, directory, is_new(path, request->since, &status) ? ", and " : "",
+                       is_new(path, request->since, &status) ? path : "");
+    }
+}
+
+static void remove_inner_dump(const struct growing_recording *recording,
+                              const struct growing_dump *dump, uint32_t pid, const char *directory,
+                              const struct left_over_request *request)
+{
+    struct stat status;
+    if (!growing_recording_has_pid(recording, dump->pid) ||
+        !is_new(dump->path, request->since, &status))
+        return;
+    if (major(status.st_dev) == dump->major && minor(status.st_dev) == dump->minor &&
+        status.st_ino == dump->inode) {
+        unlink(dump->path);
+        remove_inner(recording, pid, directory, request);
+    } else if (!request->quiet) {
+        printable_line(stderr, "perfjit: left: %s: it can't be proven to be the run's", dump->path);
+    }
+}
+
+static void remove_dump(const struct growing_recording *recording, const struct growing_dump *dump,
+                        const struct left_over_request *request)
+{
+    uint32_t pid;
+    char *directory = directory_of(dump->path);
+    if (!directory)
+        return;
+    if (!jit_dump_name_pid(dump->path, &pid))
+        pid = 0;
+    if (pid && growing_recording_has_pid(recording, pid))
+        remove_if_new(dump->path, request->since);
+    else if (pid)
+        remove_inner_dump(recording, dump, pid, directory, request);
+    remove_logs(recording, 0, directory, request->since);
+    free(directory);
+}
+
+void left_over_remove(const struct growing_recording *recording,
+                      const struct left_over_request *request)
+{
+    static const char *const places[PLACES][2] = {
+        {"/tmp/perf-", ".map"},
+        {"/tmp/jit-", ".dump"},
+        {"jit-", ".dump"},
+        {"/tmp/perfinfo-", ".map"}}; /* which libraries .NET loaded */
+    char path[64];
+    for (size_t i = 0; i < recording->dump_count; i++)
+        remove_dump(recording, &recording->dumps[i], request);
+    remove_logs(recording, 0, ".", request->since);
+    for (uint32_t pid = 0; recording->pids && pid < GROWING_PIDS; pid++)
+        for (size_t i = 0; i < PLACES && growing_recording_has_pid(recording, pid); i++) {
+            snprintf(path, sizeof path, "%s%" PRIu32 "%s", places[i][0], pid, places[i][1]);
+            remove_if_new(path, request->since);
+        }
+}

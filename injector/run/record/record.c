@@ -1,0 +1,509 @@
+/* See record.h.  record_run_go is the run, one call a step; what the command adds to it:
+ *
+ *     NAME.recording ─▶ inject ─▶ NAME.perf.data, NAME.perf.data.dso/
+ */
+#include "injector/run/record/record.h"
+
+#include "injector/inject/inject.h"
+#include "injector/files/output_file.h"
+#include "injector/run/record/left_over.h"
+#include "injector/run/record/run_progress.h"
+#include "injector/text/printable_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3, EXIT_SIGNAL = 128, EXIT_NOT_FOUND = 127 };
+enum { RAW_MOST = 100, TRY_SECONDS = 10 };
+
+/* ---- What is set ---- */
+
+static bool are_copied(const char *stacks)
+{
+    return stacks && strncmp(stacks, "dwarf", 5) == 0;
+}
+
+static const char *stacks_of(const struct record_run *run)
+{
+    const struct record_options *options = run->options;
+    const struct runtime *runtime = options->runtime ? options->runtime : run->program.runtime;
+    static char copied[32];
+    if (!options->stacks || *options->stacks)
+        return options->stacks;
+    bool copies = runtime ? runtime->copies_stacks : run->program.copies_stacks;
+    if (options->no_runtime || !copies)
+        return "fp";
+    snprintf(copied, sizeof copied, "dwarf,%d", RECORD_STACKS_BYTES);
+    return copied;
+}
+
+/* Whether PROGRAM knows the argument that RUNTIME's switches are refused without.  One that is not
+ * called as RUNTIME is may be the user's own, and is not run for that where there is another way.
+ */
+static bool knows_switches(const struct program *program, const struct runtime *runtime)
+{
+    int status = -1;
+    const char *path = program_called(program, runtime);
+    if (!runtime->try_first || (!path && runtime->otherwise))
+        return !runtime->try_first;
+    if (!path)
+        path = program->wrapped ? program->wrapped : program->path;
+    pid_t child = fork();
+    if (child == 0) {
+        int nothing = open("/dev/null", O_RDWR);
+        for (int fd = 0; fd < 3; fd++)
+            dup2(nothing, fd);
+        alarm(TRY_SECONDS); /* it may be another program than its name says */
+        execlp(path, path, runtime->try_first, "--version", NULL);
+        _exit(EXIT_NOT_FOUND);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+static int add_runtime(struct record_run *run, const struct runtime *runtime,
+                       struct findings *findings)
+{
+    bool knows = knows_switches(&run->program, runtime);
+    if (!knows && runtime->otherwise)
+        return add_runtime(run, runtime->otherwise, findings);
+    if (!knows) {
+        if (!run->options->quiet)
+            printable_line(stderr, "perfjit: %s: this one can't log its JIT code: that takes %s",
+                           runtime->name, runtime->needs);
+        return 0;
+    }
+    if (run_folder_settle(&run->folder, runtime, findings))
+        return -1;
+    if (runtime_environment_add(&run->environment, runtime))
+        return report_failure(findings, "out of memory");
+    if (!run->environment.told && !run->options->quiet)
+        printable_line(stderr, "perfjit: %s: the command's own words say what it logs",
+                       runtime->name);
+    return 0;
+}
+
+/* What the files of RUNTIME set, on the line that STREAM is. */
+static void tell_files(const struct runtime *runtime, FILE *stream)
+{
+    for (size_t i = 0; i < RUNTIME_FILES_MOST && runtime->files[i].name; i++)
+        for (const char *at = runtime->files[i].text; *at; at++)
+            putc(*at == '\n' ? ' ' : *at, stream);
+}
+
+static int tell_runtime(const struct record_run *run, const struct runtime *runtime,
+                        struct findings *findings)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = run->options->quiet ? NULL : open_memstream(&text, &bytes);
+    if (!stream)
+        return run->options->quiet ? 0 : report_failure(findings, "out of memory");
+    tell_files(runtime, stream);
+    fputs(run->environment.told, stream);
+    if (runtime->needs)
+        fprintf(stream, " (%s)", runtime->needs);
+    int result = ferror(stream) | fclose(stream);
+    if (!result)
+        printable_line(stderr, "perfjit: %s: %s", runtime->name, text);
+    free(text);
+    return result ? report_failure(findings, "out of memory") : 0;
+}
+
+/* A shell, make, or a program of one's own may start any runtime. */
+static int add_all_runtimes(struct record_run *run, struct findings *findings)
+{
+    char names[256] = "";
+    for (const struct runtime *runtime = runtimes; runtime->name; runtime++) {
+        const struct runtime *inherited = runtime_inherited(runtime);
+        if (!inherited)
+            continue;
+        if (add_runtime(run, inherited, findings))
+            return -1;
+        size_t bytes = strlen(names);
+        snprintf(names + bytes, sizeof names - bytes, "%s%s", bytes ? ", " : "", runtime->name);
+    }
+    if (run->options->quiet)
+        return 0;
+    printable_line(stderr,
+                   "perfjit: %s: is no runtime that is known; it may start some: the switches of "
+                   "%s are in its environment%s",
+                   run->options->words[run->program.command.at], names,
+                   run->options->verbose ? "" : " (-v: which; --runtime NAME|none)");
+    if (run->program.copies_stacks && are_copied(stacks_of(run)))
+        printable_line(stderr,
+                       "perfjit: its words name Python: stacks are copied (not with -g fp)");
+    if (run->options->verbose)
+        printable_line(stderr, "perfjit: %s", run->environment.told);
+    return 0;
+}
+
+/* V8 prints the log that it writes beside its map to standard output where it can't write it. */
+static void warn_of_place(const struct record_run *run, const struct runtime *runtime)
+{
+    if (!runtime->writes_here || run->options->quiet || access(".", W_OK | X_OK) == 0)
+        return;
+    printable_line(
+        stderr,
+        "perfjit: %s: can't write its dump in this directory (%s), and prints lines of a "
+        "log instead: cd to one where it can, with -o NAME for what perfjit writes, or "
+        "--runtime none",
+        runtime->name, strerror(errno));
+}
+
+static int set_switches(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const struct runtime *runtime = options->runtime ? options->runtime : run->program.runtime;
+    if (runtime_environment_begin(&run->environment, options->words, &run->folder,
+                                  are_copied(stacks_of(run))))
+        return report_failure(findings, "out of memory");
+    if (options->no_runtime)
+        return 0;
+    if (!runtime)
+        return add_all_runtimes(run, findings);
+    if (add_runtime(run, runtime, findings))
+        return -1;
+    warn_of_place(run, runtime);
+    return run->environment.told ? tell_runtime(run, runtime, findings) : 0;
+}
+
+static int set_command(struct record_run *run, struct findings *findings)
+{
+    if (!run->options->words)
+        return 0;
+    if (set_switches(run, findings))
+        return -1;
+    return runtime_environment_wrap(&run->environment) ? report_failure(findings, "out of memory")
+                                                       : 0;
+}
+
+/* ---- Steps ---- */
+
+static int choose_event(struct record_run *run, struct findings *findings)
+{
+    run->event.event = run->options->event;
+    if (run->event.event)
+        return 0;
+    if (event_choose(&run->event, findings))
+        return -1;
+    if (run->event.note && !run->options->quiet)
+        printable_line(stderr, "perfjit: samples are of %s", run->event.note);
+    return 0;
+}
+
+/* The file that perf writes, which is nobody else's: another run may be at work here, or have been
+ * told to leave its own. */
+static int make_raw(struct record_run *run, struct findings *findings)
+{
+    char number[8] = "", *path = NULL;
+    int fd = -1;
+    for (unsigned i = 2; fd < 0 && i <= RAW_MOST; i++) {
+        free(path);
+        if (asprintf(&path, "%s.recording%s", run->options->name, number) < 0)
+            return report_failure(findings, "out of memory");
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+        snprintf(number, sizeof number, ".%u", i);
+    }
+    if (fd < 0) {
+        report_failure(findings, "%s: can't write it: %s", path, strerror(errno));
+        free(path);
+        return -1;
+    }
+    close(fd);
+    run->raw = path;
+    return 0;
+}
+
+/* Their stacks are copied if one of them wants that. */
+static int find_processes(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const bool chosen = options->stacks && !*options->stacks && !options->no_runtime;
+    for (size_t i = 0; i < options->pid_count; i++) {
+        const pid_t pid = options->pids[i];
+        if (kill(pid, 0) && errno == ESRCH)
+            return report_failure(findings, "-p %d: there is no such process", (int)pid);
+        const struct runtime *runtime = program_of_process(pid);
+        if (!runtime || (run->program.runtime && !runtime->copies_stacks))
+            continue;
+        run->program.runtime = runtime;
+        if (!options->quiet && chosen && are_copied(stacks_of(run)))
+            printable_line(stderr, "perfjit: -p %d: is %s: stacks are copied (not with -g fp)",
+                           (int)pid, runtime->name);
+    }
+    if (!options->quiet)
+        attached_processes_tell_children(options);
+    return 0;
+}
+
+static int find_command(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    if (options->words)
+        return program_find_command(&run->program, options->words, findings);
+    return find_processes(run, findings);
+}
+
+/* ---- What runs already ---- */
+
+/* What asked for the end of the run asks for no more than that. */
+static void forget_signals(const sigset_t *signals)
+{
+    const struct timespec at_once = {0, 0};
+    while (sigtimedwait(signals, NULL, &at_once) > 0)
+        continue;
+}
+
+static int run_recorder(struct record_run *run, struct findings *findings)
+{
+    const struct record_options *options = run->options;
+    const struct recorder_request request = {
+        .perf = options->perf,
+        .event = run->event.event,
+        .hz = options->hz,
+        .stacks = stacks_of(run),
+        .output = run->raw,
+        .messages = run->folder.messages,
+        .words = (const char *const *)run->environment.words,
+        .program = run->program.path,
+        .variables = run->environment.variables,
+        .pids = options->pid_text,
+        .seconds = options->seconds,
+        .processor = options->processor,
+        .ready = options->ready,
+        .go = options->go,
+        .shows_progress =
+            !options->quiet && run_progress_has_room(options->pids, options->pid_count)};
+    growing_recording_begin(&run->recording, run->raw);
+    if (recorder_run(&request, &run->recording, &run->end, findings))
+        return -1;
+    run->recorded = true;
+    return 0;
+}
+
+/* A signal that comes between attaching and recording ends the recording, not this program. */
+static int attach_and_record(struct record_run *run, struct findings *findings)
+{
+    sigset_t ending, old;
+    if (!run->options->pid_count)
+        return run_recorder(run, findings);
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    sigaddset(&ending, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ending, &old);
+    int result = attached_processes_begin(&run->attached, run->options, findings) ||
+                         run_recorder(run, findings)
+                     ? -1
+                     : 0;
+    forget_signals(&ending);
+    attached_processes_end(&run->attached);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return result;
+}
+
+int record_run_go(struct record_run *run, const struct record_options *options,
+                  struct findings *findings)
+{
+    *run =
+        (struct record_run){.options = options, .recording = {.fd = -1}, .start = left_over_now()};
+    return find_command(run, findings) || choose_event(run, findings) ||
+                   run_folder_make(&run->folder, findings) || set_command(run, findings) ||
+                   make_raw(run, findings) || attach_and_record(run, findings)
+               ? -1
+               : 0;
+}
+
+void record_run_release(struct record_run *run, bool keeps)
+{
+    if (!keeps) {
+        if (run->recorded && run->options->words)
+            left_over_remove(&run->recording,
+                             &(struct left_over_request){run->start, run->options->quiet});
+        attached_processes_remove_dumps(&run->attached);
+        if (run->raw)
+            unlink(run->raw);
+    }
+    run_folder_remove(&run->folder, keeps);
+    runtime_environment_free(&run->environment);
+    program_free(&run->program);
+    attached_processes_free(&run->attached);
+    growing_recording_free(&run->recording);
+    free(run->end.perf_said);
+    free(run->raw);
+}
+
+/* ---- The command ---- */
+
+/* What is made of a run. */
+struct record_output {
+    char *path; /* NAME.perf.data */
+    int inject_status;
+};
+
+/* What stands in the way of the ELF files, beside PATH. */
+static int look_beside(const char *path, struct findings *findings)
+{
+    struct stat status;
+    char *beside;
+    if (asprintf(&beside, "%s.dso", path) < 0)
+        return report_failure(findings, "out of memory");
+    int result = lstat(beside, &status) == 0 && !S_ISDIR(status.st_mode)
+                     ? report_failure(
+                           findings, "%s: is in the way of the directory for the ELF files", beside)
+                     : 0;
+    free(beside);
+    return result;
+}
+
+/* Before the command runs: a run may be long. */
+static int name_output(struct record_output *output, const struct record_options *options,
+                       struct findings *findings)
+{
+    if (asprintf(&output->path, "%s.perf.data", options->name) < 0) {
+        output->path = NULL;
+        return report_failure(findings, "out of memory");
+    }
+    const char *wrong = output_file_obstacle(output->path);
+    if (wrong)
+        return report_failure(findings, "%s: can't write it: it is %s", output->path, wrong);
+    return look_beside(output->path, findings);
+}
+
+static int inject_it(const struct record_run *run, struct record_output *output,
+                     struct findings *findings)
+{
+    struct inject_options options;
+    if (inject_options_default(&options, run->raw, output->path, findings) == 0) {
+        options.after_record = true;
+        options.quiet = run->options->quiet;
+        options.verbose = run->options->verbose;
+        output->inject_status = inject_recording(&options, findings);
+    }
+    inject_options_free(&options);
+    return findings->failure[0] ? -1 : 0;
+}
+
+/* ---- What is said ---- */
+
+/* perf ends with the command, as it always does. */
+static void tell_children(const struct record_run *run)
+{
+    uint32_t pid = 0;
+    size_t count = growing_recording_living(&run->recording, &pid);
+    if (count)
+        printable_line(stderr,
+                       "perfjit: %zu process%s that it started still run%s (%" PRIu32
+                       "%s): what %s and log%s from now on is not seen",
+                       count, count == 1 ? "" : "es", count == 1 ? "s" : "", pid,
+                       count == 1 ? "" : ", ...", count == 1 ? "it does" : "they do",
+                       count == 1 ? "s" : "");
+}
+
+static void tell_end(const struct record_run *run)
+{
+    const struct recorder_end *end = &run->end;
+    const char *command = run->options->words ? run->options->words[0] : NULL;
+    if (end->perf_failed)
+        printable_line(stderr, "perfjit: perf record ended before the command did: %s",
+                       end->perf_said ? end->perf_said : "it says nothing");
+    if (command && end->still_runs)
+        printable_line(stderr, "perfjit: %s still runs; what it logs from now on is not seen",
+                       command);
+    else if (command && WIFSIGNALED(end->status))
+        printable_line(stderr, "perfjit: %s was ended by signal %d (%s)", command,
+                       WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
+    else if (command && WEXITSTATUS(end->status))
+        printable_line(stderr, "perfjit: %s ended with status %d", command,
+                       WEXITSTATUS(end->status));
+    if (command && !end->still_runs)
+        tell_children(run);
+    if (run->recording.lost)
+        printable_line(stderr,
+                       "perfjit: perf lost %" PRIu64 " records: the machine was too busy; a lower "
+                       "-F, or -g fp, helps",
+                       run->recording.lost);
+    if (run->recording.ran_python && !are_copied(stacks_of(run)) && !run->options->no_runtime)
+        printable_line(stderr, "perfjit: python ran: its functions are seen only in copied "
+                               "stacks: -g dwarf");
+    if (!run->recording.samples)
+        printable_line(stderr, "perfjit: there are no samples: it ran too briefly, or slept");
+}
+
+static void tell_next(const struct record_run *run, const char *output)
+{
+    if (run->options->keeps)
+        printable_line(stderr, "perfjit: kept: %s, dumps in %s and where they were written",
+                       run->raw, run->folder.dumps);
+    printable_line(stderr,
+                   "perfjit: now: perfjit report %s, perfjit flamegraph %s, or perf report -i %s",
+                   output, output, output);
+}
+
+/* The recording and its dumps stay if nothing could be made of them; what perf had to leave in the
+ * middle, as on a full disk, nobody can read. */
+static bool is_left(const struct record_run *run)
+{
+    return run->recorded && !run->end.perf_failed;
+}
+
+static void tell_failure(const struct record_run *run, const struct findings *findings)
+{
+    printable_line(stderr, "perfjit: %s", findings->failure);
+    if (is_left(run))
+        printable_line(stderr,
+                       "perfjit: what was recorded is left: %s, and dumps in %s: perfjit inject "
+                       "-i %s",
+                       run->raw, run->folder.dumps, run->raw);
+}
+
+/* What ends by a signal leaves a dump cut short, as Ctrl-C does that of any V8: that is told, and
+ * no fault of the run. */
+static bool was_ended(const struct record_run *run)
+{
+    return run->end.interrupted || run->options->seconds > 0 || WIFSIGNALED(run->end.status);
+}
+
+static int status_of(const struct record_run *run, int inject_status)
+{
+    int status = run->end.status;
+    if (!run->options->passes_status || !run->options->words || run->end.still_runs)
+        return inject_status == EXIT_SKIPPED && was_ended(run) ? EXIT_DONE : inject_status;
+    return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int record_command(int argc, char **argv)
+{
+    struct record_options options;
+    struct record_run run = {.options = &options, .recording = {.fd = -1}};
+    struct record_output output = {0};
+    struct findings findings = {0};
+    record_options_read(&options, argc, argv);
+    findings.verbose = options.verbose;
+    findings.quiet = options.quiet;
+    recorder_leave_quit();
+    int result = name_output(&output, &options, &findings) ||
+                 record_run_go(&run, &options, &findings) || inject_it(&run, &output, &findings);
+    int status = result ? EXIT_FAILED : status_of(&run, output.inject_status);
+    if (run.recorded && !options.quiet)
+        tell_end(&run);
+    if (result)
+        tell_failure(&run, &findings);
+    else if (!options.quiet)
+        tell_next(&run, output.path);
+    record_run_release(&run, options.keeps || (result && is_left(&run)));
+    free(output.path);
+    findings_free(&findings);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* perfjit record: from a command to a recording of it that names JIT code.
+ *
+ *     command ─▶ program ─▶ runtime ─▶ environment ─▶ recorder (perf) ─▶ NAME.recording
+ */
+#ifndef PERFJIT_RECORD_H
+#define PERFJIT_RECORD_H
+
+#include "injector/recording/host/event_choice.h"
+#include "injector/run/program/program.h"
+#include "injector/run/record/attached_processes.h"
+#include "injector/run/record/record_options.h"
+#include "injector/run/record/recorder.h"
+#include "injector/run/record/run_folder.h"
+#include "injector/run/record/runtime_environment.h"
+
+#include <time.h>
+
+/* Everything that one run makes, in the order in which it is made. */
+struct record_run {
+    const struct record_options *options;
+    struct event_choice event;
+    struct program program;
+    struct run_folder folder;
+    struct runtime_environment environment;
+    char *raw; /* NAME.recording, once it was made */
+    struct attached_processes attached;
+    struct growing_recording recording;
+    struct recorder_end end;
+    struct timespec start;
+    bool recorded;
+};
+
+/* Record as OPTIONS, which outlive RUN, say.  Its dumps are there until it is released.  Returns 0,
+ * or -1 with the failure text set.  Release with record_run_release in either case. */
+int record_run_go(struct record_run *run, const struct record_options *options,
+                  struct findings *findings);
+
+/* Remove what it made; KEEPS: but for the recording and the dumps. */
+void record_run_release(struct record_run *run, bool keeps);
+
+/* Run the command with its own arguments; ARGV[0] is "perfjit record".  Returns the exit status. */
+int record_command(int argc, char **argv);
+
+#endif

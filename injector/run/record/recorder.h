@@ -1,0 +1,58 @@
+/* perf record beside a command, or a process that runs already, from before its first instruction
+ * to its end.
+ *
+ * The command is a child of perfjit's that waits at a gate until perf, which was attached to it,
+ * says that it records: so its own exit status is known, no sample of its start is missing, and a
+ * signal from the terminal does not end perf before what it has is written. */
+#ifndef PERFJIT_RECORDER_H
+#define PERFJIT_RECORDER_H
+
+#include "injector/findings/findings.h"
+#include "injector/recording/host/processor_use.h"
+#include "injector/run/record/growing_recording.h"
+
+#include <sys/types.h>
+
+struct recorder_request {
+    const char *perf;         /* the program */
+    const char *event;        /* as its -e takes it */
+    const char *hz;           /* as its -F does */
+    const char *stacks;       /* as its --call-graph does; NULL: none */
+    const char *output;       /* where it writes */
+    const char *messages;     /* where what it prints goes */
+    const char *const *words; /* the command, up to a NULL; or NULL */
+    const char *program;      /* the file of it */
+    char *const *variables;   /* its environment, up to a NULL */
+    const char *pids;         /* without a command: these processes, as its -p takes them */
+    double seconds;           /* to record at most; 0: to the end */
+    int processor;            /* the only one that the command may use; -1: any */
+    int ready, go;            /* pipes: a byte says on the one when the command could start, and it
+                                 starts when one comes on the other; -1: at once */
+    bool shows_progress;
+};
+
+/* How a recording ended. */
+struct recorder_end {
+    bool interrupted; /* by a signal to perfjit */
+    int signal;       /* that came and asks for the end, be it when the command had ended; or 0 */
+    bool perf_failed; /* before it was told to end */
+    bool still_runs;  /* the command, which is process COMMAND */
+    pid_t command;
+    int status;      /* the command's, as waitpid(2) tells it */
+    uint64_t cpu_ns; /* that it and those of its children used that it waited for */
+    struct processor_use before, after; /* the command; zeros: it still runs */
+    char *perf_said;                    /* owned; NULL: nothing */
+};
+
+/* From now on SIGQUIT (Ctrl-\) is the command's alone, as a Java VM's thread dump is asked for by
+ * it: this program stays.  One that was sent to this program is passed on while the command runs;
+ * without a command it ends the recording, as SIGINT does. */
+void recorder_leave_quit(void);
+
+/* Record.  RECORDING, which has begun with the output's path, is read to its end.  Returns 0, or -1
+ * with the failure text set: nothing was recorded, and the command was not started.  Free
+ * END->perf_said in either case. */
+int recorder_run(const struct recorder_request *request, struct growing_recording *recording,
+                 struct recorder_end *end, struct findings *findings);
+
+#endif

@@ -1,0 +1,36 @@
+/* The directory of one run, for what its runtimes write and read, which ends with it:
+ *
+ *     DIR/dumps/          what JITDUMPDIR and the like name
+ *     DIR/settings/       files that runtimes read (runtime.h)
+ *     DIR/perf.messages   what perf printed
+ *     DIR/running         locked while the run lasts
+ *
+ * A run that was killed leaves its own, which the next one removes after a day: what was recorded
+ * can be injected until then.
+ *
+ * It is the user's alone; but root records services that run as somebody else: then anybody may put
+ * dumps there, as into /tmp, and see nothing but names. */
+#ifndef PERFJIT_RUN_FOLDER_H
+#define PERFJIT_RUN_FOLDER_H
+
+#include "injector/findings/findings.h"
+#include "injector/run/program/runtime.h"
+
+struct run_folder {
+    char *path; /* NULL: there is none */
+    char *dumps, *settings, *messages;
+    int lock_fd; /* -1: there is none */
+};
+
+/* Make it, below $TMPDIR or /tmp.  Returns 0, or -1 with the failure text set.  Release with
+ * run_folder_remove in either case. */
+int run_folder_make(struct run_folder *folder, struct findings *findings);
+
+/* Write the files that RUNTIME reads.  Returns 0 or -1 as above. */
+int run_folder_settle(const struct run_folder *folder, const struct runtime *runtime,
+                      struct findings *findings);
+
+/* Remove it with all that is in it; or KEEP the dumps. */
+void run_folder_remove(struct run_folder *folder, bool keep);
+
+#endif

@@ -1,0 +1,290 @@
+/* See runtime_environment.h. */
+#include "injector/run/record/runtime_environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+/* ---- Variables ---- */
+
+static char **find_variable(const struct runtime_environment *environment, const char *name)
+{
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i < environment->variable_count; i++)
+        if (strncmp(environment->variables[i], name, bytes) == 0 &&
+            environment->variables[i][bytes] == '=')
+            return &environment->variables[i];
+    return NULL;
+}
+
+const char *runtime_environment_value(const struct runtime_environment *environment,
+                                      const char *name)
+{
+    char **variable = find_variable(environment, name);
+    return variable ? *variable + strlen(name) + 1 : NULL;
+}
+
+/* TEXT, "NAME=VALUE" and owned from now on, in place of the variable of that NAME. */
+static void set_variable(struct runtime_environment *environment, const char *name, char *text)
+{
+    char **variable = find_variable(environment, name);
+    if (variable) {
+        free(*variable);
+        *variable = text;
+        return;
+    }
+    char **variables =
+        realloc(environment->variables, (environment->variable_count + 2) * sizeof *variables);
+    if (!variables) {
+        free(text);
+        environment->no_memory = true;
+        return;
+    }
+    environment->variables = variables;
+    variables[environment->variable_count++] = text;
+    variables[environment->variable_count] = NULL;
+}
+
+static void set(struct runtime_environment *environment, const char *name, const char *value)
+{
+    char *text;
+    if (asprintf(&text, "%s=%s", name, value) < 0)
+        environment->no_memory = true;
+    else
+        set_variable(environment, name, text);
+}
+
+/* ---- Switches ---- */
+
+/* TEXT with the folder's places in it, and OWN where '*' stands; to be freed. */
+static char *written_out(const struct runtime_environment *environment, const char *text,
+                         const char *own)
+{
+    char *result = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&result, &bytes);
+    if (!stream)
+        return NULL;
+    for (; *text; text++)
+        if (text[0] == '%' && (text[1] == 'd' || text[1] == 'c')) {
+            fputs(text[1] == 'd' ? environment->folder->dumps : environment->folder->settings,
+                  stream);
+            text++;
+        } else if (*text == '*') {
+            fputs(own, stream);
+        } else {
+            putc(*text, stream);
+        }
+    if (ferror(stream) | fclose(stream)) {
+        free(result);
+        return NULL;
+    }
+    return result;
+}
+
+/* Whether the words WORD stand in the list OWN already. */
+static bool has_word(const char *own, const char *word, char separator)
+{
+    size_t bytes = strlen(word);
+    for (const char *at = own; (at = strstr(at, word)); at += bytes)
+        if ((at == own || at[-1] == separator) && (!at[bytes] || at[bytes] == separator))
+            return true;
+    return false;
+}
+
+/* TEXT, owned from now on, as word number AT. */
+static void add_word(struct runtime_environment *environment, size_t at, char *text)
+{
+    size_t count = 0;
+    while (environment->words[count])
+        count++;
+    char **words = realloc(environment->words, (count + 2) * sizeof *words);
+    environment->no_memory = environment->no_memory || !words;
+    if (!words) {
+        free(text);
+        return;
+    }
+    memmove(words + at + 1, words + at, (count + 1 - at) * sizeof *words);
+    words[at] = text;
+    environment->words = words;
+}
+
+static void tell(struct runtime_environment *environment, const char *variable, const char *text)
+{
+    char *told;
+    const char *before = environment->told ? environment->told : "";
+    const char *equal = variable ? "=" : "";
+    bool same = false;
+    if (variable) { /* the words of one variable stand together */
+        const char *last = strrchr(before, '=');
+        size_t bytes = strlen(variable);
+        same =
+            last && (size_t)(last - before) >= bytes && memcmp(last - bytes, variable, bytes) == 0;
+    }
+    if (asprintf(&told, "%s%s%s%s%s", before, *before ? " " : "", same || !variable ? "" : variable,
+                 same ? "" : equal, text) < 0) {
+        environment->no_memory = true;
+        return;
+    }
+    free(environment->told);
+    environment->told = told;
+}
+
+/* Whether VARIABLE, "NAME=VALUE", is as this process has it. */
+static bool is_as_it_was(const char *variable)
+{
+    for (char **own = environ; *own; own++)
+        if (strcmp(*own, variable) == 0)
+            return true;
+    return false;
+}
+
+/* The value that VARIABLE has so far: what the command's own words say comes last. */
+static const char *own_value(const struct runtime_environment *environment, const char *variable)
+{
+    const struct wrapped_command *command = &environment->command;
+    const char *value = runtime_environment_value(environment, variable);
+    size_t bytes = strlen(variable);
+    if (value && !is_as_it_was(value - bytes - 1))
+        return value; /* with the user's in it */
+    for (size_t i = command->assignments; i < command->behind_assignments; i++)
+        if (strncmp(environment->words[i], variable, bytes) == 0 &&
+            environment->words[i][bytes] == '=')
+            value = environment->words[i] + bytes + 1;
+    return value;
+}
+
+/* Whether a word of the command's is the option that TEXT, "-NAME=VALUE", is: with one dash or two,
+ * and whatever its value. */
+static bool sets_option(const struct runtime_environment *environment, const char *text)
+{
+    const char *name = text + strspn(text, "-");
+    size_t bytes = strcspn(name, "=");
+    for (char *const *word = environment->words + environment->command.at + 1; *word; word++) {
+        const char *own = *word + strspn(*word, "-");
+        if (own != *word && strncmp(own, name, bytes) == 0 && (!own[bytes] || own[bytes] == '='))
+            return true;
+    }
+    return false;
+}
+
+static bool is_joined(const struct runtime_switch *one)
+{
+    return one->kind == SWITCH_APPEND || one->kind == SWITCH_PREPEND;
+}
+
+/* OWN and TEXT, each in its place; to be freed. */
+static char *join(struct runtime_environment *environment, const struct runtime_switch *one,
+                  const char *own, const char *text)
+{
+    char *joined;
+    size_t bytes = strlen(own),
+           front = one->kind == SWITCH_APPEND ? bytes : environment->front_bytes;
+    const bool ends = front >= bytes;
+    const char separator[2] = {one->separator, '\0'};
+    if (one->kind == SWITCH_PREPEND)
+        environment->front_bytes += strlen(text) + 1;
+    return asprintf(&joined, "%.*s%s%s%s%s", (int)front, own, ends && bytes ? separator : "", text,
+                    ends ? "" : separator, ends ? "" : own + front) < 0
+               ? NULL
+               : joined;
+}
+
+static void apply(struct runtime_environment *environment, const struct runtime_switch *one)
+{
+    const char *own = one->variable ? own_value(environment, one->variable) : NULL;
+    char *text = written_out(environment, one->text, own ? own : "");
+    char *joined = NULL;
+    if (!text) {
+        environment->no_memory = true;
+        return;
+    }
+    if (one->kind == SWITCH_ARGUMENT && sets_option(environment, text)) {
+        free(text);
+        return;
+    }
+    tell(environment, one->variable, text);
+    if (one->kind == SWITCH_ARGUMENT) {
+        add_word(environment, environment->command.at + 1, text);
+        return;
+    }
+    if (is_joined(one) && own && has_word(own, text, one->separator)) {
+        free(text);
+        return;
+    }
+    joined = is_joined(one) ? join(environment, one, own ? own : "", text) : strdup(text);
+    if (joined)
+        set(environment, one->variable, joined);
+    else
+        environment->no_memory = true;
+    free(joined);
+    free(text);
+}
+
+int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime)
+{
+    for (size_t i = 0; i < RUNTIME_SWITCHES_MOST && runtime->switches[i].kind; i++)
+        if (!runtime->switches[i].only_stacks || environment->copies_stacks)
+            apply(environment, &runtime->switches[i]);
+    return environment->no_memory ? -1 : 0;
+}
+
+int runtime_environment_wrap(struct runtime_environment *environment)
+{
+    const bool wraps = environment->command.behind_assignments != 0;
+    for (size_t i = 0; wraps && i < environment->variable_count; i++) {
+        if (is_as_it_was(environment->variables[i]))
+            continue;
+        char *word = strdup(environment->variables[i]);
+        if (!word)
+            return -1;
+        add_word(environment, environment->command.behind_assignments, word);
+    }
+    return environment->no_memory ? -1 : 0;
+}
+
+/* ---- Beginning and end ---- */
+
+int runtime_environment_begin(struct runtime_environment *environment, char **words,
+                              const struct run_folder *folder, bool copies_stacks)
+{
+    size_t count = 0, word_count = 0;
+    while (environ[count])
+        count++;
+    while (words[word_count])
+        word_count++;
+    *environment = (struct runtime_environment){
+        .command = wrapped_command_of(words), .folder = folder, .copies_stacks = copies_stacks};
+    environment->variables = calloc(count + 1, sizeof *environment->variables);
+    environment->words = calloc(word_count + 1, sizeof *environment->words);
+    if (!environment->variables || !environment->words)
+        return -1;
+    for (size_t i = 0; i < word_count; i++)
+        if (!(environment->words[i] = strdup(words[i])))
+            return -1;
+    for (; environment->variable_count < count; environment->variable_count++)
+        if (!(environment->variables[environment->variable_count] =
+                  strdup(environ[environment->variable_count])))
+            return -1;
+    static const struct runtime_switch any[] = {
+        {SWITCH_SET, "JITDUMPDIR", "%d", 0, false, false},
+        {SWITCH_APPEND, "PERFJIT", "dump", ',', false, false}};
+    apply(environment, &any[0]);
+    apply(environment, &any[1]);
+    free(environment->told); /* it is told to each run */
+    environment->told = NULL;
+    return environment->no_memory ? -1 : 0;
+}
+
+void runtime_environment_free(struct runtime_environment *environment)
+{
+    for (size_t i = 0; i < environment->variable_count; i++)
+        free(environment->variables[i]);
+    for (size_t i = 0; environment->words && environment->words[i]; i++)
+        free(environment->words[i]);
+    free(environment->variables);
+    free(environment->words);
+    free(environment->told);
+    *environment = (struct runtime_environment){0};
+}

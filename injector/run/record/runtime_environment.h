@@ -1,0 +1,41 @@
+/* The environment and the words that a command is started with, so that its runtime logs: the
+ * user's own, and the runtime's switches. */
+#ifndef PERFJIT_RUNTIME_ENVIRONMENT_H
+#define PERFJIT_RUNTIME_ENVIRONMENT_H
+
+#include "injector/run/program/program.h"
+#include "injector/run/record/run_folder.h"
+
+struct runtime_environment {
+    char **variables; /* up to a NULL; all owned */
+    size_t variable_count;
+    char **words;                   /* of the command; all owned */
+    struct wrapped_command command; /* of these */
+    char *told;                     /* what was set, for a person: "NODE_OPTIONS=--perf-prof ..." */
+    const struct run_folder *folder;
+    size_t front_bytes; /* of the words that stand in front of the user's own */
+    bool copies_stacks;
+    bool no_memory;
+};
+
+/* Begin with the variables of this process, and the WORDS of the command (up to a NULL, which
+ * outlive ENVIRONMENT).  Every program that links libjitdump, or LLVM's listener, is told its
+ * directory.  Returns 0, or -1 without memory.  Release with runtime_environment_free in either
+ * case. */
+int runtime_environment_begin(struct runtime_environment *environment, char **words,
+                              const struct run_folder *folder, bool copies_stacks);
+
+/* Add RUNTIME's switches, and append them to what is told.  Returns 0 or -1 as above. */
+int runtime_environment_add(struct runtime_environment *environment, const struct runtime *runtime);
+
+/* Let the command have the variables that were set, where a wrapper takes its own away: they become
+ * its words.  Returns 0 or -1 as above. */
+int runtime_environment_wrap(struct runtime_environment *environment);
+
+/* The value of the variable NAME; NULL: it is not set. */
+const char *runtime_environment_value(const struct runtime_environment *environment,
+                                      const char *name);
+
+void runtime_environment_free(struct runtime_environment *environment);
+
+#endif

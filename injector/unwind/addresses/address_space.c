@@ -1,0 +1,186 @@
+/* See address_space.h. */
+#include "injector/unwind/addresses/address_space.h"
+
+#include "injector/arrays/bisect.h"
+#include "injector/log/jitdump/dump_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many ancestors are asked; a life that has more has a copy of what they have. */
+enum { MOST_ASKED = 16 };
+
+/* ---- The source ---- */
+
+static int count_functions(struct space_source *source)
+{
+    const struct jit_processes *processes = source->processes;
+    uint64_t count = 0;
+    for (size_t i = 0; i < processes->count; i++) {
+        source->first_function[i] = (uint32_t)count;
+        count += source->timelines[i].log->function_count;
+        if (count >= SPACE_FUNCTION)
+            return -1;
+        source->process_of[processes->items[i].life] = i;
+    }
+    source->function_count = (uint32_t)count;
+    return 0;
+}
+
+int space_source_begin(struct space_source *source, const struct records *records,
+                       const struct jit_processes *processes, const struct timeline *timelines)
+{
+    const struct process_lives *lives = &processes->lives;
+    *source = (struct space_source){records, processes, timelines, NULL, NULL, 0};
+    source->process_of = malloc((lives->count + 1) * sizeof *source->process_of);
+    source->first_function = calloc(processes->count + 1, sizeof *source->first_function);
+    if (!source->process_of || !source->first_function)
+        return -1;
+    for (size_t i = 0; i < lives->count; i++)
+        source->process_of[i] = SIZE_MAX;
+    return processes->none ? 0 : count_functions(source);
+}
+
+const struct jit_function *space_function(const struct space_source *source, uint32_t number,
+                                          size_t *process)
+{
+    size_t behind;
+    array_bisect(behind, source->processes->count, source->first_function[behind] <= number);
+    *process = behind - 1;
+    return &source->timelines[behind - 1]
+                .log->functions[number - source->first_function[behind - 1]];
+}
+
+void space_source_free(struct space_source *source)
+{
+    free(source->process_of);
+    free(source->first_function);
+    *source = (struct space_source){0};
+}
+
+/* ---- A life ---- */
+
+static int compare_offsets(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static const struct timeline *timeline_of(const struct address_space *space)
+{
+    return space->process == SIZE_MAX ? NULL : &space->source->timelines[space->process];
+}
+
+static int copy_dropped(struct address_space *space)
+{
+    const struct timeline *timeline = timeline_of(space);
+    space->dropped_count = timeline ? timeline->dropped_count : 0;
+    space->dropped = malloc((space->dropped_count + 1) * sizeof *space->dropped);
+    if (!space->dropped)
+        return -1;
+    if (space->dropped_count)
+        memcpy(space->dropped, timeline->dropped, space->dropped_count * sizeof *space->dropped);
+    qsort(space->dropped, space->dropped_count, sizeof *space->dropped, compare_offsets);
+    return 0;
+}
+
+/* Take over all that SPACE and its ancestors have, the eldest first. */
+static int copy_all(struct address_map *to, const struct address_space *space)
+{
+    struct address_place place;
+    if (space->parent && copy_all(to, space->parent))
+        return -1;
+    const struct address_range *range = address_map_find(&space->map, 0, &place);
+    for (; range; range = address_map_next(&space->map, &place))
+        if (address_map_set(to, range->start, range->end, range->value))
+            return -1;
+    return 0;
+}
+
+int address_space_begin(struct address_space *space, const struct space_source *source,
+                        uint32_t life, const struct address_space *parent)
+{
+    const struct process_life *lived = &source->processes->lives.items[life];
+    *space = (struct address_space){.source = source,
+                                    .parent = parent,
+                                    .process = source->process_of[life],
+                                    .depth = parent ? parent->depth + 1 : 0};
+    space->maps = process_life_maps(source->records, lived->pid, lived->begin, lived->next,
+                                    &space->map_count);
+    if (copy_dropped(space))
+        return -1;
+    if (space->depth < MOST_ASKED)
+        return 0;
+    space->depth = 0;
+    space->parent = NULL;
+    return copy_all(&space->map, parent);
+}
+
+static bool is_dropped(const struct address_space *space, const struct recorded_map *map)
+{
+    return space->dropped_count &&
+           bsearch(&map->record.offset, space->dropped, space->dropped_count,
+                   sizeof *space->dropped, compare_offsets);
+}
+
+static int play_map(struct address_space *space, const struct recorded_map *map)
+{
+    if (is_dropped(space, map) || jit_dump_has_name(map->map.filename))
+        return 0;
+    return address_map_set(&space->map, map->map.start, map->map.start + map->map.len,
+                           (uint32_t)(map - space->source->records->maps));
+}
+
+static int play_change(struct address_space *space, const struct change *change)
+{
+    const struct jit_process *process = &space->source->processes->items[space->process];
+    uint32_t value = SPACE_NOTHING;
+    if (change->kind == CHANGE_FUNCTION)
+        value = SPACE_FUNCTION | (space->source->first_function[space->process] + change->index);
+    else if (change->kind == CHANGE_MAP)
+        value = (uint32_t)(process->maps - space->source->records->maps) + change->index;
+    return address_map_set(&space->map, change->start, change->end, value);
+}
+
+/* Of a change and a mapping of the same time the change comes first, as it does in the output. */
+int address_space_play(struct address_space *space, uint64_t time_ns)
+{
+    const struct timeline *timeline = timeline_of(space);
+    size_t change_count = timeline ? timeline->change_count : 0;
+    int result = 0;
+    while (!result) {
+        const struct change *change =
+            space->next_change < change_count ? &timeline->changes[space->next_change] : NULL;
+        const struct recorded_map *map =
+            space->next_map < space->map_count ? &space->maps[space->next_map] : NULL;
+        if (change && change->time_ns > time_ns)
+            change = NULL;
+        if (map && (map->time_ns > time_ns || (change && change->time_ns <= map->time_ns)))
+            map = NULL;
+        if (!map && !change)
+            break;
+        result = map ? play_map(space, map) : play_change(space, change);
+        space->next_map += map != NULL;
+        space->next_change += map == NULL;
+        space->version++;
+    }
+    return result;
+}
+
+uint32_t address_space_at(const struct address_space *space, uint64_t addr)
+{
+    struct address_place place;
+    for (; space; space = space->parent) {
+        const struct address_range *range = address_map_find(&space->map, addr, &place);
+        if (range && range->start <= addr)
+            return range->value;
+    }
+    return SPACE_NOTHING;
+}
+
+void address_space_end(struct address_space *space)
+{
+    address_map_free(&space->map);
+    free(space->dropped);
+    space->dropped = NULL;
+}

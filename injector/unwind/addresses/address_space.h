@@ -1,0 +1,65 @@
+/* What was mapped where in one life of a process, while time goes on: files, memory, and the JIT's
+ * functions.
+ *
+ * A child begins with what its parent had when it was forked: it is played while the parent stands
+ * still there, and asks it for all that it has not mapped itself.
+ */
+#ifndef PERFJIT_ADDRESS_SPACE_H
+#define PERFJIT_ADDRESS_SPACE_H
+
+#include "injector/arrays/address_map.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/log/code/jit_process.h"
+
+/* What is at an address: a map's number in the profile, or SPACE_FUNCTION and a function's, counted
+ * over all processes, or SPACE_NOTHING. */
+#define SPACE_FUNCTION (UINT32_C(1) << 31)
+#define SPACE_NOTHING  (SPACE_FUNCTION - 1)
+
+/* Where everything comes from. */
+struct space_source {
+    const struct records *records;
+    const struct jit_processes *processes;
+    const struct timeline *timelines; /* one a process */
+    size_t *process_of;               /* by life: its process, or SIZE_MAX */
+    uint32_t *first_function;         /* by process: its first function's number */
+    uint32_t function_count;          /* of all processes */
+};
+
+/* Returns 0, or -1 without memory.  Release with space_source_free in either case. */
+int space_source_begin(struct space_source *source, const struct records *records,
+                       const struct jit_processes *processes, const struct timeline *timelines);
+
+/* Function number NUMBER, of process *PROCESS. */
+const struct jit_function *space_function(const struct space_source *source, uint32_t number,
+                                          size_t *process);
+
+void space_source_free(struct space_source *source);
+
+struct address_space {
+    const struct space_source *source;
+    const struct address_space *parent; /* or NULL */
+    size_t process;                     /* or SIZE_MAX */
+    struct address_map map;
+    const struct recorded_map *maps; /* of this life, by time */
+    size_t map_count, next_map, next_change;
+    uint64_t *dropped; /* the timeline's, ascending */
+    size_t dropped_count;
+    unsigned depth;
+    uint64_t version; /* counts what was played */
+};
+
+/* Begin LIFE, forked from PARENT, which goes nowhere until the life is ended, or NULL.  Returns 0,
+ * or -1 without memory.  Release with address_space_end in either case. */
+int address_space_begin(struct address_space *space, const struct space_source *source,
+                        uint32_t life, const struct address_space *parent);
+
+/* Play what happened up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
+int address_space_play(struct address_space *space, uint64_t time_ns);
+
+/* What is at ADDR. */
+uint32_t address_space_at(const struct address_space *space, uint64_t addr);
+
+void address_space_end(struct address_space *space);
+
+#endif

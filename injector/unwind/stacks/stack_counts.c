@@ -1,0 +1,234 @@
+/* See stack_counts.h. */
+#include "injector/unwind/stacks/stack_counts.h"
+
+#include "injector/arrays/array.h"
+#include "injector/text/printable_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_STOPS = 3, LARGEST_COPY = 65528, COPY_STEP = 1024 };
+
+/* Addresses that are further apart are in two stacks: before an exec a process has the same pid and
+ * another stack, at a place chosen at random. */
+#define MOST_STACK_BYTES (UINT64_C(1) << 28)
+
+/* ---- Threads ---- */
+
+static struct thread_extent *find_thread(struct thread_extent *threads, size_t size,
+                                         uint64_t thread)
+{
+    size_t at = (size_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
+    while (threads[at].used && threads[at].thread != thread)
+        at = (at + 1) & (size - 1);
+    return &threads[at];
+}
+
+static int enlarge(struct stack_counts *counts)
+{
+    size_t size = counts->thread_size ? counts->thread_size * 4 : 64;
+    struct thread_extent *threads = calloc(size, sizeof *threads);
+    if (!threads)
+        return -1;
+    for (size_t i = 0; i < counts->thread_size; i++)
+        if (counts->threads[i].used)
+            *find_thread(threads, size, counts->threads[i].thread) = counts->threads[i];
+    free(counts->threads);
+    counts->threads = threads;
+    counts->thread_size = size;
+    return 0;
+}
+
+static bool are_one_stack(uint64_t low, uint64_t top)
+{
+    return low < top && top - low <= MOST_STACK_BYTES;
+}
+
+static void add_whole(struct thread_extent *thread, uint64_t top)
+{
+    if (top > thread->top || !are_one_stack(top, thread->top + 1))
+        thread->top = top;
+    if (!are_one_stack(thread->lowest_cut, thread->top))
+        thread->lowest_cut = UINT64_MAX;
+}
+
+static void add_cut(struct thread_extent *thread, uint64_t sp)
+{
+    if (thread->top && !are_one_stack(sp, thread->top))
+        *thread = (struct thread_extent){thread->thread, true, 0, sp, thread->needed_bytes};
+    else if (sp < thread->lowest_cut)
+        thread->lowest_cut = sp;
+}
+
+static int add_extent(struct stack_counts *counts, const struct stack_walker *walker, uint64_t key,
+                      enum stack_end end)
+{
+    if (2 * (counts->thread_count + 1) > counts->thread_size && enlarge(counts))
+        return -1;
+    struct thread_extent *thread = find_thread(counts->threads, counts->thread_size, key);
+    if (!thread->used) {
+        *thread = (struct thread_extent){key, true, 0, UINT64_MAX, 0};
+        counts->thread_count++;
+    }
+    if (end == STACK_WHOLE)
+        add_whole(thread, walker->cfa);
+    else if (end == STACK_CUT)
+        add_cut(thread, walker->sp);
+    if (are_one_stack(thread->lowest_cut, thread->top) &&
+        thread->top - thread->lowest_cut > thread->needed_bytes)
+        thread->needed_bytes = thread->top - thread->lowest_cut;
+    return 0;
+}
+
+uint64_t stack_counts_size(const struct stack_counts *counts)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < counts->thread_size; i++)
+        if (counts->threads[i].used && counts->threads[i].needed_bytes > most)
+            most = counts->threads[i].needed_bytes;
+    return (most + COPY_STEP - 1) / COPY_STEP * COPY_STEP;
+}
+
+/* ---- Places ---- */
+
+static int add_stop(struct stack_counts *counts, uint32_t what, enum stack_end end)
+{
+    for (size_t i = 0; i < counts->stop_count; i++)
+        if (counts->stops[i].what == what && counts->stops[i].end == end) {
+            counts->stops[i].count++;
+            return 0;
+        }
+    struct stack_stop *stops =
+        array_room(counts->stops, counts->stop_count, &counts->stop_capacity, sizeof *stops);
+    if (!stops)
+        return -1;
+    counts->stops = stops;
+    stops[counts->stop_count++] = (struct stack_stop){what, end, 1};
+    return 0;
+}
+
+int stack_counts_add(struct stack_counts *counts, const struct stack_walker *walker,
+                     uint64_t thread, enum stack_end end)
+{
+    uint32_t what = walker->end_at;
+    counts->ends[end]++;
+    counts->found += walker->found_count != 0;
+    if (end == STACK_NO_TABLE || end == STACK_WRONG || end == STACK_OUTSIDE) {
+        if (what != SPACE_NOTHING)
+            what = what & SPACE_FUNCTION ? SPACE_FUNCTION : walker->files.of_map[what];
+        return add_stop(counts, what, end);
+    }
+    return add_extent(counts, walker, thread, end);
+}
+
+/* ---- What is said ---- */
+
+static int compare_stops(const void *left, const void *right)
+{
+    const struct stack_stop *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return a->what < b->what ? -1 : a->what > b->what;
+}
+
+/* The memory that STOP is in, if it is no file's; or NULL. */
+static const struct perf_map *memory_of(const struct stack_stop *stop,
+                                        const struct native_files *files)
+{
+    if (stop->what == 0 || stop->what >= SPACE_NOTHING)
+        return NULL;
+    const struct perf_map *map = &files->items[stop->what - 1]->map->map;
+    return perf_map_is_memory(map) ? map : NULL;
+}
+
+static const char *name_of(const struct stack_stop *stop, const struct native_files *files)
+{
+    const struct perf_map *memory = memory_of(stop, files);
+    if (memory && strcmp(memory->filename, "//anon") == 0)
+        return "code in memory (//anon)";
+    if (stop->what == SPACE_FUNCTION)
+        return "JIT code";
+    if (stop->what == SPACE_NOTHING || stop->what == 0)
+        return "unloaded code, or where nothing was mapped";
+    return files->items[stop->what - 1]->map->map.filename;
+}
+
+static const char *reason_of(const struct stack_stop *stop, const struct native_files *files)
+{
+    if (memory_of(stop, files))
+        return "no function is known there";
+    if (stop->what && stop->what < SPACE_NOTHING && !files->items[stop->what - 1]->view.elf)
+        return "it can't be read, or is not what was mapped";
+    if (stop->end == STACK_OUTSIDE)
+        return "its caller's frame is not in this stack";
+    return stop->end == STACK_WRONG ? "its table leads to no code" : "no table";
+}
+
+static void print_cut(const struct stack_counts *counts, FILE *stream)
+{
+    uint64_t size = stack_counts_size(counts);
+    if (counts->ends[STACK_CUT] == 0)
+        return;
+    if (size && size <= LARGEST_COPY)
+        printable_line(stream,
+                       "perfjit:     --call-graph dwarf,%" PRIu64
+                       " would have held those that were cut",
+                       size);
+    else if (size)
+        printable_line(stream,
+                       "perfjit:     the largest copies, --call-graph dwarf,%d, hold only part of "
+                       "them: %" PRIu64 " bytes would be needed",
+                       LARGEST_COPY, size);
+}
+
+uint64_t stack_counts_unlogged(const struct stack_counts *counts, const struct native_files *files)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < counts->stop_count; i++) {
+        const struct stack_stop *stop = &counts->stops[i];
+        if (memory_of(stop, files))
+            count += stop->count;
+    }
+    return count;
+}
+
+void stack_counts_print(struct stack_counts *counts, const struct native_files *files, bool verbose,
+                        FILE *stream)
+{
+    const uint64_t *ends = counts->ends;
+    uint64_t ended =
+        ends[STACK_OUTSIDE] + ends[STACK_NO_TABLE] + ends[STACK_WRONG] + ends[STACK_NOT_READ];
+    printable_line(stream,
+                   "perfjit: %" PRIu64 " stacks unwound: %" PRIu64 " whole, %" PRIu64
+                   " cut by the size of the copy, %" PRIu64 " ended at code without usable tables",
+                   ends[STACK_WHOLE] + ends[STACK_CUT] + ended, ends[STACK_WHOLE], ends[STACK_CUT],
+                   ended);
+    if (counts->inferred)
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " of the whole ones were cut, and have the outer frames of their thread's "
+                       "last stack",
+                       counts->inferred);
+    if (counts->found)
+        printable_line(stream,
+                       "perfjit:     %" PRIu64
+                       " go on behind code without tables and bytes, by the calls that led there",
+                       counts->found);
+    print_cut(counts, stream);
+    if (counts->stop_count)
+        qsort(counts->stops, counts->stop_count, sizeof *counts->stops, compare_stops);
+    for (size_t i = 0; i < counts->stop_count && (verbose || i < FIRST_STOPS); i++)
+        printable_line(stream, "perfjit:     %" PRIu64 " at %s: %s", counts->stops[i].count,
+                       name_of(&counts->stops[i], files), reason_of(&counts->stops[i], files));
+    if (ends[STACK_NOT_READ])
+        printable_line(stream, "perfjit:     %" PRIu64 " of 32-bit programs, or without registers",
+                       ends[STACK_NOT_READ]);
+}
+
+void stack_counts_free(struct stack_counts *counts)
+{
+    free(counts->threads);
+    free(counts->stops);
+    *counts = (struct stack_counts){0};
+}

@@ -1,0 +1,210 @@
+/* See stack_stitch.h. */
+#include "injector/unwind/stacks/stack_stitch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Of frames that the last whole stack has ---- */
+
+static struct stitch_thread *find_thread(struct stitch_thread *threads, size_t size,
+                                         uint64_t thread)
+{
+    size_t at = (size_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
+    while (threads[at].used && threads[at].thread != thread)
+        at = (at + 1) & (size - 1);
+    return &threads[at];
+}
+
+static int enlarge(struct stack_stitches *stitches)
+{
+    size_t size = stitches->size ? stitches->size * 4 : 64;
+    struct stitch_thread *threads = calloc(size, sizeof *threads);
+    if (!threads)
+        return -1;
+    for (size_t i = 0; i < stitches->size; i++)
+        if (stitches->threads[i].used)
+            *find_thread(threads, size, stitches->threads[i].thread) = stitches->threads[i];
+    free(stitches->threads);
+    stitches->threads = threads;
+    stitches->size = size;
+    return 0;
+}
+
+/* The entry of THREAD, made if there is none.  NULL without memory. */
+static struct stitch_thread *thread_of(struct stack_stitches *stitches, uint64_t thread)
+{
+    if (2 * (stitches->thread_count + 1) > stitches->size && enlarge(stitches))
+        return NULL;
+    struct stitch_thread *entry = find_thread(stitches->threads, stitches->size, thread);
+    if (!entry->used) {
+        entry->thread = thread;
+        entry->used = true;
+        stitches->thread_count++;
+    }
+    return entry;
+}
+
+static int keep(struct stitch_thread *entry, const struct stack_walker *walker)
+{
+    if (walker->ip_count > entry->capacity) {
+        size_t capacity = walker->ip_count * 2;
+        struct walked_frame *frames = realloc(entry->frames, capacity * sizeof *frames);
+        if (frames)
+            entry->frames = frames;
+        uint64_t *ips = realloc(entry->ips, capacity * sizeof *ips);
+        if (ips)
+            entry->ips = ips;
+        if (!frames || !ips)
+            return -1;
+        entry->capacity = capacity;
+    }
+    memcpy(entry->frames, walker->frames, walker->ip_count * sizeof *entry->frames);
+    memcpy(entry->ips, walker->ips, walker->ip_count * sizeof *entry->ips);
+    entry->count = walker->ip_count;
+    return 0;
+}
+
+/* Add the callers of the frame of ENTRY that is WALKER's last one.  Returns false if there is
+ * none. */
+static bool add_callers(const struct stitch_thread *entry, struct stack_walker *walker)
+{
+    const struct walked_frame *last = &walker->frames[walker->ip_count - 1];
+    for (size_t i = 0; i < entry->count; i++) {
+        const struct walked_frame *frame = &entry->frames[i];
+        if (frame->cfa != last->cfa || frame->what != last->what ||
+            entry->ips[i] != walker->ips[walker->ip_count - 1])
+            continue;
+        size_t callers = entry->count - i - 1, room = walker->ip_most - walker->ip_count;
+        if (callers == 0 || callers > room)
+            return false;
+        memcpy(walker->ips + walker->ip_count, entry->ips + i + 1, callers * sizeof *entry->ips);
+        walker->ip_count += callers;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Of frames that no whole stack has ---- */
+
+static struct known_caller *find_caller(struct known_caller *items, size_t size, uint64_t thread,
+                                        uint64_t cfa)
+{
+    uint64_t mixed = (cfa ^ thread << 20 ^ thread >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(mixed >> 20) & (size - 1);
+    while (items[at].callers && (items[at].thread != thread || items[at].cfa != cfa))
+        at = (at + 1) & (size - 1);
+    return &items[at];
+}
+
+static int enlarge_known(struct known_callers *known)
+{
+    size_t size = known->size ? known->size * 4 : 1024;
+    struct known_caller *items = calloc(size, sizeof *items);
+    if (!items)
+        return -1;
+    for (size_t i = 0; i < known->size; i++)
+        if (known->items[i].callers)
+            *find_caller(items, size, known->items[i].thread, known->items[i].cfa) =
+                known->items[i];
+    free(known->items);
+    known->items = items;
+    known->size = size;
+    return 0;
+}
+
+static int keep_caller(struct known_callers *known, const struct known_caller *caller)
+{
+    if (2 * (known->count + 1) > known->size && enlarge_known(known))
+        return -1;
+    struct known_caller *item = find_caller(known->items, known->size, caller->thread, caller->cfa);
+    if (item->callers == caller->callers)
+        return 0;
+    known->count += !item->callers;
+    *item = *caller;
+    return 0;
+}
+
+static int keep_callers(struct known_callers *known, const struct stack_walker *walker,
+                        uint64_t thread)
+{
+    if (walker->ip_count < 2)
+        return 0;
+    uint32_t node = chain_tree_add(&known->tree, walker->ips + 1, walker->ip_count - 1);
+    for (size_t i = 0; node && node != UINT32_MAX; i++) {
+        const struct walked_frame *frame = &walker->frames[i];
+        if (frame->cfa && keep_caller(known, &(struct known_caller){.thread = thread,
+                                                                    .cfa = frame->cfa,
+                                                                    .callers = node,
+                                                                    .what = frame[1].what}))
+            return -1;
+        node = known->tree.nodes[node].caller;
+    }
+    return node == UINT32_MAX ? -1 : 0;
+}
+
+/* The address inside ITEM's call of the function of WALKER's last frame; 0: it has none, or more
+ * than one. */
+static uint64_t call_in(const struct known_callers *known, struct known_caller *item,
+                        struct stack_walker *walker)
+{
+    struct stack_function callee = stack_walk_function(walker, walker->ip_count - 1);
+    if (callee.file && (item->callee.file != callee.file || item->callee.start != callee.start)) {
+        uint64_t ip = known->tree.nodes[item->callers].ip;
+        item->call = stack_walk_call(walker, ip, item->what, callee);
+        item->callee = callee;
+    }
+    return callee.file ? item->call : 0;
+}
+
+static bool add_known_callers(struct known_callers *known, struct stack_walker *walker,
+                              uint64_t thread)
+{
+    uint64_t cfa = walker->frames[walker->ip_count - 1].cfa;
+    if (!known->size)
+        return false;
+    struct known_caller *item = find_caller(known->items, known->size, thread, cfa);
+    if (!item->callers)
+        return false;
+    const struct chain_node *nodes = known->tree.nodes;
+    uint64_t call = call_in(known, item, walker);
+    if (!call || nodes[item->callers].length > walker->ip_most - walker->ip_count)
+        return false;
+    walker->ips[walker->ip_count++] = call;
+    for (uint32_t node = nodes[item->callers].caller; node; node = nodes[node].caller)
+        walker->ips[walker->ip_count++] = nodes[node].ip;
+    return true;
+}
+
+static void free_callers(struct known_callers *known)
+{
+    free(known->items);
+    chain_tree_free(&known->tree);
+    *known = (struct known_callers){0};
+}
+
+enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker *walker,
+                            uint64_t thread, enum stack_end end)
+{
+    bool ends_known = walker->ip_count && walker->frames[walker->ip_count - 1].cfa;
+    if (end != STACK_WHOLE && ((end != STACK_CUT && end != STACK_OUTSIDE) || !ends_known))
+        return end;
+    struct stitch_thread *entry = thread_of(stitches, thread);
+    if (!entry || (end == STACK_WHOLE &&
+                   (keep(entry, walker) || keep_callers(&stitches->known, walker, thread))))
+        return STACK_ENDS;
+    if (end == STACK_WHOLE ||
+        (!add_callers(entry, walker) && !add_known_callers(&stitches->known, walker, thread)))
+        return end;
+    return STACK_WHOLE;
+}
+
+void stack_stitches_free(struct stack_stitches *stitches)
+{
+    for (size_t i = 0; i < stitches->size; i++) {
+        free(stitches->threads[i].frames);
+        free(stitches->threads[i].ips);
+    }
+    free(stitches->threads);
+    free_callers(&stitches->known);
+    *stitches = (struct stack_stitches){0};
+}

@@ -1,0 +1,57 @@
+/* Where the copy of a stack ends, what the thread's last whole stack tells of the rest.
+ *
+ * Of a stack that is cut it is known at which address its last frame ends (the CFA).  If the last
+ * whole stack of that thread has a frame of the same code that ends there, that one's callers are
+ * most probably this one's: outer frames live long.
+ *
+ * A frame that is larger than the copy is in no whole stack.  But its caller calls others, too, in
+ * whose stacks it is at the same place: the callers are those of the latest whole stack in which
+ * any frame ends at that CFA, if the first of them can have made that call: its code has one direct
+ * call of that function, and only one, which is then where it stands.
+ *
+ * Both are inferences, and only made if they are asked for.
+ */
+#ifndef PERFJIT_STACK_STITCH_H
+#define PERFJIT_STACK_STITCH_H
+
+#include "injector/unwind/stacks/chain_tree.h"
+#include "injector/unwind/stacks/stack_walk.h"
+
+struct stitch_thread {
+    uint64_t thread; /* its life, and in that its tid */
+    bool used;
+    struct walked_frame *frames; /* of its last whole stack: the innermost first */
+    uint64_t *ips;
+    size_t count, capacity;
+};
+
+/* Who called the frame of THREAD that ended at CFA. */
+struct known_caller {
+    uint64_t thread, cfa;
+    uint32_t callers;             /* in the tree: the first of them; 0: this entry is empty */
+    uint32_t what;                /* its code, as address_space_at says */
+    struct stack_function callee; /* the last one that was asked for */
+    uint64_t call;                /* and the address inside the call of it; 0: there is none */
+};
+
+struct known_callers {
+    struct known_caller *items; /* by hash */
+    size_t count, size;         /* a power of 2 */
+    struct chain_tree tree;
+};
+
+struct stack_stitches {
+    struct stitch_thread *threads; /* by hash */
+    size_t thread_count, size;     /* a power of 2 */
+    struct known_callers known;
+};
+
+/* The stack of THREAD that WALKER has walked to END: if it is whole, it is kept; if it is cut, what
+ * is known of its outer frames is added to WALKER's.  Returns the end that it has then, or
+ * STACK_ENDS without memory. */
+enum stack_end stack_stitch(struct stack_stitches *stitches, struct stack_walker *walker,
+                            uint64_t thread, enum stack_end end);
+
+void stack_stitches_free(struct stack_stitches *stitches);
+
+#endif

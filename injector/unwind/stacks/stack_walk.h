@@ -1,0 +1,68 @@
+/* From a sample's registers and stack to the addresses of its frames, in the address space of that
+ * moment. */
+#ifndef PERFJIT_STACK_WALK_H
+#define PERFJIT_STACK_WALK_H
+
+#include "injector/findings/chain_end.h"
+#include "injector/native/native_file.h"
+#include "injector/unwind/addresses/address_space.h"
+#include "injector/unwind/rule_table.h"
+#include "injector/unwind/stacks/sample_format.h"
+
+/* What is known of a frame beside its address. */
+struct walked_frame {
+    uint64_t cfa;  /* where it ends; 0: that is not known */
+    uint32_t what; /* as address_space_at says of its code */
+    bool exact;    /* its ip is the next instruction, and not inside the call */
+};
+
+/* A native function that has a table. */
+struct stack_function {
+    uint32_t file;       /* its number; 0: none */
+    uint64_t start, end; /* in the file */
+};
+
+struct stack_walker {
+    const struct space_source *source;
+    const struct unwind_machine *machine;
+    struct native_files files;
+    struct rule_table rules; /* their owners: SPACE_FUNCTION and a function, or a file's number */
+    struct unwind_budget budget; /* of this sample */
+    bool no_memory;
+    uint64_t *ips;               /* of this sample: the innermost first, callers less 1 */
+    struct walked_frame *frames; /* the same frames */
+    size_t ip_count, ip_most;
+    const struct address_space *space; /* of this sample */
+    uint32_t end_at;                   /* what the stack ended in: as address_space_at says */
+    uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
+    enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
+    size_t blamed;
+    uint64_t blamed_addr; /* of that frame, in the file or function */
+    size_t found_count;   /* frames of this sample whose callers return_slot.h found */
+    bool judges;          /* set by the caller: what a table leads to is looked at closely */
+    /* Or NULL, set by the caller: the stack that ADDR is in, where another one than the sample's is
+     * gone on in, as behind a signal handler's.  Returns false if it is not known. */
+    bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
+    void *context;
+};
+
+/* Returns 0, or -1 without memory.  Release with stack_walker_end in either case. */
+int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
+                       const char *root, const struct unwind_machine *machine);
+
+/* Find the frames of SAMPLE in SPACE, at most MOST.  Without memory, walker->no_memory is set. */
+enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample *sample,
+                          const struct address_space *space, size_t most);
+
+/* The function that frame number INDEX is in. */
+struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);
+
+/* The address inside the only call in the function that IP is in by which CALLEE can have been
+ * called, a direct one, if WHAT is still there and in CALLEE's file; 0: there is none, or more than
+ * one, be it of a function that jumps to CALLEE. */
+uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
+                         struct stack_function callee);
+
+void stack_walker_end(struct stack_walker *walker);
+
+#endif

@@ -1,0 +1,210 @@
+/* See user_stacks.h. */
+#include "injector/unwind/stacks/user_stacks.h"
+
+#include "injector/arrays/array.h"
+#include "injector/files/interruption.h"
+#include "injector/recording/machine.h"
+#include "injector/recording/perf_data/perf_format.h"
+#include "injector/unwind/addresses/life_walk.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* One run over a recording. */
+struct unwinding {
+    struct user_stacks *stacks;
+    const struct records *records;
+    struct findings *findings;
+    struct walk_sample *samples;
+    size_t count, capacity;
+};
+
+/* Of a recording that does not say, it is this one. */
+const struct unwind_machine *user_stacks_machine(const struct perf_file *file)
+{
+    size_t bytes = 0;
+    const char *arch = perf_file_string(file, PERF_FEATURE_ARCH, &bytes);
+    const struct machine *machine = arch ? machine_of(arch, bytes) : NULL;
+    if (arch)
+        return machine ? unwind_machine_of(machine->elf_mach) : NULL;
+#if defined(__aarch64__)
+    return unwind_machine_of(EM_AARCH64);
+#else
+    return unwind_machine_of(EM_X86_64);
+#endif
+}
+
+bool user_stacks_possible(const struct perf_file *file)
+{
+    return user_stacks_machine(file) != NULL;
+}
+
+/* ---- Which samples ---- */
+
+bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
+{
+    return sample_format_has_stack(format) ||
+           (stacks->calls && sample_format_has_chain_alone(format));
+}
+
+static int add_sample(struct unwinding *run, const struct perf_record *record)
+{
+    struct walk_sample *samples =
+        array_room(run->samples, run->count, &run->capacity, sizeof *samples);
+    uint32_t pid = 0;
+    if (!samples)
+        return -1;
+    run->samples = samples;
+    struct walk_sample sample = {
+        .offset = record->offset, .number = (uint32_t)run->stacks->count++, .life = NO_LIFE};
+    if (perf_record_time(run->records->file, record, &sample.time_ns) &&
+        perf_record_sample(run->records->file, record, &pid, NULL))
+        sample.life = process_life_at(&run->stacks->source.processes->lives, pid,
+                                      (struct life_moment){sample.time_ns, record->number});
+    if (sample.life != NO_LIFE)
+        samples[run->count++] = sample;
+    return 0;
+}
+
+static int collect_samples(struct unwinding *run)
+{
+    struct findings known = {.quiet = true}; /* damage was reported when the profile was read */
+    struct perf_walk walk = perf_walk_begin(run->records->file);
+    struct perf_record record;
+    int result = 0;
+    while (!result && perf_walk_next(&walk, &record, &known))
+        if (record.type == PERF_RECORD_SAMPLE &&
+            user_stacks_want(run->stacks, sample_format_of(&run->stacks->formats, &record)))
+            result = add_sample(run, &record);
+    findings_free(&known);
+    return result;
+}
+
+/* ---- Each of them ---- */
+
+/* The record at OFFSET of the file, which has been walked over before. */
+static struct perf_record record_at(const struct perf_file *file, uint64_t offset)
+{
+    struct findings none = {.quiet = true};
+    struct perf_walk walk = {file, offset, 0};
+    struct perf_record record = {0};
+    perf_walk_next(&walk, &record, &none);
+    findings_free(&none);
+    return record;
+}
+
+/* The chain of the stack that was walked, with its inlined calls, if they are wanted and it has
+ * room for them. */
+static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sample *sample)
+{
+    const struct stack_walker *walker = &stacks->walker;
+    size_t count = 0;
+    if (stacks->calls)
+        count = inlined_frames_of_stack(&stacks->inlined, walker, stacks->ips,
+                                        user_sample_most_frames(sample));
+    if (count == SIZE_MAX)
+        return UINT32_MAX;
+    return count ? chain_tree_add(&stacks->tree, stacks->ips, count)
+                 : chain_tree_add(&stacks->tree, walker->ips, walker->ip_count);
+}
+
+/* A chain that was recorded is kept only if it gets longer. */
+static int visit_chain(struct user_stacks *stacks, const struct walk_sample *asked,
+                       const struct user_sample *sample, const struct address_space *space)
+{
+    size_t count = inlined_frames_of_sample(&stacks->inlined, sample, space, stacks->ips,
+                                            user_sample_most_frames(sample));
+    uint32_t chain =
+        count == SIZE_MAX ? UINT32_MAX : chain_tree_add(&stacks->tree, stacks->ips, count);
+    stacks->chains[asked->number] = chain;
+    return chain == UINT32_MAX ? -1 : 0;
+}
+
+static int visit(void *context, const struct walk_sample *asked, const struct address_space *space)
+{
+    struct unwinding *run = context;
+    struct user_stacks *stacks = run->stacks;
+    struct perf_record record = record_at(run->records->file, asked->offset);
+    const struct sample_format *format = sample_format_of(&stacks->formats, &record);
+    struct user_sample sample;
+    uint32_t pid, tid = 0;
+    if (!user_sample_read(&sample, format, &record)) {
+        report_finding(run->findings, FINDING_SAMPLE_BROKEN, "%s: record at 0x%" PRIx64,
+                       run->records->file->path, record.offset);
+        return 0;
+    }
+    if (!sample_format_has_stack(format))
+        return visit_chain(stacks, asked, &sample, space);
+    perf_record_sample_thread(run->records->file, &record, &pid, &tid);
+    enum stack_end end =
+        stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
+    const uint64_t thread = (uint64_t)asked->life << 32 | tid;
+    if (stacks->stitch) {
+        enum stack_end found = end;
+        end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
+        stacks->counts.inferred += found != end && end == STACK_WHOLE;
+    }
+    uint32_t chain = chain_of_stack(stacks, &sample);
+    if (stacks->walker.no_memory || chain == UINT32_MAX || end == STACK_ENDS)
+        return -1;
+    stacks->chains[asked->number] = chain;
+    if (sample.abi == USER_ABI_NONE)
+        return 0; /* a kernel thread */
+    if (stacks->walked && stacks->walked(stacks->context, &stacks->walker))
+        return -1;
+    return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
+}
+
+static int unwind_all(struct unwinding *run)
+{
+    struct user_stacks *stacks = run->stacks;
+    if (collect_samples(run))
+        return -1;
+    stacks->chains = calloc(stacks->count + 1, sizeof *stacks->chains);
+    stacks->ips = malloc(CHAIN_MOST_IPS * sizeof *stacks->ips);
+    if (!stacks->chains || !stacks->ips)
+        return -1;
+    struct life_walk walk = {&stacks->source, run->samples, run->count, run, visit};
+    int result = life_walk_go(&walk);
+    run->samples = walk.samples;
+    return result;
+}
+
+int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
+                       const struct jit_processes *processes, const struct timeline *timelines,
+                       const char *root, struct findings *findings)
+{
+    struct unwinding run = {.stacks = stacks, .records = records, .findings = findings};
+    const struct unwind_machine *machine = user_stacks_machine(records->file);
+    *stacks = (struct user_stacks){.stitch = stacks->stitch,
+                                   .calls = stacks->calls,
+                                   .walked = stacks->walked,
+                                   .context = stacks->context};
+    if (!machine && perf_file_has_stacks(records->file))
+        return report_failure(findings,
+                              "%s: stacks of this machine can't be unwound here: say --stacks keep",
+                              records->file->path);
+    int result = sample_formats_read(&stacks->formats, records->file) ||
+                 space_source_begin(&stacks->source, records, processes, timelines) ||
+                 inlined_frames_begin(&stacks->inlined, &stacks->source, stacks->calls) ||
+                 (machine && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
+    stacks->walker.judges = stacks->walked != NULL;
+    result = result || unwind_all(&run);
+    free(run.samples);
+    return result ? report_failure(findings, "out of memory") : interruption_check(findings);
+}
+
+void user_stacks_free(struct user_stacks *stacks)
+{
+    stack_walker_end(&stacks->walker);
+    space_source_free(&stacks->source);
+    sample_formats_free(&stacks->formats);
+    chain_tree_free(&stacks->tree);
+    stack_counts_free(&stacks->counts);
+    stack_stitches_free(&stacks->stitches);
+    inlined_frames_end(&stacks->inlined);
+    free(stacks->ips);
+    free(stacks->chains);
+    *stacks = (struct user_stacks){0};
+}

@@ -1,0 +1,59 @@
+/* All user stacks of a recording, unwound: each sample's call chain in the place of its registers
+ * and its copy of the stack.
+ *
+ * The recording becomes one that looks as if it had been made with frame pointers: of the events
+ * that had stacks sample_type has CALLCHAIN and neither REGS_USER nor STACK_USER, and each of their
+ * samples the chain
+ *     what the kernel wrote of itself, PERF_CONTEXT_USER, the address, its callers'
+ * All else is as it was.  A caller's address is one less than the return address, inside the call,
+ * as perf has it of stacks that it unwinds: so its lines are the call's.
+ *
+ * Where inlined calls are wanted each stands in the chain as a frame, in front of the one that it
+ * was inlined in; in chains that were recorded, too.
+ */
+#ifndef PERFJIT_USER_STACKS_H
+#define PERFJIT_USER_STACKS_H
+
+#include "injector/unwind/stacks/chain_tree.h"
+#include "injector/unwind/stacks/inlined_frames.h"
+#include "injector/unwind/stacks/stack_counts.h"
+#include "injector/unwind/stacks/stack_stitch.h"
+
+struct user_stacks {
+    struct sample_formats formats;
+    struct space_source source;
+    struct stack_walker walker;
+    struct chain_tree tree;
+    struct inlined_frames inlined;
+    uint64_t *ips;      /* of the sample at hand, with inlined calls */
+    uint32_t *chains;   /* of the samples with stacks, or with chains and inlined calls in them, in
+                           file order: numbers in the tree */
+    size_t count, next; /* the next one to be written */
+    struct stack_counts counts;
+    struct stack_stitches stitches;
+    /* Set by the caller: */
+    bool stitch;                       /* what the copy cuts is inferred, where it can be */
+    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
+    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
+    int (*walked)(void *context, const struct stack_walker *walker);
+    void *context;
+};
+
+/* Whether samples of FORMAT may get another chain. */
+bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format);
+
+/* The machine of FILE; NULL: its stacks can't be unwound. */
+const struct unwind_machine *user_stacks_machine(const struct perf_file *file);
+
+/* Whether FILE is of a machine whose stacks can be unwound. */
+bool user_stacks_possible(const struct perf_file *file);
+
+/* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
+ * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
+int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
+                       const struct jit_processes *processes, const struct timeline *timelines,
+                       const char *root, struct findings *findings);
+
+void user_stacks_free(struct user_stacks *stacks);
+
+#endif

@@ -1,0 +1,46 @@
+/* What one instruction does to what is known, and where it leads: one table for each machine. */
+#ifndef JITDUMP_CODE_STEP_H
+#define JITDUMP_CODE_STEP_H
+
+#include "jitdump/instructions/code_state.h"
+
+enum code_flow {
+    FLOW_NEXT,
+    FLOW_JUMP,      /* to `target`, and nowhere else */
+    FLOW_BRANCH,    /* to `target`, or to the next */
+    FLOW_CALL,      /* to the next, if it returns */
+    FLOW_RETURN,    /* to the caller */
+    FLOW_STOP,      /* nowhere: ud2, int3, brk */
+    FLOW_SOMEWHERE, /* an indirect jump */
+    FLOW_UNKNOWN,   /* it is not known, or not whole: its size is 0 */
+};
+
+struct code_step {
+    uint32_t size; /* in bytes */
+    enum code_flow flow;
+    int64_t target; /* in bytes from the code's begin; may be outside of it */
+};
+
+struct code_machine {
+    uint8_t stack_pointer;
+    uint8_t return_address; /* the register that it is at the entry, or counts as */
+    int8_t entry_offset;    /* the stack pointer at the entry is CFA + this */
+    uint8_t saved_count;
+    const uint8_t *saved; /* the registers that a function preserves, and the return address */
+    const char (*names)[4];
+
+    /* The instruction at offset AT of the SIZE bytes at CODE: change *STATE, unless it is NULL, to
+     * what holds after it. */
+    struct code_step (*step)(const uint8_t *code, size_t size, size_t at, struct code_state *state);
+
+    /* Whether it does nothing, as what fills up to a multiple of 16 bytes. */
+    bool (*is_filling)(const uint8_t *code, size_t size, size_t at);
+
+    /* It in words, for those that concern the stack; else its bytes. */
+    void (*print)(const uint8_t *code, size_t size, size_t at, char *text, size_t text_bytes);
+};
+
+extern const struct code_machine jd_machine_x86_64;
+extern const struct code_machine jd_machine_aarch64;
+
+#endif
