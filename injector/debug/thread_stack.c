@@ -39,11 +39,11 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
                         struct findings *findings)
 {
     *stacks = (struct thread_stacks){.snapshot = snapshot, .records = records};
-    uint32_t life = process_life_at(&processes->lives, snapshot->pid,
-                                    (struct life_moment){time_ns, UINT64_MAX});
     if (!machine_unwinds(snapshot->machine))
         return report_failure(findings, "%s: stacks of %s can't be unwound", snapshot->path,
                               snapshot->machine->names[0]);
+    uint32_t life = process_life_at(&processes->lives, snapshot->pid,
+                                    (struct life_moment){time_ns, UINT64_MAX});
     if (life == NO_LIFE)
         return report_failure(findings, "%s: nothing is mapped in process %" PRIu32, snapshot->path,
                               snapshot->pid);
