@@ -2,6 +2,7 @@
  *
  * /proc/self is a link to the pid of the reading process, in the pid namespace of that /proc. */
 #include "perfmap/map_owner.h"
+#include "jitdump/guest/process_start.h"
 
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -14,7 +15,6 @@
 
 enum {
     DESCRIPTORS_MAX = 1024, /* that are examined: the usual limit */
-    START_FIELD = 22,       /* of /proc/self/stat, in ticks since boot */
     NS_PER_S = 1000000000
 };
 
@@ -87,33 +87,16 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
-/* Field 22; the second one, in parentheses, may contain anything. */
-static bool read_start(int64_t *ticks)
-{
-    char line[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t size = read(fd, line, sizeof line - 1);
-    close(fd);
-    line[size > 0 ? size : 0] = '\0';
-    const char *field = strrchr(line, ')');
-    for (int number = 2; field && number < START_FIELD; number++)
-        field = strchr(field + 1, ' ');
-    *ticks = field ? strtoll(field, NULL, 10) : 0;
-    return *ticks > 0;
-}
-
 bool pm_is_of_this_life(const struct stat *status)
 {
     struct timespec since_boot, today;
-    int64_t ticks, tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
-    if (!read_start(&ticks) || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
+    uint64_t start_ns;
+    if (!process_start(&start_ns) || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
         clock_gettime(CLOCK_REALTIME, &today) != 0)
         return false;
-    int64_t age_ns = ns_of(&since_boot) - ticks * tick_ns;
+    int64_t age_ns = ns_of(&since_boot) - (int64_t)start_ns;
     /* Two ticks: the start is rounded, and so are the times of files. */
-    return ns_of(&status->st_mtim) > ns_of(&today) - age_ns + 2 * tick_ns;
+    return ns_of(&status->st_mtim) > ns_of(&today) - age_ns + 2 * (int64_t)process_tick_ns();
 }
 
 bool pm_has_own_descriptors(pid_t parent)

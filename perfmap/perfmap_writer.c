@@ -7,6 +7,7 @@
  * Each process writes to a struct map_file of its own (map_file.h).  A child finds that the
  * handle's file is its parent's, and replaces it by one of its own.
  */
+#include "jitdump/guest/environment_word.h"
 #include "perfmap/map_file.h"
 #include "perfmap/perfmap.h"
 
@@ -207,18 +208,6 @@ static int read_options(struct perfmap_options *options, const struct perfmap_op
     return options->flags & ~PERFMAP_ALWAYS ? -EINVAL : 0;
 }
 
-static bool environment_asks_for_map(void)
-{
-    const char *word = secure_getenv("PERFJIT");
-    while (word) {
-        size_t length = strcspn(word, ",");
-        if (length == strlen("map") && memcmp(word, "map", length) == 0)
-            return true;
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    return false;
-}
-
 static struct perfmap *map_new(const char *dir)
 {
     struct perfmap *map = calloc(1, sizeof *map + strlen(dir) + 1);
@@ -250,7 +239,7 @@ static int open_map(struct perfmap **map, const struct perfmap_options *given)
     struct perfmap_options options;
     *map = NULL;
     int error = read_options(&options, given);
-    if (!error && !(options.flags & PERFMAP_ALWAYS) && !environment_asks_for_map())
+    if (!error && !(options.flags & PERFMAP_ALWAYS) && !environment_has("map"))
         return 0;
     *map = map_new(options.dir && *options.dir ? options.dir : "/tmp");
     if (!*map)

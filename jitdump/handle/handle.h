@@ -7,7 +7,6 @@
 #ifndef JITDUMP_HANDLE_H
 #define JITDUMP_HANDLE_H
 
-#include "jitdump/code_check.h"
 #include "jitdump/guest/attach_switch.h"
 #include "jitdump/guest/first_error.h"
 #include "jitdump/jitdump.h"
@@ -19,7 +18,8 @@ struct jitdump {
     struct dump_kind kind;
     _Atomic uint64_t lost;
     _Atomic uint64_t unreadable;
-    struct code_check check;
+    bool checks_frames; /* PERFJIT has the word "check" */
+    _Atomic uint64_t frame_faults;
     struct first_error error;
     char *dir; /* absolute, so that a child finds it wherever its current directory is; NULL: it is
                   asked for one */

@@ -8,7 +8,7 @@
  * When the stage's main part is full, groups go into its spill, and the thread that filled main
  * adds main's groups to the body and then moves the spill's groups to main.  Others wait for that
  * only if the spill is full as well.  A group too large for the stage goes directly to the body,
- * after all that was in the stage (dump_large.c); meanwhile the others continue in the stage.
+ * after all that was in the stage; meanwhile the others continue in the stage.
  *
  * Groups are in order of their timestamps, no two of which are equal, first in the body and then in
  * the stage.  After any kill each is there once; except that main's groups are in both files, byte
@@ -231,20 +231,8 @@ static inline int jd_writer_end(struct dump_room *room)
     return whole ? 0 : -EINVAL;
 }
 
-/* ---- Between dump_writer.c and dump_large.c ---- */
-
-/* Write the group of ROOM if it is WHOLE, and free its memory.  Returns 0 or a negative errno. */
-int jd_writer_end_large(struct dump_room *room, bool whole);
-
-/* Keep the text of ERROR, and return it. */
-int jd_writer_cannot_grow(const struct dump_writer *writer, int error);
-
-/* Returns 0, or -EAGAIN. */
+/* Take the stage's lock.  Returns 0, or -EAGAIN. */
 int jd_writer_lock(struct dump_writer *writer);
-
-/* Move all of the stage to the body, unless that failed recently, and extend the stage if possible.
- * Both locks are held.  Returns 0 or a negative errno. */
-int jd_writer_flush(struct dump_writer *writer);
 
 /* ---- The end ---- */
 
