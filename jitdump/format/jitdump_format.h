@@ -78,15 +78,16 @@
  *            strings          strings_bytes bytes, the last of them NUL
  * parent: the index of an earlier inline, or JIT_INLINE_NONE: inlined straight into the function.
  * call_*: where in the parent (or the function) the call stands; line and column 0: not known.
- * name: of the callee. decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0:
+ * name: of the callee.  decl_file, decl_line: where the callee is defined; JIT_INLINE_NONE and 0:
  * not known.  call_file, name and decl_file are offsets into strings, of a NUL-terminated string
  * each; JIT_INLINE_NONE: none, but not for name. spans: strictly ascending by code_offset.  From
  * code_offset up to the next span's, or the function's end, the instructions belong to inline
- * inline_index, the innermost one, or with JIT_INLINE_NONE to the function itself. In front of the
- * first span: the function itself. Valid if the sizes add up to total_size, strings end with NUL
- * (or are none, and nr_inline is 0), each parent is smaller than its child's own index or none, the
- * offsets lie in strings, the spans ascend, and each inline_index is smaller than nr_inline or
- * none.  A code_offset of code_size or more contradicts the CODE_LOAD.
+ * inline_index, the innermost one.  JIT_INLINE_NONE is the function itself.  In front of the first
+ * span: the function itself.  The record is valid if all of these hold: the sizes add up to
+ * total_size.  Strings end with NUL, or there are none and nr_inline is 0.  Each parent is none, or
+ * smaller than its child's own index.  The offsets lie in strings.  The spans ascend.  Each
+ * inline_index is none, or smaller than nr_inline.  A code_offset of code_size or more contradicts
+ * the CODE_LOAD.
  *
  * 0x504a0004 CODE_PIECE, 40 bytes: the CODE_LOAD that follows in the same group is a piece of a
  * function that has several
@@ -95,7 +96,8 @@
  *     32 u32 number           of this piece, from 0; its CODE_LOAD has code_index + number
  *     36 u32 nr_piece         2 or more; larger than number
  * The pieces of a function are one group, ascending by number; one without code has no records.  A
- * CODE_UNLOAD of piece 0 is of the whole function, one of another piece of that alone.
+ * CODE_UNLOAD of piece 0 unloads the whole function.  A CODE_UNLOAD of another piece unloads only
+ * that piece.
  *
  * 0x504a0005 CODE_HISTORY, 40 bytes: the first record of a dump that was rewritten to stay within a
  * bound (JITDUMP_RING).  Of what was logged before timestamp, only the functions that were alive

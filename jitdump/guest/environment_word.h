@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether WORD is one of them.  A set-user-ID program has none. */
+/* Whether PERFJIT has WORD.  A set-user-ID program ignores PERFJIT. */
 static inline bool environment_has(const char *word)
 {
     const char *at = secure_getenv("PERFJIT");
