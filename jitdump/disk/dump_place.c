@@ -80,9 +80,9 @@ static bool own_start(uint64_t *monotonic_ns)
     return true;
 }
 
-/* Whether it is a dump that was begun after this process started.  An empty file may be one whose
- * header is still in a buffer, and zeros one that another thread is just opening: its header comes
- * late, and its time after that.  A closed one without records need not be kept. */
+/* Whether it is a dump that was begun after this process started.  The header of an empty file may
+ * still be in a buffer.  A file of zeros may be one that another thread is just opening: its header
+ * comes late, and its time after that.  A closed one without records need not be kept. */
 static bool is_of_this_life(int fd, const struct stat *status)
 {
     enum { TIME = JITHEADER_TIMESTAMP / 8, FLAGS = TIME + 1 };
@@ -131,7 +131,7 @@ static const char *what_is_in_the_way(const struct stat *status)
     return "a file that has other hard links";
 }
 
-/* Returns 0 if there is nothing any more, 1 if what is there must be kept, or a negative errno. */
+/* Returns 0 if the place is free now, 1 if the existing file must be kept, or a negative errno. */
 static int clear(const char *path, struct first_error *error)
 {
     struct stat status;
@@ -209,8 +209,8 @@ void jd_place_paths(const struct dump_place *place, const struct dump_paths *pat
     append_name(place, paths->stage, paths->bytes);
 }
 
-/* Returns 0 if the directory PATH exists, created if necessary, and is ours; 1 if it is somebody
- * else's, or others may write to it; or a negative errno. */
+/* Create the directory PATH if necessary.  Returns 0 if it is ours; 1 if it is somebody else's, or
+ * others may write to it; or a negative errno. */
 static int make_folder(const char *path, struct first_error *error)
 {
     struct stat status;

@@ -338,7 +338,7 @@ static int put_code(struct jitdump *dump, const struct jitdump_code *code,
     return error;
 }
 
-/* The same of a function in several, counted once if some of it can't be read. */
+/* The same for a function in pieces.  It counts once if a part can't be read. */
 static int put_pieces(struct jitdump *dump, struct code_pieces *pieces, uint64_t *code_index)
 {
     uint64_t now = jd_clock_now(dump->kind.counter), bytes = jd_pieces_measure(pieces);
@@ -461,7 +461,7 @@ static int of_closed(struct jitdump *dump)
     return dump->open_error;
 }
 
-/* Count what could not be recorded.  Where the dump was closed meanwhile, nobody wants it. */
+/* Count what could not be recorded.  If the dump was closed meanwhile, the record is not needed. */
 static int counted(struct jitdump *dump, int error)
 {
     jd_handle_leave(dump);

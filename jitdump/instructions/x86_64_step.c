@@ -1,7 +1,7 @@
 /* See code_step.h: x86-64.
  *
- * Tables say which registers an instruction changes.  What moves the stack pointer, or a value that
- * is followed, has code of its own.  Sources: Intel SDM, volume 2; System V ABI, AMD64
+ * Tables say which registers an instruction changes.  Instructions that move the stack pointer, or
+ * a tracked value, have code of their own.  Sources: Intel SDM, volume 2; System V ABI, AMD64
  * supplement, 3.2. */
 #include "jitdump/instructions/code_step.h"
 #include "jitdump/instructions/x86_64_decoder.h"
@@ -22,7 +22,7 @@ static const uint8_t saved[] = {RBX, RBP, 12, 13, 14, 15, RIP};
 
 /* ---- What an instruction changes ---- */
 
-/* What an instruction changes:
+/* The registers and memory that an instruction changes:
  *
  *     .  no such register            r  ModRM's register      e  ModRM's operand, here or in memory
  *     E  ModRM's operand in memory   x  both                  a  rax
@@ -64,7 +64,7 @@ static const char effects_1[] = "eqrr.*.*...*...." /* 00 */
                                 ".......E........" /* e0 */
                                 ".......F........";
 
-/* Of SSE's instructions in their VEX and EVEX forms, and those that have no other. */
+/* For SSE's instructions in their VEX and EVEX forms, and those with only these forms. */
 static char vector_effect_1(const struct x86_instruction *in)
 {
     bool scalar = in->prefix == REPEAT || in->prefix == REPNE;
@@ -194,7 +194,7 @@ static bool is_of_bytes(const struct x86_instruction *in)
            (!(in->opcode & 1) && in->opcode != 0x62 && in->opcode != 0x8c && in->opcode != 0x8e);
 }
 
-/* The register NUMBER gets what is not known. */
+/* The register NUMBER gets an unknown value. */
 static void spoil(const struct x86_instruction *in, struct code_state *state, unsigned number)
 {
     bool high = !in->has_rex && number >= 4 && number < 8 && is_of_bytes(in);
@@ -249,8 +249,8 @@ static void push(struct code_state *state, int64_t bytes, struct code_value valu
     jd_state_store(state, top, bytes, value);
 }
 
-/* What a register gets that was saved, from its place, is proof that the stack pointer is what it
- * is taken for; another value, if there is doubt, that it may not be. */
+/* A saved register gets its value back from its place: this proves that the stack pointer has its
+ * known value.  If there is doubt, another value shows that it may be wrong. */
 static struct code_value pop(struct code_state *state, int64_t bytes, unsigned to)
 {
     struct code_value top = state->registers[RSP];
@@ -391,7 +391,7 @@ static void pop_operand(const struct x86_instruction *in, struct code_state *sta
         store(in, state, pushed_bytes(in), value);
 }
 
-/* What changes STATE, which is there, of map 0. */
+/* The changes to STATE, which is not NULL, by map 0. */
 static void do_map_0(const struct x86_instruction *in, const uint8_t *bytes,
                      struct code_state *state)
 {
@@ -579,7 +579,7 @@ static void print_displacement(char *text, size_t bytes, const struct x86_instru
         snprintf(text, bytes, "memory");
 }
 
-/* Those with a register and an operand in ModRM. */
+/* Instructions with a register and an operand in ModRM. */
 static bool print_move(const struct x86_instruction *in, char *text, size_t bytes)
 {
     char operand[32];

@@ -137,7 +137,7 @@ static int make_ready(struct stub_arena *arena, const char **what)
     return make_page(arena, number, what);
 }
 
-/* What failed is not tried for each function. */
+/* After a failure it is not tried again for each function. */
 static int take_new(struct stub_arena *arena, struct stub **stub, const char **what)
 {
     if (arena->used == arena->ready) {
@@ -164,7 +164,7 @@ static int take(struct stub_arena *arena, struct stub **stub, const char **what)
 
 /* ---- Names ---- */
 
-/* Returns what is to be freed, or NULL.  The lock is held. */
+/* Returns the name to free, or NULL.  The lock is held. */
 static struct stub_file *leave_file(struct stub_file *file)
 {
     return file && --file->users == 0 ? file : NULL;
@@ -184,7 +184,7 @@ static int new_file(struct stub_arena *arena, const char *path, struct stub_file
     }
     struct stub_file *before = arena->newest_file;
     arena->newest_file = *file = made;
-    atomic_signal_fence(memory_order_seq_cst); /* who is cancelled here leaves one user too many */
+    atomic_signal_fence(memory_order_seq_cst); /* cancelled here, it leaves a user too many */
     struct stub_file *garbage = leave_file(before);
     jd_stub_unlock(arena);
     free(garbage);
@@ -277,7 +277,7 @@ struct stub_name *jd_stub_drop(struct stub_arena *arena, struct stub *stub)
 
 /* ---- The arena ---- */
 
-/* One that other processes' stubs have not: perf keeps files by the build-ids made of it. */
+/* A number that other processes' stubs lack: perf keeps files by the build-ids made of it. */
 static uint32_t first_mark(const struct stub_arena *arena)
 {
     struct timespec now;

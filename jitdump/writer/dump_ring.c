@@ -26,7 +26,7 @@ uint64_t jd_ring_begin(struct dump_ring *ring, uint64_t body_bytes, uint64_t fir
     return JITHEADER_BYTES + ring->segment_bytes;
 }
 
-/* A reader of a live process knows by it that what it reads may be written anew. */
+/* The record tells a reader of a live process that the file may be rewritten meanwhile. */
 int jd_ring_mark(const struct dump_ring *ring, struct dump_body *body)
 {
     uint8_t history[JR_CODE_HISTORY_BYTES];
@@ -49,7 +49,7 @@ static uint64_t start_of(const struct dump_ring *ring, bool b)
 /* The next generation, in the segment that is hidden. */
 struct generation {
     const struct dump_body *body;
-    uint64_t start, at; /* what is in memory goes to at */
+    uint64_t start, at; /* `memory` goes to `at` */
     struct mapped_array memory;
     size_t used;
     int error;
@@ -63,7 +63,7 @@ static int begin_generation(struct generation *generation, const struct dump_rin
     return mapped_array_reserve(&generation->memory, WINDOW_BYTES) ? -ENOMEM : 0;
 }
 
-/* What stands at the start of A hides the generation, or is hidden itself. */
+/* The first eight bytes of A are not written here: they hide the generation, or are hidden. */
 static void write_out(struct generation *generation)
 {
     const uint8_t *data = generation->memory.data;
@@ -75,7 +75,7 @@ static void write_out(struct generation *generation)
     generation->used = 0;
 }
 
-/* Room for BYTES, at most WINDOW_BYTES, that follow what was put. */
+/* Room for the next BYTES, at most WINDOW_BYTES. */
 static uint8_t *room_for(struct generation *generation, size_t bytes)
 {
     if (bytes > WINDOW_BYTES - generation->used)
@@ -238,7 +238,8 @@ static int put_moved(struct generation *generation, const struct live_code *live
     return error ? error : generation->error;
 }
 
-/* What became of a function that is in the parent's dump, by its FIRST event. */
+/* Put the event that says where a function of the parent's dump is now, or that it is gone.  FIRST
+ * is its first event. */
 static int put_inherited(struct generation *generation, const struct live_code *live,
                          struct record_window *window, const struct live_event *first)
 {
@@ -291,8 +292,9 @@ static uint64_t history_beside(const struct dump_ring *ring, uint64_t live_bytes
     return free / 2 < most ? free / 2 : most;
 }
 
-/* Read LIVE up to where the history begins, so that what is kept leaves room for WANTED bytes. Half
- * of what the functions alive leave is history: more of it would be rewritten more often. */
+/* Read LIVE up to the begin of the history, so that the kept records leave room for WANTED bytes.
+ * History is half of the room that the live functions leave: with more, the file would be rewritten
+ * more often. */
 static int find_history(struct dump_ring *ring, struct live_code *live,
                         struct record_window *window, uint64_t wanted)
 {
@@ -350,8 +352,8 @@ static int put_history(struct generation *generation, const struct dump_ring *ri
 
 /* ---- From one generation to the next ---- */
 
-/* Let the groups up to END in the segment that is hidden be seen, and those in the other one not;
- * FIRST are their first id and size. */
+/* Show the groups up to END in the hidden segment, and hide those in the other one.  FIRST has
+ * their first id and size. */
 static int show(struct dump_ring *ring, struct dump_body *body, uint64_t end,
                 const uint32_t first[2])
 {
@@ -364,8 +366,8 @@ static int show(struct dump_ring *ring, struct dump_body *body, uint64_t end,
     return 0;
 }
 
-/* Close the new generation with the FILLER that follows it, and write the rest of it.  Returns the
- * end of its groups. */
+/* Close the new generation with its FILLER, and write the rest of it.  Returns the end of its
+ * groups. */
 static uint64_t end_groups(struct generation *generation)
 {
     if (jd_body_is_across_pages(end_of(generation)))
@@ -458,8 +460,8 @@ int jd_ring_add(struct dump_ring *ring, struct dump_body *body, const void *grou
     return error ? error : jd_body_add(body, groups, count, last);
 }
 
-/* What could not be added once can't be until more is said; and all of the ring is not read for it
- * more than a tenth of the time. */
+/* Groups that were refused fit only after more unloads.  And the whole ring is read for this at
+ * most a tenth of the time. */
 int jd_ring_add_with_effect(struct dump_ring *ring, struct dump_body *body, const void *groups,
                             size_t count)
 {

@@ -100,7 +100,8 @@ static uint32_t largest_stage(const struct dump_writer *writer)
     return large ? STAGE_LATER_BYTES : STAGE_FIRST_BYTES;
 }
 
-/* To map memory for each record costs more than all the rest of it.  Without it that is done. */
+/* Mapping memory for each record costs more than the rest of the record.  It is done only if there
+ * is no scratch memory. */
 static void map_scratch(struct dump_writer *writer)
 {
     void *scratch =
@@ -217,7 +218,7 @@ static int empty_all(struct dump_writer *writer)
     return error;
 }
 
-/* What to do about ERROR of empty_main. */
+/* Handle ERROR of empty_main. */
 static int after_main(struct dump_writer *writer, int error)
 {
     if (error == -EFBIG && writer->is_ring)
@@ -356,8 +357,9 @@ int jd_writer_wait(struct dump_writer *writer, uint64_t bytes, uint32_t new_func
 /* ---- Large groups ----
  *
  * A group that is too large for the stage, or any group if the stage is not mapped.  It is
- * assembled before any lock is taken, gets its time and code index afterwards, and goes directly to
- * the body, after all that was in the stage.  Others continue in the stage while it is written. */
+ * assembled before any lock is taken, and gets its time and code index afterwards.  It goes
+ * directly to the body, after all groups of the stage.  Others continue in the stage while it is
+ * written. */
 
 /* Don't assemble and try again what failed recently, or what the disk obviously has no room for. */
 static int refuse_large(struct dump_writer *writer, uint64_t bytes, uint64_t patience_ns)
@@ -416,7 +418,7 @@ int jd_writer_begin_large(struct dump_writer *writer, uint64_t now, uint64_t byt
 }
 
 /* Give a record of a function, or of piece *NUMBER of one, the code indices that begin with FIRST.
- * What follows a PIECE is about that piece. */
+ * Records after a PIECE are about that piece. */
 static void stamp_index(uint8_t *record, uint32_t id, uint64_t first, uint32_t *number)
 {
     uint64_t index = first + *number;
@@ -520,7 +522,7 @@ static int end_large(struct dump_room *room, bool whole)
 
 /* ---- Late records ---- */
 
-/* Another thread may write some of them while this one waits for room. */
+/* Another thread may write some late records while this one waits for room. */
 int jd_writer_put_late(struct dump_writer *writer, uint64_t patience_ns)
 {
     const struct late_record *late;
