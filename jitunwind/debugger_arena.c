@@ -199,8 +199,8 @@ static void show_all(struct debugger_object *hidden)
 
 /* ---- Ranges ---- */
 
-/* Set SIZES to half of the contents of the COUNT objects FROM: an object has room for twice as much.
- * Returns false if that is too much for one. */
+/* Set SIZES to half of the contents of the COUNT objects FROM: an object has room for twice as
+ * much. Returns false if that is too much for one. */
 static bool add_sizes(struct debugger_object *const *from, size_t count, struct object_sizes *sizes)
 {
     uint64_t names = 0, frames = 0, records = 0;
