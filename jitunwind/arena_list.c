@@ -15,7 +15,7 @@ _Atomic uint32_t ju_epoch;
  * publishes one pointer, and at worst the memory of a removed arena is lost. */
 static struct brief_lock list_lock;
 static _Atomic(struct jitunwind *) first_arena;
-static struct jitunwind *first_closed; /* that somebody may still read */
+static struct jitunwind *first_closed; /* closed arenas that may still have readers */
 
 static void free_arena(struct jitunwind *arena)
 {

@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-/* Bytes, but for records, of which there are at most as many symbols. */
+/* In bytes, except records.  There are at most as many symbols as records. */
 struct object_sizes {
     uint32_t names, frames, records;
 };
@@ -45,7 +45,7 @@ struct debugger_object {
     uint8_t level;               /* how many times merged */
     bool sealed;                 /* nothing is added behind its functions */
     bool changed, shown, hidden; /* hidden: taken out of the list, to be changed */
-    bool written[2];             /* the heads are, but for sizes that grow */
+    bool written[2];             /* the heads are written, except growing sizes */
     unsigned head;               /* the one that is shown */
     struct debugger_entry entries[2];
     struct debugger_object *next_hidden;

@@ -56,7 +56,7 @@ enum attach_word { ATTACH_QUIET, ATTACH_ASK, ATTACH_SPLIT };
 enum attach_wanted { ATTACH_NOTHING, ATTACH_ON, ATTACH_OFF };
 enum attach_state {
     ATTACH_IS_OFF,
-    ATTACH_IS_TELLING, /* the dump is open, live code is being told */
+    ATTACH_IS_TELLING, /* the dump is open, live code is being added */
     ATTACH_IS_ON,
 };
 

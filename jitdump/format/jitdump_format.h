@@ -61,9 +61,9 @@
  *     32 u64 code_size
  *     40 u64 code_index
  *
- * 0x504a0002 FILLER, 16 bytes and more: says nothing, whatever is in it, its timestamp included.  A
- * dump that was not closed has one after its body, and up to three after that
- * (jitdump/README.md); a closed one has none.
+ * 0x504a0002 FILLER, 16 bytes and more: readers ignore its contents and its timestamp.  A dump that
+ * was not closed has one after its body, and up to three more after that (jitdump/README.md).  A
+ * closed dump has none.
  *
  * 0x504a0003 CODE_INLINE_INFO, 40 bytes and more: which calls were inlined in the function whose
  * CODE_LOAD follows in the same group
@@ -100,8 +100,8 @@
  * that piece.
  *
  * 0x504a0005 CODE_HISTORY, 40 bytes: the first record of a dump that was rewritten to stay within a
- * bound (JITDUMP_RING).  Of what was logged before timestamp, only the functions that were alive
- * then are in the dump, in the records that follow, with earlier timestamps
+ * bound (JITDUMP_RING).  Of the functions that were logged before timestamp, the dump has only
+ * those that were alive then.  Their records follow, with earlier timestamps
  *      8 u64 timestamp         from here on everything that was logged is in the dump
  *     16 u64 generation        how often it has been rewritten; 0: not yet, and the rest is 0
  *     24 u64 dropped           functions that were logged before and are no longer in the dump

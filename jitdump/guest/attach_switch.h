@@ -30,8 +30,8 @@ struct attach_switch {
     pid_t pid;
     uint32_t answered;             /* the newest request that was taken */
     atomic_bool ready;             /* the page is this process's */
-    bool telling;                  /* live code is being told, or was, and that was left */
-    _Atomic uint32_t actor;        /* the thread that acts on a request; 0: nobody */
+    bool telling;                  /* live code is being added, or EMIT_ALL was left */
+    _Atomic uint32_t actor;        /* the thread that serves a request; 0: none */
     uintptr_t actor_frame;         /* where its call is on its stack */
     struct attach_request request; /* that it acts on */
 };

@@ -3,7 +3,7 @@
  *
  * Unlocking is a plain store.  It does not wait until everything written under the lock has reached
  * the cache.  A mutex's atomic exchange does wait, which is an eighth of the cost of a record.  So
- * nobody is woken: a thread that has spun in vain sleeps, in longer and longer pieces up to
+ * no thread is woken: a thread that has spun in vain sleeps, for longer and longer up to
  * SLEEP_MAX_NS, and looks again.
  *
  * The lock word is its holder's thread id.  Collectors stop threads by a signal, wherever they are,

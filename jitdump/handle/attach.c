@@ -1,4 +1,4 @@
-/* Dumps that begin and end while the process runs, as others ask for them.
+/* Dumps that begin and end on request while the process runs.
  *
  *     perfjit attach PID ──▶ page: dir, ON ──▶ jitdump_poll ──▶ file opened ──▶ emit_all ──▶ page:
  *     path, number, times
@@ -161,7 +161,7 @@ static uint64_t indices_of(const struct jitdump *dump)
     return indices;
 }
 
-/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, it is still being told. */
+/* If EMIT_ALL is left by an exception or a longjmp, or its thread ends, `telling` stays set. */
 static void tell_all(struct jitdump *dump, struct attach_switch *control, jitdump_emit *emit_all,
                      void *user)
 {

@@ -51,7 +51,7 @@ static int open_first_file(struct jitdump *dump, const struct jitdump_options *o
     return error;
 }
 
-/* Nothing is opened until somebody asks for it. */
+/* Nothing is opened until a dump is requested. */
 static int keep_dir(struct jitdump *dump, const struct jitdump_options *options)
 {
     const char *dir = options->dir ? options->dir : secure_getenv("JITDUMPDIR");
@@ -136,7 +136,7 @@ int jitdump_close(struct jitdump *dump)
 
 /* ---- Errors, path and counts ---- */
 
-/* A dump that was asked for has a text of its own, which ends with it. */
+/* A requested dump has an error text of its own, which ends with it. */
 static void keep_error_of_file(struct jitdump *dump)
 {
     jd_handle_enter(dump);

@@ -30,7 +30,7 @@ static struct stub_arena *arena_of(struct jitdump *dump)
 
 /* ---- What is recorded ---- */
 
-/* The lock is held, or nobody else knows STUB. */
+/* The lock is held, or STUB is not published yet. */
 static int log_stub(struct jitdump *dump, const struct stub_arena *arena, const struct stub *stub,
                     uint64_t *code_index)
 {

@@ -92,7 +92,7 @@ void jd_state_begin(struct code_state *state, unsigned stack_pointer, int32_t st
 /* The value of the eight bytes at ADDRESS. */
 struct code_value jd_state_load(const struct code_state *state, struct code_value address);
 
-/* Whether nobody has written to the eight bytes at CFA + OFFSET since the entry. */
+/* Whether the eight bytes at CFA + OFFSET are unchanged since the entry. */
 bool jd_state_never_written(const struct code_state *state, int32_t offset);
 
 /* WIDTH bytes are stored at ADDRESS: VALUE, if they are eight. */

@@ -212,7 +212,7 @@ static void change_operand(const struct x86_instruction *in, struct code_state *
         spoil(in, state, in->rm);
 }
 
-/* Apply EFFECT, of the list above, but for those by hand. */
+/* Apply EFFECT, a letter of the list above, except '*'. */
 static void apply(const struct x86_instruction *in, struct code_state *state, char effect)
 {
     if (strchr("exkqE", effect))

@@ -88,8 +88,8 @@ void jd_paint_sort(struct address_paint *paint, uint32_t count)
 
 /* ---- Painting ---- */
 
-/* The first cell from CELL on that nobody owns; the last one is never owned, since it is behind all
- * ranges. */
+/* The first cell from CELL on without an owner.  The last cell never has one, since it is behind
+ * all ranges. */
 static uint32_t unowned_from(uint32_t *next, uint32_t cell)
 {
     while (next[cell] != cell) {

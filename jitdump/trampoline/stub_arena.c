@@ -12,7 +12,7 @@
 
 _Static_assert(sizeof(struct stub) <= STUB_WORD_STRIDE, "it stands there");
 
-/* A child asks the kernel each time, which nobody minds. */
+/* A child asks the kernel each time, which is fast enough. */
 static uint32_t this_thread(const struct stub_arena *arena)
 {
     if (jd_fork_mark_is_inherited(&arena->fork_mark))
@@ -99,7 +99,7 @@ static int reserve_block(uint8_t **block, const char **what)
     return 0;
 }
 
-/* Write the code of the stubs in a page that nobody has seen, and make it executable. */
+/* Write the code of the stubs in an unpublished page, and make it executable. */
 static int make_page(struct stub_arena *arena, uint32_t first, const char **what)
 {
     uint8_t *page = code_of(arena, first);
@@ -191,7 +191,7 @@ static int new_file(struct stub_arena *arena, const char *path, struct stub_file
     return 0;
 }
 
-/* Functions are told file by file, mostly. */
+/* Functions are mostly added file by file. */
 static int find_file(struct stub_arena *arena, const char *path, struct stub_file **file)
 {
     if (jd_stub_lock(arena))

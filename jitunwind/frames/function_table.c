@@ -106,7 +106,7 @@ static void spread_rules(struct function_table *table)
         *rule_slot(table, &table->rules[i]) = i;
 }
 
-/* The number of RULE; where there is no room for another one, 0. */
+/* The number of RULE; 0 if there is no room for another rule. */
 static uint32_t rule_number(struct function_table *table, const struct frame_rule *rule)
 {
     if (rule->kind == RULE_UNKNOWN)

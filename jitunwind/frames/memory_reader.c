@@ -124,8 +124,8 @@ void ju_memory_reader_begin(struct memory_reader *reader)
 
 /* ---- Others ---- */
 
-/* Fill the window with the bytes around ADDR in its piece.  A frame's registers are asked for from
- * the return address downwards, so it begins before ADDR. */
+/* Fill the window with the bytes around ADDR in its piece.  A frame's registers are read from the
+ * return address downwards, so the window begins before ADDR. */
 static bool fill(struct memory_reader *reader, uint64_t addr)
 {
     const uint64_t in_piece = addr % PIECE_BYTES;

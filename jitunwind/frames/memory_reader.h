@@ -3,7 +3,7 @@
  * The kernel reads it: process_vm_readv on oneself, a piece of up to WINDOW_BYTES at once, as
  * stacks are read in order.  If that is refused (seccomp, qemu-user), rt_sigprocmask tells whether
  * memory is mapped: it reads the mask before it refuses the unknown operation.  Mapped memory is
- * then read in place.  Neither needs a descriptor that somebody might close.
+ * then read in place.  Neither needs a descriptor, which the program might close.
  *
  * The thread's own stack is read in place, from its current place up to the top, after the kernel
  * has confirmed each page.  It stays mapped as long as the thread runs below it.  Its top is

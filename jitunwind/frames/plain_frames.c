@@ -62,7 +62,7 @@ void ju_plain_cie_put(struct byte_sink *section)
 
 /* ---- Rows ---- */
 
-/* Whether a debugger can be told RULE. */
+/* Whether RULE can be written for a debugger. */
 static bool is_known(const struct frame_rule *rule)
 {
     return rule->kind == RULE_OFFSET && rule->cfa_offset >= 0 && rule->slots[0] != SLOT_UNKNOWN;

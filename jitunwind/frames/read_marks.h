@@ -2,7 +2,7 @@
  * could have seen it have ended.  Nobody waits for that moment.
  *
  * Readers are counted by the parity of the epoch in which they began.  An epoch ends when no reader
- * of the one before is left, so that readers who come without a pause don't hold it up.  Memory
+ * of the epoch before it is left.  So a continuous stream of readers does not delay it.  Memory
  * that was removed in epoch E has no readers in E + EPOCHS_TO_WAIT.  Both counts have been 0 since,
  * in two checks that began after the removal.  (The check that ended E may have begun before it.)
  */

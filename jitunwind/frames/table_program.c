@@ -176,7 +176,7 @@ static void step_back_behind_call(struct program *program)
             land(program, not_there[i]);
 }
 
-/* The instruction that is asked about.  For a call, the address is in front of the return address,
+/* The instruction whose rule is wanted.  For a call, the address is in front of the return address,
  * which the call has left right below the current stack.  For an interrupted instruction, it is the
  * instruction itself.  If the stack pointer is at the begin of a page, the page below may not be
  * mapped: a push without room is interrupted like that. */
