@@ -1,7 +1,7 @@
 /* See eh_frame.h, which has the format. */
 #include "jitdump/format/eh_frame.h"
 
-#include "jitdump/format/cfa_opcode.h"
+#include "jitdump/format/cfa_instruction.h"
 
 #include <stdlib.h>
 
@@ -12,68 +12,22 @@ enum {
     ENCODING_INDIRECT = 0x80,
 };
 
-/* What follows the opcode: u uleb, s sleb, b block (uleb length and bytes), 1 2 4 8 that many
- * bytes. */
-static const char *const operands[CFA_last + 1] = {
-    [0x00] = "",   [0x02] = "1",  [0x03] = "2",  [0x04] = "4",  [0x05] = "uu", [0x06] = "u",
-    [0x07] = "u",  [0x08] = "u",  [0x09] = "uu", [0x0a] = "",   [0x0b] = "",   [0x0c] = "uu",
-    [0x0d] = "u",  [0x0e] = "u",  [0x0f] = "b",  [0x10] = "ub", [0x11] = "us", [0x12] = "us",
-    [0x13] = "s",  [0x14] = "uu", [0x15] = "us", [0x16] = "ub", [0x1d] = "8", /* MIPS_advance_loc8
-                                                                               */
-    [0x2c] = "",   /* AARCH64_negate_ra_state_with_pc */
-    [0x2d] = "",   /* GNU_window_save, AARCH64_negate_ra_state */
-    [0x2e] = "u",  /* GNU_args_size */
-    [0x2f] = "uu", /* GNU_negative_offset_extended */
-};
-
-static void skip_operand(struct byte_cursor *cursor, char kind)
+const char *jd_cfa_program_check(const struct eh_cie *cie, const uint8_t *instructions, size_t size,
+                                 bool big_endian, struct cfa_program *program)
 {
-    switch (kind) {
-    case 'u':
-        cursor_uleb(cursor);
-        break;
-    case 's':
-        cursor_sleb(cursor);
-        break;
-    case 'b':
-        cursor_skip(cursor, (size_t)cursor_uleb(cursor));
-        break;
-    default:
-        cursor_skip(cursor, (size_t)(kind - '0'));
-    }
-}
-
-static bool is_advance(uint8_t opcode)
-{
-    return (opcode & CFA_restore) == CFA_advance_loc ||
-           (opcode >= CFA_advance_loc1 && opcode <= CFA_advance_loc4) ||
-           opcode == CFA_MIPS_advance_loc8;
-}
-
-const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool big_endian,
-                                 struct cfa_program *program)
-{
-    struct byte_cursor cursor = byte_cursor_over(instructions, size, big_endian);
+    struct cfa_decoder decoder =
+        cfa_decoder_over(instructions, size, big_endian, cie->code_align, cie->data_align);
+    struct cfa_instruction instruction;
     *program = (struct cfa_program){0};
-    while (cursor_left(&cursor)) {
-        uint8_t opcode = cursor_u8(&cursor);
-        const char *kinds = (opcode & CFA_restore) == CFA_offset ? "u"
-                            : opcode & CFA_restore               ? ""
-                            : opcode <= CFA_last                 ? operands[opcode]
-                                                                 : NULL;
-        if (!kinds)
-            return opcode == CFA_set_loc ? "call frame instruction set_loc can't be relocated"
-                                         : "unknown call frame instruction";
-        while (*kinds)
-            skip_operand(&cursor, *kinds++);
-        program->remembered_count += opcode == CFA_remember_state;
-        if (opcode == CFA_restore_state && program->remembered_count-- == 0)
+    while (cfa_next(&decoder, &instruction)) {
+        program->remembered_count += instruction.subject == CFA_IS_REMEMBER;
+        if (instruction.subject == CFA_IS_RECALL && program->remembered_count-- == 0)
             return "call frame instruction restore_state without a state";
-        program->advances |= is_advance(opcode);
-        if (opcode != CFA_nop)
-            program->used_bytes = cursor.offset;
+        program->advances |= instruction.subject == CFA_IS_ADVANCE;
+        if (instruction.opcode != CFA_nop)
+            program->used_bytes = decoder.program.offset;
     }
-    return cursor.failed ? "a call frame instruction reaches past its entry" : NULL;
+    return decoder.wrong;
 }
 
 /* A pointer's value in the format of ENCODING, sign-extended if that is signed. */
@@ -150,13 +104,14 @@ static const char *read_augmentation(struct byte_cursor *cursor, const char *let
     return part.failed ? "CIE with an augmentation shorter than its letters say" : NULL;
 }
 
-static const char *take_instructions(struct byte_cursor *cursor, const uint8_t **instructions,
-                                     size_t *size)
+static const char *take_instructions(struct byte_cursor *cursor, const struct eh_cie *cie,
+                                     const uint8_t **instructions, size_t *size)
 {
     size_t left = cursor_left(cursor);
     struct cfa_program program;
     *instructions = cursor_bytes(cursor, left);
-    const char *wrong = jd_cfa_program_check(*instructions, left, cursor->big_endian, &program);
+    const char *wrong =
+        jd_cfa_program_check(cie, *instructions, left, cursor->big_endian, &program);
     *size = program.used_bytes;
     return wrong;
 }
@@ -176,7 +131,8 @@ static const char *read_cie(struct byte_cursor *cursor, uint8_t address_bytes, s
     const char *wrong = read_augmentation(cursor, letters, address_bytes, cie);
     if (!wrong && !can_read(cie->fde_encoding))
         wrong = "CIE with a pointer encoding that JIT code can't have";
-    return wrong ? wrong : take_instructions(cursor, &cie->instructions, &cie->instructions_bytes);
+    return wrong ? wrong
+                 : take_instructions(cursor, cie, &cie->instructions, &cie->instructions_bytes);
 }
 
 /* The bytes of the entry at OFFSET after its length and id, which is set.  Returns false if it is
@@ -274,7 +230,7 @@ static const char *read_fde(struct eh_frame_walk *walk, struct byte_cursor *curs
     }
     if (cursor->failed)
         return "FDE is shorter than its fields";
-    return take_instructions(cursor, &fde->instructions, &fde->instructions_bytes);
+    return take_instructions(cursor, &fde->cie, &fde->instructions, &fde->instructions_bytes);
 }
 
 struct eh_frame_walk jd_eh_frame_begin(const void *data, size_t size, bool big_endian,

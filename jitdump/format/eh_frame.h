@@ -120,10 +120,10 @@ struct cfa_program {
     bool advances;           /* the location, be it by 0 */
 };
 
-/* Check a program of call frame instructions.  Returns NULL and sets *PROGRAM, or says what is
- * wrong. */
-const char *jd_cfa_program_check(const uint8_t *instructions, size_t size, bool big_endian,
-                                 struct cfa_program *program);
+/* Check a program of call frame instructions with the alignments of CIE.  Returns NULL and sets
+ * *PROGRAM, or says what is wrong. */
+const char *jd_cfa_program_check(const struct eh_cie *cie, const uint8_t *instructions, size_t size,
+                                 bool big_endian, struct cfa_program *program);
 
 /* ---- Writing ---- */
 

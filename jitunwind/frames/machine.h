@@ -15,6 +15,7 @@ enum {
     MACHINE_RETURN = 16,
     MACHINE_SAVED = 7,
     MACHINE_CFA_OFFSET = 8, /* of a function's first instruction */
+    MACHINE_SIGNS = 0,      /* return addresses */
 };
 /* Whose places a rule has: the return address, and what functions preserve. */
 static const uint8_t machine_saved[MACHINE_SAVED] = {16, 6, 3, 12, 13, 14, 15};
@@ -28,6 +29,7 @@ enum {
     MACHINE_RETURN = 30,
     MACHINE_SAVED = 12,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 1,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {30, 29, 19, 20, 21, 22,
                                                      23, 24, 25, 26, 27, 28};
@@ -42,6 +44,7 @@ enum {
     MACHINE_RETURN = 0,
     MACHINE_SAVED = 1,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 0,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {0};
 #define MACHINE_ADDRESS_MASK UINT64_MAX
