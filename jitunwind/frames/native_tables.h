@@ -2,7 +2,7 @@
  *
  * glibc's _dl_find_object (2.35 and later) finds a file's .eh_frame_hdr without locks; elsewhere a
  * list of the files that were there when the first arena was opened does.  .eh_frame_hdr has a
- * sorted table of the entries: jitdump/format/eh_frame.h has its format.
+ * sorted table of the entries: jitdump/format/eh_entry.h has its format.
  */
 #ifndef JITUNWIND_NATIVE_TABLES_H
 #define JITUNWIND_NATIVE_TABLES_H
