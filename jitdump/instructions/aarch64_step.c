@@ -453,6 +453,7 @@ const struct code_machine jd_machine_aarch64 = {
     .names = names,
     .plain_registers = D8,
     .moved_from = DWARF_D8,
+    .signs_returns = true,
     .step = step,
     .is_filling = is_filling,
     .print = print,

@@ -34,6 +34,7 @@ struct code_machine {
     const char (*names)[4];
     uint8_t plain_registers; /* the registers up to here have DWARF's numbers */
     uint8_t moved_from;      /* DWARF's number of the registers that follow; 0: there are none */
+    bool signs_returns;      /* its tables may say that return addresses are signed */
 
     /* The instruction at offset AT of the SIZE bytes at CODE: change *STATE, unless it is NULL, to
      * what holds after it. */

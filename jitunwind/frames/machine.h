@@ -15,6 +15,7 @@ enum {
     MACHINE_RETURN = 16,
     MACHINE_SAVED = 7,
     MACHINE_CFA_OFFSET = 8, /* of a function's first instruction */
+    MACHINE_SIGNS = 0,      /* return addresses */
 };
 /* The registers that a rule has slots for: the return address, and the registers that functions
  * preserve. */
@@ -29,6 +30,7 @@ enum {
     MACHINE_RETURN = 30,
     MACHINE_SAVED = 12,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 1,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {30, 29, 19, 20, 21, 22,
                                                      23, 24, 25, 26, 27, 28};
@@ -43,6 +45,7 @@ enum {
     MACHINE_RETURN = 0,
     MACHINE_SAVED = 1,
     MACHINE_CFA_OFFSET = 0,
+    MACHINE_SIGNS = 0,
 };
 static const uint8_t machine_saved[MACHINE_SAVED] = {0};
 #define MACHINE_ADDRESS_MASK UINT64_MAX

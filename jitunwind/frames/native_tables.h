@@ -2,7 +2,7 @@
  *
  * glibc's _dl_find_object (2.35 and later) finds a file's .eh_frame_hdr without locks.  Without it,
  * a list of the files that were loaded when the first arena was opened is used.  .eh_frame_hdr has
- * a sorted table of the entries; jitdump/format/eh_frame.h documents its format.
+ * a sorted table of the entries; jitdump/format/eh_entry.h documents its format.
  */
 #ifndef JITUNWIND_NATIVE_TABLES_H
 #define JITUNWIND_NATIVE_TABLES_H

@@ -1,4 +1,4 @@
-/* See plain_frames.h.  The format stands in jitdump/format/eh_frame.h; addresses are absolute, so
+/* See plain_frames.h.  The format stands in jitdump/format/eh_entry.h; addresses are absolute, so
  * that an FDE can be copied to another place. */
 #include "jitunwind/frames/plain_frames.h"
 

@@ -10,6 +10,8 @@
  */
 #include "jitunwind/frames/table_program.h"
 
+#include "jitdump/format/cfa_opcode.h"
+
 #if defined(__x86_64__)
 
 enum {
@@ -40,8 +42,6 @@ enum {
     OP_lit0 = 0x30,
     OP_breg0 = 0x70,
     OP_deref_size = 0x94,
-    CFA_def_cfa_expression = 0x0f,
-    CFA_val_expression = 0x16,
     MINUS_WORD = 0x78, /* as a signed LEB128 */
     WORD = 8,
     NEVER = 0, /* where a branch that is not yet known goes */
@@ -443,7 +443,7 @@ static void end_entry(struct program *program, uint8_t *size)
 {
     enum { ALIGN = 8 };
     while ((program->at - size) % ALIGN)
-        put(program, 0); /* DW_CFA_nop */
+        put(program, CFA_nop);
     uint32_t bytes = (uint32_t)(program->at - size) - (uint32_t)sizeof bytes;
     memcpy(size, &bytes, sizeof bytes);
 }
