@@ -4,6 +4,7 @@
 #include "injector/arrays/array.h"
 #include "injector/native/debug_file.h"
 #include "injector/native/mini_debug.h"
+#include "injector/recording/host/mapped_path.h"
 #include "injector/recording/host/recording_host.h"
 #include "injector/recording/perf_data/perf_format.h"
 
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 
 static const char vdso_name[] = "[vdso]";
@@ -93,18 +93,15 @@ static uint64_t inode_for(const struct native_files *files, const struct native_
 {
     const struct perf_map *map = &file->map->map;
     struct stat status;
-    if (file->wanted.size || files->is_elsewheres || !map->has_inode || stat(path, &status) ||
-        major(status.st_dev) != map->maj || minor(status.st_dev) != map->min)
-        return 0;
-    return map->ino;
+    bool compares = !file->wanted.size && !files->is_elsewheres && stat(path, &status) == 0 &&
+                    mapped_inode_is_on(map, status.st_dev);
+    return compares ? map->ino : 0;
 }
 
-static bool read_below(struct native_files *files, struct native_file *file, const char *prefix)
+static bool read_below(struct native_files *files, struct native_file *file, const char *root)
 {
-    const struct perf_map *map = &file->map->map;
-    char *path;
-    if (asprintf(&path, "%s%.*s", prefix, (int)perf_map_name_length(map->filename), map->filename) <
-        0)
+    char *path = mapped_path(root, file->map->map.filename);
+    if (!path)
         return false;
     int result = elf_view_open(&file->view, path, inode_for(files, file, path));
     free(path);
