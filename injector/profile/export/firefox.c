@@ -326,7 +326,7 @@ static void put_sample_column(const struct thread_tables *tables, const char *na
         else if (which == 0)
             fputs("null", tables->stream);
         else if (which == 1)
-            fprintf(tables->stream, "%.6f", ms_of(sample->time_ns - tables->first_ns));
+            fprintf(tables->stream, "%.6f", ms_of(call_sample_since(sample, tables->first_ns)));
         else if (tables->is_time)
             fprintf(tables->stream, "%.6f", ms_of(sample->period));
         else
@@ -464,15 +464,6 @@ static bool weighs_time(const struct export_request *request)
            request->profile->events[request->choice.event].counts_ns;
 }
 
-static uint64_t first_time(const struct call_profile *profile)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        if (profile->samples[i].time_ns < first)
-            first = profile->samples[i].time_ns;
-    return first;
-}
-
 /* A sample that counts, to be sorted. */
 struct timed_sample {
     uint64_t time_ns;
@@ -563,7 +554,7 @@ int export_firefox(const struct export_request *request, FILE *stream)
     struct thread_tables tables = {.request = request,
                                    .stream = stream,
                                    .is_time = weighs_time(request),
-                                   .first_ns = first_time(request->profile)};
+                                   .first_ns = profile_choice_first_ns(NULL, request->profile)};
     size_t count = 0;
     uint32_t *samples = sort_samples(request, &count);
     int result = make_tables(&tables) || !samples ? -1 : 0;

@@ -73,16 +73,6 @@ static void put_tables(const struct flamegraph_request *request, FILE *stream)
 
 /* ---- Samples ---- */
 
-static uint64_t first_time(const struct flamegraph_request *request)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < request->profile->sample_count; i++)
-        if (profile_choice_has(&request->choice, request->profile, &request->profile->samples[i]) &&
-            request->profile->samples[i].time_ns < first)
-            first = request->profile->samples[i].time_ns;
-    return first;
-}
-
 enum sample_column { SAMPLE_NODE, SAMPLE_THREAD, SAMPLE_WEIGHT, SAMPLE_TIME };
 
 /* Times are in us, each less the one before, which keeps them short. */
@@ -92,10 +82,12 @@ static void put_samples(const struct flamegraph_request *request, FILE *stream,
     const struct call_profile *profile = request->profile;
     int64_t before = 0;
     size_t count = 0;
-    const uint64_t first = column == SAMPLE_TIME ? first_time(request) : 0;
+    const uint64_t first =
+        column == SAMPLE_TIME ? profile_choice_first_ns(&request->choice, profile) : 0;
     for (size_t i = 0; i < profile->sample_count; i++) {
         const struct call_sample *sample = &profile->samples[i];
-        const int64_t now = column == SAMPLE_TIME ? (int64_t)((sample->time_ns - first) / 1000) : 0;
+        const int64_t now =
+            column == SAMPLE_TIME ? (int64_t)(call_sample_since(sample, first) / 1000) : 0;
         if (!profile_choice_has(&request->choice, profile, sample))
             continue;
         json_stream_comma(stream, &count);
