@@ -332,7 +332,8 @@ static int settled(int status)
 
 static int run_check(const struct check_options *options)
 {
-    struct report report = {.json = options->json};
+    struct json_writer json = {.stream = stdout, .in_lines = true};
+    struct report report = {.json = options->json ? &json : NULL};
     int status = EXIT_SOUND;
     interruption_watch_files();
     report_open(&report, NULL, NULL);
