@@ -1,4 +1,4 @@
-/* perfjit check: see check.h.
+/* perfjit check: see commands.h.
  *
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
@@ -6,7 +6,7 @@
  * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
  * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
  */
-#include "injector/commands/check.h"
+#include "injector/commands/commands.h"
 
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"

@@ -1,4 +1,4 @@
-/* perfjit dump: see dump.h.
+/* perfjit dump: see commands.h.
  *
  * Text:  one line a record, "number  0xoffset  time  NAME  field=value ...", and below it with -v
  *        the entries of a DEBUG_INFO, or the inlined calls and spans of an INLINE_INFO; what is not
@@ -10,7 +10,7 @@
  * Exit status: 0 every record was sound; 3 some were not, as reported on stderr; 1 not readable; 2
  * usage.
  */
-#include "injector/commands/dump.h"
+#include "injector/commands/commands.h"
 
 #include "injector/files/interruption.h"
 #include "injector/log/jitdump/jit_dump.h"

@@ -1,5 +1,5 @@
-/* perfjit report: see report.h. */
-#include "injector/commands/report.h"
+/* perfjit report: see commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/check/census/sample_census.h"
 #include "injector/profile/report/function_table.h"

@@ -9,7 +9,6 @@
 #include "injector/files/interruption.h"
 #include "injector/run/bench/base_runs.h"
 #include "injector/run/bench/bench_folder.h"
-#include "injector/run/bench/bench_options.h"
 #include "injector/run/bench/bench_run.h"
 #include "injector/run/bench/bench_together.h"
 #include "injector/run/bench/command_words.h"
@@ -394,15 +393,11 @@ static int end(struct bench_work *work, int result, struct findings *findings)
     return status;
 }
 
-int bench_command(int argc, char **argv)
+int bench_all(const struct bench_options *options)
 {
-    struct bench_options options;
-    struct findings findings = {0};
-    bench_options_read(&options, argc, argv);
-    struct bench_work work = {.options = &options};
-    findings.verbose = options.verbose;
-    findings.quiet = options.quiet;
-    set_streams(&options);
+    struct findings findings = {.verbose = options->verbose, .quiet = options->quiet};
+    struct bench_work work = {.options = options};
+    set_streams(options);
     sigaction(SIGPIPE, NULL, &work.pipe);
     sigaction(SIGXFSZ, NULL, &work.size);
     interruption_hold_signals();
