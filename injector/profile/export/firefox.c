@@ -11,12 +11,53 @@
  * are as chosen: periods are in ms where the event counts time.  inlineDepth counts
  * from the function, 0, inwards. */
 #include "injector/profile/export/export_format.h"
-#include "injector/profile/export/string_list.h"
 #include "injector/text/json_writer.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Strings, numbered anew ---- */
+
+struct string_list {
+    uint32_t *strings;
+    uint32_t *number; /* by string: its place in that + 1; 0: it is not there */
+    size_t count;
+};
+
+/* Of strings below COUNT.  Returns 0, or -1 without memory; to be freed in either case. */
+static int string_list_make(struct string_list *list, size_t count)
+{
+    list->count = 0;
+    list->strings = calloc(count + 1, sizeof *list->strings);
+    list->number = calloc(count + 1, sizeof *list->number);
+    return list->strings && list->number ? 0 : -1;
+}
+
+/* Add STRING, if it is not there. */
+static void string_list_add(struct string_list *list, uint32_t string)
+{
+    if (list->number[string])
+        return;
+    list->strings[list->count++] = string;
+    list->number[string] = (uint32_t)list->count;
+}
+
+/* In time that goes by what is there. */
+static void string_list_empty(struct string_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->number[list->strings[i]] = 0;
+    list->count = 0;
+}
+
+static void string_list_free(struct string_list *list)
+{
+    free(list->strings);
+    free(list->number);
+}
 
 enum { CATEGORY_OTHER, CATEGORIES = FRAME_KINDS + 1 };
 
