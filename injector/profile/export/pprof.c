@@ -309,7 +309,7 @@ static void put_samples(struct pprof_output *out)
         put_sample(out, sample, &packed);
         pack(out, Z_NO_FLUSH);
     }
-    put_number(out, &out->message, 10, last > first ? last - first : 0);
+    put_number(out, &out->message, 10, last - first);
     memory_file_free(&packed);
 }
 
