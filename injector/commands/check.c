@@ -1,4 +1,4 @@
-/* perfjit check: see check.h.
+/* perfjit check: see commands.h.
  *
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
@@ -6,7 +6,7 @@
  * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
  * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
  */
-#include "injector/commands/check.h"
+#include "injector/commands/commands.h"
 
 #include "injector/check/dump_report.h"
 #include "injector/check/recording_report.h"
@@ -332,7 +332,8 @@ static int settled(int status)
 
 static int run_check(const struct check_options *options)
 {
-    struct report report = {.json = options->json};
+    struct json_writer json = {.stream = stdout, .in_lines = true};
+    struct report report = {.json = options->json ? &json : NULL};
     int status = EXIT_SOUND;
     interruption_watch_files();
     report_open(&report, NULL, NULL);

@@ -1,5 +1,5 @@
-/* See gdb.h. */
-#include "injector/commands/gdb.h"
+/* See commands.h. */
+#include "injector/commands/commands.h"
 
 #include "injector/debug/command_line.h"
 #include "injector/debug/launch.h"

@@ -1,11 +1,13 @@
 /* See snapshot_code.h. */
 #include "injector/debug/snapshot_code.h"
 
-#include "injector/debug/code_evidence.h"
 #include "injector/debug/snapshot/core_file.h"
 #include "injector/debug/snapshot/core_map.h"
 #include "injector/debug/snapshot/live_snapshot.h"
+#include "injector/debug/snapshot/snapshot.h"
 #include "injector/debug/snapshot/snapshot_recording.h"
+#include "injector/history/timeline/timeline.h"
+#include "injector/log/code/jit_process.h"
 #include "injector/log/jitdump/jit_dump.h"
 #include "injector/text/printable_text.h"
 
@@ -14,6 +16,63 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Whether there is JIT code ---- */
+
+/* Whether the code that a dump tells of is in the memory of the process: a dump of another run, or
+ * of a later process with the same pid, has other code, and mostly at other addresses.
+ *
+ * Runtimes change code that they have logged (V8 the objects' addresses in it), and free some
+ * without a word, so that one function proves nothing.
+ */
+
+struct code_evidence {
+    size_t compared; /* functions alive that have bytes in the dump, and memory in the snapshot */
+    size_t present;  /* of them, those whose bytes are mostly the same */
+};
+
+/* Of so many functions, evenly chosen, the first bytes. */
+enum { MOST_COMPARED = 4096, FIRST_BYTES = 64 };
+
+/* Code in a file is there whoever logged it, and memory that a core leaves out is not known. */
+static bool can_be_compared(const struct snapshot *snapshot, const struct jit_function *function)
+{
+    const struct snapshot_map *map = snapshot_map_at(snapshot, function->addr);
+    if (!function->code || !function->size || snapshot_map_is_file(map))
+        return false;
+    return !map || snapshot->live || map->byte_count;
+}
+
+static bool is_present(const struct snapshot *snapshot, const struct jit_function *function)
+{
+    uint8_t bytes[FIRST_BYTES];
+    size_t count = function->size < FIRST_BYTES ? (size_t)function->size : (size_t)FIRST_BYTES;
+    size_t equal = 0;
+    if (!snapshot_read(snapshot, function->addr, bytes, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        equal += bytes[i] == function->code[i];
+    return 2 * equal >= count;
+}
+
+/* Compare functions of the COUNT PROCESSES, by their TIMELINES, with SNAPSHOT. */
+static struct code_evidence code_evidence_take(const struct snapshot *snapshot,
+                                               const struct jit_processes *processes,
+                                               const struct timeline *timelines)
+{
+    struct code_evidence evidence = {0};
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct code_log *log = timelines[i].log;
+        size_t step = log->function_count / MOST_COMPARED + 1;
+        for (size_t j = 0; j < log->function_count; j += step) {
+            if (!timelines[i].states[j].visible || !can_be_compared(snapshot, &log->functions[j]))
+                continue;
+            evidence.compared++;
+            evidence.present += is_present(snapshot, &log->functions[j]);
+        }
+    }
+    return evidence;
+}
 
 /* ---- Options ---- */
 

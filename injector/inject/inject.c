@@ -6,7 +6,7 @@
  */
 #include "injector/inject/inject.h"
 
-#include "injector/check/census/census_ahead.h"
+#include "injector/check/census/sample_census.h"
 #include "injector/files/interruption.h"
 #include "injector/files/output_file.h"
 #include "injector/history/process/inlined_calls.h"
@@ -37,7 +37,6 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_SKIPPED = 3 };
 /* Everything that one run makes, in the order in which it is made. */
 struct injection {
     struct recording in;
-    struct image_draft draft;
     struct image_plan plan;
     bool unwinds; /* there are user stacks, and they become call chains */
     bool frames;  /* inlined calls become frames of call chains */
@@ -49,7 +48,6 @@ struct injection {
     struct dso_dir dsos;
     struct output_file output;
     struct sample_census census; /* with -q only for after_record */
-    struct census_ahead ahead;
 };
 
 /* ---- Boxes of the pipeline ---- */
@@ -117,13 +115,15 @@ static int write_profile(struct injection *run, struct findings *findings)
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
-static void begin_census(struct injection *run, const struct inject_options *options)
+static int take_census(struct injection *run, const struct inject_options *options,
+                       struct findings *findings)
 {
     const struct census_question question = {&run->in.records, &run->in.processes,
                                              run->in.timelines, options->request.no_perf_map,
                                              .counts_only = true};
-    if (!options->quiet || options->after_record)
-        census_ahead_begin(&run->ahead, &run->census, &question);
+    return options->quiet && !options->after_record
+               ? 0
+               : sample_census_take(&run->census, &question, findings);
 }
 
 /* Write the output, whole in memory, to standard output. */
@@ -270,14 +270,6 @@ static void choose_debug_info(struct injection *run, const struct inject_options
 
 /* ---- The pipeline ---- */
 
-/* An image by name has the functions of inlined calls as well, which are nowhere near the code. */
-static bool is_worth_a_draft(const struct injection *run, const struct inject_options *options)
-{
-    enum image_rows rows = rows_for(run, options);
-    return options->layout == LAYOUT_IMAGE && rows != ROWS_FUNCTION &&
-           !(rows == ROWS_NAME && run->frames && run->calls.added);
-}
-
 static int inject(struct injection *run, const struct inject_options *options,
                   struct findings *findings)
 {
@@ -288,27 +280,21 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (output_file_open(&run->output, options->output, findings) ||
         dso_dir_open(&run->dsos, options->dso_dir, !options->dso_dir_given, findings))
         return -1;
-    if (is_worth_a_draft(run, options))
-        image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
-                          rows_for(run, options) == ROWS_NAME);
     if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
         plan_images(run, options, findings))
         return -1;
     choose_debug_info(run, options);
-    begin_census(run, options);
     if (recording_merge_plan(&run->merge, &run->in.records, &run->in.processes, run->in.timelines,
-                           &run->plan, run->dsos.path, findings) ||
+                             &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
-                         &run->draft, findings) ||
-        write_profile(run, findings) || census_ahead_end(&run->ahead, findings))
+                         findings) ||
+        write_profile(run, findings) || take_census(run, options, findings))
         return -1;
     return commit(run, findings);
 }
 
 static void release(struct injection *run)
 {
-    census_ahead_drop(&run->ahead);
-    image_draft_end(&run->draft);
     sample_census_free(&run->census);
     output_file_close(&run->output);
     dso_dir_close(&run->dsos);

@@ -19,7 +19,7 @@
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER   ((uint64_t)-512)
 
-enum { MOST_FRAMES = 8192, MOST_STEPS_AHEAD = 1 << 20 };
+enum { MOST_FRAMES = 8192 };
 
 /* The fields in front of a SAMPLE's chain. */
 struct sample_fields {
@@ -41,10 +41,6 @@ struct profile_run {
     struct address_frame *frames; /* of the stack at hand, the innermost first */
     size_t frame_count, frame_capacity;
     uint32_t place; /* in the first of these */
-    struct {
-        const struct recorded_map *last; /* that had a sample */
-        size_t steps;                    /* taken to find it */
-    } ahead;
     bool unwinds;
 };
 
@@ -235,36 +231,6 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     return find_stack(context, asked, space);
 }
 
-/* ---- What will be asked for ---- */
-
-/* The map of the process that has PC, whenever it was there; NULL: none.  Looks at the last one
- * first. */
-static const struct recorded_map *map_with(struct profile_run *run, uint32_t pid, uint64_t pc)
-{
-    const struct recorded_map *last = run->ahead.last;
-    if (last && last->map.pid == pid && pc - last->map.start < last->map.len)
-        return last;
-    size_t count;
-    const struct recorded_map *maps = records_maps_of(run->source->records, pid, &count);
-    for (size_t i = count; i-- && run->ahead.steps < MOST_STEPS_AHEAD; run->ahead.steps++)
-        if (pc - maps[i].map.start < maps[i].map.len)
-            return run->ahead.last = &maps[i];
-    return NULL;
-}
-
-/* Begin to read the names that the sample with FIELDS needs.  A wrong guess costs time, no more. */
-static int look_ahead(struct profile_run *run, const struct perf_record *record,
-                      const struct sample_fields *fields)
-{
-    if ((record->misc & PERF_MISC_CPUMODE_MASK) != PERF_MISC_USER)
-        return address_names_expect_kernel(&run->names, fields->ip);
-    const struct recorded_map *map = map_with(run, fields->pid, fields->ip);
-    return map && map->map.filename[0] == '/'
-               ? address_names_expect_user(&run->names,
-                                           (uint32_t)(map - run->source->records->maps))
-               : 0;
-}
-
 /* ---- All of them ---- */
 
 /* Add what EVENT has of RECORD to the profile, with no stack yet, and ask for that. */
@@ -314,10 +280,10 @@ static int add_sample(struct profile_run *run, const struct perf_record *record)
     const struct sample_format *format = sample_format_of(&run->formats, record);
     const struct sample_fields fields = read_fields(run, record);
     struct sample_counts counts;
-    int result = look_ahead(run, record, &fields);
+    int result = 0;
     if (!sample_counts_read(&counts, format, record) ||
         counts.count > run->formats.file->event_count)
-        return result ? result : add_to_event(run, record, &fields, event_of(run, format));
+        return add_to_event(run, record, &fields, event_of(run, format));
     for (size_t i = 0; !result && i < counts.count; i++)
         result = add_count(run, record, format, fields, counts.values + i * counts.value_bytes);
     return result;

@@ -6,16 +6,47 @@
 #include "injector/log/code/log_reader.h"
 #include "injector/log/jitdump/dump_name.h"
 #include "injector/log/owner/dump_machine.h"
+#include "injector/log/owner/dump_place.h"
 #include "injector/log/owner/dump_probe.h"
-#include "injector/log/owner/dump_trust.h"
 #include "injector/log/owner/injected_image.h"
 #include "injector/recording/host/live_process.h"
+#include "injector/recording/host/trusted_owner.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Whether a file may be read as a dump ---- */
+
+/* Whether what stands in a file may be read as a process's dump.
+ *
+ * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put
+ * another one in its place: that must be of somebody who is trusted (trusted_owner.h), or, where
+ * the recording does not tell the file, of the process's own user.
+ */
+
+enum dump_trust {
+    DUMP_UNTRUSTED,  /* its owner could have written anything that perfjit reads */
+    DUMP_OF_PROCESS, /* its owner is the process's user, who could have written to it anyway:
+                        trusted if it is what the process wrote */
+    DUMP_TRUSTED     /* whatever it is */
+};
+
+/* Of DUMP, which stands for what LIFE mapped by MAP; IDENTITY: whether it is that file. */
+static enum dump_trust dump_trust_of(const struct dump_origin *origin,
+                                     const struct process_life *life, const struct perf_map *map,
+                                     const struct jit_dump *dump, enum file_identity identity)
+{
+    struct live_process live;
+    if (dump_origin_is_proven(origin, map, dump) ||
+        owner_is_trusted(dump->owner_uid, origin->recording_owner))
+        return DUMP_TRUSTED;
+    bool own = identity != FILE_OTHER && dump_place_lives(origin->records, life, &live) &&
+               live.uid == dump->owner_uid;
+    return own ? DUMP_OF_PROCESS : DUMP_UNTRUSTED;
+}
 
 bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b)
 {

@@ -21,7 +21,7 @@
  *                            after the mapping, and the records are of the process's life.  If they
  *                            are not, it was overwritten.
  *
- * And its owner must be trusted (dump_trust.h).
+ * And its owner must be trusted (enum dump_trust).
  */
 #ifndef PERFJIT_DUMP_CLAIM_H
 #define PERFJIT_DUMP_CLAIM_H

@@ -1,8 +1,8 @@
-/* See attach.h.
+/* See commands.h.
  *
  * Exit status: 0 it is as wanted, also if it was before; 3 only some of the JITs in the process; 1
  * none; 2 usage. */
-#include "injector/run/attach/attach.h"
+#include "injector/commands/commands.h"
 
 #include "injector/run/attach/attachment.h"
 #include "injector/text/printable_text.h"

@@ -1,5 +1,7 @@
-/* See record_options.h. */
-#include "injector/run/record/record_options.h"
+/* perfjit record: see commands.h. */
+#include "injector/run/record/record.h"
+#include "injector/commands/commands.h"
+#include "injector/commands/record_options.h"
 
 #include "injector/text/printable_text.h"
 
@@ -207,9 +209,11 @@ static const struct argp argp = {
            "command; 1 nothing written; 2 wrong "
            "usage), or with --exit-status the command's."};
 
-void record_options_read(struct record_options *options, int argc, char **argv)
+int record_command(int argc, char **argv)
 {
-    record_options_default(options);
+    struct record_options options;
+    record_options_default(&options);
     argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    return record_and_inject(&options);
 }

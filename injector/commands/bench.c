@@ -1,5 +1,7 @@
-/* See bench_options.h. */
-#include "injector/run/bench/bench_options.h"
+/* perfjit bench: see commands.h. */
+#include "injector/run/bench/bench.h"
+#include "injector/commands/commands.h"
+#include "injector/commands/record_options.h"
 
 #include "injector/text/printable_text.h"
 
@@ -157,12 +159,13 @@ static const struct argp argp = {
            "are no benchmark: nothing is written then. Statuses: 0, 1 (failed: nothing written), "
            "2 (usage), 3 (something of a recording was lost)."};
 
-void bench_options_read(struct bench_options *options, int argc, char **argv)
+int bench_command(int argc, char **argv)
 {
-    *options = (struct bench_options){.output = "perfjit.bench", .runs = 10, .warm_ups = 1};
-    record_options_default(&options->record);
+    struct bench_options options = {.output = "perfjit.bench", .runs = 10, .warm_ups = 1};
+    record_options_default(&options.record);
     argp_err_exit_status = EXIT_USAGE;
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
-    while (strlen(options->output) > 1 && options->output[strlen(options->output) - 1] == '/')
-        ((char *)(uintptr_t)options->output)[strlen(options->output) - 1] = '\0';
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    while (strlen(options.output) > 1 && options.output[strlen(options.output) - 1] == '/')
+        ((char *)(uintptr_t)options.output)[strlen(options.output) - 1] = '\0';
+    return bench_all(&options);
 }
