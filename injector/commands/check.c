@@ -135,10 +135,10 @@ static int count_chains(struct inspection *run, const struct check_options *opti
     if (!options->chains || !perf_file_has_stacks(&run->in.input.file))
         return 0;
     run->has_stacks = true;
-    run->stacks.walked = chain_census_add;
-    run->stacks.context = &run->chains;
-    return user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
-                              options->request.root, findings);
+    const struct user_stacks_options wanted = {
+        .root = options->request.root, .walked = chain_census_add, .context = &run->chains};
+    return user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
+                              run->in.timelines, findings);
 }
 
 static struct chain_question chains_of(const struct inspection *run,

@@ -92,26 +92,41 @@ static int put_chain(void *stacks, const struct perf_record *record, struct byte
 }
 
 /* User stacks become call chains, and the events' attributes say so. */
-static int unwind_stacks(struct injection *run, const char *root, struct findings *findings)
+static int unwind_stacks(struct injection *run, const struct inject_options *options,
+                         struct findings *findings)
 {
+    const struct user_stacks_options wanted = {.root = options->request.root,
+                                               .stitch = options->stitch,
+                                               .calls = run->frames ? &run->calls : NULL};
     if (!run->unwinds && !run->frames)
         return 0;
-    if (user_stacks_unwind(&run->stacks, &run->in.records, &run->in.processes, run->in.timelines,
-                           root, findings))
+    if (user_stacks_unwind(&run->stacks, &wanted, &run->in.records, &run->in.processes,
+                           run->in.timelines, findings))
         return -1;
     if (chain_features_set(&run->in.input.file, &run->event_desc))
         return report_failure(findings, "out of memory");
     run->chains = (struct record_change){&run->stacks, put_chain};
-    run->merge.change = &run->chains;
-    run->merge.chains = &run->stacks.tree;
     return 0;
+}
+
+static int plan_merge(struct injection *run, struct findings *findings)
+{
+    const bool changes = run->unwinds || run->frames;
+    const struct recording_merge_request request = {.records = &run->in.records,
+                                                    .processes = &run->in.processes,
+                                                    .timelines = run->in.timelines,
+                                                    .plan = &run->plan,
+                                                    .dso_dir = run->dsos.path,
+                                                    .change = changes ? &run->chains : NULL,
+                                                    .chains = changes ? &run->stacks.tree : NULL};
+    return recording_merge_plan(&run->merge, &request, findings);
 }
 
 static int write_profile(struct injection *run, struct findings *findings)
 {
     if (recording_merge_write(&run->merge, &run->output, findings))
         return -1;
-    return run->merge.change
+    return run->merge.request.change
                ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
                : 0;
 }
@@ -236,7 +251,6 @@ static int open_recording(struct injection *run, const struct inject_options *op
             report_note(findings, "%s", findings->failure);
         findings->failure[0] = '\0';
     }
-    run->stacks.stitch = options->stitch;
     run->unwinds = unwinds(run, options);
     return 0;
 }
@@ -257,7 +271,6 @@ static int name_inlined_calls(struct injection *run, const struct inject_options
     run->frames = shows_as_frames(run, options->inlines);
     if (!run->frames)
         return 0;
-    run->stacks.calls = &run->calls;
     return inlined_calls_add(&run->calls, &run->in.processes, &run->in.records, findings);
 }
 
@@ -291,13 +304,12 @@ static int inject(struct injection *run, const struct inject_options *options,
     if (is_worth_a_draft(run, options))
         image_draft_begin(&run->draft, &run->in.processes, run->dsos.fd,
                           rows_for(run, options) == ROWS_NAME);
-    if (recording_play(&run->in, findings) || unwind_stacks(run, options->request.root, findings) ||
+    if (recording_play(&run->in, findings) || unwind_stacks(run, options, findings) ||
         plan_images(run, options, findings))
         return -1;
     choose_debug_info(run, options);
     begin_census(run, options);
-    if (recording_merge_plan(&run->merge, &run->in.records, &run->in.processes, run->in.timelines,
-                           &run->plan, run->dsos.path, findings) ||
+    if (plan_merge(run, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          &run->draft, findings) ||
         write_profile(run, findings) || census_ahead_end(&run->ahead, findings))

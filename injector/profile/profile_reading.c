@@ -43,7 +43,7 @@ struct profile_run {
     uint32_t place; /* in the first of these */
     struct {
         const struct recorded_map *last; /* that had a sample */
-        size_t steps;                   /* taken to find it */
+        size_t steps;                    /* taken to find it */
     } ahead;
     bool unwinds;
 };
@@ -343,6 +343,7 @@ static int begin(struct profile_run *run)
     const struct profile_source *source = run->source;
     const struct perf_file *file = source->records->file;
     const struct unwind_machine *machine = user_stacks_machine(file);
+    const struct stack_walk_options walk = {.root = source->root};
     run->unwinds = machine != NULL;
     if (!machine)
         machine = unwind_machine_of(EM_X86_64);
@@ -351,7 +352,7 @@ static int begin(struct profile_run *run)
         thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
-        stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
+        stack_walker_begin(&run->walker, &run->space_source, machine, &walk))
         return -1;
     return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files);
 }

@@ -23,9 +23,14 @@ static int plan(struct run *run)
             unwind_tables_place(&run->plan, recorded->processes.items, (uint32_t)i,
                                 &recorded->findings))
             return -1;
-    return recording_merge_plan(&run->merge, &recorded->records, &recorded->processes,
-                              recorded->timelines, &run->plan, "/tmp/fuzz.dso",
-                              &recorded->findings);
+    const struct recording_merge_request request = {&recorded->records,
+                                                    &recorded->processes,
+                                                    recorded->timelines,
+                                                    &run->plan,
+                                                    "/tmp/fuzz.dso",
+                                                    NULL,
+                                                    NULL};
+    return recording_merge_plan(&run->merge, &request, &recorded->findings);
 }
 
 static void put_added(const struct run *run)

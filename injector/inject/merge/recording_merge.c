@@ -79,13 +79,13 @@ static int keep_met(struct added_records *added, const struct sampled_addresses 
 static int leave_out_unmet(struct recording_merge *merge, struct findings *findings)
 {
     const struct perf_file *file = merge->source.records->file;
-    if (!sampled_addresses_are_words(file, merge->change != NULL) ||
+    if (!sampled_addresses_are_words(file, merge->request.change != NULL) ||
         merge->added.count * MAP_BYTES < file->records.size / LARGE_FOR_MAPS)
         return 0;
     struct sampled_addresses addresses = {0};
     struct address_span *spans = spans_of(&merge->added, &addresses.span_count);
     addresses.spans = spans;
-    int result = spans ? sampled_addresses_read(&addresses, file, merge->chains) : -1;
+    int result = spans ? sampled_addresses_read(&addresses, file, merge->request.chains) : -1;
     if (!result)
         result = keep_met(&merge->added, &addresses, merge->source.plan->image_count);
     sampled_addresses_free(&addresses);
@@ -93,23 +93,24 @@ static int leave_out_unmet(struct recording_merge *merge, struct findings *findi
     return result ? report_failure(findings, "out of memory") : 0;
 }
 
-int recording_merge_plan(struct recording_merge *merge, const struct records *records,
-                       const struct jit_processes *processes, struct timeline *timelines,
-                       const struct image_plan *plan, const char *dso_dir,
-                       struct findings *findings)
+int recording_merge_plan(struct recording_merge *merge,
+                         const struct recording_merge_request *request, struct findings *findings)
 {
-    enum reset_policy resets = merge->change ? RESET_NEVER : unwinder_reset_policy(records->file);
-    merge->source =
-        (struct added_record_source){records, processes->items, plan, dso_dir, &records->threads};
+    const struct records *records = request->records;
+    const struct jit_processes *processes = request->processes;
+    enum reset_policy resets = request->change ? RESET_NEVER : unwinder_reset_policy(records->file);
+    merge->request = *request;
+    merge->source = (struct added_record_source){records, processes->items, request->plan,
+                                                 request->dso_dir, &records->threads};
     for (size_t i = 0; i < processes->count; i++)
         if (interruption_check(findings) ||
-            added_maps_add(&merge->added, &timelines[i], &processes->items[i], (uint32_t)i, plan,
-                           &records->threads, resets, findings))
+            added_maps_add(&merge->added, &request->timelines[i], &processes->items[i], (uint32_t)i,
+                           request->plan, &records->threads, resets, findings))
             return -1;
     added_records_sort(&merge->added);
     if (leave_out_unmet(merge, findings))
         return -1;
-    return collect_dropped(merge, processes, timelines, findings);
+    return collect_dropped(merge, processes, request->timelines, findings);
 }
 
 static bool added_time(void *context, size_t index, uint64_t *time_ns)
@@ -128,12 +129,12 @@ static int added_put(void *context, size_t index, struct byte_sink *sink)
 }
 
 int recording_merge_write(struct recording_merge *merge, struct output_file *output,
-                        struct findings *findings)
+                          struct findings *findings)
 {
     struct record_source added = {merge, added_time, added_put};
     const struct records *records = merge->source.records;
     return perf_rewrite(output, records->file, &records->marks, merge->dropped,
-                        merge->dropped_count, &added, merge->change, findings);
+                        merge->dropped_count, &added, merge->request.change, findings);
 }
 
 void recording_merge_free(struct recording_merge *merge)

@@ -45,7 +45,7 @@ bool user_stacks_possible(const struct perf_file *file)
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
 {
     return sample_format_has_stack(format) ||
-           (stacks->calls && sample_format_has_chain_alone(format));
+           (stacks->options.calls && sample_format_has_chain_alone(format));
 }
 
 static int add_sample(struct unwinding *run, const struct perf_record *record)
@@ -100,7 +100,7 @@ static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sam
 {
     const struct stack_walker *walker = &stacks->walker;
     size_t count = 0;
-    if (stacks->calls)
+    if (stacks->options.calls)
         count = inlined_frames_of_stack(&stacks->inlined, walker, stacks->ips,
                                         user_sample_most_frames(sample));
     if (count == SIZE_MAX)
@@ -140,7 +140,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     enum stack_end end =
         stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
     const uint64_t thread = (uint64_t)asked->life << 32 | tid;
-    if (stacks->stitch) {
+    if (stacks->options.stitch) {
         enum stack_end found = end;
         end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
         stacks->counts.inferred += found != end && end == STACK_WHOLE;
@@ -151,7 +151,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     stacks->chains[asked->number] = chain;
     if (sample.abi == USER_ABI_NONE)
         return 0; /* a kernel thread */
-    if (stacks->walked && stacks->walked(stacks->context, &stacks->walker))
+    if (stacks->options.walked && stacks->options.walked(stacks->options.context, &stacks->walker))
         return -1;
     return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
@@ -171,25 +171,23 @@ static int unwind_all(struct unwinding *run)
     return result;
 }
 
-int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
-                       const struct jit_processes *processes, const struct timeline *timelines,
-                       const char *root, struct findings *findings)
+int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_options *options,
+                       const struct records *records, const struct jit_processes *processes,
+                       const struct timeline *timelines, struct findings *findings)
 {
     struct unwinding run = {.stacks = stacks, .records = records, .findings = findings};
     const struct unwind_machine *machine = user_stacks_machine(records->file);
-    *stacks = (struct user_stacks){.stitch = stacks->stitch,
-                                   .calls = stacks->calls,
-                                   .walked = stacks->walked,
-                                   .context = stacks->context};
+    const struct stack_walk_options walk = {.root = options->root,
+                                            .judges = options->walked != NULL};
+    *stacks = (struct user_stacks){.options = *options};
     if (!machine && perf_file_has_stacks(records->file))
         return report_failure(findings,
                               "%s: stacks of this machine can't be unwound here: say --stacks keep",
                               records->file->path);
     int result = sample_formats_read(&stacks->formats, records->file) ||
                  space_source_begin(&stacks->source, records, processes, timelines) ||
-                 inlined_frames_begin(&stacks->inlined, &stacks->source, stacks->calls) ||
-                 (machine && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
-    stacks->walker.judges = stacks->walked != NULL;
+                 inlined_frames_begin(&stacks->inlined, &stacks->source, options->calls) ||
+                 (machine && stack_walker_begin(&stacks->walker, &stacks->source, machine, &walk));
     result = result || unwind_all(&run);
     free(run.samples);
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);
