@@ -55,7 +55,7 @@ static void report_sources(struct report *report, const struct jit_process *proc
 static void report_processes(struct report *report, const struct census_question *question)
 {
     const struct jit_processes *processes = question->processes;
-    bool any = !processes->none && processes->count;
+    bool any = processes->count > 0;
     report_open_array(report, "processes", any ? "processes with JIT code" : NULL);
     for (size_t i = 0; any && i < processes->count; i++) {
         const struct jit_process *process = &processes->items[i];
@@ -181,8 +181,8 @@ static int report_chains(struct report *report, const struct chain_question *cha
 }
 
 int recording_report(struct report *report, const struct census_question *question,
-                   const struct sample_census *census, const struct chain_question *chains,
-                   const struct findings *findings)
+                     const struct sample_census *census, const struct chain_question *chains,
+                     const struct findings *findings)
 {
     const char *path = question->records->file->path;
     const char *image = injected_image(question->records);

@@ -80,7 +80,7 @@ static int check_dump(struct report *report, const char *path, char **stage)
 static bool is_named(const struct check_options *options, const char *path)
 {
     for (size_t i = 0; i < options->request.dump_count; i++)
-        if (strcmp(options->request.dumps[i], path) == 0)
+        if (strcmp(options->request.dumps[i].path, path) == 0)
             return true;
     return false;
 }
@@ -93,7 +93,7 @@ static int check_dumps(struct report *report, const struct check_options *option
     report_open_array(report, "dumps", NULL);
     for (size_t i = 0; i < options->request.dump_count; i++) {
         char *stage, *newer = NULL;
-        status = worse(status, check_dump(report, options->request.dumps[i], &stage));
+        status = worse(status, check_dump(report, options->request.dumps[i].path, &stage));
         if (stage && !is_named(options, stage))
             status = worse(status, check_dump(report, stage, &newer));
         free(stage);
@@ -104,18 +104,6 @@ static int check_dumps(struct report *report, const struct check_options *option
 }
 
 /* ---- A recording ---- */
-
-/* That there is neither dump nor map is what is to be explained here, and no failure. */
-static int open_recording(struct inspection *run, const struct check_options *options,
-                          struct findings *findings)
-{
-    int result = recording_open(&run->in, options->records, &options->request, findings);
-    if (result && run->in.processes.none) {
-        findings->failure[0] = '\0';
-        return 0;
-    }
-    return result;
-}
 
 static struct census_question question_of(const struct inspection *run,
                                           const struct check_options *options)
@@ -153,8 +141,10 @@ static struct chain_question chains_of(const struct inspection *run,
 static int inspect(struct inspection *run, const struct check_options *options,
                    struct findings *findings)
 {
-    if (open_recording(run, options, findings) || recording_play(&run->in, findings) ||
-        count_chains(run, options, findings))
+    /* That there is neither dump nor map is what is to be explained here, and no failure. */
+    if (recording_open(&run->in, options->records, &options->request, findings) ==
+            RECORDING_FAILED ||
+        recording_play(&run->in, findings) || count_chains(run, options, findings))
         return -1;
     const struct census_question question = question_of(run, options);
     return sample_census_take(&run->census, &question, findings);
@@ -195,7 +185,7 @@ static int check_profile(struct report *report, const struct check_options *opti
 
 static int repair(struct report *report, const struct check_options *options)
 {
-    const char *path = options->request.dumps[0];
+    const char *path = options->request.dumps[0].path;
     struct findings findings = {.quiet = true};
     struct dump_repair done;
     struct jit_dump dump;

@@ -171,7 +171,7 @@ static int commit(struct injection *run, struct findings *findings)
 /* Without JIT code stacks are worth a run for who asks; else the runtime was not told to log. */
 static bool needs_no_code(const struct injection *run, const struct inject_options *options)
 {
-    if (!run->in.processes.none || injected_image(&run->in.records))
+    if (injected_image(&run->in.records))
         return false;
     return options->after_record ||
            (options->stacks == STACKS_UNWIND && perf_file_has_stacks(&run->in.input.file));
@@ -242,14 +242,19 @@ static void tell_no_code(const struct injection *run, const struct findings *fin
 static int open_recording(struct injection *run, const struct inject_options *options,
                           struct findings *findings)
 {
-    if (recording_open(&run->in, options->input, &options->request, findings)) {
+    switch (recording_open(&run->in, options->input, &options->request, findings)) {
+    case RECORDING_OPEN:
+        break;
+    case RECORDING_WITHOUT_CODE:
         if (!needs_no_code(run, options))
-            return -1;
+            return report_failure(findings, "%s", run->in.processes.no_code);
         if (options->after_record && !options->quiet)
             tell_no_code(run, findings);
         else
-            report_note(findings, "%s", findings->failure);
-        findings->failure[0] = '\0';
+            report_note(findings, "%s", run->in.processes.no_code);
+        break;
+    case RECORDING_FAILED:
+        return -1;
     }
     run->unwinds = unwinds(run, options);
     return 0;
@@ -259,7 +264,7 @@ static int open_recording(struct injection *run, const struct inject_options *op
 static bool shows_as_frames(const struct injection *run, enum inlines inlines)
 {
     const struct perf_file *file = &run->in.input.file;
-    if (run->in.processes.none || (inlines != INLINES_FRAMES && inlines != INLINES_BY_DEFAULT))
+    if (!run->in.processes.count || (inlines != INLINES_FRAMES && inlines != INLINES_BY_DEFAULT))
         return false;
     return run->unwinds ||
            (inlines == INLINES_FRAMES && perf_file_has_chains(file) && !perf_file_has_stacks(file));
@@ -412,9 +417,7 @@ static uint64_t lost(const struct injection *run, const struct inject_options *o
 
 int inject_recording(const struct inject_options *options, struct findings *findings)
 {
-    struct injection run = {.in = {.processes = {.no_lines = options->no_lines}},
-                            .output = {.fd = -1},
-                            .dsos = {.fd = -1, .place_fd = -1}};
+    struct injection run = {.output = {.fd = -1}, .dsos = {.fd = -1, .place_fd = -1}};
     if (!options->quiet)
         progress_open(&findings->progress, stderr);
     int result = inject(&run, options, findings);

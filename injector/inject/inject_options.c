@@ -15,7 +15,6 @@ enum option_key {
     KEY_LAYOUT = 256,
     KEY_ROWS,
     KEY_DSO_DIR,
-    KEY_JITDUMP,
     KEY_LIST_QUIRKS,
     KEY_NO_LINES,
     KEY_COMPRESS_DEBUG,
@@ -158,13 +157,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_DSO_DIR:
         options->dso_dir_given = true;
         return (options->dso_dir = strdup(argument)) ? 0 : ENOMEM;
-    case KEY_JITDUMP:
-        return recording_request_add_dump(&options->request, argument);
     case KEY_LIST_QUIRKS:
         quirk_print_all(stdout);
         exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
     case KEY_NO_LINES:
-        options->no_lines = true;
+        options->request.no_lines = true;
         return 0;
     case KEY_COMPRESS_DEBUG:
         options->compress_debug = true;

@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!split_input(&input, bytes, size))
         return 0;
     run = (struct run){.recorded.findings = {.quiet = true}};
-    if (read_processes(&run.recorded, &input) == 0 && !run.recorded.processes.none &&
+    if (read_processes(&run.recorded, &input) == 0 && !run.recorded.processes.no_code &&
         plan(&run) == 0) {
         put_added(&run);
         take_census(&run.recorded);

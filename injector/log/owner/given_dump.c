@@ -66,7 +66,7 @@ static int add_stage(struct given_dumps *given, const char *path, struct finding
     return result;
 }
 
-int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
+int given_dumps_open(struct given_dumps *given, const struct given_file *files, size_t count,
                      struct findings *findings)
 {
     given->count = 0;
@@ -74,7 +74,7 @@ int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count
     if (!given->items)
         return report_failure(findings, "out of memory");
     for (size_t i = 0; i < count; i++)
-        if (add_stage(given, paths[i], findings) || add(given, paths[i], findings))
+        if (add_stage(given, files[i].path, findings) || add(given, files[i].path, findings))
             return -1;
     return 0;
 }
@@ -106,7 +106,7 @@ static bool is_file(const struct given_dump *given, const struct dump_claims *cl
         identity = dump_origin_compare(&claims->origin, map, &given->dump);
     if (identity != FILE_UNKNOWN)
         return identity == FILE_SAME;
-    return (claims->root && stands_at(&given->dump, claims->root, map)) ||
+    return (claims->options.root && stands_at(&given->dump, claims->options.root, map)) ||
            (!map->has_inode && stands_at(&given->dump, "", map));
 }
 

@@ -13,6 +13,7 @@
 #define PERFJIT_GIVEN_DUMP_H
 
 #include "injector/log/owner/dump_claim.h"
+#include "injector/recording/given_file.h"
 
 struct given_dump {
     char *path;
@@ -28,10 +29,10 @@ struct given_dumps {
     size_t count;
 };
 
-/* Open the COUNT files PATHS.  One that can't be used is a finding if it is named like a dump, else
+/* Open the COUNT FILES.  One that can't be used is a finding if it is named like a dump, else
  * a failure.  Returns 0, or -1 with the failure text set.  Release with given_dumps_free in either
  * case. */
-int given_dumps_open(struct given_dumps *given, char *const *paths, size_t count,
+int given_dumps_open(struct given_dumps *given, const struct given_file *files, size_t count,
                      struct findings *findings);
 
 /* Add to LIVES those processes that they name and of which PROFILE has only samples: a piece of a
