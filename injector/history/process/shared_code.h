@@ -7,13 +7,14 @@
 #ifndef PERFJIT_SHARED_CODE_H
 #define PERFJIT_SHARED_CODE_H
 
-#include "injector/history/process/sampled_words.h"
 #include "injector/log/code/jit_process.h"
+#include "injector/recording/sampled_addresses.h"
 #include "injector/recording/shared_memory.h"
 
 struct shared_code {
     struct shared_memory memory;
-    struct sampled_words words;
+    struct sampled_addresses sampled;
+    bool all_sampled;      /* what was sampled is not in the samples */
     const bool *has_child; /* by life; the caller's */
     size_t copies;         /* made so far */
     size_t left_out;       /* because there were too many */
