@@ -32,6 +32,7 @@ struct check_options {
     struct recording_request request;
     const char *repair;
     bool json, chains, verbose;
+    bool gives_dump; /* by --jitdump, which is of a recording */
 };
 
 /* Everything that looking at a recording makes, in the order in which it is made. */
@@ -222,6 +223,7 @@ static const struct argp_option option_table[] = {
      "Write a sound copy of the given dump to OUT, which must not exist yet", 0},
     {"force", 'f', 0, 0, "As for perfjit inject", 0},
     {"root", KEY_ROOT, "DIR", 0, "As for perfjit inject", 0},
+    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0, "As for perfjit inject; the dump is checked, too", 0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0, "As for perfjit inject", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0, "As for perfjit inject", 0},
     {0}};
@@ -263,7 +265,7 @@ static error_t take_end(struct check_options *options, struct argp_state *state)
 {
     if (options->repair && (options->records || options->request.dump_count != 1))
         argp_error(state, "--repair takes one dump and no recording");
-    if (!options->records && options->request.dump_count == 0)
+    if (!options->records && (options->request.dump_count == 0 || options->gives_dump))
         options->records = "perf.data";
     return 0;
 }
@@ -287,6 +289,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_REPAIR:
         options->repair = argument;
         return 0;
+    case KEY_JITDUMP:
+        options->gives_dump = true;
+        return recording_request_take(&options->request, key, argument);
     case 'i':
         return take_profile(options, argument, state);
     case ARGP_KEY_ARG:

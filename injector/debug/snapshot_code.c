@@ -63,13 +63,15 @@ static bool has_memory(const struct snapshot_request *request)
 }
 
 /* What a dump tells of its process: its pid and machine. */
-static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
+static int take_dump(struct snapshot *snapshot, const struct given_file *given,
+                     struct findings *findings)
 {
+    const char *path = given->path;
     struct jit_dump dump;
     char cause[256];
     *snapshot = (struct snapshot){.path = path};
     int result = jit_dump_open(&dump, path, cause, sizeof cause);
-    snapshot->pid = dump.pid;
+    snapshot->pid = given->pid ? given->pid : dump.pid;
     snapshot->elf_mach = (uint16_t)dump.elf_mach;
     jit_dump_close(&dump);
     if (result)
@@ -88,7 +90,7 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
     if (request->core)
         return core_file_open(&code->snapshot, request->core, findings);
     if (!request->pid)
-        return take_dump(&code->snapshot, request->recording.dumps[0].path, findings);
+        return take_dump(&code->snapshot, &request->recording.dumps[0], findings);
     snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
     return live_snapshot_take(&code->snapshot, code->live_path, request->pid, stacks,
                               &code->time_ns, findings);

@@ -30,7 +30,7 @@ enum snapshot_option_key { KEY_SNAPSHOT_AT = 768 };
          0},                                                                                       \
         {"jitdump",                                                                                \
          KEY_JITDUMP,                                                                              \
-         "FILE",                                                                                   \
+         "[PID:]FILE",                                                                             \
          0,                                                                                        \
          "Read this dump too: one that was moved, or that is not named in the core",               \
          0},                                                                                       \

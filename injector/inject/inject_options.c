@@ -39,8 +39,10 @@ static const struct argp_option option_table[] = {
      "function, or if user stacks are kept, it is each body",
      0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
-    {"jitdump", KEY_JITDUMP, "FILE", 0,
-     "Read this dump too: one that was moved, or that the recording does not name", 0},
+    {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0,
+     "Read this dump too: one that was moved, or that the recording does not name.  PID: it is of "
+     "this process of the recording",
+     0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0,
      "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or PID", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0,

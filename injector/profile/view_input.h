@@ -41,7 +41,7 @@ enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
         {"weight", VIEW_WEIGHT, "period|samples", 0, "Add up the event, or count samples", 0},     \
         {"jitdump",                                                                                \
          KEY_JITDUMP,                                                                              \
-         "FILE",                                                                                   \
+         "[PID:]FILE",                                                                             \
          0,                                                                                        \
          "Read this dump too, if the recording has not been injected",                             \
          0},                                                                                       \
