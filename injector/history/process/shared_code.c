@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
-                      const uint32_t *order, const struct records *records)
+                      const uint32_t *order, const bool *has_child, const struct records *records)
 {
+    code->has_child = has_child;
     struct shared_memory *memory = &code->memory;
     if (shared_memory_find(memory, &processes->lives, order, records))
         return -1;

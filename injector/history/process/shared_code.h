@@ -20,10 +20,11 @@ struct shared_code {
     size_t left_out;       /* because there were too many */
 };
 
-/* Find which memory PROCESSES, whose lives stand in ORDER, share.  CODE is zeros but for has_child.
- * Returns 0, or -1 without memory.  Release with shared_code_free in either case. */
+/* Find which memory PROCESSES, whose lives stand in ORDER, share.  CODE is zeros.  HAS_CHILD says
+ * of each life whether it has one, and must outlive CODE.  Returns 0, or -1 without memory. Release
+ * with shared_code_free in either case. */
 int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
-                      const uint32_t *order, const struct records *records);
+                      const uint32_t *order, const bool *has_child, const struct records *records);
 
 /* The hold of LIFE, who logged it, on the memory that EVENT of PROCESS is about; NULL: nobody
  * shares that. */
