@@ -2,6 +2,7 @@
 #include "injector/history/recording.h"
 
 #include "injector/arrays/array.h"
+#include "injector/recording/host/recording_host.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static enum recording_result read_input(struct recording *recording,
         request->dump_count,
         {request->root, request->any_owner, request->no_lines},
         {request->no_perf_map, request->perf_maps, request->perf_map_count, request->root}};
+    recording_machine_report(&recording->input.file, machine_here(), findings);
     if (records_read(&recording->records, &recording->input.file, findings))
         return RECORDING_FAILED;
     return jit_processes_read(&recording->processes, &recording->records, &wanted, findings);

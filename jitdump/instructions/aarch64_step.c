@@ -13,9 +13,10 @@
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/instructions/code_step.h"
 
+#include <elf.h>
 #include <stdio.h>
 
-enum { WORD_BYTES = 4, FP = 29, LR = 30, SP = 31, D8 = 32, XZR = 31 };
+enum { WORD_BYTES = 4, FP = 29, LR = 30, SP = 31, D8 = 32, DWARF_D8 = 72, XZR = 31 };
 
 static const char names[CODE_REGISTERS][4] = {
     "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",
@@ -442,5 +443,16 @@ static void print(const uint8_t *code, size_t size, size_t at, char *text, size_
 }
 
 const struct code_machine jd_machine_aarch64 = {
-    SP, LR, 0, sizeof saved, saved, names, step, is_filling, print,
+    .elf_mach = EM_AARCH64,
+    .stack_pointer = SP,
+    .return_address = LR,
+    .entry_offset = 0,
+    .saved_count = sizeof saved,
+    .saved = saved,
+    .names = names,
+    .plain_registers = D8,
+    .moved_from = DWARF_D8,
+    .step = step,
+    .is_filling = is_filling,
+    .print = print,
 };

@@ -6,6 +6,7 @@
 #include "jitdump/instructions/code_step.h"
 #include "jitdump/instructions/x86_64_effect.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -530,5 +531,15 @@ static void print(const uint8_t *code, size_t size, size_t at, char *text, size_
 }
 
 const struct code_machine jd_machine_x86_64 = {
-    RSP, RIP, -WORD_BYTES, sizeof saved, saved, names, step, is_filling, print,
+    .elf_mach = EM_X86_64,
+    .stack_pointer = RSP,
+    .return_address = RIP,
+    .entry_offset = -WORD_BYTES,
+    .saved_count = sizeof saved,
+    .saved = saved,
+    .names = names,
+    .plain_registers = RIP + 1,
+    .step = step,
+    .is_filling = is_filling,
+    .print = print,
 };

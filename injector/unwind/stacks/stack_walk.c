@@ -533,8 +533,7 @@ uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what
 }
 
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const struct unwind_machine *machine,
-                       const struct stack_walk_options *options)
+                       const struct machine *machine, const struct stack_walk_options *options)
 {
     *walker = (struct stack_walker){.options = *options, .source = source, .machine = machine};
     walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);
