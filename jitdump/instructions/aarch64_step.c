@@ -63,7 +63,7 @@ static void set(struct code_state *state, unsigned reg, struct code_value value)
         jd_state_set(state, reg, FP, value);
 }
 
-/* A destination in which 31 is the register that is always zero. */
+/* A destination; 31 is the zero register. */
 static void set_plain(struct code_state *state, unsigned number, struct code_value value)
 {
     if (number != XZR)
@@ -82,8 +82,8 @@ struct transfer {
     int64_t writeback; /* added to the base */
 };
 
-/* What a register gets that was saved, from its place, is proof that the stack pointer is what it
- * is taken for. */
+/* A saved register gets its value back from its place: this proves that the stack pointer has its
+ * known value. */
 static struct code_value loaded(struct code_state *state, const struct transfer *what, unsigned reg,
                                 struct code_value address)
 {
@@ -157,7 +157,8 @@ static void do_indexed(struct code_state *state, uint32_t word, bool load)
         set(state, transferred(bits(word, 0, 5), bits(word, 26, 1)), value_unknown());
 }
 
-/* Of one register, with an unsigned, unscaled, pre- or post-indexed immediate, or a register. */
+/* Loads and stores of one register, with an unsigned, unscaled, pre- or post-indexed immediate, or
+ * a register. */
 static void do_single(struct code_state *state, uint32_t word)
 {
     bool is_vector = bits(word, 26, 1), scaled = bits(word, 24, 1);
@@ -283,7 +284,7 @@ static void call(struct code_state *state)
     set(state, LR, value_unknown());
 }
 
-/* Signing the return address in x30 leaves it what it is. */
+/* Signing the return address in x30 does not change its value here. */
 static void do_hint(struct code_state *state, uint32_t word)
 {
     switch (word) {
@@ -329,7 +330,7 @@ static enum code_flow flow_of_register_branch(uint32_t word)
     }
 }
 
-/* What leads elsewhere; *BY: how far. */
+/* Instructions that lead elsewhere; *BY: the distance. */
 static enum code_flow flow_of(uint32_t word, int64_t *by)
 {
     *by = 0;

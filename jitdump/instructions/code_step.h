@@ -1,4 +1,4 @@
-/* What one instruction does to what is known, and where it leads: one entry for each machine.
+/* The effect of one instruction on the known state, and where it leads: one entry for each machine.
  *
  * How to add a machine: a file jitdump/instructions/NAME_step.c with its entry, declared below, and
  * a line in code_step.c. */
@@ -21,7 +21,7 @@ enum code_flow {
 struct code_step {
     uint32_t size; /* in bytes */
     enum code_flow flow;
-    int64_t target; /* in bytes from the code's begin; may be outside of it */
+    int64_t target; /* in bytes from the code's begin; may be outside the code */
 };
 
 struct code_machine {
@@ -39,10 +39,10 @@ struct code_machine {
      * what holds after it. */
     struct code_step (*step)(const uint8_t *code, size_t size, size_t at, struct code_state *state);
 
-    /* Whether it does nothing, as what fills up to a multiple of 16 bytes. */
+    /* Whether it does nothing, like filling up to a multiple of 16 bytes. */
     bool (*is_filling)(const uint8_t *code, size_t size, size_t at);
 
-    /* It in words, for those that concern the stack; else its bytes. */
+    /* Print the instruction in words if it concerns the stack, else its bytes. */
     void (*print)(const uint8_t *code, size_t size, size_t at, char *text, size_t text_bytes);
 };
 
