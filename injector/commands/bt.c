@@ -90,7 +90,7 @@ static int backtrace(const struct bt_options *options, struct findings *findings
                                      code.time_ns, findings) ||
                  print_stacks(&stacks, options, findings) || interruption_check(findings);
     findings_print(findings, stderr);
-    if (!result && code.none[0])
+    if (!result && code.none)
         result = report_failure(findings, "%s", code.none);
     thread_stacks_end(&stacks);
     snapshot_code_close(&code);

@@ -202,7 +202,7 @@ static const char *main_cause(const struct view_input *input, struct findings *f
                                              input->recording.timelines, false,
                                              .counts_only = false};
     const char *cause = NULL;
-    if (!input->recording.processes.none && sample_census_take(&census, &question, findings) == 0 &&
+    if (input->recording.processes.count && sample_census_take(&census, &question, findings) == 0 &&
         census.group_count)
         cause = sample_cause_what(census.groups[0].cause);
     sample_census_free(&census);

@@ -98,8 +98,6 @@ error_t snapshot_request_take(struct snapshot_request *request, int key, char *a
         if (!take_number(argument, INT64_MAX - 1, &request->at_ns))
             argp_error(state, "--at is a time in ns, not '%s'", printable_copy(argument));
         return 0;
-    case KEY_SNAPSHOT_JITDUMP:
-        return recording_request_add_dump(&request->recording, argument);
     case 'f':
         request->recording.any_owner = true;
         return 0;
@@ -135,13 +133,15 @@ static const struct machine *machine_of_dump(const struct jit_dump *dump)
 }
 
 /* What a dump tells of its process: its pid and machine. */
-static int take_dump(struct snapshot *snapshot, const char *path, struct findings *findings)
+static int take_dump(struct snapshot *snapshot, const struct given_file *given,
+                     struct findings *findings)
 {
+    const char *path = given->path;
     struct jit_dump dump;
     char cause[256], machine[MACHINE_TEXT_BYTES];
     *snapshot = (struct snapshot){.path = path};
     int result = jit_dump_open(&dump, path, cause, sizeof cause);
-    snapshot->pid = dump.pid;
+    snapshot->pid = given->pid ? given->pid : dump.pid;
     snapshot->machine = machine_of_dump(&dump);
     jit_dump_close(&dump);
     if (result)
@@ -163,7 +163,7 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
     if (request->core)
         return core_file_open(&code->snapshot, request->core, findings);
     if (!request->pid)
-        return take_dump(&code->snapshot, request->recording.dumps[0], findings);
+        return take_dump(&code->snapshot, &request->recording.dumps[0], findings);
     snprintf(code->live_path, sizeof code->live_path, "/proc/%" PRIu32, request->pid);
     return live_snapshot_take(&code->snapshot, code->live_path, request->pid, machine_here(),
                               stacks, &code->time_ns, findings);
@@ -171,24 +171,22 @@ static int take_snapshot(struct snapshot_code *code, const struct snapshot_reque
 
 /* Read the dumps and maps that the snapshot's recording leads to.  A core's perf map is looked for
  * by rules of its own (core_map.h), unless one was given. */
-static int view_recording(struct snapshot_code *code, const struct snapshot_request *request,
-                          struct findings *findings)
+static enum recording_result view_recording(struct snapshot_code *code,
+                                            const struct snapshot_request *request,
+                                            struct findings *findings)
 {
     struct recording_request wanted = request->recording;
-    char *path = NULL, *given = NULL;
+    char *path = NULL;
     bool looks = request->core && !wanted.perf_map_count && !wanted.no_perf_map;
     if (looks && core_map_find(&path, &code->snapshot, wanted.root, findings))
-        return -1;
-    if (path && asprintf(&given, "%" PRIu32 ":%s", code->snapshot.pid, path) < 0) {
-        free(path);
-        return report_failure(findings, "out of memory");
-    }
+        return RECORDING_FAILED;
+    struct given_file given = {path, path, code->snapshot.pid};
     wanted.no_perf_map = wanted.no_perf_map || request->core;
     wanted.perf_maps = path ? &given : wanted.perf_maps;
     wanted.perf_map_count = path ? 1 : wanted.perf_map_count;
-    int result = recording_view(&code->recording, code->snapshot.path, code->bytes.data,
-                                code->bytes.size, &wanted, findings);
-    free(given);
+    enum recording_result result =
+        recording_view(&code->recording, code->snapshot.path, code->bytes.data, code->bytes.size,
+                       &wanted, findings);
     free(path);
     return result;
 }
@@ -239,18 +237,19 @@ static bool has_reason(const struct findings *findings)
     return false;
 }
 
-static void set_none(struct snapshot_code *code, struct findings *findings)
+static int set_none(struct snapshot_code *code, struct findings *findings)
 {
     if (has_reason(findings))
-        memcpy(code->none, findings->failure, sizeof code->none);
-    else
-        snprintf(code->none, sizeof code->none,
+        code->none = strdup(code->recording.processes.no_code);
+    else if (asprintf(
+                 &code->none,
                  "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
                  "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
                  "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
                  "--jitdump FILE",
-                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid);
-    findings->failure[0] = '\0';
+                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
+        code->none = NULL;
+    return code->none ? 0 : report_failure(findings, "out of memory");
 }
 
 int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request *request,
@@ -262,20 +261,20 @@ int snapshot_code_open(struct snapshot_code *code, const struct snapshot_request
         code->time_ns = request->at_ns;
     if (snapshot_recording_write(&code->snapshot, code->time_ns, &code->bytes, findings))
         return -1;
-    if (view_recording(code, request, findings)) {
-        if (!code->recording.processes.none)
-            return -1;
-        set_none(code, findings);
-    }
+    enum recording_result result = view_recording(code, request, findings);
+    if (result == RECORDING_FAILED ||
+        (result == RECORDING_WITHOUT_CODE && set_none(code, findings)))
+        return -1;
     if (request->at_ns)
         drop_later(&code->recording.processes, request->at_ns);
     if (recording_play(&code->recording, findings))
         return -1;
-    return code->none[0] || !has_memory(request) ? 0 : check_evidence(code, findings);
+    return code->none || !has_memory(request) ? 0 : check_evidence(code, findings);
 }
 
 void snapshot_code_close(struct snapshot_code *code)
 {
+    free(code->none);
     recording_free(&code->recording);
     memory_file_free(&code->bytes);
     snapshot_free(&code->snapshot);

@@ -22,7 +22,7 @@ int snapshot_images_write(struct snapshot_images *images, const struct snapshot_
                           const char *path, struct findings *findings)
 {
     *images = (struct snapshot_images){.dsos = {.fd = -1, .place_fd = -1}};
-    if (code->none[0])
+    if (code->none)
         return report_failure(findings, "%s", code->none);
     if (dso_dir_open(&images->dsos, path, false, findings) || plan_images(images, code, findings) ||
         elf_images_write(&images->plan, code->recording.processes.items, images->dsos.fd, false,

@@ -47,13 +47,13 @@ int thread_stacks_begin(struct thread_stacks *stacks, const struct snapshot *sna
     if (life == NO_LIFE)
         return report_failure(findings, "%s: nothing is mapped in process %" PRIu32, snapshot->path,
                               snapshot->pid);
+    const struct stack_walk_options options = {
+        .root = root, .find_stack = find_stack, .context = (void *)(uintptr_t)snapshot};
     if (space_source_begin(&stacks->source, records, processes, timelines) ||
-        stack_walker_begin(&stacks->walker, &stacks->source, root, snapshot->machine) ||
+        stack_walker_begin(&stacks->walker, &stacks->source, snapshot->machine, &options) ||
         address_space_begin(&stacks->space, &stacks->source, life, NULL) ||
         address_space_play(&stacks->space, time_ns))
         return report_failure(findings, "out of memory");
-    stacks->walker.find_stack = find_stack;
-    stacks->walker.context = (void *)(uintptr_t)snapshot;
     stacks->symbols.files = &stacks->walker.files;
     return 0;
 }

@@ -308,6 +308,7 @@ static int begin(struct profile_run *run)
 {
     const struct profile_source *source = run->source;
     const struct perf_file *file = source->records->file;
+    const struct stack_walk_options walk = {.root = source->root};
     static const struct machine unknown; /* no native file is of it */
     const struct machine *machine = recording_machine(file, machine_here());
     run->unwinds = machine_unwinds(machine);
@@ -318,7 +319,7 @@ static int begin(struct profile_run *run)
         thread_names_begin(&run->threads, &source->records->threads, &source->processes->lives) ||
         space_source_begin(&run->space_source, source->records, source->processes,
                            source->timelines) ||
-        stack_walker_begin(&run->walker, &run->space_source, source->root, machine))
+        stack_walker_begin(&run->walker, &run->space_source, machine, &walk))
         return -1;
     return address_names_begin(&run->names, run->to, &run->space_source, &run->walker.files);
 }

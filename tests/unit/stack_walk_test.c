@@ -36,7 +36,8 @@ static int begin(void **state)
                                    .timelines = &timeline,
                                    .first_function = &first_function};
     space = (struct address_space){.source = &source};
-    return stack_walker_begin(&walker, &source, NULL, machine_numbered(EM_X86_64));
+    return stack_walker_begin(&walker, &source, machine_numbered(EM_X86_64),
+                              &(struct stack_walk_options){0});
 }
 
 static int end(void **state)

@@ -102,17 +102,15 @@ static bool is_marker(struct dump_probe *probe, const struct perf_map *map, uint
     return dump_probe_may_be(map) && dump_probe_file(probe, map, number, failed);
 }
 
-int dump_claims_collect(struct dump_claims *claims, const struct records *records,
-                        const struct process_lives *lives, const char *root,
+int dump_claims_collect(struct dump_claims *claims, const struct dump_claim_options *options,
+                        const struct records *records, const struct process_lives *lives,
                         struct findings *findings)
 {
     bool failed = false;
-    struct dump_probe probe = {.root = root};
-    *claims = (struct dump_claims){.records = records,
+    struct dump_probe probe = {.root = options->root};
+    *claims = (struct dump_claims){.options = *options,
+                                   .records = records,
                                    .lives = lives,
-                                   .root = root,
-                                   .any_owner = claims->any_owner,
-                                   .no_lines = claims->no_lines,
                                    .are_told = injected_image(records) != NULL};
     dump_origin_begin(&claims->origin, records);
     for (size_t i = 0; i < records->map_count && !failed; i++) {
@@ -359,9 +357,10 @@ static bool is_stage(const struct dump_claim *claim)
 
 static enum dump_trust trust_of(const struct dump_claims *claims, const struct dump_claim *claim)
 {
-    return claims->any_owner ? DUMP_TRUSTED
-                             : dump_trust_of(&claims->origin, dump_claim_life(claims, claim),
-                                             &claim->map->map, &claim->dump, claim->place.identity);
+    return claims->options.any_owner
+               ? DUMP_TRUSTED
+               : dump_trust_of(&claims->origin, dump_claim_life(claims, claim), &claim->map->map,
+                               &claim->dump, claim->place.identity);
 }
 
 static void refuse_owner(const struct dump_claims *claims, struct dump_claim *claim,
@@ -403,8 +402,8 @@ static int read_log(const struct dump_claims *claims, struct dump_claim *claim,
         return 0;
     claim->is_read = true;
     claim->findings.progress = findings->progress;
-    int result =
-        code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->no_lines, &claim->findings);
+    int result = code_log_read(&claim->log, &claim->dump, 0, &as_it_is, !claims->options.no_lines,
+                               &claim->findings);
     findings->progress = claim->findings.progress;
     return result ? report_failure(findings, "%s", claim->findings.failure) : 0;
 }
@@ -555,7 +554,7 @@ static int find_file(struct dump_claims *claims, struct dump_claim *claim, bool 
     enum dump_place_result result;
     const struct dump_place_question question = {
         &claims->origin, dump_claim_life(claims, claim), claim->map,
-        claim->number,   is_foreign(claims, claim),      claims->root};
+        claim->number,   is_foreign(claims, claim),      claims->options.root};
     if (question.foreign && is_shared(claims, claim)) {
         claim->state = CLAIM_SETTLED;
         return 0;

@@ -26,7 +26,7 @@ int inlined_frames_begin(struct inlined_frames *frames, const struct space_sourc
     *frames = (struct inlined_frames){.source = source, .calls = calls};
     if (!calls)
         return 0;
-    for (size_t i = 0; !source->processes->none && i < source->processes->count; i++)
+    for (size_t i = 0; i < source->processes->count; i++)
         frames->count += source->timelines[i].log->function_count;
     frames->codes = calloc(frames->count + 1, sizeof(struct inlined_code *));
     return frames->codes ? 0 : -1;

@@ -316,7 +316,7 @@ static void blame(struct stack_walker *walker, const struct walk_state *state,
 static void judge(struct stack_walker *walker, struct walk_state *state,
                   const struct code_spot *spot, uint8_t kind, const struct unwind_frame *frame)
 {
-    if (!walker->judges || state->suspected || kind >= RULE_PLACE || frame->exact ||
+    if (!walker->options.judges || state->suspected || kind >= RULE_PLACE || frame->exact ||
         returns_to(walker, frame->pc))
         return;
     state->suspected = true;
@@ -395,8 +395,8 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
         bool exact = frame->exact;
         uint8_t kind;
         walker->end_at = spot.what;
-        if (walker->find_stack && !user_stack_has(stack, sp, 1))
-            walker->find_stack(walker->context, sp, stack);
+        if (walker->options.find_stack && !user_stack_has(stack, sp, 1))
+            walker->options.find_stack(walker->options.context, sp, stack);
         step->cfa = sp;
         enum unwind_result result = step_on(walker, step, &spot, frame, &kind);
         walker->frames[walker->ip_count - 1] =
@@ -520,12 +520,12 @@ uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what
 }
 
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const char *root, const struct machine *machine)
+                       const struct machine *machine, const struct stack_walk_options *options)
 {
-    *walker = (struct stack_walker){.source = source, .machine = machine};
+    *walker = (struct stack_walker){.options = *options, .source = source, .machine = machine};
     walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);
     walker->frames = calloc(MOST_FRAMES, sizeof *walker->frames);
-    return native_files_begin(&walker->files, source->records, root, machine->elf_mach) ||
+    return native_files_begin(&walker->files, source->records, options->root, machine->elf_mach) ||
                    !walker->ips || !walker->frames
                ? -1
                : 0;

@@ -42,7 +42,7 @@ static int refuse(const struct perf_file *file, struct findings *findings)
 bool user_stacks_want(const struct user_stacks *stacks, const struct sample_format *format)
 {
     return sample_format_has_stack(format) ||
-           (stacks->calls && sample_format_has_chain_alone(format));
+           (stacks->options.calls && sample_format_has_chain_alone(format));
 }
 
 static int add_sample(struct unwinding *run, const struct perf_record *record)
@@ -97,7 +97,7 @@ static uint32_t chain_of_stack(struct user_stacks *stacks, const struct user_sam
 {
     const struct stack_walker *walker = &stacks->walker;
     size_t count = 0;
-    if (stacks->calls)
+    if (stacks->options.calls)
         count = inlined_frames_of_stack(&stacks->inlined, walker, stacks->ips,
                                         user_sample_most_frames(sample));
     if (count == SIZE_MAX)
@@ -137,7 +137,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     enum stack_end end =
         stack_walk(&stacks->walker, &sample, space, user_sample_most_frames(&sample));
     const uint64_t thread = (uint64_t)asked->life << 32 | tid;
-    if (stacks->stitch) {
+    if (stacks->options.stitch) {
         enum stack_end found = end;
         end = stack_stitch(&stacks->stitches, &stacks->walker, thread, found);
         stacks->counts.inferred += found != end && end == STACK_WHOLE;
@@ -148,7 +148,7 @@ static int visit(void *context, const struct walk_sample *asked, const struct ad
     stacks->chains[asked->number] = chain;
     if (sample.abi == USER_ABI_NONE)
         return 0; /* a kernel thread */
-    if (stacks->walked && stacks->walked(stacks->context, &stacks->walker))
+    if (stacks->options.walked && stacks->options.walked(stacks->options.context, &stacks->walker))
         return -1;
     return stack_counts_add(&stacks->counts, &stacks->walker, thread, end);
 }
@@ -168,24 +168,22 @@ static int unwind_all(struct unwinding *run)
     return result;
 }
 
-int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
-                       const struct jit_processes *processes, const struct timeline *timelines,
-                       const char *root, struct findings *findings)
+int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_options *options,
+                       const struct records *records, const struct jit_processes *processes,
+                       const struct timeline *timelines, struct findings *findings)
 {
     struct unwinding run = {.stacks = stacks, .records = records, .findings = findings};
     const struct machine *machine = recording_machine(records->file, machine_here());
     bool unwinds = machine_unwinds(machine);
-    *stacks = (struct user_stacks){.stitch = stacks->stitch,
-                                   .calls = stacks->calls,
-                                   .walked = stacks->walked,
-                                   .context = stacks->context};
+    const struct stack_walk_options walk = {.root = options->root,
+                                            .judges = options->walked != NULL};
+    *stacks = (struct user_stacks){.options = *options};
     if (!unwinds && perf_file_has_stacks(records->file))
         return refuse(records->file, findings);
     int result = sample_formats_read(&stacks->formats, records->file) ||
                  space_source_begin(&stacks->source, records, processes, timelines) ||
-                 inlined_frames_begin(&stacks->inlined, &stacks->source, stacks->calls) ||
-                 (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, root, machine));
-    stacks->walker.judges = stacks->walked != NULL;
+                 inlined_frames_begin(&stacks->inlined, &stacks->source, options->calls) ||
+                 (unwinds && stack_walker_begin(&stacks->walker, &stacks->source, machine, &walk));
     result = result || unwind_all(&run);
     free(run.samples);
     return result ? report_failure(findings, "out of memory") : interruption_check(findings);

@@ -19,7 +19,17 @@
 #include "injector/unwind/stacks/stack_counts.h"
 #include "injector/unwind/stacks/stack_stitch.h"
 
+struct user_stacks_options {
+    const char *root;                  /* where the processes' root directory is, or NULL */
+    bool stitch;                       /* what the copy cuts is inferred, where it can be */
+    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
+    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
+    int (*walked)(void *context, const struct stack_walker *walker);
+    void *context;
+};
+
 struct user_stacks {
+    struct user_stacks_options options;
     struct sample_formats formats;
     struct space_source source;
     struct stack_walker walker;
@@ -31,12 +41,6 @@ struct user_stacks {
     size_t count, next; /* the next one to be written */
     struct stack_counts counts;
     struct stack_stitches stitches;
-    /* Set by the caller: */
-    bool stitch;                       /* what the copy cuts is inferred, where it can be */
-    const struct inlined_calls *calls; /* they are to be frames; NULL: they are not */
-    /* Or NULL: called with each chain that has been walked.  Returns 0, or -1 without memory. */
-    int (*walked)(void *context, const struct stack_walker *walker);
-    void *context;
 };
 
 /* Whether samples of FORMAT may get another chain. */
@@ -45,11 +49,11 @@ bool user_stacks_want(const struct user_stacks *stacks, const struct sample_form
 /* Whether FILE is of a machine whose stacks can be unwound. */
 bool user_stacks_possible(const struct perf_file *file);
 
-/* Unwind all stacks of PROFILE.  ROOT is where the processes' root directory is, or NULL.  Returns
- * 0, or -1 with the failure text set.  Release with user_stacks_free in either case. */
-int user_stacks_unwind(struct user_stacks *stacks, const struct records *records,
-                       const struct jit_processes *processes, const struct timeline *timelines,
-                       const char *root, struct findings *findings);
+/* Unwind all stacks of PROFILE.  Returns 0, or -1 with the failure text set.  Release with
+ * user_stacks_free in either case. */
+int user_stacks_unwind(struct user_stacks *stacks, const struct user_stacks_options *options,
+                       const struct records *records, const struct jit_processes *processes,
+                       const struct timeline *timelines, struct findings *findings);
 
 void user_stacks_free(struct user_stacks *stacks);
 
