@@ -4,7 +4,7 @@
 
 #include "injector/compare/diff_report.h"
 
-/* What changes the meaning of fields, or leaves one out, is another version; a reader passes over
+/* A change in the meaning of fields, or a field left out, needs another version.  A reader skips
  * fields that it does not know. */
 enum { DIFF_JSON_VERSION = 1 };
 

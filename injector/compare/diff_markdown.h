@@ -4,7 +4,7 @@
 
 #include "injector/compare/diff_report.h"
 
-/* What GitHub takes as a job's summary; a longer one is refused as a whole. */
+/* The limit of GitHub for a job's summary.  A longer summary is refused as a whole. */
 enum { MARKDOWN_MOST_BYTES = 1024 * 1024 };
 
 /* Put less than MOST_BYTES: the headline first; of functions as many as have room, and how many

@@ -1,5 +1,5 @@
-/* Runs of two sides, and how much of each run each function has itself; and of that, in which
- * state it had it, what the run was doing, and in which stack. */
+/* Runs of two sides, and how much of each run each function has itself.  That time is split by the
+ * function's state, the run's activity, and the stack. */
 #ifndef PERFJIT_RUN_SET_H
 #define PERFJIT_RUN_SET_H
 
@@ -7,7 +7,7 @@
 #include "injector/compare/kept_runs/activity.h"
 #include "injector/profile/profile_totals.h"
 
-/* What a run's values are by: each table's values add up to the run's total. */
+/* The keys of a run's tables.  Each table's values add up to the run's total. */
 enum run_table {
     BY_FUNCTION,    /* a string of NAMES: what a function is called in all runs */
     BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */
@@ -30,8 +30,9 @@ struct compared_run {
 };
 
 struct run_set {
-    /* What all runs have: strings, frames in their states, stacks of these.  Frames are without
-     * what differs from run to run: lines, directories, the JIT code's file. */
+    /* The names that all runs have in common: strings, frames in their states, stacks of these
+     * frames.  Frames are without what differs from run to run: lines, directories, the JIT code's
+     * file. */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
     size_t function_of_capacity;

@@ -9,7 +9,7 @@
 
 #include <argp.h>
 
-/* Which dumps and maps to read besides those that the recording names. */
+/* The dumps and maps to read besides those that the recording names. */
 struct recording_request {
     struct given_file *dumps;
     size_t dump_count, dump_capacity;
@@ -33,7 +33,7 @@ error_t recording_request_add_dump(struct recording_request *request, const char
 
 void recording_request_free(struct recording_request *request);
 
-/* All that is made of it, in the order in which it is made. */
+/* All data made from a recording, in the order in which it is made. */
 struct recording {
     struct perf_input input;
     struct records records;

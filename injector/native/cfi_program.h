@@ -34,8 +34,8 @@ static inline struct cfi_entry cfi_entry_of(const struct eh_cie *cie, uint64_t s
                               .instructions_bytes = instructions_bytes};
 }
 
-/* How much work may still be done for one sample: call frame instructions, operations, entries.
- * What runs out of it gives no row. */
+/* How much work may still be done for one sample: call frame instructions, operations, entries.  A
+ * sample that has used it up gets no row. */
 struct unwind_budget {
     uint32_t left;
 };

@@ -1,4 +1,4 @@
-/* What call frame information says of one address: how to find the caller's registers. */
+/* The call frame information of one address: how to find the caller's registers. */
 #ifndef PERFJIT_CFI_ROW_H
 #define PERFJIT_CFI_ROW_H
 

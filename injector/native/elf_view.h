@@ -25,7 +25,7 @@ struct elf_segment {
     bool executable;
 };
 
-/* Where a function begins and ends; end 0: unknown. */
+/* The first address of a function and the address after its last one; end 0: unknown. */
 struct elf_function {
     uint64_t start, end;
 };
@@ -47,8 +47,9 @@ struct elf_view {
     bool functions_read;
 };
 
-/* Read the file at PATH, or SIZE BYTES that outlive VIEW.  What can't be read has no segments.
- * elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any case. */
+/* Read the file at PATH, or SIZE BYTES that outlive VIEW.  An unreadable file gives a view without
+ * segments.  elf_view_open returns 0 if there is a file, or -1.  Release with elf_view_close in any
+ * case. */
 int elf_view_open(struct elf_view *view, const char *path, uint64_t inode);
 void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
 
@@ -56,8 +57,8 @@ void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
  * there. */
 bool elf_view_addr(const struct elf_view *view, uint64_t offset, uint64_t *addr);
 
-/* The bytes from ADDR on, *SIZE up to the segment's end, and *BEFORE those that stand in front of
- * them; NULL if there are none. */
+/* The bytes from ADDR on. *SIZE is their number up to the segment's end, *BEFORE the number of
+ * bytes in front of ADDR.  NULL if there are none. */
 const uint8_t *elf_view_code(const struct elf_view *view, uint64_t addr, size_t *before,
                              size_t *size);
 

@@ -1,6 +1,6 @@
-/* From an address to the frames that stand for it in a profile: the function, and in front of it
- * the calls that were inlined there.  JIT code by its log, or by the images that perfjit inject
- * wrote; native code by its file's symbols and debug information; the kernel by its own list. */
+/* From an address to its frames in a profile: the function, and in front of it the calls that were
+ * inlined there.  JIT code is named by its log, or by the images that perfjit inject wrote.  Native
+ * code is named by its file's symbols and debug information, the kernel by its own list. */
 #ifndef PERFJIT_ADDRESS_NAMES_H
 #define PERFJIT_ADDRESS_NAMES_H
 
@@ -29,7 +29,7 @@ struct address_names {
 struct address_frame {
     uint32_t frame;
     uint32_t line; /* of its file, that the address is at, or the call of the frame before; or 0 */
-    /* What the debug information says of the address, whosever it is. */
+    /* The debug information of the address, whichever frame it belongs to. */
     uint32_t at_file, at_line;
     bool stands_in; /* it is an inlined call that perfjit inject put in front of its caller */
 };

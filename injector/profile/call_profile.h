@@ -1,4 +1,5 @@
-/* A recording as people ask of it: which function called which, how often, in which thread, when.
+/* A recording as a model for all views: which function called which, how often, in which thread,
+ * when.
  *
  *     strings ◀── frames ◀── nodes (a tree: stacks that begin alike share that) ◀── samples
  *                                                     threads, events ◀───┘
@@ -48,7 +49,7 @@ struct call_sample {
     uint32_t place;
 };
 
-/* Where a sample was in its innermost frame.  Place 0 is not known. */
+/* The place of a sample in its innermost frame.  Place 0 is not known. */
 struct call_place {
     uint32_t offset; /* in the code, of which an inlined frame is a part */
     uint32_t line;   /* 0: not known */
@@ -121,7 +122,7 @@ int call_profile_add_event(struct call_profile *profile, const struct profile_ev
 /* String number NUMBER; NUL-terminated, UTF-8 without control characters. */
 const char *call_profile_string(const struct call_profile *profile, uint32_t number);
 
-/* What a KIND is called: "jit", "interpreter", "native", "kernel", "unknown". */
+/* The name of a KIND: "jit", "interpreter", "native", "kernel", "unknown". */
 const char *frame_kind_name(uint32_t kind);
 
 void call_profile_free(struct call_profile *profile);

@@ -1,5 +1,5 @@
-/* What perfjit report, export and flamegraph have in common: from the command line to a profile
- * with its functions and totals. */
+/* The common part of perfjit report, export and flamegraph: from the command line to a profile with
+ * its functions and totals. */
 #ifndef PERFJIT_VIEW_INPUT_H
 #define PERFJIT_VIEW_INPUT_H
 
@@ -82,9 +82,9 @@ int view_input_open_kept(struct view_input *input, const struct view_request *re
 
 void view_input_close(struct view_input *input);
 
-/* Run WRITE, which writes to a stream and returns 0, or -1 without memory, on the file PATH, which
- * appears whole or not at all, or on standard output if it is NULL or "-".  Returns 0, or -1 with
- * the failure text set. */
+/* Run WRITE on the file PATH, which appears whole or not at all, or on standard output if PATH is
+ * NULL or "-".  WRITE writes to a stream and returns 0, or -1 without memory.  Returns 0, or -1
+ * with the failure text set. */
 int view_write(const char *path, int (*write)(void *context, FILE *stream), void *context,
                struct findings *findings);
 

@@ -20,8 +20,8 @@ enum byte_order { LITTLE, BIG, EITHER };
 /* How a machine's code looks (unwind/code_shape.h). */
 enum machine_code { CODE_UNKNOWN, CODE_X86_64, CODE_AARCH64, MACHINE_CODES };
 
-/* Registers by DWARF's numbers.  x86-64 has 16, and the return address as the 17th; aarch64 has x0
- * to x30, sp and, as the 33rd here, RA_SIGN_STATE (DWARF's 34). */
+/* Registers by DWARF's numbers. x86-64 has 16, and the return address as the 17th. aarch64 has x0
+ * to x30, sp and RA_SIGN_STATE, which is the 33rd here (DWARF's 34). */
 enum { UNWIND_REGISTERS = 33, UNWIND_SAVED = 12, UNWIND_NO_REGISTER = 255 };
 
 enum { MACHINE_NAMES = 4, PERF_REGISTERS = 33, MACHINE_TEXT_BYTES = 48 };

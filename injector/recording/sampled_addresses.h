@@ -19,9 +19,9 @@ struct sampled_addresses {
 };
 
 /* Add those of FILE's samples that lie in the COUNT joined SPANS, or at the end of one.  SET is
- * zeros.  LIVES: each address is of its life, and may stand anywhere in the sample, as in a copy of
- * the stack; NULL: addresses are aligned words, and of no life.  Returns 0, or -1 without memory.
- * Release with sampled_addresses_free in either case. */
+ * zeros.  With LIVES each address belongs to a life, and may stand anywhere in the sample, as in a
+ * copy of the stack.  If LIVES is NULL, addresses are aligned words and belong to no life.  Returns
+ * 0, or -1 without memory.  Release with sampled_addresses_free in either case. */
 int sampled_addresses_read(struct sampled_addresses *set, const struct perf_file *file,
                            const struct process_lives *lives, const struct address_span *spans,
                            size_t count);
@@ -33,8 +33,8 @@ int sampled_addresses_add(struct sampled_addresses *set, uint64_t addr,
 /* Sort what was added. */
 void sampled_addresses_sort(struct sampled_addresses *set);
 
-/* Whether a sample of LIFE, of any with NO_LIFE, has an address in [START, END), or END itself:
- * that is where a call returns to that is the last instruction. */
+/* Whether a sample of LIFE (of any life with NO_LIFE) has an address in [START, END), or END
+ * itself.  END is the return address of a call that is the last instruction. */
 bool sampled_addresses_meet(const struct sampled_addresses *set, uint32_t life, uint64_t start,
                             uint64_t end);
 

@@ -1,9 +1,9 @@
 /* The threads of a profile's processes, their names and namespaces.
  *
- * A thread is known from the first record that mentions it: its FORK, or the COMM that perf record
- * writes for what ran already; or, where these are missing, a mapping that it made or a sample in
- * it.  Its name is that of its last COMM, or its creator's; perf calls one that has
- * none ":<tid>".
+ * A thread is known from the first record that mentions it.  That is its FORK, or the COMM that
+ * perf record writes for threads that already ran.  If these are missing, it is a mapping that the
+ * thread made or a sample in it.  Its name is that of its last COMM, or its creator's; perf calls
+ * one that has none ":<tid>".
  */
 #ifndef PERFJIT_THREAD_LIST_H
 #define PERFJIT_THREAD_LIST_H
@@ -106,9 +106,8 @@ struct thread_sweep thread_sweep_begin(const struct thread_list *list, uint32_t 
  * the main thread among them. Returns 0, or -1 without memory. */
 int thread_sweep_to(struct thread_sweep *sweep, uint64_t time_ns);
 
-/* The thread that added records name: the main thread, or if that has ended the oldest live one.
- * perf 7 forgets a thread that has ended, and would create an empty main thread for a record that
- * names it. */
+/* The thread that added records name: the main thread, or the oldest live one if the main thread
+ * has ended. */
 uint32_t thread_sweep_speaker(const struct thread_sweep *sweep);
 
 void thread_sweep_end(struct thread_sweep *sweep);

@@ -1,9 +1,9 @@
-/* The state of some addresses over time, as perf has it after perfjit inject: one life of a process
- * is played forward, and each child from its parent's state at the fork; what a child changed is
- * undone before the parent is played on.
+/* The state of some addresses over time, as perf has it after perfjit inject.  One life of a
+ * process is played forward, and each child from its parent's state at the fork.  A child's changes
+ * are undone before the parent is played on.
  *
- * Three things decide, the newest first: the changes of the process's timeline, the mappings in the
- * profile that are kept, and what it inherited by fork.  Beside what is *shown* at an address, the
+ * Three things decide, the newest first: the changes of the process's timeline, the kept mappings
+ * of the profile, and the state inherited by fork.  Beside what is *shown* at an address, the
  * history has the *last* change of code there, which a mapping does not reset:
  *
  *     time      1 load f      2 unload f     3 mapping of memory
@@ -26,8 +26,8 @@ enum address_state {
     ADDRESS_GONE,     /* of a function that was unloaded or moved */
 };
 
-/* What is known of an address at one time.  A sample of that time gets it as it is: what a new
- * reason for a sample without a name has to know belongs here. */
+/* Facts about an address at one time.  A sample of that time gets it as it is: what a new reason
+ * for a sample without a name has to know belongs here. */
 struct address_facts {
     uint8_t shown; /* enum address_state */
     uint8_t last;  /* ADDRESS_FUNCTION, ADDRESS_GONE, or ADDRESS_NOTHING */
@@ -38,7 +38,7 @@ struct address_entry {
     uint32_t visit; /* in which it was changed last; 0: in none that is open */
 };
 
-/* What an entry was before a visit changed it. */
+/* The content of an entry before a visit changed it. */
 struct address_before {
     size_t place;
     struct address_entry entry;
@@ -65,7 +65,7 @@ struct address_mark {
 struct history_part {
     const struct jit_process *process; /* NULL: it has no JIT code that is known */
     const struct timeline *timeline;   /* of PROCESS */
-    const struct recorded_map *maps;    /* of this life, by time */
+    const struct recorded_map *maps;   /* of this life, by time */
     size_t map_count;
     size_t change, map;      /* the next ones to be played */
     struct address_map code; /* where PROCESS has a function at some time, if that matters */

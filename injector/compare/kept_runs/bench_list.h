@@ -1,4 +1,4 @@
-/* What a bench is: NAME.bench/bench.txt, its facts and its runs, whose profiles are the files
+/* The file of a bench: NAME.bench/bench.txt, its facts and its runs, whose profiles are the files
  * beside it (run_file.h).  Text, a line for each, fields apart by tabs:
  *
  *     perfjit-bench  1                      the version, in the first line
@@ -22,12 +22,12 @@ enum { BENCH_VERSION = 1, BENCH_LIST_MOST_BYTES = 4 << 20 };
 
 enum bench_side { BENCH_BASE, BENCH_NEW, BENCH_SIDES };
 
-/* Whether run I of the base and run I of the new side stood next to each other; whether all of one
- * side were before all of the other; whether they come from two benches; or whether run I of both
- * ran at the same time, on one processor. */
+/* How the runs were ordered.  TURNS: run I of the base and run I of the new side stood next to each
+ * other.  BLOCKS: all of one side were before all of the other.  APART: they come from two benches.
+ * TOGETHER: run I of both ran at the same time, on one processor. */
 enum bench_order { ORDER_TURNS, ORDER_BLOCKS, ORDER_APART, ORDER_TOGETHER, BENCH_ORDERS };
 
-/* What is counted of a run; 0: it is not known. */
+/* The numbers counted for a run; 0: unknown. */
 enum bench_number {
     RUN_TURN,      /* its place among all runs, from 1 */
     RUN_WALL_NS,   /* from the command's start to its end */

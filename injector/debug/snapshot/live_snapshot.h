@@ -1,5 +1,5 @@
-/* A snapshot of a running process: /proc/PID/maps, and its threads' registers and stacks, for which
- * all of them stand still for as long as reading takes: milliseconds. */
+/* A snapshot of a running process: /proc/PID/maps, and its threads' registers and stacks.  All
+ * threads are stopped while these are read: milliseconds. */
 #ifndef PERFJIT_LIVE_SNAPSHOT_H
 #define PERFJIT_LIVE_SNAPSHOT_H
 

@@ -1,5 +1,5 @@
-/* A process at one moment: its threads' registers, what is mapped where, and its memory, out of a
- * core or of the process itself.
+/* A process at one moment: its threads' registers, its mappings and its memory, from a core or from
+ * the process itself.
  */
 #ifndef PERFJIT_SNAPSHOT_H
 #define PERFJIT_SNAPSHOT_H

@@ -2,8 +2,8 @@
  * addresses that nobody uses.
  *
  * A call chain can then name them: perf shows what it finds at such an address, as it does with any
- * other.  A name, declared in one place, has one address in all processes of a recording, so that a
- * child may call its parent's by it, and the log of each process has those that its code needs,
+ * other.  A name, declared in one place, has one address in all processes of a recording.  A child
+ * can then use its parent's address.  The log of each process has the names that its code needs,
  * "NAME (inlined)", from its first event on.  Their line is that of the declaration.
  */
 #ifndef PERFJIT_INLINED_CALLS_H

@@ -7,7 +7,7 @@
 #include "injector/history/timeline/change.h"
 #include "injector/log/code/jit_process.h"
 
-/* What has happened since the last sample and is not yet a change. */
+/* The events since the last sample that are not yet a change. */
 struct moment {
     uint64_t time_ns; /* of its first event */
     uint32_t *loaded; /* functions, in the order of their loads */
@@ -69,8 +69,9 @@ int player_place_late(struct player *player);
 /* Make the timeline's own log, whose functions can be changed, if there is none yet. */
 int player_own_log(struct player *player);
 
-/* pieces.c: function INDEX is loaded, which belongs to the one before it if both are pieces of one
- * function; piece FROM is TO now; the piece after INDEX in the ring, INDEX itself if it is alone.
+/* pieces.c.  player_link_piece: function INDEX is loaded.  It belongs to the one before it if both
+ * are pieces of one function.  player_move_piece: piece FROM is TO now.  player_next_piece: the
+ * piece after INDEX in the ring, INDEX itself if it is alone.
  */
 void player_link_piece(struct player *player, uint32_t index);
 void player_move_piece(struct player *player, uint32_t from, uint32_t to);

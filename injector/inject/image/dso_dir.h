@@ -42,7 +42,7 @@ int dso_dir_commit(struct dso_dir *dir, struct findings *findings);
 /* Take the files away again: what names them could not be written. */
 void dso_dir_undo(struct dso_dir *dir);
 
-/* What names them is written: remove what nothing names any more. */
+/* The file that names them is written: remove the files that are named no more. */
 void dso_dir_finish(struct dso_dir *dir);
 
 /* Release; what was not committed is removed. */

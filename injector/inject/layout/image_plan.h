@@ -1,4 +1,4 @@
-/* Which functions share one ELF file, and where each stands in it.
+/* Plans which functions share one ELF file, and where each stands in the file.
  *
  * An image is a picture of a piece of the address space: the file offset and the virtual address of
  * a byte are both its run-time address minus the image's base.  One base for all that is in a file
@@ -13,9 +13,9 @@
  * by generation: a function at addresses that an earlier one had goes to another image.
  *
  * Images of two generations reach over each other.  Names don't mind, but libdw unwinds by the one
- * module that it takes to be at an address.  So where perf will unwind (LAYOUT_APART), each
- * function that shares addresses with another is alone in its image, and the others make one image
- * for each run between those and between the files that are mapped (foreign_maps.h).
+ * module that it takes to be at an address.  If perf will unwind (LAYOUT_APART), each function that
+ * shares addresses with another is alone in its image.  The others make one image for each run
+ * between these functions and between the mapped files (foreign_maps.h).
  */
 #ifndef PERFJIT_IMAGE_PLAN_H
 #define PERFJIT_IMAGE_PLAN_H

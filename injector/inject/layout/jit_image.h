@@ -62,7 +62,7 @@ struct function_place {
                            and named */
 };
 
-/* What is planned of one process. */
+/* The plan for one process. */
 struct process_plan {
     struct function_place *places; /* of all functions of its timeline's log */
     struct image_body *bodies;     /* the visible ones by image, then by address */
@@ -110,8 +110,8 @@ static inline bool image_row_is_labelled(const struct image_row *row)
 
 enum {
     BODY_LABEL_BYTES = 128, /* of such a symbol's name, at most */
-    /* Of zeros in front of the first of them: where two symbols stand at one address objdump shows
-     * the function's, and of so many zeros "...". */
+    /* The zeros in front of the first body.  If two symbols stand at one address, objdump shows the
+     * function's; it shows this many zeros as "...". */
     ROW_LEAD_BYTES = 16,
 };
 

@@ -1,4 +1,4 @@
-/* What in a function's name says which compiler made this code of it.
+/* The mark in a function's name that says which compiler made this code of it.
  *
  *     JS:*fib /a.js:1:2     V8: ~ is bytecode, ^ Sparkplug, + Maglev, * TurboFan
  *     JS:o*'fib /a.js:1:2   o: entered in the middle of a loop, ': for one closure alone

@@ -1,5 +1,5 @@
-/* What the output has that the input had not, and has no more: the maps of all processes, and
- * without the records that they replace. */
+/* Plans the differences between input and output.  The maps of all processes are added, and the
+ * records that they replace are dropped. */
 #ifndef PERFJIT_RECORDING_MERGE_H
 #define PERFJIT_RECORDING_MERGE_H
 
@@ -8,7 +8,7 @@
 #include "injector/inject/merge/perf_rewrite.h"
 #include "injector/unwind/stacks/chain_tree.h"
 
-/* Of what it is made; all of it must outlive the merge. */
+/* The inputs of a merge; all must outlive it. */
 struct recording_merge_request {
     const struct records *records;
     const struct jit_processes *processes;
@@ -28,7 +28,7 @@ struct recording_merge {
     size_t dropped_count;
 };
 
-/* Work out what is added, and what is dropped.  MERGE is zeros.  Returns 0, or -1 with the failure
+/* Work out the added and the dropped records.  MERGE is zeros.  Returns 0, or -1 with the failure
  * text set.  Release with recording_merge_free in either case. */
 int recording_merge_plan(struct recording_merge *merge,
                          const struct recording_merge_request *request, struct findings *findings);

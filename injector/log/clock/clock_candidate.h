@@ -44,7 +44,7 @@ struct shared_clocks {
     struct shared_clock of[CLOCK_KINDS];
 };
 
-/* What a candidate is made from. LIVE is empty if the machine's clocks can't be used. */
+/* The data from which a candidate is made.  LIVE is empty if the machine's clocks can't be used. */
 struct clock_facts {
     struct clock_evidence evidence;
     struct clock_live live;

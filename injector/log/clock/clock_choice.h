@@ -28,7 +28,7 @@
 /* Reads the machine's clocks: clock_live_read, replaced in tests. */
 typedef void clock_live_reader(struct clock_live *live, bool with_cycles);
 
-/* What the choice is made from. */
+/* The data for the choice. */
 struct clock_question {
     const struct records *records;
     const struct jit_dump *dump;

@@ -24,7 +24,7 @@ struct jit_fork {
 
 struct perfmap_table;
 
-/* What became of the entries of a perf map. */
+/* The number of entries of a perf map, by their use. */
 struct perf_map_counts {
     size_t entries;
     size_t functions; /* in the log, made of them */

@@ -8,8 +8,8 @@
 struct jit_dump_walk {
     struct record_reader reader;
     uint64_t offset; /* of the next record */
-    /* What was read at AHEAD_OFFSET, in its byte order, to see whether a record follows, so that it
-     * need not be read twice. */
+    /* The record that was read at AHEAD_OFFSET, in its byte order, to see whether a record follows.
+     * It need not be read twice. */
     struct jit_record ahead;
     uint64_t ahead_offset;
     bool has_ahead, ahead_big_endian;
@@ -24,8 +24,8 @@ enum jit_dump_end {
     JIT_DUMP_TORN,  /* it has not, but there are no records in the *RECORD's extent */
     JIT_DUMP_TWICE, /* it has not, but the *RECORD's extent repeats the bytes in front of it */
     JIT_DUMP_WHOLE, /* after the last record; only unused room follows */
-    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one; if it has
-                     * QUIRK_DUMP_CUT, it is a LOAD that lost only code, without code bytes */
+    JIT_DUMP_CUT,   /* at a record that does not fit in the file, or can't be one.  With
+                     * QUIRK_DUMP_CUT it is a LOAD that lost only code, without code bytes */
 };
 
 static inline bool jit_dump_goes_on(enum jit_dump_end end)

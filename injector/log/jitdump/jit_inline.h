@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which calls the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in
+/* The calls that the compiler inlined in the function at code_addr, whose LOAD follows.  Valid in
  * itself; whether a span begins past the function's end is known only with the LOAD. */
 struct jit_inline_info {
     uint64_t code_addr;

@@ -107,8 +107,8 @@ const char *jit_record_check(const struct jit_record *record);
 bool jit_debug_entry_next(const struct jit_debug_info *info, size_t *at,
                           struct jit_debug_entry *entry);
 
-/* Whether a record of that id tells what the process did at its time: not so FILLERs, headers, and
- * HISTORY, whose time is of what follows. */
+/* Whether the time of a record with that id is the time of something that the process did.  FILLERs
+ * and headers have no such time.  The time of HISTORY is the time of the records that follow. */
 bool jit_record_has_time(uint32_t id);
 
 /* The specification's name of a record id, or NULL. */

@@ -1,25 +1,25 @@
-/* Whose dump is it?  A process that mapped a file named jit-<n>.dump (dump_name.h has other names),
- * or one that begins as a dump does (dump_probe.h), claims it.
+/* The claims of processes on dumps.  A process that mapped a file named jit-<n>.dump (dump_name.h
+ * has other names), or one that begins as a dump does (dump_probe.h), claims it.
  *
  * Most often that is simple: n is the process's pid, the file is there, and nobody else claims it.
- * Else evidence decides, and where there is none the dump is not used:
+ * Otherwise evidence decides.  A dump without evidence is not used:
  *
- *   n is not the pid         the process lives in a container and n is what it takes for its own
- *                            pid.  So must say the dump's header, and besides the first of these
- *                            that says anything: /proc/<pid>/status, while it lives; a NAMESPACES
- *                            record (is the process in another pid namespace than others?); and at
- *                            last, that nobody else mapped this file, nor is the process n its
- *                            parent.
- *   several lives claim one  the file is that of the mapping with its device and inode; of several
- *   file                     such, of the one life in which its records were written.  One pid's
- *                            later life overwrote what the earlier one left.  Of several that have
- *                            a copy there, it is of the one that mapped its dump when the header
- *                            was written.
- *   its records were all     then it was overwritten after the recording.
+ *   n is not the pid         The process lives in a container and n is its own pid there.  The
+ *                            dump's header must have n as well.  One more source must confirm it;
+ *                            the first of these that is there counts: /proc/<pid>/status, while the
+ *                            process lives; a NAMESPACES record (is the process in another pid
+ *                            namespace than others?); at last, that no other process mapped this
+ *                            file and that the process n is not its parent.
+ *   several lives claim one  The file belongs to the mapping with its device and inode.  Of several
+ *   file                     such mappings, it belongs to the one life in which its records were
+ *                            written.  One pid's later life overwrote the file of the earlier one.
+ *                            If several have a copy there, it belongs to the one that mapped its
+ *                            dump when the header was written.
+ *   its records were all     Then it was overwritten after the recording.
  *   written outside the life
- *   it is another file       a copy, if the header has the process's pid and a time just before or
- *                            after the mapping, and the records are of the process's life.  If they
- *                            are not, it was overwritten.
+ *   it is another file       It is a copy if the header has the process's pid and a time just
+ *                            before or after the mapping, and the records are of the process's
+ *                            life.  Otherwise it was overwritten.
  *
  * And its owner must be trusted (enum dump_trust).
  */

@@ -1,4 +1,4 @@
-/* Which machine a dump's code is for.
+/* Finds the machine that a dump's code is for.
  *
  * A header says so in elf_mach, and not always rightly: Erlang/OTP says x86-64 on arm64.  The
  * profile knows on which machine it was recorded.  Code that was sampled there is that machine's,

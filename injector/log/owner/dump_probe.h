@@ -2,8 +2,8 @@
  *
  * A recording of a whole machine has thousands of executable mappings, and nearly all are of
  * programs and libraries, which are not worth opening.  A runtime maps the beginning of its dump,
- * and hardly ever more than a page of it; a program's code is after its headers, or longer.  What
- * is left is opened once a path.
+ * and hardly ever more than a page of it.  A program's code is after its headers, or longer.  Each
+ * remaining path is opened once.
  */
 #ifndef PERFJIT_DUMP_PROBE_H
 #define PERFJIT_DUMP_PROBE_H

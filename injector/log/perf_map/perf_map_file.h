@@ -7,12 +7,12 @@
  *                                                     or another /tmp, lives
  *     /tmp/perf-<pid>.map
  *
- * /tmp is writable by everybody, pids are reused and maps are never removed; so a map that was
- * found counts as the process's own if
+ * /tmp is writable by everybody, pids are reused and maps are never removed.  So a map that was
+ * found counts as the process's own only if
  *  - it is a regular file, not reached through a symbolic link,
  *  - it belongs to root, to the owner of the recording, to the user who runs this program (also
- * through sudo), or to the user as whom the process runs, if it still does,
- *  - it was written to after the process began, where the recording (by its clock data) or /proc
+ *    through sudo), or to the user as whom the process runs, if it still does,
+ *  - it was written to after the process began, if the recording (by its clock data) or /proc
  *    shows when that was,
  *  - the recording was made on this machine, by its name.
  * One that is given with --perf-map need only be a regular file.
@@ -24,7 +24,7 @@
 #include "injector/recording/records.h"
 #include "perfmap/perfmap.h"
 
-/* What is known before any map is looked for. */
+/* Known facts before any map is looked for. */
 struct perf_map_search {
     const struct records *records;
     struct recording_host host;

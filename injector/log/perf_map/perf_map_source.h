@@ -24,8 +24,9 @@ struct perf_map_options {
     const char *root; /* the recorded processes' root directory, or NULL */
 };
 
-/* Find and read the maps of the processes in PROFILE that have executable memory, and add what they
- * name to PROCESSES, whose dumps have been read.  Returns 0, or -1 with the failure text set. */
+/* Find and read the maps of the processes in PROFILE that have executable memory.  Add the
+ * functions in them to PROCESSES, whose dumps have been read.  Returns 0, or -1 with the failure
+ * text set. */
 int perf_maps_read(struct jit_processes *processes, const struct records *records,
                    const struct perf_map_options *options, struct findings *findings);
 

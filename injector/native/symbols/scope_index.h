@@ -1,4 +1,5 @@
-/* Which function of the debug information an address is in, and the calls inlined there.
+/* Finds the function of the debug information that contains an address, and the calls inlined
+ * there.
  *
  * libdw goes over a unit's entries for each address, and finds units by .debug_aranges alone, which
  * clang and rustc leave out.  Here units are found by their own ranges, and a unit's functions are

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* What two sides had of a stack with all that it calls, and enum verdict's number. */
+/* The values of two sides for a stack with all that it calls, and enum verdict's number. */
 struct flamegraph_difference {
     double base, new;
     int verdict;

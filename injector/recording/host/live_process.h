@@ -1,5 +1,5 @@
-/* What /proc says about a process of the recording that is still alive, and of this program's own
- * place among them. */
+/* The data in /proc about a process of the recording that is still alive, and this program's own
+ * place among those processes. */
 #ifndef PERFJIT_LIVE_PROCESS_H
 #define PERFJIT_LIVE_PROCESS_H
 
@@ -33,7 +33,7 @@ bool live_process_goes_on(uint32_t pid);
  * none. */
 bool live_process_hides(uint32_t pid, const char *path);
 
-/* Where PID's root directory is to be found, into TEXT, which is returned. */
+/* Write the path of PID's root directory into TEXT.  Returns TEXT. */
 const char *live_process_root(char text[LIVE_ROOT_BYTES], uint32_t pid);
 
 /* Whether PID lives, and has another root directory than this program. */

@@ -1,4 +1,5 @@
-/* Whose files are trusted: anybody can put a file where a runtime would have put its own. */
+/* Decides whose files are trusted: anybody can put a file where a runtime would have put its
+ * own. */
 #ifndef PERFJIT_TRUSTED_OWNER_H
 #define PERFJIT_TRUSTED_OWNER_H
 

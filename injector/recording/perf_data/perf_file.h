@@ -17,7 +17,7 @@ struct perf_section {
     uint64_t size;
 };
 
-/* Where pid and time are in the records of one event. */
+/* The offsets of pid and time in the records of one event. */
 struct sample_layout {
     uint64_t sample_type;
     bool sample_id_all;
@@ -73,8 +73,8 @@ void perf_file_close(struct perf_file *file);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);
 
-/* The text of feature BIT, which must be one of those that are a text (u32 size, then the text with
- * its NULs), without the NULs; NULL if FILE does not have it. */
+/* The text of feature BIT without its NULs; NULL if FILE does not have it.  The feature must be a
+ * text: u32 size, then the text with its NULs. */
 const char *perf_file_string(const struct perf_file *file, unsigned bit, size_t *bytes);
 
 /* Whether samples of some event contain call chains. */

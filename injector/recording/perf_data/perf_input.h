@@ -1,5 +1,5 @@
-/* A recording in whatever form it comes: a file, a stream or a directory, compressed or not.  What
- * is read of it is always a plain perf.data file, in place or rebuilt in memory. */
+/* A recording in whatever form it comes: a file, a stream or a directory, compressed or not.  The
+ * result is always a plain perf.data file, in place or rebuilt in memory. */
 #ifndef PERFJIT_PERF_INPUT_H
 #define PERFJIT_PERF_INPUT_H
 

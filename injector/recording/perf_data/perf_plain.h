@@ -1,6 +1,6 @@
-/* A perf.data file that is made in memory of a recording in any other form: header, event ids,
- * attributes, records, features, in this order and with nothing between them.  The index of AUX
- * traces is rebuilt, because their records have moved. */
+/* A perf.data file that is made in memory from a recording in any other form.  It has header, event
+ * ids, attributes, records and features, in this order and with nothing between them.  The index of
+ * AUX traces is rebuilt, because their records have moved. */
 #ifndef PERFJIT_PERF_PLAIN_H
 #define PERFJIT_PERF_PLAIN_H
 

@@ -1,5 +1,4 @@
-/* What was mapped where in one life of a process, while time goes on: files, memory, and the JIT's
- * functions.
+/* The mapped files, memory and JIT functions of one life of a process, while time goes on.
  *
  * A child begins with what its parent had when it was forked: it is played while the parent stands
  * still there, and asks it for all that it has not mapped itself.
@@ -11,12 +10,12 @@
 #include "injector/history/timeline/timeline.h"
 #include "injector/log/code/jit_process.h"
 
-/* What is at an address: a map's number in the profile, or SPACE_FUNCTION and a function's, counted
- * over all processes, or SPACE_NOTHING. */
+/* A number for the owner of an address: a map's number in the profile, or SPACE_FUNCTION and a
+ * function's, counted over all processes, or SPACE_NOTHING. */
 #define SPACE_FUNCTION (UINT32_C(1) << 31)
 #define SPACE_NOTHING  (SPACE_FUNCTION - 1)
 
-/* Where everything comes from. */
+/* The sources of all data in a space. */
 struct space_source {
     const struct records *records;
     const struct jit_processes *processes;
@@ -57,7 +56,7 @@ int address_space_begin(struct address_space *space, const struct space_source *
 /* Play what happened up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
 int address_space_play(struct address_space *space, uint64_t time_ns);
 
-/* What is at ADDR. */
+/* The number of the owner of ADDR. */
 uint32_t address_space_at(const struct address_space *space, uint64_t addr);
 
 void address_space_end(struct address_space *space);

@@ -1,4 +1,4 @@
-/* What an address belongs to, at a moment: a JIT function, or a place in a mapped file. */
+/* The owner of an address at a moment: a JIT function, or a place in a mapped file. */
 #ifndef PERFJIT_CODE_SPOT_H
 #define PERFJIT_CODE_SPOT_H
 

@@ -1,5 +1,5 @@
-/* Samples in an order in which address spaces can be played: a parent up to a fork, then the child,
- * then the parent on, and in each life by time. */
+/* Samples in an order in which address spaces can be played: each life by time, a parent up to a
+ * fork, then the child, then the parent on. */
 #ifndef PERFJIT_LIFE_WALK_H
 #define PERFJIT_LIFE_WALK_H
 
@@ -18,7 +18,7 @@ struct life_walk {
     struct walk_sample *samples; /* by life, and in a life by time */
     size_t count;
     void *context;
-    /* What SAMPLE asks, with SPACE as it is then.  Returns 0, or -1 without memory. */
+    /* Called for SAMPLE, with SPACE as it is then.  Returns 0, or -1 without memory. */
     int (*visit)(void *context, const struct walk_sample *sample,
                  const struct address_space *space);
 };

@@ -21,7 +21,7 @@
 #include "injector/recording/perf_data/perf_record.h"
 #include "injector/unwind/user_stack.h"
 
-/* What of an event's perf_event_attr the layout depends on. */
+/* The fields of an event's perf_event_attr on which the layout depends. */
 struct sample_format {
     uint64_t sample_type;
     uint64_t read_format;
@@ -41,7 +41,7 @@ struct sample_formats {
 
 enum { USER_ABI_NONE, USER_ABI_32, USER_ABI_64 };
 
-/* Where the parts of a SAMPLE stand in its record. */
+/* The parts of a SAMPLE in its record. */
 struct user_sample {
     const struct perf_record *record;
     const struct sample_format *format;
@@ -84,7 +84,7 @@ struct sample_counts {
 bool sample_counts_read(struct sample_counts *counts, const struct sample_format *format,
                         const struct perf_record *record);
 
-/* Which event has ID.  Returns false if none has. */
+/* Find the event that has ID.  Returns false if none has. */
 bool sample_formats_event_of(const struct sample_formats *formats, uint64_t id, uint32_t *event);
 
 /* How many frames a record can have room for in the place of SAMPLE's registers and stack. */

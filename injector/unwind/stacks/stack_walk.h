@@ -9,7 +9,7 @@
 #include "injector/unwind/rule_table.h"
 #include "injector/unwind/stacks/sample_format.h"
 
-/* What is known of a frame beside its address. */
+/* Facts about a frame beside its address. */
 struct walked_frame {
     uint64_t cfa;  /* where it ends; 0: that is not known */
     uint32_t what; /* as address_space_at says of its code */
@@ -62,9 +62,9 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
 /* The function that frame number INDEX is in. */
 struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);
 
-/* The address inside the only call in the function that IP is in by which CALLEE can have been
- * called, a direct one, if WHAT is still there and in CALLEE's file; 0: there is none, or more than
- * one, be it of a function that jumps to CALLEE. */
+/* The address inside the only call by which the function around IP can have called CALLEE.  It must
+ * be a direct call, and WHAT must still be there and in CALLEE's file.  0 if there is none, or more
+ * than one; a call of a function that jumps to CALLEE counts, too. */
 uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
                          struct stack_function callee);
 

@@ -8,8 +8,8 @@
  * All else is as it was.  A caller's address is one less than the return address, inside the call,
  * as perf has it of stacks that it unwinds: so its lines are the call's.
  *
- * Where inlined calls are wanted each stands in the chain as a frame, in front of the one that it
- * was inlined in; in chains that were recorded, too.
+ * With inlined calls, each stands in the chain as a frame, in front of the one that it was inlined
+ * in.  This also holds for chains that were recorded.
  */
 #ifndef PERFJIT_USER_STACKS_H
 #define PERFJIT_USER_STACKS_H
