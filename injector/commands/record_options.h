@@ -9,7 +9,7 @@
 /* Their keys, beside 'F', 'g' and 'e'. */
 enum record_option_key { RECORD_KEY_RUNTIME = 256, RECORD_KEY_PERF };
 
-/* What is recorded if nothing is said. */
+/* The options that are used if the command line has none. */
 void record_options_default(struct record_options *options);
 
 /* Take one of those.  Returns as an argp parser. */

@@ -1,5 +1,5 @@
-/* What may happen to a run from outside: signals that end it, and files that become shorter while
- * they are mapped.
+/* Handles events from outside: signals that end a run, and files that become shorter while they are
+ * mapped.
  *
  * SIGINT, SIGTERM and SIGHUP end a run that has begun to write as a failure does, so that no
  * partial output remains; then the process ends by the signal.  Before, they end it at once.

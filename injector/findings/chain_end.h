@@ -38,7 +38,7 @@ enum stack_end stack_end_of(enum chain_end end);
 const char *chain_end_id(enum chain_end end);
 const char *chain_end_what(enum chain_end end);
 
-/* What to do about it, where the chain ends in JIT code, or elsewhere; NULL: nothing. */
+/* The advice for the user, for a chain that ends in JIT code, or elsewhere; NULL: none. */
 const char *chain_end_remedy(enum chain_end end, bool jit);
 
 /* Whether frames are missing for another reason than the copy's size, and whether that shows that

@@ -1,5 +1,5 @@
 /* The kinds of findings and their texts: all that a user reads about errors in the input, except
- * for the place.  What a producer writes wrong is in quirk.h. */
+ * for the place.  The errors of producers are in quirk.h. */
 #ifndef PERFJIT_FINDING_KIND_H
 #define PERFJIT_FINDING_KIND_H
 

@@ -1,8 +1,8 @@
-/* What went wrong in a run, as printed on stderr.
+/* The errors of a run, as printed on stderr.
  *
- * There are two kinds of errors. A *finding* is a part of the input that could not be used, or not
- * completely: it is counted by kind, its first case is reported with file, record and offset, and
- * the run continues. A *failure* ends the run: one text that gives the reason and what to do. A
+ * There are two kinds of errors.  A *finding* is a part of the input that could not be used, or not
+ * completely.  It is counted by kind.  Its first case is reported with file, record and offset, and
+ * the run continues.  A *failure* ends the run: one text that gives the reason and what to do.  A
  * *repaired* quirk (findings/quirk.h) is no error, since nothing was lost; all of them are reported
  * in one line.
  *

@@ -3,7 +3,7 @@
  *     perfjit: reading jit-4711.dump: 512000 functions, 210 MB/s, 2 s left
  *
  * It appears after a second, is redrawn ten times a second, and is erased when the stage ends.
- * Where standard error is no terminal, or with -q, nothing is written at all.
+ * Nothing is written if standard error is no terminal, or with -q.
  */
 #ifndef PERFJIT_PROGRESS_H
 #define PERFJIT_PROGRESS_H

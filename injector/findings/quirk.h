@@ -2,8 +2,8 @@
  * with a name.
  *
  * A quirk is detected from the data, never from the name of its producer, and is repaired where it
- * is found: grep for QUIRK_ and its name. The table in quirk.c says for each what is wrong, who
- * writes it and what is done about it; docs/quirks.md is made from it.
+ * is found: grep for QUIRK_ and its name.  The table in quirk.c has for each quirk the error, the
+ * producers and the repair.  docs/quirks.md is made from the table.
  */
 #ifndef PERFJIT_QUIRK_H
 #define PERFJIT_QUIRK_H

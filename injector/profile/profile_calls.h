@@ -1,4 +1,4 @@
-/* Which function calls which, and how much time that takes.
+/* The calls between functions, and the time that they take.
  *
  * A sample counts once for each function in its stack: where that stands innermost.  So a
  * function's callers add up to its total.  Its callees and its own time also add up to its total,

@@ -16,9 +16,10 @@
  *     events    string: name; whether its periods are ns
  *     samples   node, thread, event, place; how many; their periods, added up
  *
- * An index in an entry is less than the number of entries that it refers to; a parent's is less
- * than the node's own.  kind is an enum frame_kind.  inlined and ns are 0 or 1.  Strings can be
- * shown as they are (code_name.h).  Anything else is broken: the writer never wrote it.
+ * An index in an entry is less than the number of entries that it refers to.  A parent's index is
+ * less than the node's own.  The kind is an enum frame_kind.  The values of inlined and ns are 0 or
+ * 1.  Strings can be shown as they are (code_name.h).  Anything else is broken: the writer never
+ * wrote it.
  *
  * Times, pids and addresses are left out: they are other ones in each run, and most of the size. */
 #ifndef PERFJIT_RUN_FILE_H

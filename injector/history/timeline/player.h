@@ -69,9 +69,9 @@ int player_place_late(struct player *player);
 /* Make the timeline's own log, whose functions can be changed, if there is none yet. */
 int player_own_log(struct player *player);
 
-/* pieces.c.  player_link_piece: function INDEX is loaded.  It belongs to the one before it if both
- * are pieces of one function.  player_move_piece: piece FROM is TO now.  player_next_piece: the
- * piece after INDEX in the ring, INDEX itself if it is alone.
+/* Three calls of pieces.c.  Function INDEX is loaded: it belongs to the one before it if both are
+ * pieces of one function.  Piece FROM is TO now.  The last returns the piece after INDEX in the
+ * ring, INDEX itself if it is alone.
  */
 void player_link_piece(struct player *player, uint32_t index);
 void player_move_piece(struct player *player, uint32_t from, uint32_t to);

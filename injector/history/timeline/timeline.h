@@ -10,8 +10,8 @@
  *
  * The profile's own mappings take part.  A mapping of another file over JIT code ends that code.
  * An anonymous mapping over live JIT code is the arena itself, logged again because the runtime
- * flipped its protection or let it grow.  Such a record would hide the code and is dropped.  If it
- * also covers addresses that no earlier mapping did, those parts are added again.
+ * flipped its protection or let it grow.  Such a record would hide the code, and is therefore
+ * dropped.  If it also covers addresses that no earlier mapping did, those parts are added again.
  */
 #ifndef PERFJIT_TIMELINE_H
 #define PERFJIT_TIMELINE_H

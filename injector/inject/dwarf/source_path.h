@@ -9,9 +9,10 @@
  *     node:internal/util                 node_internal/util
  *     https://deno.land/x/mod.ts         https_//deno.land/x/mod.ts
  *
- * V8 names ES modules, and Deno all of its scripts, by URL.  addr2line answers "FILE:LINE".  perf
- * (6.1 to 7.2) splits the answer at the first colon, and shows "file:0" for the whole of such a
- * file.  A name that is no path can't be opened anyway, so nothing is lost with its colons.
+ * V8 names ES modules, and Deno all of its scripts, by URL.  The answer of addr2line is
+ * "FILE:LINE".  Versions 6.1 to 7.2 of perf split the answer at the first colon, and show "file:0"
+ * for the whole of such a file.  A name that is no path can't be opened anyway, so nothing is lost
+ * with its colons.
  */
 #ifndef PERFJIT_SOURCE_PATH_H
 #define PERFJIT_SOURCE_PATH_H

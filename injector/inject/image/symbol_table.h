@@ -2,8 +2,9 @@
  * size.
  *
  * They stand as in a heap, not by address: the middle one first, then the middle ones of each half,
- * and so on.  perf puts one after the other into a red-black tree.  By address each would go down
- * all of its right side, twice as far as the tree has to be deep, and turn something there.
+ * and so on.  The reason is that perf puts one after the other into a red-black tree.  By address
+ * each would go down all of its right side, twice as far as the tree has to be deep, and turn
+ * something there.
  */
 #ifndef PERFJIT_SYMBOL_TABLE_H
 #define PERFJIT_SYMBOL_TABLE_H

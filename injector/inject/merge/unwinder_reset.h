@@ -1,9 +1,9 @@
 /* The records that make perf forget how it unwound a process, where an address has a new owner.
  *
- * perf's unwinders keep their results for an address, and perf does not tell them of new maps.
- * libunwind (perf up to version 6) goes on unwinding by the dead function's table: about 1 % of the
- * chains of a JIT that recompiles are wrong.  libdw (perf 7) keeps the dead function's file as the
- * one module at that address: nearly all of these chains are wrong.
+ * The unwinders of perf keep their results for an address, and perf does not tell them of new maps.
+ * With libunwind (perf up to version 6) perf goes on unwinding by the dead function's table: about
+ * 1 % of the chains of a JIT that recompiles are wrong.  With libdw (perf 7) the dead function's
+ * file stays the one module at that address: nearly all of these chains are wrong.
  *
  * Both keep their results with the process's set of maps, and perf copies that set when a process
  * forks.  So the process forks an invented one, which forks the process again: a new set with the

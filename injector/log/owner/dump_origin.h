@@ -31,8 +31,8 @@ enum file_identity { FILE_SAME, FILE_OTHER, FILE_UNKNOWN };
  * apart. */
 #define FIT_SLACK_NS UINT64_C(100000000)
 
-/* A header that needs another clock than its flags name counts as this much further away.  Of two
- * mappings that are each as near as this, the one that is near by the header's own clock gets the
+/* A header that needs another clock than its flags name counts as this much further away.  If two
+ * mappings are each as near as this, the mapping that is near by the header's own clock gets the
  * dump. */
 #define UNFLAGGED_NS UINT64_C(10000000)
 

@@ -35,14 +35,14 @@ enum attachment_outcome {
     ATTACHMENT_UNUSABLE /* the page can't be read or written */
 };
 
-/* What became of one JIT. */
+/* The result for one JIT. */
 struct attachment_result {
     enum attachment_outcome outcome;
     int error; /* of an UNUSABLE one */
     struct switch_answer answer;
 };
 
-/* What became of all. */
+/* The results for all JITs of a process. */
 struct attachment {
     pid_t pid;
     struct live_process live;
@@ -53,9 +53,9 @@ struct attachment {
     bool interrupted;
 };
 
-/* Ask as REQUEST says.  Returns 0 if there was a JIT to ask, whatever became of it, or -1 with the
- * failure text set: there is no such process, it may not be asked, or it can't be.  Release with
- * attachment_free in either case. */
+/* Ask as REQUEST says.  Returns 0 if there was a JIT to ask, whatever the result, or -1 with the
+ * failure text set.  A failure is: there is no such process, this user may not ask it, or it can't
+ * be asked.  Release with attachment_free in either case. */
 int attachment_ask(struct attachment *attachment, const struct attachment_request *request,
                    struct findings *findings);
 

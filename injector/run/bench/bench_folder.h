@@ -12,9 +12,9 @@ struct bench_folder {
     char *path;       /* where it is written */
 };
 
-/* Make it; what has the name NAME may be replaced by it only if it is a bench, and nothing else, or
- * an empty directory.  Returns 0, or -1 with the failure text set.  Release with
- * bench_folder_release in either case. */
+/* Make it.  A directory with the name NAME may be replaced by it only if it is empty, or a bench
+ * and nothing else.  Returns 0, or -1 with the failure text set.  Release with bench_folder_release
+ * in either case. */
 int bench_folder_make(struct bench_folder *folder, const char *name, struct findings *findings);
 
 /* "DIRECTORY/FILE", to be freed; NULL, with the failure text set, without memory. */

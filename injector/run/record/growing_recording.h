@@ -1,5 +1,5 @@
-/* What is in a recording while perf still writes it: how many samples, which processes, and which
- * dumps, with the functions in them. */
+/* The contents of a recording while perf still writes it: the number of samples, the processes, and
+ * the dumps with the functions in them. */
 #ifndef PERFJIT_GROWING_RECORDING_H
 #define PERFJIT_GROWING_RECORDING_H
 

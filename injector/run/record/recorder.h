@@ -1,9 +1,9 @@
 /* perf record beside a command, or a process that runs already, from before its first instruction
  * to its end.
  *
- * The command is a child of perfjit's that waits at a gate until perf, which was attached to it,
- * says that it records: so its own exit status is known, no sample of its start is missing, and a
- * signal from the terminal does not end perf before what it has is written. */
+ * The command is a child of perfjit.  It waits at a gate until perf, which was attached to it, says
+ * that it records.  So the command's own exit status is known, and no sample of its start is
+ * missing.  A signal from the terminal does not end perf before perf has written its data. */
 #ifndef PERFJIT_RECORDER_H
 #define PERFJIT_RECORDER_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What all processors of the machine together have done so far, whoever they did it for. */
+/* The processor time of all processors of the machine so far, used by all processes. */
 struct processor_use {
     uint64_t time_ns;   /* when, on CLOCK_MONOTONIC */
     uint64_t busy_ns;   /* in steps of a tick */

@@ -8,8 +8,8 @@
  * A run that was killed leaves its own, which the next one removes after a day: what was recorded
  * can be injected until then.
  *
- * It is the user's alone; but root records services that run as somebody else: then anybody may put
- * dumps there, as into /tmp, and see nothing but names. */
+ * Only the user may read it.  If root records services that run as somebody else, anybody may put
+ * dumps there, as into /tmp, and may see only names. */
 #ifndef PERFJIT_RUN_FOLDER_H
 #define PERFJIT_RUN_FOLDER_H
 

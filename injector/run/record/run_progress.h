@@ -1,4 +1,4 @@
-/* What a terminal shows while a recording grows: a line that is written over. */
+/* The line on a terminal while a recording grows.  It is written over. */
 #ifndef PERFJIT_RUN_PROGRESS_H
 #define PERFJIT_RUN_PROGRESS_H
 
@@ -6,8 +6,9 @@
 
 #include <sys/types.h>
 
-/* Whether the line can be shown beside the COUNT processes PIDS (none: beside a command, which has
- * this program's standard error): it would erase what they print on the same terminal. */
+/* Whether the line can be shown beside the COUNT processes PIDS.  It would erase what they print on
+ * the same terminal.  With no PIDS the question is about a command, which has this program's
+ * standard error. */
 bool run_progress_has_room(const pid_t *pids, size_t count);
 
 /* Show what RECORDING has after so many SECONDS. */

@@ -1,5 +1,5 @@
-/* Samples in an order in which address spaces can be played: each life by time, a parent up to a
- * fork, then the child, then the parent on. */
+/* Samples in an order in which address spaces can be played.  Each life goes by time: a parent up
+ * to a fork, then the child, then the parent on. */
 #ifndef PERFJIT_LIFE_WALK_H
 #define PERFJIT_LIFE_WALK_H
 

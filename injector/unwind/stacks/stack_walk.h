@@ -63,8 +63,8 @@ enum stack_end stack_walk(struct stack_walker *walker, const struct user_sample 
 struct stack_function stack_walk_function(struct stack_walker *walker, size_t index);
 
 /* The address inside the only call by which the function around IP can have called CALLEE.  It must
- * be a direct call, and WHAT must still be there and in CALLEE's file.  0 if there is none, or more
- * than one; a call of a function that jumps to CALLEE counts, too. */
+ * be a direct call, and WHAT must still be there and in CALLEE's file.  The result is 0 if there is
+ * no such call, or more than one.  A call of a function that jumps to CALLEE counts, too. */
 uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what,
                          struct stack_function callee);
 
