@@ -48,7 +48,7 @@ static void set_worst(struct chain_row *row)
             row->worst = i;
 }
 
-/* Those of one name stand together, functions in front of files. */
+/* Entries of one name stand together, functions in front of files. */
 static int by_name(const void *left, const void *right)
 {
     const struct chain_row *a = left, *b = right;

@@ -17,7 +17,7 @@
 
 enum { MAX_SEGMENTS = 64 };
 
-/* Of a section that is unpacked. */
+/* The limit for a section that is unpacked. */
 #define MAX_UNPACKED_BYTES (UINT64_C(256) << 20)
 
 /* ---- Sections ---- */
@@ -200,7 +200,7 @@ void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size)
     read_elf(view);
 }
 
-/* Whatever has taken the place of the file that was mapped is not it. */
+/* A file that has taken the place of the mapped file is not the mapped file. */
 int elf_view_open(struct elf_view *view, const char *path, uint64_t inode)
 {
     struct stat status;

@@ -69,8 +69,8 @@ size_t thread_namespaces_bytes(const struct perf_record *record)
     return cursor.failed ? 0 : 8 + links * PERF_NAMESPACE_BYTES;
 }
 
-/* What a COMM, FORK or EXIT says of a thread of its own process.  Returns false if it says nothing
- * of that kind. */
+/* Read a COMM, FORK or EXIT about a thread of its own process.  Returns false if it says nothing of
+ * that kind. */
 static bool read_task(struct thread_event *event, const struct perf_file *file,
                       const struct perf_record *record)
 {

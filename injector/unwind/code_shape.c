@@ -14,7 +14,7 @@ enum { PUSH_RBP = 0x55, POP_RBP = 0x5d, LEAVE = 0xc9, RET = 0xc3, RET_N = 0xc2 }
 enum { SET_BYTES = 3 };
 static const uint8_t frame_sets[2][SET_BYTES] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 
-/* Where push rbp stands, and behind it, not always at once, mov rbp,rsp. */
+/* The places of push rbp and of mov rbp,rsp, which is behind it, not always at once. */
 struct prologue {
     size_t push, end;
 };

@@ -108,7 +108,8 @@ static void show_change(struct address_history *history, const struct change *ch
     show(history, change->start, change->end, state);
 }
 
-/* Of a change and a mapping of the same time the change comes first, as it does in the output. */
+/* If a change and a mapping have the same time, the change comes first, as it does in the
+ * output. */
 void address_history_play(struct address_history *history, struct history_part *part,
                           uint64_t time_ns)
 {

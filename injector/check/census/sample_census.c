@@ -178,8 +178,8 @@ static int count_unknown(struct collector *collector, const struct census_sample
     return 0;
 }
 
-/* Of the COUNT samples, by time, mark in FOUND those at an address for which LOG has a function,
- * loaded after the sample if LATER, else before it. */
+/* The COUNT samples are sorted by time.  Mark in FOUND those at an address for which LOG has a
+ * function.  With LATER the function was loaded after the sample, else before it. */
 static int find_logged(const struct code_log *log, const struct census_sample *samples,
                        size_t count, bool later, bool *found)
 {

@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What is known of each life, and of each process, while they are being linked: the processes still
- * move. */
+/* Facts about each life and each process while they are being linked: the processes still move. */
 struct tree {
     struct jit_processes *processes;
     const struct records *records;
@@ -86,7 +85,7 @@ static void close_tree(struct tree *tree)
 
 /* ---- Records of children in a shared dump ---- */
 
-/* Whose a record is: its pid, and the dump that it stands in. */
+/* The process of a record: its pid, and the dump that it stands in. */
 struct origin {
     uint32_t pid, dump;
 };
@@ -153,7 +152,8 @@ static int copy_event(struct tree *tree, uint32_t from_index, const struct code_
 enum { MAX_COPIES = 1 << 22 };
 
 /* Give EVENT of process INDEX, of a LIFE that wrote it to the memory of HOLD, to all others that
- * have that memory.  *KEPT: the process is one of them; *EVENT is what it keeps then. */
+ * have that memory.  *KEPT: the process has that memory itself.  *EVENT is then its own version of
+ * the event. */
 static int give_to_all(struct tree *tree, uint32_t index, struct code_event *event,
                        const struct shared_hold *hold, bool *kept)
 {
@@ -423,7 +423,8 @@ int child_processes_find(struct jit_processes *processes, const struct records *
  * length. */
 enum { MAX_SPANS = 1 << 22, MIN_SPANS = 64 };
 
-/* Where something happens in PROCESS: its maps, and its code before and after a move or unload. */
+/* The addresses at which something happens in PROCESS: its maps, and its code before and after a
+ * move or unload. */
 static size_t collect_touched(const struct jit_process *process, struct address_span *spans)
 {
     const struct code_log *log = &process->log;

@@ -71,8 +71,9 @@ static int take_claims(struct jit_processes *processes, struct dump_claims *clai
 }
 
 /* The markers of dumps that were read are not passed on: neither are they JIT code, nor anything
- * else that runs. Nor are those of files that have nothing of their process: whoever reads the
- * output should not look for them again. The others may still be named with --jitdump. */
+ * else that runs.  The markers of files that have nothing of their process are not passed on
+ * either: readers of the output should not look for them again.  The others may still be named with
+ * --jitdump. */
 static int take_markers(struct jit_processes *processes, const struct dump_claims *claims,
                         struct findings *findings)
 {

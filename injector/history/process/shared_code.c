@@ -67,7 +67,7 @@ bool shared_code_is_of(const struct shared_hold *member, const struct code_log *
     return !member->inherited; /* else what was there before came with the fork */
 }
 
-/* What is moved must be there; an unload of the first piece is of all. */
+/* Moved functions must be there.  An unload of the first piece is an unload of all pieces. */
 bool shared_code_is_sampled(const struct shared_code *code, uint32_t life,
                             const struct code_log *log, const struct code_event *event)
 {

@@ -172,7 +172,7 @@ static int add_unloaded(struct moment *moment, const struct address_range *range
     return 0;
 }
 
-/* What OWNER (NO_FUNCTION: anybody) still owns of the addresses is free. */
+/* Free the addresses in [START, END) that OWNER (NO_FUNCTION: anybody) still owns. */
 static int vacate(struct player *player, uint64_t start, uint64_t end, uint32_t owner)
 {
     struct address_place place;
@@ -358,9 +358,9 @@ struct play_progress {
     size_t event, map, fork;
 };
 
-/* What comes next, and when.  Of an event and a record of the same time the event comes first, as
- * it does in the output. What a dump says about the time before the life can only have been stamped
- * too early. */
+/* The next step, and its time.  If an event and a record have the same time, the event comes first,
+ * as it does in the output.  A time in a dump that is before the life must be a stamp that is too
+ * early. */
 static enum step next_step(const struct player *player, const struct play_progress *progress,
                            uint64_t *time_ns)
 {

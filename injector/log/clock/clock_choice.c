@@ -99,7 +99,7 @@ static void read_live(struct chooser *chooser, bool with_cycles)
         facts->live = (struct clock_live){0};
 }
 
-/* What takes longer to find out, and is needed when the clocks are not simply one. */
+/* Read the facts that take longer, and are needed when the clocks are not simply one. */
 static bool read_more_facts(struct chooser *chooser, bool with_cycles)
 {
     const struct clock_question *question = chooser->question;
@@ -183,8 +183,8 @@ static bool is_other(const struct chooser *chooser, enum clock_kind kind,
            fits(&chooser->facts, candidate) && !is_suspicious(&chooser->facts, candidate);
 }
 
-/* How long the process waited if CANDIDATE is its clock.  Where the header stands for the mapping,
- * the clocks now may say that it was of another time. */
+/* How long the process waited if CANDIDATE is its clock.  If the header is used instead of the
+ * mapping, the clocks' present state may show that the header is of another time. */
 static uint64_t claimed_wait_ns(const struct clock_facts *facts,
                                 const struct clock_candidate *candidate)
 {
@@ -430,7 +430,7 @@ static bool are_cycles(const struct chooser *chooser, const struct clock_candida
     return header_ms <= marker_ms + marker_ms / 8 && marker_ms <= header_ms + header_ms / 8;
 }
 
-/* Whether FOUND is used, and not what the flag says.  Where only the mapping is late by the CLAIMED
+/* Whether FOUND is used, and not what the flag says.  If only the mapping is late by the CLAIMED
  * clock, the machine may have been busy. */
 static bool is_preferred(const struct chooser *chooser, const struct clock_candidate *found,
                          const struct clock_candidate *claimed)
@@ -442,8 +442,8 @@ static bool is_preferred(const struct chooser *chooser, const struct clock_candi
     return !only_late || is_likelier(facts, found, claimed);
 }
 
-/* What the flag says does not do.  CLAIMED is NULL, or what it says, which is used if no other
- * clock fits. */
+/* The clock that the flag names does not fit.  CLAIMED is NULL, or what it says, which is used if
+ * no other clock fits. */
 static const char *choose_other(struct jit_clock *clock, struct chooser *chooser,
                                 const struct clock_candidate *claimed, struct findings *findings)
 {

@@ -66,7 +66,7 @@ static bool many_are_repeated(const struct search *search, uint64_t offset, uint
     return false;
 }
 
-/* Where a file has a hole, or was cut while it was read, zeros are found in zeros at each byte. */
+/* If a file has a hole, or was cut while it was read, zeros are found in zeros at each byte. */
 static bool is_one_byte(const uint8_t *bytes, size_t count)
 {
     return memcmp(bytes, bytes + 1, count - 1) == 0;

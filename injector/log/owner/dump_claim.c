@@ -22,9 +22,9 @@
 
 /* Whether what stands in a file may be read as a process's dump.
  *
- * Who owns it does not matter if it is the very file that the process mapped.  Anybody can put
- * another one in its place: that must be of somebody who is trusted (trusted_owner.h), or, where
- * the recording does not tell the file, of the process's own user.
+ * If it is the very file that the process mapped, its owner does not matter.  Anybody can put
+ * another file in its place.  The owner of such a file must be trusted (trusted_owner.h) or, if the
+ * recording does not identify the file, be the process's own user.
  */
 
 enum dump_trust {
@@ -34,7 +34,8 @@ enum dump_trust {
     DUMP_TRUSTED     /* whatever it is */
 };
 
-/* Of DUMP, which stands for what LIFE mapped by MAP; IDENTITY: whether it is that file. */
+/* The trust in DUMP, which stands for the mapping MAP of LIFE.  IDENTITY: whether it is that
+ * file. */
 static enum dump_trust dump_trust_of(const struct dump_origin *origin,
                                      const struct process_life *life, const struct perf_map *map,
                                      const struct jit_dump *dump, enum file_identity identity)
@@ -69,8 +70,8 @@ static struct dump_claim *add_claim(struct dump_claims *claims, const struct rec
     return claim;
 }
 
-/* Which claim MAP, of the dump of pid NUMBER, belongs to: one for each file of a life, however
- * often it is mapped. Returns SIZE_MAX without memory. */
+/* The claim that MAP, of the dump of pid NUMBER, belongs to.  A life has one for each file, however
+ * often the file is mapped.  Returns SIZE_MAX without memory. */
 static size_t claim_of(struct dump_claims *claims, const struct recorded_map *map, uint32_t number)
 {
     uint32_t life = process_life_at(claims->lives, map->map.pid, life_moment_of(map));
@@ -178,8 +179,8 @@ static bool is_foreign(const struct dump_claims *claims, const struct dump_claim
     return claim->number != dump_claim_life(claims, claim)->pid;
 }
 
-/* The first source that has evidence decides.  Whoever maps a file of any other name need not have
- * written it. */
+/* The first source that has evidence decides.  A process that maps a file of any other name need
+ * not be its writer. */
 static bool has_evidence(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     enum evidence evidence = ask_proc(claims, claim);
@@ -206,8 +207,8 @@ static const char *path_of(const struct dump_claim *claim)
     return claim->place.path ? claim->place.path : claim->map->map.filename;
 }
 
-/* No dump is used for CLAIM: report that with PATH and the text.  Of an injected recording it was
- * said when that was done; what needed no dump then needs none now. */
+/* No dump is used for CLAIM: report that with PATH and the text.  For an injected recording this
+ * was reported at its injection; processes that needed no dump then need none now. */
 __attribute__((format(printf, 6, 7))) static void refuse_saying(
     const struct dump_claims *claims, struct dump_claim *claim, enum finding_kind kind,
     const char *path, struct findings *findings, const char *format, ...)
@@ -273,8 +274,8 @@ static bool opened_in_another_life(const struct dump_claims *claims, const struc
     return false;
 }
 
-/* Whether the process went on as another program, by exec, that wrote its dump into the same file:
- * by its times the dump is of that one's life. */
+/* Whether the process went on as another program, by exec, which wrote its dump into the same file.
+ * By its times the dump is of that program's life. */
 static bool written_anew(const struct dump_claims *claims, const struct dump_claim *claim)
 {
     static const struct jit_clock as_it_is = {0};
@@ -320,7 +321,7 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
     return least_ns;
 }
 
-/* The time in which the recorded process can have written what was sampled. */
+/* The time in which the recorded process can have written the sampled code. */
 static struct process_life recorded_life(const struct dump_claims *claims,
                                          const struct dump_claim *claim)
 {
@@ -446,7 +447,7 @@ static void learn_clock(struct dump_claims *claims, const struct dump_claim *cla
         clock_learn(&claims->clocks, &question);
 }
 
-/* What is to be known before the clock of any claim is chosen. */
+/* Read the facts that must be known before the clock of any claim is chosen. */
 static void read_claim(struct dump_claims *claims, struct dump_claim *claim,
                        struct findings *findings)
 {

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a symbol table; Chromium's has 50 MB. */
+/* The largest symbol table; Chromium's has 50 MB. */
 #define MAX_TABLE_BYTES (UINT64_C(256) << 20)
 
 enum { PAGE_BYTES = 4096, MAX_SEGMENTS = 64 };

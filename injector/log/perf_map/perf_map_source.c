@@ -13,7 +13,7 @@
 
 /* ---- Which addresses are whose ---- */
 
-/* What a process's mappings, and its dumps, say of its addresses. */
+/* Facts from a process's mappings and its dumps about its addresses. */
 struct surroundings {
     bool given;                      /* its map, by the user */
     const struct recorded_map *maps; /* by time */
@@ -161,8 +161,8 @@ static int add_unknown_to_dumps(struct reader *reader, const char *name, uint64_
     return 0;
 }
 
-/* Add those parts of [START, END), which the file of map INDEX is mapped at, in which the file has
- * no symbols: perf names the others. */
+/* The file of map INDEX is mapped at [START, END).  Add the parts in which the file has no symbols:
+ * perf names the others. */
 static int add_unknown_to_file(struct reader *reader, const char *name, uint64_t start,
                                uint64_t end, uint32_t index)
 {

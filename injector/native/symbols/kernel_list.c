@@ -44,7 +44,7 @@ static void read_running_build_id(const char *path, struct build_id *id)
     memory_file_free(&notes);
 }
 
-/* Where perf record keeps the list of the kernel with ID; NULL without memory. */
+/* The path at which perf record keeps the list of the kernel with ID; NULL without memory. */
 static char *kept_path(const char *home, const struct build_id *id)
 {
     char hex[BUILD_ID_HEX_BYTES], *path;

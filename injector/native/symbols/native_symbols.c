@@ -52,7 +52,7 @@ static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* What the walk has read already, whatever its path is by now. */
+/* A descriptor of the bytes that the walk has read already, whatever the file's path is by now. */
 static int copy_of(const struct elf_view *view)
 {
     int fd = memfd_create("perfjit-symbols", MFD_CLOEXEC);
@@ -95,9 +95,9 @@ static int open_view(const struct native_files *files, const struct native_file 
     return copy_of(&file->view);
 }
 
-/* Mark what is not asked for here as absent, in libelf's own copy of the section headers: libdw
- * unpacks all sections that it knows as soon as it is asked for any, and where variables are is a
- * sixth of libc's debug file. */
+/* Mark the sections that are not needed here as absent, in libelf's own copy of the section
+ * headers.  Otherwise libdw unpacks all sections that it knows at the first request.  The section
+ * with the places of variables is a sixth of libc's debug file. */
 static void leave_out_locations(Elf *elf)
 {
     size_t names;
@@ -226,7 +226,7 @@ static int line_of(Dwarf_Attribute *attribute)
     return dwarf_formudata(attribute, &number) == 0 && number <= INT_MAX ? (int)number : 0;
 }
 
-/* Where INLINED was called. */
+/* Find the place from which INLINED was called. */
 static void find_call(Dwarf_Die *inlined, struct native_place *place)
 {
     Dwarf_Attribute attribute;
@@ -269,7 +269,8 @@ static size_t add_inlined(Dwarf_Die *scopes, size_t scope_count, struct native_p
     return count;
 }
 
-/* What the debug information says of ADDR, into PLACES, of which the first has the symbol's name.
+/* Put the debug information's entries for ADDR into PLACES, of which the first has the symbol's
+ * name.
  */
 static size_t find_places(struct symbol_module *module, Dwarf_Addr addr,
                           struct native_place *places)

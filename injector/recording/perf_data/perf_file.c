@@ -160,8 +160,7 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* Where the events lay out their records differently, each record says by IDENTIFIER whose it
- * is. */
+/* If the events lay out their records differently, each record names its event by IDENTIFIER. */
 static int choose_layout(struct perf_file *file, struct findings *findings)
 {
     bool all_identify = true;

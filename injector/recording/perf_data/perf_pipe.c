@@ -100,7 +100,7 @@ static void take_feature(struct piped *piped, const struct piped_record *record)
         perf_features_set(&piped->features, (unsigned)bit, cursor_bytes(&cursor, bytes), bytes);
 }
 
-/* What a file has outside its records. */
+/* Take the sections that a file has outside its records. */
 static int take_sections(struct piped *piped)
 {
     const struct memory_file *stream = piped->stream;

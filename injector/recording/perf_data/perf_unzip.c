@@ -11,8 +11,8 @@
 #include <zstd.h>
 
 /* Samples pack 5 to 50 times, but 64 KiB of user stack, when they are all the same, 2300 times:
- * little more than the time is left of each.  Of no records, or of one again and again, zstd makes
- * more than 10000 times, which would fill all memory from a few MB. */
+ * little more than the time is left of each.  For a stream of no records, or of one record again
+ * and again, the ratio of zstd is above 10000.  That would fill all memory from a few MB. */
 enum { MAX_RATIO = 8000, MIB = 1 << 20, UNPACKED_AT_WILL = 256 * MIB };
 
 struct unzipper {

@@ -10,7 +10,7 @@
 #define LOWEST_CONTEXT ((uint64_t)-4095)
 #define CONTEXT_USER   ((uint64_t)-512)
 
-/* What is kept of a function's line table. */
+/* The part of a function's line table that is kept. */
 struct inlined_code {
     struct line_span *spans; /* by offset */
     size_t span_count;
@@ -117,7 +117,7 @@ struct longer_chain {
     size_t inlined; /* of these */
 };
 
-/* Add IP, and in front of it what was inlined at PC, which belongs to WHAT.  Returns 0, 1 if there
+/* Add IP, and in front of it the calls inlined at PC, which belongs to WHAT.  Returns 0, 1 if there
  * is no room, or -1 without memory. */
 static int add(struct longer_chain *chain, uint64_t ip, uint32_t what, uint64_t pc)
 {

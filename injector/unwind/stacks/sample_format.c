@@ -83,8 +83,8 @@ bool sample_format_has_chain_alone(const struct sample_format *format)
     return (format->sample_type & PERF_SAMPLE_CALLCHAIN) && !sample_format_has_stack(format);
 }
 
-/* Where a SAMPLE tells its event's id; 0: nowhere.  Where the events do not begin with it they are
- * laid out alike. */
+/* The offset of the event's id in a SAMPLE; 0: it has none.  If the events do not begin with the
+ * id, they are laid out alike. */
 static size_t id_place(const struct sample_formats *formats)
 {
     uint64_t type = formats->items[0].sample_type;
@@ -140,7 +140,7 @@ static const uint8_t *take(struct byte_cursor *cursor, uint64_t count, size_t by
                         count <= cursor_left(cursor) / bytes ? (size_t)count * bytes : SIZE_MAX);
 }
 
-/* Of an event alone the times stand behind its value, not in front; nobody asks for that value. */
+/* For an event alone the times stand behind its value, not in front.  Nobody needs that value. */
 static struct sample_counts read_counts(struct byte_cursor *cursor, uint64_t format)
 {
     size_t times = (format & READ_ENABLED ? 1 : 0) + (format & READ_RUNNING ? 1 : 0);
@@ -198,7 +198,7 @@ static void read_stack(struct byte_cursor *cursor, struct user_sample *sample)
         sample->stack_bytes = 0;
 }
 
-/* What stands behind PERIOD in RECORD. */
+/* The fields behind PERIOD in RECORD. */
 static struct byte_cursor behind_period(const struct perf_record *record, uint64_t type)
 {
     struct byte_cursor cursor = byte_cursor_over(record->bytes, record->size, false);
