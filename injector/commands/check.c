@@ -3,8 +3,8 @@
  * A recording goes through the same modules as in perfjit inject, up to the timeline; a dump
  * through the same reader.  Nothing is changed but with --repair, which writes a new file.
  *
- * Exit status: 0 sound, every sample in JIT code has a name; 3 something would be lost or is
- * unknown, or tables of JIT code are wrong; 1 can't be read; 2 usage.
+ * Exit status: 0 sound, every sample in JIT code has a name.  3 something would be lost or is
+ * unknown, or tables of JIT code are wrong.  1 can't be read.  2 usage.
  */
 #include "injector/commands/commands.h"
 
@@ -86,8 +86,8 @@ static bool is_named(const struct check_options *options, const char *path)
     return false;
 }
 
-/* Of a process that goes on, or was killed, the newest records are reported as well: of a short
- * one they are all that there are. */
+/* If a process goes on, or was killed, its newest records are reported as well: a short dump has no
+ * others. */
 static int check_dumps(struct report *report, const struct check_options *options)
 {
     int status = EXIT_SOUND;

@@ -103,7 +103,7 @@ static error_t add_path(struct diff_options *options, const char *file, bool is_
     return 0;
 }
 
-/* "a.bench/" is a.bench, in what is said of it as well. */
+/* "a.bench/" is a.bench, in messages as well. */
 static const char *without_slashes(char *name)
 {
     for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
@@ -138,8 +138,8 @@ static void take_gate(struct diff_options *options, const char *word, struct arg
     }
 }
 
-/* What is less than the floor is no change, at which no gate closes: who names a gate below it, and
- * no floor, means that such a change matters. */
+/* A change below the floor is no change, so no gate closes at it.  A gate below the floor, without
+ * an option for the floor, means that such a change matters. */
 static void set_floor(struct diff_options *options)
 {
     static const double usual = 0.01;
@@ -257,7 +257,7 @@ static int check_recording(const char *path, struct findings *findings)
                : 0;
 }
 
-/* What is compared has to be the same in all runs. */
+/* Properties that must be the same in all compared runs. */
 struct compared_event {
     char *name;
     bool counts_ns;

@@ -64,7 +64,7 @@ static int write_format(void *context, FILE *stream)
     return run->format->write(&run->request, stream);
 }
 
-/* What the recording is called is text like any other. */
+/* The recording's name is text like any other. */
 static int put(const struct export_options *options, const struct view_input *input,
                struct findings *findings)
 {

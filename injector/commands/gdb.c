@@ -52,7 +52,7 @@ static void gdb_words(struct command_line *line, const struct launch_request *re
         command_line_add(line, *rest);
 }
 
-/* Where this program is, for gdb to run it again. */
+/* The path of this program, for gdb to run it again. */
 static const char *own_path(char path[4096])
 {
     ssize_t length = readlink("/proc/self/exe", path, 4095);

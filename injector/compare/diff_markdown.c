@@ -11,8 +11,8 @@ enum { NOTICE_BYTES = 200 }; /* the room that is kept for what is left out of a 
 
 /* ---- Text ---- */
 
-/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references.  What
- * can't be printed is written as text has it. */
+/* Letters, digits and what means nothing anywhere stay; the rest of ASCII becomes references.
+ * Unprintable characters are escaped as in the text output. */
 static void put_escaped(FILE *stream, const char *text)
 {
     char *printable = printable_copy(text);
@@ -141,7 +141,7 @@ static void write_function(FILE *stream, const struct diff_report *report, size_
     free(move);
 }
 
-/* Of a function that was asked for. */
+/* Put the columns of the places in a chosen function. */
 static void write_place_columns(FILE *stream, const struct diff_report *report, const char *what)
 {
     fprintf(stream, "\n| base | new | change | verdict | %s of ", what);

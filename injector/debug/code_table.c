@@ -81,7 +81,7 @@ static void put_images(const struct code_table *table, FILE *stream)
 
 /* ---- Functions ---- */
 
-/* Those of an image stand in order, and the images do. */
+/* The functions of an image are in order, and so are the images. */
 static void put_functions(const struct code_table *table, FILE *stream)
 {
     const char *between = "\n  ";
@@ -98,8 +98,8 @@ static void put_functions(const struct code_table *table, FILE *stream)
     putc(']', stream);
 }
 
-/* Where the mapping is, not far from the file's first one, that has the code of MAP; NULL: MAP is
- * one of these itself. */
+/* The mapping that has the original of MAP's code, not far from the file's first mapping.  NULL:
+ * MAP is one of these itself. */
 static const struct snapshot_map *original_of(const struct snapshot *snapshot,
                                               const struct snapshot_map *map)
 {
@@ -196,8 +196,8 @@ void code_table_text(const struct code_table *table, FILE *stream)
 
 /* ---- lldb ---- */
 
-/* Where IMAGE has to be for a debugger that knows the file that is mapped at its addresses: where
- * the process has copied that.  Returns false if there is no copy. */
+/* The base of IMAGE for a debugger that knows the file that is mapped at IMAGE's addresses.  It is
+ * where the process has copied that file.  Returns false if there is no copy. */
 static bool find_copy(const struct code_table *table, const struct jit_image *image, uint64_t *base)
 {
     uint64_t distance;

@@ -52,7 +52,7 @@ struct injection {
 
 /* ---- Boxes of the pipeline ---- */
 
-/* Where perf will unwind, images must not reach over each other. */
+/* If perf will unwind, images must not reach over each other. */
 static enum image_layout layout_for(const struct injection *run, enum image_layout wanted)
 {
     bool stacks = perf_file_has_stacks(&run->in.input.file) && !run->unwinds;
@@ -129,7 +129,7 @@ static int write_profile(struct injection *run, struct findings *findings)
                : 0;
 }
 
-/* What stays unknown is no loss of input, and yet what many runs are made for. */
+/* Unknown samples are no loss of input, but many runs are made for this census. */
 static int take_census(struct injection *run, const struct inject_options *options,
                        struct findings *findings)
 {
@@ -224,8 +224,8 @@ static void tell_no_map(const struct injection *run, const struct recorded_map *
                        pid, pid);
 }
 
-/* That a recording has no JIT code, for who has told the runtimes to log it, or could not; nothing
- * if that is a finding, which is told with the others, or if nothing was recorded. */
+/* Tell users who started logging in the runtimes, or could not, that the recording has no JIT code.
+ * If a finding says so already, or nothing was recorded, nothing is printed. */
 static void tell_no_code(const struct injection *run, const struct findings *findings)
 {
     for (size_t i = 0; i < NO_DUMP_REASONS; i++)
@@ -279,7 +279,7 @@ static int name_inlined_calls(struct injection *run, const struct inject_options
     return inlined_calls_add(&run->calls, &run->in.processes, &run->in.records, findings);
 }
 
-/* What would be told twice, or is not wanted. */
+/* Leave out debug information that would be there twice, or is not wanted. */
 static void choose_debug_info(struct injection *run, const struct inject_options *options)
 {
     for (size_t i = 0; i < run->plan.image_count; i++)
@@ -389,8 +389,9 @@ static void print_summary(struct injection *run, const char *output,
         findings_lost(findings));
 }
 
-/* Who leaves by _exit, as children of Python's multiprocessing do, leaves its last buffer
- * unwritten. Where every sample and stack is known all the same, nothing that ran is missing. */
+/* A process that leaves by _exit, as children of Python's multiprocessing do, leaves its last
+ * buffer unwritten.  If every sample and stack is known all the same, no code that ran is
+ * missing. */
 static uint64_t lost(const struct injection *run, const struct inject_options *options,
                      const struct findings *findings)
 {

@@ -77,7 +77,8 @@ static const struct argp_option option_table[] = {
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
     {0}};
 
-/* Which of WORDS the argument of OPTION is.  After them NULL, and how a message lists them. */
+/* The index in WORDS of the argument of OPTION.  WORDS end with NULL and the list of words for
+ * messages. */
 static size_t choice_of(const char *argument, const char *option, const char *const *words,
                         struct argp_state *state)
 {
@@ -125,7 +126,8 @@ static error_t parse_choice(struct inject_options *options, int key, char *argum
     }
 }
 
-/* Of several -i the last one counts, as perf has it, so that a script's own can be replaced. */
+/* If there are several -i, the last one counts, as in perf.  So the -i of a script can be
+ * replaced. */
 static error_t take_input(struct inject_options *options, char *argument, bool is_option,
                           struct argp_state *state)
 {

@@ -46,8 +46,8 @@ struct profile_run {
 
 /* ---- Frames of a stack ---- */
 
-/* The line of the frame just added is that of the first inlined call that stands in front of it;
- * where the others were called is not known. */
+/* The line of the frame just added is passed to the first inlined call in front of it.  The lines
+ * at which the other calls were made are unknown. */
 static void hand_line_on(struct profile_run *run)
 {
     struct address_frame *caller = &run->frames[run->frame_count - 1];
@@ -87,7 +87,7 @@ static int add_kernel(struct profile_run *run, uint64_t pc)
     return address_names_of_kernel(&run->names, pc, &found) || add_frames(run, &found) ? -1 : 0;
 }
 
-/* What is at PC in SPACE; NULL: the process is not known. */
+/* The number of the owner of PC in SPACE; NULL: the process is not known. */
 static uint32_t what_is_at(const struct address_space *space, uint64_t pc)
 {
     return space ? address_space_at(space, pc) : SPACE_NOTHING;
@@ -129,7 +129,7 @@ static int add_walked(struct profile_run *run, const struct user_sample *sample,
     return run->walker.no_memory ? -1 : 0;
 }
 
-/* Where it was taken, if there is no more. */
+/* Add the sampled address, if the sample has no more. */
 static int add_ip(struct profile_run *run, const struct perf_record *record, uint64_t ip,
                   const struct address_space *space)
 {
@@ -258,8 +258,8 @@ static int add_to_event(struct profile_run *run, const struct perf_record *recor
     return 0;
 }
 
-/* The count at VALUE, of an event's that RECORD, of FORMAT, has; what grew by nothing is no sample
- * of that event. */
+/* Add the count at VALUE, which RECORD, of FORMAT, has for an event.  A count that did not grow is
+ * no sample of that event. */
 static int add_count(struct profile_run *run, const struct perf_record *record,
                      const struct sample_format *format, struct sample_fields fields,
                      const uint8_t *value)

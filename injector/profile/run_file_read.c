@@ -1,5 +1,5 @@
-/* The reading half of run_file.h.  What is read becomes entries of a call_profile, by its own
- * calls: equal ones become one, so that each list has a table from its numbers to the profile's. */
+/* The reading half of run_file.h.  Entries of the file become entries of a call_profile, by its own
+ * calls.  Equal entries become one, so each list has a table from its numbers to the profile's. */
 #include "injector/profile/run_file.h"
 
 #include "injector/files/file_bytes.h"

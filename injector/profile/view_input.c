@@ -109,7 +109,7 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
                        image, input->path);
 }
 
-/* What has been injected names its code itself, and what has none is a profile, too. */
+/* An injected recording names its code itself.  A recording without JIT code is a profile, too. */
 static int open_recording(struct view_input *input, const struct view_request *request,
                           struct findings *findings)
 {
@@ -127,7 +127,7 @@ static int open_recording(struct view_input *input, const struct view_request *r
     return recording_play(&input->recording, findings);
 }
 
-/* Which of its runs is meant nobody can know. */
+/* A bench has several runs, and nothing says which one is meant. */
 static int refuse_bench(const char *path, struct findings *findings)
 {
     char *list;
@@ -218,7 +218,7 @@ static int count_totals(struct view_input *input, struct findings *findings)
     return 0;
 }
 
-/* Count what was chosen: the samples, where none of them has a period. */
+/* Count the chosen samples by period, or by number if none of them has a period. */
 static int count(struct view_input *input, const struct view_request *request,
                  struct findings *findings)
 {

@@ -143,7 +143,8 @@ static const char *fact(const struct balance_side *side, const char *key)
     return value ? value : "?";
 }
 
-/* Which of KEYS, up to a NULL, differ: "cpu A, then B; ...".  Returns whether any does. */
+/* List those of KEYS, up to a NULL, that differ: "cpu A, then B; ...".  Returns whether any
+ * does. */
 static bool list_others(char *text, size_t bytes, const struct balance *balance,
                         const char *const *keys)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the fields of the notes stand. */
+/* The offsets of the fields of the notes. */
 enum {
     STATUS_SIGNAL_AT = 12,
     STATUS_TID_AT = 32,
@@ -168,7 +168,8 @@ static int take_headers(struct core_reader *reader, Elf *elf)
     return result;
 }
 
-/* What the core has no PT_LOAD of, as gcore leaves out what it takes from the file. */
+/* Add the mappings without a PT_LOAD in the core.  Their contents are in files, and gcore leaves
+ * them out. */
 static int add_named(struct core_reader *reader, size_t loads)
 {
     struct snapshot_map *named = reader->named.maps;

@@ -15,10 +15,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of a thread's stack: more than any that was not made to be endless. */
+/* The limit for a thread's stack: larger than any that was not made to be endless. */
 enum { MOST_STACK_BYTES = 64 << 20, MOST_WORDS = 64 };
 
-/* Of a handler's own stack: the kernel allows none below MINSIGSTKSZ, and nobody makes it so large.
+/* The limits for a handler's own stack: the kernel allows none below MINSIGSTKSZ, and nobody makes
+ * it larger than this.
  */
 enum { LEAST_HANDLER_BYTES = 2048, MOST_HANDLER_BYTES = 1 << 20 };
 

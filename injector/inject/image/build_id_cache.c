@@ -60,7 +60,7 @@ static int copy_file(const char *from, const char *to)
     return result;
 }
 
-/* What is there already has the same build-id: it is the same file. */
+/* A file that is there already has the same build-id: it is the same file. */
 static int put_file(char *elf, const char *path)
 {
     if (make_folders(elf))

@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What this project's files in such a directory are named: image_name.c.  Some are in folders. */
+/* The patterns of this project's file names in such a directory: image_name.c.  Some are in
+ * folders. */
 static const char file_pattern[] = "jit-[0-9]*-[0-9]*-*.so";
 static const char folder_pattern[] = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
                                      "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]";
@@ -78,9 +79,9 @@ static bool folder_of(const char *name, char folder[FOLDER_NAME_BYTES])
     return slash;
 }
 
-/* Where the file NAME in the directory DIR_FD is: the directory's descriptor, which is the
- * caller's, or -1 with errno; *BASE is its name there.  MAKE its folder.  What leads elsewhere is
- * none. */
+/* The directory of the file NAME in the directory DIR_FD.  Returns its descriptor, which is the
+ * caller's, or -1 with errno.  *BASE is the file's name in it.  MAKE its folder.  A link to another
+ * directory counts as missing. */
 static int open_folder(int dir_fd, const char *name, bool make, const char **base)
 {
     char folder[FOLDER_NAME_BYTES] = ".";

@@ -13,7 +13,7 @@
 
 /* ---- What the symbol in front of a body says ---- */
 
-/* What the symbol in front of a body says, where several share one symbol: perf annotate
+/* The symbol in front of a body, for the case that several bodies share one symbol: perf annotate
  * shows it.
  *
  *     body 2 of 3, tier2, loaded at 12345.678901

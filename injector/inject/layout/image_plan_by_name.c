@@ -55,8 +55,8 @@ static int add_image(struct name_planner *planner, uint32_t part)
     return 0;
 }
 
-/* Where BODY of FUNCTION goes, or, with NULL, what has no address.  What lies right behind the one
- * before in memory does so in the file: one map record can cover both. */
+/* The offset for BODY of FUNCTION.  BODY is NULL if the code has no address.  If a body lies right
+ * behind the one before in memory, it does so in the file, too: one map record can cover both. */
 static uint64_t next_offset(const struct name_planner *planner, const struct image_body *body,
                             const struct jit_function *function)
 {

@@ -15,7 +15,7 @@ static const char unloaded_name[] = "[unloaded JIT code]";
 
 /* ---- From changes to maps ---- */
 
-/* What all maps of one process are made from. */
+/* The common inputs for all maps of one process. */
 struct map_maker {
     struct added_records *added;
     const struct jit_process *process;
@@ -37,9 +37,9 @@ static uint64_t pgoff_of(const struct map_maker *maker, const struct change *cha
            maker->process->log.functions[change->index].addr;
 }
 
-/* Whether CHANGE continues the map LAST: the same moment, the same image, nothing but padding
- * between, and as much of it in the image.  What lies between two functions of a process that
- * inherited code may be one of that code's. */
+/* Whether CHANGE continues the map LAST.  It has the same moment and image, and only padding lies
+ * between, as much as in the image.  If the process inherited code, the gap between two functions
+ * may hold such code. */
 static bool continues(const struct map_maker *maker, const struct added_record *last,
                       const struct change *change, uint32_t last_function)
 {

@@ -107,7 +107,7 @@ static int pass_record(struct rewriter *rewriter, const struct perf_record *reco
 }
 
 /* Go to where something may have to be done: no record is added in front of one that is older, and
- * none is left out before the next that is.  What CHANGE changes can't be told beforehand. */
+ * none is left out before the next that is.  Records that CHANGE changes can't be foretold. */
 static void skip_untouched(struct rewriter *rewriter, struct perf_walk *walk)
 {
     uint64_t due_ns, none = UINT64_MAX;

@@ -27,7 +27,8 @@ struct string_list {
     size_t count;
 };
 
-/* Of strings below COUNT.  Returns 0, or -1 without memory; to be freed in either case. */
+/* Make a list for strings below COUNT.  Returns 0, or -1 without memory; to be freed in either
+ * case. */
 static int string_list_make(struct string_list *list, size_t count)
 {
     list->count = 0;
@@ -216,7 +217,7 @@ static void put_depth(const struct thread_tables *tables, size_t i)
     json_number(tables->json, NULL, tables->depth[i]);
 }
 
-/* What ran, or else where the function begins. */
+/* The line that ran, or else the line where the function begins. */
 static void put_line(const struct thread_tables *tables, size_t i)
 {
     uint32_t line = tables->request->profile->nodes[tables->nodes[i]].line;
@@ -536,7 +537,7 @@ static void put_thread(struct thread_tables *tables)
     forget(tables);
 }
 
-/* Where the weights are those of one event, which counts time. */
+/* Whether the weights are those of one event, which counts time. */
 static bool weighs_time(const struct export_request *request)
 {
     return request->choice.weight == WEIGHT_PERIOD && request->choice.event != PROFILE_ALL &&

@@ -122,8 +122,8 @@ static bool is_inlined(const struct pprof_output *out, uint32_t node)
     return out->depth[node] != 0;
 }
 
-/* A function's location is its frame's.  What was inlined has one for each node, which lists its
- * callers up to the function that they are in; so has a line. */
+/* A function's location is its frame's.  Inlined code has a location for each node, which lists its
+ * callers up to the function that they are in.  A node with a line has its own location, too. */
 static bool has_own_location(const struct pprof_output *out, uint32_t node)
 {
     return is_inlined(out, node) || out->request->profile->nodes[node].line;

@@ -1,4 +1,4 @@
-/* See flamegraph_page.h.  What the data in it is like, profile.js says. */
+/* See flamegraph_page.h.  profile.js describes the data in the page. */
 #include "injector/profile/flamegraph/flamegraph_page.h"
 
 #include "injector/profile/flamegraph/markup.h"

@@ -11,7 +11,7 @@
 enum { WIDTH = 1200, ROW = 18, TOP = 30, LETTER = 7 };
 static const double least_width = 0.3;
 
-/* Where the boxes are: by node. */
+/* The places of the boxes, by node. */
 struct svg_layout {
     uint64_t *start, *used;
     uint32_t *depth, deepest;

@@ -3,8 +3,8 @@
  *     ROOT/DIR/jitdump-PID/jit-PID.dump, .../stage/jit-PID.dump, and both directories
  *
  * The path is the process's word.  It is looked up inside of its own root directory, whatever links
- * there say, and taken only if the directory is of the process's user and nobody else may write to
- * it: what goes is what that user could remove himself. */
+ * there say.  It is taken only if the directory is of the process's user and nobody else may write
+ * to it.  So only files are removed that this user could remove himself. */
 #include "injector/run/attach/attachment.h"
 
 #include "injector/log/jitdump/dump_name.h"

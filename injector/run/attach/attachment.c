@@ -165,7 +165,7 @@ static void ask_page(struct asking *asking, struct switch_page *page,
 
 /* ---- No JIT to ask ---- */
 
-/* Whose PID is, and so who else may ask. */
+/* The owner of PID, and with it the users who may send requests, too. */
 static int refuse_permission(const struct attachment *attachment, struct findings *findings)
 {
     uid_t uid = attachment->live.uid;

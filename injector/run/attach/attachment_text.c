@@ -1,4 +1,4 @@
-/* What attachment.h tells of a request, a line for each JIT of the process. */
+/* Prints the results of a request (attachment.h), a line for each JIT of the process. */
 #include "injector/run/attach/attachment.h"
 
 #include "injector/text/printable_text.h"
@@ -11,7 +11,7 @@ static double ms(uint64_t ns)
     return (double)ns / 1e6;
 }
 
-/* Where the dump is for who is not in the process's container. */
+/* The place of the dump, as seen from outside the process's container. */
 static void tell_place(const struct attachment *attachment)
 {
     if (attachment->elsewhere)

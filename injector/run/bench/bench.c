@@ -95,9 +95,9 @@ static char **shell_words(const char *text)
     return NULL;
 }
 
-/* Split TEXT at white space, but for what is in quotes.  Where it has more in it than words (a
- * variable, a pipe, an assignment, a pattern, a second line), it is the shell's: the words are sh
- * -c TEXT. Returns the words, up to a NULL, to be freed with command_words_free; NULL without
+/* Split TEXT at white space, but for what is in quotes.  If it has more in it than words (a
+ * variable, a pipe, an assignment, a pattern, a second line), it is for the shell: the words are sh
+ * -c TEXT.  Returns the words, up to a NULL, to be freed with command_words_free; NULL without
  * memory. */
 static char **command_words(const char *text)
 {
@@ -208,7 +208,7 @@ struct bench_work {
 
 /* ---- What is written ---- */
 
-/* What PERF calls itself. */
+/* Read PERF's version, as perf prints it. */
 static void read_perf_version(char *version, int bytes, const char *perf)
 {
     char command[300];
@@ -260,7 +260,7 @@ static void tell_run(const struct bench_work *work, const char *place,
                        numbers[RUN_FUNCTIONS], numbers[RUN_CODE_BYTES]);
 }
 
-/* What goes on is not in this run's numbers, but takes time from the runs that follow. */
+/* A process that goes on is not in this run's numbers, but takes time from the runs that follow. */
 static void tell_leftover(struct bench_work *work, enum bench_side side, const char *place,
                           const struct bench_leftover *leftover)
 {
@@ -336,7 +336,7 @@ static int warm_up(struct bench_work *work, enum bench_side side, struct finding
     return 0;
 }
 
-/* What the next run of a side is called. */
+/* The names of a side's next run. */
 struct run_names {
     char place[64], file[64];
 };
@@ -371,8 +371,8 @@ static int run_side(struct bench_work *work, enum bench_side side, struct findin
 }
 
 /* Whether the run may have taken longer by what others did: processors share caches, and often a
- * core.  Ticks, by which their time is counted, may put 20 ms to where they were not; and the loop
- * that is always the same varies by 6 % where nobody else is. */
+ * core.  Their time is counted in ticks, which may put 20 ms to the wrong place.  The loop that is
+ * always the same varies by 6 % even if nothing else runs. */
 static bool is_disturbed(const struct bench_work *work, const struct bench_run *run)
 {
     const uint64_t *numbers = run->numbers;
@@ -381,8 +381,9 @@ static bool is_disturbed(const struct bench_work *work, const struct bench_run *
            numbers[RUN_LOOP_NS] > work->least_loop_ns * 115 / 100;
 }
 
-/* Run the COUNT SIDES next to each other.  What was disturbed is run again, all of it, at most so
- * often as was said: what decides is not how long a run took, but what else there was. */
+/* Run the COUNT SIDES next to each other.  If a run was disturbed, the whole group is run again, at
+ * most as often as the option allows.  The reason to repeat is never a run's own time, only the
+ * other activity on the machine. */
 static int run_group(struct bench_work *work, const enum bench_side *sides, size_t count,
                      struct findings *findings)
 {
@@ -526,7 +527,7 @@ static void tell_end(const struct bench_work *work)
                        work->options->output);
 }
 
-/* What the commands read and print is not what is measured. */
+/* Keep the commands' input and output out of the measurement. */
 static void set_streams(const struct bench_options *options)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

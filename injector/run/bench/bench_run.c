@@ -30,7 +30,7 @@ static uint64_t compile_time_of(const struct call_profile *profile)
     return result ? UINT64_MAX : sum;
 }
 
-/* What the command did, if that is no run to compare. */
+/* The way the command ended, if its run can't be compared. */
 static int check_end(const struct record_run *run, const struct bench_command *command,
                      struct findings *findings)
 {

@@ -17,7 +17,7 @@
 
 enum { TICK_MS = 100, MEETINGS = 2 };
 
-/* What a partner's process says of its run.  It is less than a pipe takes at once. */
+/* The report of a partner's process on its run.  It is less than a pipe takes at once. */
 struct answer {
     uint64_t numbers[RUN_NUMBERS], found[FINDING_KINDS];
     struct bench_leftover leftover;
@@ -136,7 +136,7 @@ static bool read_answer(struct runner *runner)
     return bytes > 0 && runner->answered < sizeof runner->answer;
 }
 
-/* Where one failed, or somebody wants an end, the other has nothing to run for. */
+/* If one failed, or the user ends the bench, the other has nothing to run for. */
 static void wait_for_answers(struct runner runners[BENCH_SIDES])
 {
     bool waits[BENCH_SIDES] = {true, true}, ended = false;
@@ -155,7 +155,7 @@ static void wait_for_answers(struct runner runners[BENCH_SIDES])
     }
 }
 
-/* What the partner did stands among what the machine did beside. */
+/* The partner's work is counted as other work on the machine. */
 static void take_numbers(struct bench_partner *partner, const struct runner *own,
                          const struct runner *other)
 {

@@ -1,6 +1,6 @@
 /* See wrapper.h.  Their options are those of coreutils, util-linux, sudo, doas, GNU time, numactl,
- * tini and xvfb-run.  su has a shell run its command, and so has runuser without -u: these are no
- * wrappers. */
+ * tini and xvfb-run.  Two commands are no wrappers, because a shell runs their command: su, and
+ * runuser without -u. */
 #include "injector/run/program/wrapper.h"
 
 #include <stdbool.h>
@@ -95,7 +95,7 @@ static bool is_assignment(const char *word)
     return equal && equal != word;
 }
 
-/* What env splits into words itself. */
+/* Whether WORD is one that env splits into words itself. */
 static bool is_split(const struct wrapper *wrapper, const char *word)
 {
     return strcmp(wrapper->name, "env") == 0 &&

@@ -22,7 +22,7 @@ static bool is_named(const struct record_options *options, int pid)
     return false;
 }
 
-/* Those that THREAD of PID forked, onto TOLD; returns how many. */
+/* Tell the processes that THREAD of PID forked, onto TOLD.  Returns how many there are. */
 static size_t tell_forked(const struct record_options *options, pid_t pid, const char *thread,
                           size_t before, FILE *told)
 {

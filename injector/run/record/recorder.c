@@ -84,18 +84,18 @@ static bool has_mark(pid_t pid, const char *mark)
     return found;
 }
 
-/* Who made a session of its own is to go on without its parent (a build server, epmd): Ctrl-C on
- * the terminal does not reach it either. */
+/* A process that made a session of its own is to go on without its parent (a build server, epmd):
+ * Ctrl-C on the terminal does not reach it either. */
 static bool is_daemon(pid_t pid, pid_t command)
 {
     pid_t session = getsid(pid);
     return session > 0 && session != getsid(0) && (!command || session != getsid(command));
 }
 
-/* Find in RECORDING those that COMMAND (0: it has ended) started, or that have the variable MARK,
- * "NAME=VALUE" of this run alone, in the environment that they were started with; but not COMMAND,
- * nor what has a session of its own.
- * Without memory some are missing.  Free with run_processes_free. */
+/* Find the processes in RECORDING that belong to the run.  They were started by COMMAND (0: it has
+ * ended), or they began with the variable MARK, "NAME=VALUE" of this run alone, in their
+ * environment.  COMMAND and processes with a session of their own are left out.  Without memory
+ * some are missing.  Free with run_processes_free. */
 static void run_processes_find(struct run_processes *processes,
                                const struct growing_recording *recording, pid_t command,
                                const char *mark)
@@ -313,7 +313,7 @@ static bool is_usual(const char *line)
     return *line == '\0';
 }
 
-/* What perf printed, but for what it always does, on one line; to be freed, or NULL. */
+/* The messages of perf without those that it always prints, on one line; to be freed, or NULL. */
 static char *read_messages(const char *path)
 {
     char text[MESSAGE_BYTES + 1], *rest = NULL, *said = NULL;
@@ -441,8 +441,8 @@ static void take_command_end(struct recording_run *run, int status, const struct
                        (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
 }
 
-/* Take the end of perf or the command, if one of them ended.  perf ends by itself behind the
- * command, and is looked at first: it has failed if the command goes on then.  One that leaves has
+/* Take the end of perf or the command, if one of them ended.  By itself perf ends after the
+ * command, and is checked first: if the command goes on then, perf has failed.  One that leaves has
  * closed perf's events before it can be waited for. */
 static void reap(struct recording_run *run)
 {
@@ -575,7 +575,8 @@ static void give_up(struct recording_run *run)
         waitpid(run->command, NULL, 0);
 }
 
-/* Those that end a run, but for what was ignored when it began, as nohup has it; and SIGQUIT. */
+/* The signals that end a run, without those that were ignored when it began, as with nohup; and
+ * SIGQUIT. */
 static void take_signals(sigset_t *signals)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -587,8 +588,9 @@ static void take_signals(sigset_t *signals)
             sigaddset(signals, ending[i]);
 }
 
-/* What came while the run ended, or before it began, does not end this program.  For one recording
- * it asked for no more than that; who makes one after the other has to know. */
+/* A signal that came while the run ended, or before it began, does not end this program.  For one
+ * recording it has no other purpose.  A caller that makes several recordings has to know of it.
+ * For one recording it asked for no more than that; who makes one after the other has to know. */
 static void take_late_signals(struct recording_run *run)
 {
     const struct timespec at_once = {0, 0};
@@ -603,7 +605,7 @@ static void stay(int number)
     (void)number;
 }
 
-/* What has a handler, unlike what is ignored, is as it ever was in a program that is started. */
+/* A signal with a handler, unlike an ignored one, has its default in a program that is started. */
 void recorder_leave_quit(void)
 {
     struct sigaction action = {.sa_handler = stay, .sa_flags = SA_RESTART}, old;

@@ -60,8 +60,9 @@ static int name_parts(struct run_folder *folder, struct findings *findings)
                : report_failure(findings, "out of memory");
 }
 
-/* Whoever may write here could put a link where a directory was, and root would remove what that
- * leads to: each directory is opened as what it is, and what is in it removed by the descriptor. */
+/* A user who may write here could replace a directory by a link, and root would remove the link's
+ * target.  So each directory is opened as a directory, and its contents are removed by the
+ * descriptor. */
 static void empty_directory(int parent_fd, const char *name, unsigned depth)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

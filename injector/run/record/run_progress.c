@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether descriptor FD of process PID is the terminal TERMINAL.  What can't be seen may be. */
+/* Whether descriptor FD of process PID is the terminal TERMINAL.  If that can't be seen, the answer
+ * is yes. */
 static bool prints_on(pid_t pid, int fd, const struct stat *terminal)
 {
     char path[64];
