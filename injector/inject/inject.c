@@ -111,9 +111,8 @@ static int write_profile(struct injection *run, struct findings *findings)
 {
     if (recording_merge_write(&run->merge, &run->output, findings))
         return -1;
-    return run->merge.change
-               ? chain_attributes_patch(&run->stacks, &run->in.input.file, &run->output, findings)
-               : 0;
+    return run->merge.change ? chain_attributes_patch(&run->in.input.file, &run->output, findings)
+                             : 0;
 }
 
 /* What stays unknown is no loss of input, and yet what many runs are made for. */
@@ -297,7 +296,7 @@ static int inject(struct injection *run, const struct inject_options *options,
     choose_debug_info(run, options);
     begin_census(run, options);
     if (recording_merge_plan(&run->merge, &run->in.records, &run->in.processes, run->in.timelines,
-                           &run->plan, run->dsos.path, findings) ||
+                             &run->plan, run->dsos.path, findings) ||
         elf_images_write(&run->plan, run->in.processes.items, run->dsos.fd, options->compress_debug,
                          &run->draft, findings) ||
         write_profile(run, findings) || census_ahead_end(&run->ahead, findings))
