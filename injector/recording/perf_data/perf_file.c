@@ -111,11 +111,11 @@ static int read_events(struct perf_file *file, const struct perf_section *attrs,
     return 0;
 }
 
-/* Whether the times of all records, and the sample_ids, are in the same place. */
+/* Whether ip, pid and time stand in the same places. */
 static bool same_places(const struct sample_format *a, const struct sample_format *b)
 {
     return memcmp(a->front, b->front, SAMPLE_TIME + 1) == 0 && a->id_bytes == b->id_bytes &&
-           memcmp(a->id_fields, b->id_fields, a->id_bytes / 8) == 0;
+           a->id_time == b->id_time;
 }
 
 static int collect_ids(struct perf_file *file, struct findings *findings)
