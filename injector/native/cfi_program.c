@@ -3,8 +3,6 @@
 
 #include "jitdump/format/byte_cursor.h"
 
-#include <elf.h>
-
 enum {
     CFA_advance_loc = 1, /* the three with an operand in their low six bits */
     CFA_offset = 2,
@@ -34,8 +32,8 @@ enum {
     CFA_val_offset = 0x14,
     CFA_val_offset_sf = 0x15,
     CFA_val_expression = 0x16,
-    CFA_aarch64_negate_ra_state_with_pc = 0x2c,
-    CFA_aarch64_negate_ra_state = 0x2d,
+    CFA_negate_ra_state_with_pc = 0x2c,
+    CFA_negate_ra_state = 0x2d,
     CFA_gnu_args_size = 0x2e,
     CFA_gnu_negative_offset_extended = 0x2f,
 };
@@ -44,7 +42,7 @@ enum { MAX_REMEMBERED = 8, SIGN_STATE = 32, DWARF_SIGN_STATE = 34 };
 
 struct interpreter {
     const struct cfi_entry *entry;
-    const struct unwind_machine *machine;
+    const struct machine *machine;
     struct unwind_budget *budget;
     uint64_t pc, target;
     struct cfi_row row;
@@ -185,10 +183,10 @@ static void run_register(struct interpreter *run, uint8_t opcode, struct byte_cu
     }
 }
 
-/* aarch64: from here on the return address is signed, or no more.  It is stripped in any case. */
+/* From here on the return address is signed, or no more.  It is stripped in any case. */
 static void negate_sign_state(struct interpreter *run)
 {
-    run->failed |= run->machine->elf_mach != EM_AARCH64;
+    run->failed |= !run->machine->signs_returns;
 }
 
 static void run_extended(struct interpreter *run, uint8_t opcode, struct byte_cursor *cursor)
@@ -202,8 +200,8 @@ static void run_extended(struct interpreter *run, uint8_t opcode, struct byte_cu
     case CFA_restore_state:
         recall(run);
         break;
-    case CFA_aarch64_negate_ra_state:
-    case CFA_aarch64_negate_ra_state_with_pc:
+    case CFA_negate_ra_state:
+    case CFA_negate_ra_state_with_pc:
         negate_sign_state(run);
         break;
     case CFA_gnu_args_size:
@@ -261,7 +259,7 @@ static void run_program(struct interpreter *run, const uint8_t *program, size_t 
     run->failed |= cursor.failed;
 }
 
-bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct unwind_machine *machine,
+bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct machine *machine,
                   struct unwind_budget *budget, struct cfi_row *row)
 {
     struct interpreter run;

@@ -29,7 +29,7 @@ static inline bool unwind_budget_take(struct unwind_budget *budget)
 }
 
 /* Find what ENTRY says of address PC, which lies in it.  Returns false if it makes no sense. */
-bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct unwind_machine *machine,
+bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct machine *machine,
                   struct unwind_budget *budget, struct cfi_row *row);
 
 #endif

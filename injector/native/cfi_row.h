@@ -2,7 +2,7 @@
 #ifndef PERFJIT_CFI_ROW_H
 #define PERFJIT_CFI_ROW_H
 
-#include "injector/recording/unwind_machine.h"
+#include "injector/recording/machine.h"
 
 #include <stdbool.h>
 

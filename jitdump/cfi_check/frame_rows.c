@@ -11,13 +11,13 @@ enum {
     CFA_def_cfa_expression = 0x0f,
     CFA_expression = 0x10,
     CFA_val_expression = 0x16,
-    CFA_aarch64_negate_ra_state_with_pc = 0x2c,
-    CFA_aarch64_negate_ra_state = 0x2d,
+    CFA_negate_ra_state_with_pc = 0x2c,
+    CFA_negate_ra_state = 0x2d,
     CFA_gnu_args_size = 0x2e,
     CFA_gnu_negative_offset_extended = 0x2f,
 };
 
-enum { REMEMBERED_MAX = 32, X86_64_REGISTERS = 17, DWARF_D0 = 64, D8 = 32 };
+enum { REMEMBERED_MAX = 32 };
 
 struct row_run {
     const struct code_machine *machine;
@@ -33,10 +33,10 @@ struct row_run {
 /* By the numbers of code_state.h, or NO_REGISTER. */
 static unsigned register_of(const struct row_run *run, uint64_t reg)
 {
-    bool vectors = run->machine == &jd_machine_aarch64;
-    if (vectors && reg >= DWARF_D0 + 8 && reg < DWARF_D0 + 16)
-        return (unsigned)reg - DWARF_D0 - 8 + D8;
-    return reg < (vectors ? D8 : X86_64_REGISTERS) ? (unsigned)reg : NO_REGISTER;
+    uint8_t plain = run->machine->plain_registers, moved = run->machine->moved_from;
+    if (moved && reg >= moved && reg - moved < (uint64_t)CODE_REGISTERS - plain)
+        return (unsigned)reg - moved + plain;
+    return reg < plain ? (unsigned)reg : NO_REGISTER;
 }
 
 /* The rule of REG in ROW, or NULL: nobody asks for it. */
@@ -179,8 +179,8 @@ static void run_extended(struct row_run *run, uint8_t opcode, struct byte_cursor
     case CFA_restore_state:
         recall(run);
         break;
-    case CFA_aarch64_negate_ra_state:
-    case CFA_aarch64_negate_ra_state_with_pc:
+    case CFA_negate_ra_state:
+    case CFA_negate_ra_state_with_pc:
         run->now.address_signed = !run->now.address_signed;
         break;
     case CFA_gnu_args_size:

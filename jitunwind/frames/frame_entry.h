@@ -1,5 +1,5 @@
-/* An entry of an .eh_frame that is in memory: its format stands in jitdump/format/eh_frame.h, and
- * what is valid there is so here.  Nothing is allocated. */
+/* An entry of an .eh_frame in memory. jitdump/format/eh_frame.h documents its format.  The same
+ * entries are valid here.  Nothing is allocated. */
 #ifndef JITUNWIND_FRAME_ENTRY_H
 #define JITUNWIND_FRAME_ENTRY_H
 

@@ -13,9 +13,9 @@
 
 enum { STEP_BYTES = 3, BUDGET = 1 << 20 };
 
-static const struct unwind_machine *x86_64(void)
+static const struct machine *x86_64(void)
 {
-    return unwind_machine_of(EM_X86_64);
+    return machine_numbered(EM_X86_64);
 }
 
 /* ---- libdw's rules, and ours ---- */

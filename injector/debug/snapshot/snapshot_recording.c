@@ -5,7 +5,6 @@
 #include "injector/recording/perf_data/perf_plain.h"
 #include "injector/recording/perf_data/perf_sample.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -118,12 +117,12 @@ static int add_sample(struct perf_plain *plain, const struct snapshot *snapshot,
                       const struct snapshot_thread *thread, uint64_t time_ns,
                       struct byte_sink *sink)
 {
-    const struct register_places *places = register_places_of(snapshot->elf_mach);
     const struct sample_format format = format_of_samples();
-    const struct perf_sample sample = {.ip = places ? thread->registers[places->pc] : 0,
-                                       .pid = snapshot->pid,
-                                       .tid = thread->tid,
-                                       .time_ns = time_ns};
+    const struct perf_sample sample = {
+        .ip = thread->has_registers ? thread->registers[snapshot->machine->perf_pc] : 0,
+        .pid = snapshot->pid,
+        .tid = thread->tid,
+        .time_ns = time_ns};
     begin_record(sink, PERF_RECORD_SAMPLE, PERF_MISC_USER);
     perf_sample_put_front(&sample, &format, sink);
     return add_record(plain, sink);
@@ -169,8 +168,7 @@ static int end(struct perf_plain *plain, const struct snapshot *snapshot)
              snapshot->live ? here.nodename : "(a core)");
     if (snapshot->live)
         set_text(&features, PERF_FEATURE_OSRELEASE, texts[1], here.release);
-    set_text(&features, PERF_FEATURE_ARCH, texts[2],
-             snapshot->elf_mach == EM_AARCH64 ? "aarch64" : "x86_64");
+    set_text(&features, PERF_FEATURE_ARCH, texts[2], snapshot->machine->names[0]);
     return perf_plain_end(plain, &features);
 }
 

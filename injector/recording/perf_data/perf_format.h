@@ -51,7 +51,6 @@
 #ifndef PERFJIT_PERF_FORMAT_H
 #define PERFJIT_PERF_FORMAT_H
 
-#include "injector/recording/perf_data/sample_format.h"
 #include "jitdump/format/byte_cursor.h"
 #include "jitdump/format/byte_sink.h"
 

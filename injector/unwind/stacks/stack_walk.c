@@ -439,8 +439,8 @@ static enum stack_end walk_frames(struct stack_walker *walker, struct walk_state
 
 /* The REGISTERS as DWARF numbers them.  Returns false if the program counter or the stack pointer
  * is missing. */
-static bool innermost_frame(const struct sample_registers *registers,
-                            const struct unwind_machine *machine, struct unwind_frame *frame)
+static bool innermost_frame(const struct sample_registers *registers, const struct machine *machine,
+                            struct unwind_frame *frame)
 {
     bool has_pc = false;
     size_t index = 0;
@@ -452,7 +452,7 @@ static bool innermost_frame(const struct sample_registers *registers,
         if (bit == machine->perf_pc) {
             frame->pc = value;
             has_pc = true;
-        } else if (machine->dwarf_of_perf[bit] != UNWIND_NO_REGISTER) {
+        } else if (machine_dwarf_of_perf(machine, bit) != UNWIND_NO_REGISTER) {
             unwind_frame_set(frame, machine->dwarf_of_perf[bit], value);
         }
     }
@@ -560,7 +560,7 @@ uint64_t stack_walk_call(struct stack_walker *walker, uint64_t ip, uint32_t what
 }
 
 int stack_walker_begin(struct stack_walker *walker, const struct space_source *source,
-                       const char *root, const struct unwind_machine *machine)
+                       const char *root, const struct machine *machine)
 {
     *walker = (struct stack_walker){.source = source, .machine = machine};
     walker->ips = malloc(MOST_FRAMES * sizeof *walker->ips);

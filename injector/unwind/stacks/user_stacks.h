@@ -53,9 +53,6 @@ size_t user_stacks_kernel_entries(const struct perf_sample *sample);
  */
 size_t user_stacks_most_frames(const struct perf_sample *sample);
 
-/* The machine of FILE; NULL: its stacks can't be unwound. */
-const struct unwind_machine *user_stacks_machine(const struct perf_file *file);
-
 /* Whether FILE is of a machine whose stacks can be unwound. */
 bool user_stacks_possible(const struct perf_file *file);
 
