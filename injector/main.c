@@ -22,13 +22,13 @@ struct command {
 
 static struct command commands[] = {
     {"record", "perfjit record", record_command,
-     "run a command, its JIT code logged, and record it with perf"},
+     "run a command with JIT logging on, and record it with perf"},
     {"attach", "perfjit attach", attach_command,
-     "have a running process log its JIT code, all that is alive first"},
-    {"detach", "perfjit detach", detach_command, "have it close that dump again"},
+     "make a running process log its JIT code, live code first"},
+    {"detach", "perfjit detach", detach_command, "make it close that dump again"},
     {"bench", "perfjit bench", bench_command,
      "run two commands in turns, and keep a small profile of each run for perfjit diff"},
-    {"report", "perfjit report", report_command, "say where the time of a recording went"},
+    {"report", "perfjit report", report_command, "show where the time of a recording went"},
     {"flamegraph", "perfjit flamegraph", flamegraph_command,
      "draw a recording: a page that opens in any browser"},
     {"export", "perfjit export", export_command,
@@ -40,12 +40,14 @@ static struct command commands[] = {
     {"check", "perfjit check", check_command,
      "say what is wrong with a recording or a dump, and what to do"},
     {"dump", "perfjit dump", dump_command, "print a jitdump file, record by record"},
-    {"bt", "perfjit bt", bt_command, "print the stacks of a core or a process, JIT code named"},
+    {"bt", "perfjit bt", bt_command,
+     "print the stacks of a core or a process, with JIT code named"},
     {"symbols", "perfjit symbols", symbols_command,
-     "write ELF files of the code that is alive in a core or a process"},
-    {"gdb", "perfjit gdb", gdb_command, "start gdb on a core or a process, JIT code in its stacks"},
+     "write ELF files of the live JIT code of a core or a process"},
+    {"gdb", "perfjit gdb", gdb_command,
+     "start gdb on a core or a process, with JIT code in its stacks"},
     {"lldb", "perfjit lldb", lldb_command,
-     "start lldb on a core or a process, JIT code in its stacks"},
+     "start lldb on a core or a process, with JIT code in its stacks"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -55,7 +57,7 @@ static void print_usage(FILE *stream)
     fprintf(stream, "Usage: perfjit COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
-    fprintf(stream, "\nperfjit COMMAND --help tells the options of a command, perfjit --version "
+    fprintf(stream, "\nperfjit COMMAND --help shows the options of a command, perfjit --version "
                     "the version.\n");
 }
 

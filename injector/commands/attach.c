@@ -17,7 +17,7 @@ enum { KEY_TIMEOUT = 1024 };
 #define TIMEOUT_OPTION                                                                             \
     {                                                                                              \
         "timeout", KEY_TIMEOUT, "SECONDS", 0,                                                      \
-            "Wait so long for the process to poll (default: 10)", 0                                \
+            "How long to wait for the process to poll (default: 10)", 0                            \
     }
 
 struct attach_options {
@@ -27,8 +27,8 @@ struct attach_options {
 
 static const struct argp_option attach_table[] = {
     {"dir", 'd', "DIR", 0,
-     "Where the dump goes, as the process sees it (default: what its program or JITDUMPDIR names, "
-     "else /tmp)",
+     "The dump's directory, as the process sees it (default: the one that its program or "
+     "JITDUMPDIR names, else /tmp)",
      0},
     TIMEOUT_OPTION,
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
@@ -53,7 +53,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 'd':
         if (*argument != '/')
-            argp_error(state, "--dir is as the process sees it, and so must be absolute");
+            argp_error(state, "--dir must be absolute: it is a path as the process sees it");
         options->request.dir = argument;
         return 0;
     case KEY_TIMEOUT:
@@ -78,22 +78,23 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 #define STATUS_DOC                                                                                 \
     "The process must link libjitdump and have been started with PERFJIT=attach in its "           \
-    "environment, or open its handle so by itself; its user and root can ask.  Exit status: 0 "    \
-    "done, or it was so already; 3 done for some of several JITs in it; 1 not done; 2 wrong "      \
+    "environment, or open its handle with JITDUMP_ATTACHABLE; only its user and root can do "      \
+    "this.  Exit status: 0 "                                                                       \
+    "done, or nothing to do; 3 done for some of several JITs in it; 1 not done; 2 wrong "          \
     "usage."
 
 static const struct argp attach_argp = {
     .options = attach_table,
     .parser = parse_option,
     .args_doc = "PID",
-    .doc = "Have a running process log its JIT code from now on, and all that is alive first.  "
+    .doc = "Make a running process log its JIT code: first all live code, then new code.  "
            "perfjit record -p PID does that by itself.\v" STATUS_DOC};
 
 static const struct argp detach_argp = {
     .options = detach_table,
     .parser = parse_option,
     .args_doc = "PID",
-    .doc = "Have a running process close the dump that it logs its JIT code to.\v" STATUS_DOC};
+    .doc = "Make a running process close the dump of its JIT code.\v" STATUS_DOC};
 
 static int run(const struct attach_options *options)
 {

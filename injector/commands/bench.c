@@ -26,10 +26,10 @@ static const struct argp_option option_table[] = {
     {"new", KEY_NEW, "COMMAND", 0, "The program after it", 0},
     {"base-dir", KEY_BASE_DIR, "NAME.bench", 0,
      "Take the base from an earlier bench: its new side, or its only one", 0},
-    {"runs", KEY_RUNS, "COUNT", 0, "Of each side (default: 10)", 0},
+    {"runs", KEY_RUNS, "COUNT", 0, "Runs of each side (default: 10)", 0},
     {"warmup", KEY_WARM_UP, "COUNT", 0, "Runs of each side before those (default: 1)", 0},
     {"repeats", KEY_REPEATS, "COUNT", 0,
-     "Run pairs that other work disturbed again, so often at most (default: 0)", 0},
+     "How many times to rerun pairs that other work disturbed (default: 0)", 0},
     {"order", KEY_ORDER, "turns|together|blocks", 0,
      "base new new base base new ... (default); both of a pair at the same time, on one processor; "
      "or all of the base first",
@@ -38,8 +38,8 @@ static const struct argp_option option_table[] = {
     {"show-output", KEY_SHOW_OUTPUT, 0, 0, "Leave the commands' standard output as it is", 0},
     {"freq", 'F', "HZ", 0, "Samples a second, or max (default: 999)", 0},
     {"call-graph", 'g', "fp|dwarf[,BYTES]|none", 0, "Call chains, as in perfjit record", 0},
-    {"event", 'e', "EVENT", 0, "What is sampled (default: cycles, or cpu-clock)", 0},
-    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0, "Whose switches are set", 0},
+    {"event", 'e', "EVENT", 0, "The event to sample (default: cycles, or cpu-clock)", 0},
+    {"runtime", RECORD_KEY_RUNTIME, "NAME|none", 0, "The runtime whose switches are set", 0},
     {"perf", RECORD_KEY_PERF, "FILE", 0, "The perf to run (default: perf)", 0},
     {"verbose", 'v', 0, 0, "Print every finding, and the numbers of each run", 0},
     {"quiet", 'q', 0, 0, "Print nothing but the reason of a failure", 0},
@@ -87,8 +87,8 @@ static void check(const struct bench_options *options, struct argp_state *state)
     if (options->order == ORDER_TOGETHER && !options->commands[BENCH_BASE])
         argp_error(state, "--order together needs two commands, --base and --new");
     if (options->order == ORDER_TOGETHER && options->repeats)
-        argp_error(state, "--repeats is for runs one after the other: of two at the same time what "
-                          "disturbs the one disturbs the other");
+        argp_error(state, "--repeats is for runs one after the other: work that disturbs one of "
+                          "two simultaneous runs disturbs both");
 }
 
 static error_t take_word(struct bench_options *options, int key, char *argument,
@@ -155,8 +155,8 @@ static const struct argp argp = {
     .args_doc = "[--base 'COMMAND' | --base-dir NAME.bench] --new 'COMMAND'",
     .doc = "Run two commands in turns, record each run as perfjit record does, and keep a small "
            "profile of each, for perfjit diff NAME.bench, here or elsewhere.\v"
-           "A command that has more in it than words goes to the shell. Runs whose command fails "
-           "are no benchmark: nothing is written then. Statuses: 0, 1 (failed: nothing written), "
+           "A command with more in it than words goes to the shell. If a command fails, nothing is "
+           "written. Statuses: 0, 1 (failed: nothing written), "
            "2 (usage), 3 (something of a recording was lost)."};
 
 int bench_command(int argc, char **argv)

@@ -53,9 +53,9 @@ static const struct argp argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "CORE\n-p PID",
-    .doc = "Print the stacks of all threads of a core, or of a process that goes on, with JIT code "
-           "named by its dump or perf map.\vThe dumps are found through what the process has "
-           "mapped. Exit status: 0 printed; 3 printed, but parts of the dumps had to be skipped, "
+    .doc = "Print the stacks of all threads of a core, or of a running process, with JIT code "
+           "named by its dump or perf map.\vThe dumps are found through the process's mappings. "
+           "Exit status: 0 printed; 3 printed, but parts of the dumps had to be skipped, "
            "as reported on stderr; 1 there is no core, or no dump (native frames are printed all "
            "the same); 2 wrong usage."};
 

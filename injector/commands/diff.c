@@ -59,15 +59,16 @@ static const struct argp_option option_table[] = {
     {"paired", KEY_PAIRED, 0, 0,
      "The runs were in turns: the first of both are a pair, the second, ...", 0},
     {"floor", KEY_FLOOR, "PERCENT", 0,
-     "A change by less of the total is none (default: 1%, or what --fail-on has if that is less)",
+     "A smaller change of the total is no change (default: 1%, or the share of --fail-on if that "
+     "is less)",
      0},
     {"fail-on", KEY_FAIL_ON, "regression:PERCENT|unknown", 0,
-     "End with status 4 if the total is slower by that, or if nothing can be told", 0},
+     "Exit with status 4 if the total is slower by that, or if no verdict is possible", 0},
     {"lines", KEY_LINES, "FUNCTION", 0,
      "Lines and instructions of this function as well, in every form", 0},
     {"rows", 'n', "COUNT", 0, "Print so many functions (default: 30; 0: all)", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
-     "Write it as Markdown as well, of less than 1 MiB; -: to standard output, and no text", 0},
+     "Write it as Markdown as well, less than 1 MiB; -: to standard output, without the text", 0},
     {"json", KEY_JSON, "FILE", 0, "The same as JSON, all of it (docs/diff.schema.json)", 0},
     {"html", KEY_HTML, "FILE", 0, "The same as a flame graph of what differs", 0},
     VIEW_OUTPUT,
@@ -162,7 +163,7 @@ static void check_sides(const struct diff_options *options, struct argp_state *s
 {
     size_t new = 0;
     if (options->bench_count && options->request.pid != PROFILE_ALL)
-        argp_error(state, "--pid: a bench does not keep what ran under which number");
+        argp_error(state, "--pid: a bench does not keep the numbers of processes");
     if (options->bench_count && !options->file_count)
         return;
     for (size_t i = 0; i < options->file_count; i++)
@@ -217,11 +218,10 @@ static const struct argp argp = {
     option_table,
     parse_option,
     "NAME.bench\nBASE.bench NEW.bench\n--base FILE... --new FILE...",
-    "Say what got slower from one set of recordings to another, and whether that is noise.\v"
-    "Of one bench (perfjit bench) its two sides are compared, of two their last ones, in pairs "
-    "where "
-    "the runs were in turns. Each recording is a run, and each function has what it used of a run "
-    "by itself. Statuses: 0, "
+    "Say what got slower from one set of recordings to another, and whether that is noise.\vOne "
+    "bench (perfjit bench): its two sides are compared. Two benches: the last side of each is "
+    "compared. Runs in turns are compared in pairs. Each recording is one run, and each function "
+    "counts with its own time. Statuses: 0, "
     "1 "
     "(failed), 2 (usage), 3 (something of a recording was lost), 4 (--fail-on).",
     0,
@@ -296,8 +296,8 @@ static int check_files(struct run_set *set, const struct diff_options *options,
                                          DIFF_FORMS};
     if (distinct_files_check(&files, &shared, findings))
         return -1;
-    return shared && run_set_add_note(set, "warning: both sides have the same run: what is the "
-                                           "same on both can't differ")
+    return shared && run_set_add_note(
+                         set, "warning: both sides have the same run: it can't differ from itself")
                ? report_failure(findings, "out of memory")
                : 0;
 }
@@ -435,10 +435,9 @@ static int check_lines(const struct run_set *set, struct findings *findings)
 {
     if (!set->lines_of || set->lines_found)
         return 0;
-    return report_failure(findings,
-                          "--lines: there is no function '%s' that any run was sampled in; name it "
-                          "as the report does",
-                          set->lines_of);
+    return report_failure(
+        findings, "--lines: no run has samples in a function '%s'; use the name in the report",
+        set->lines_of);
 }
 
 static int compare_runs(struct diff_options *options, bool *closes, struct findings *findings)

@@ -47,10 +47,11 @@ static const struct argp argp = {
     .parser = parse_option,
     .args_doc = "[FILE]",
     .doc = "Write a recording in the format of another tool, to standard output or -o FILE.  "
-           "Inlined calls, tiers and the kernel are marked where the format can.\v"
+           "Inlined calls, tiers and the kernel are marked if the format allows it.\v"
            "folded: flamegraph.pl, inferno. pprof: go tool pprof. firefox: profiler.firefox.com. "
-           "speedscope: speedscope.app. callgrind: kcachegrind. folded counts samples, pprof "
-           "has both, the others have the event; --weight says otherwise, but not of pprof. Exit "
+           "speedscope: speedscope.app. callgrind: kcachegrind. folded counts samples, pprof has "
+           "samples and the event, the others have the event; --weight changes that, except for "
+           "pprof. Exit "
            "status as perfjit inject's."};
 
 struct export_run {
@@ -93,7 +94,7 @@ int export_command(int argc, char **argv)
             options.format->write == export_folded ? WEIGHT_SAMPLES : WEIGHT_PERIOD;
     if (!result && options.format->write == export_pprof && !options.request.output &&
         isatty(STDOUT_FILENO))
-        result = report_failure(&findings, "pprof's format is no text: say -o FILE");
+        result = report_failure(&findings, "pprof's format is not text: use -o FILE");
     options.request.lines = !result && options.format->lines;
     result = result || view_input_open(&input, &options.request, &findings);
     result = result || put(&options, &input, &findings);

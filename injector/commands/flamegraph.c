@@ -19,7 +19,7 @@ struct flamegraph_options {
 
 static const struct argp_option option_table[] = {
     {"svg", KEY_SVG, 0, 0, "A picture without script, to embed", 0},
-    {"title", KEY_TITLE, "TEXT", 0, "What stands above it (default: the recording's name)", 0},
+    {"title", KEY_TITLE, "TEXT", 0, "The title (default: the recording's name)", 0},
     VIEW_OUTPUT,
     VIEW_INPUT,
     VIEW_OPTIONS,
@@ -46,8 +46,8 @@ static const struct argp argp = {
     .args_doc = "[FILE]",
     .doc = "Write a flame graph: one HTML file that needs no network, with zoom, search, an "
            "inverted view, threads and what ran when.\vFILE is a recording, injected or not "
-           "(default: perfjit.perf.data, perf.jit.data or perf.data); the page is FILE.html, "
-           "unless -o says otherwise, and of - standard output. Exit status as perfjit inject's."};
+           "(default: perfjit.perf.data, perf.jit.data or perf.data); the page is FILE.html, or "
+           "standard output if FILE is -; -o names another file. Exit status as perfjit inject's."};
 
 struct flamegraph_run {
     struct flamegraph_request request;

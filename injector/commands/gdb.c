@@ -10,10 +10,9 @@
 
 static const char doc[] =
     "Start gdb on a core, or a process, with the symbols, lines and unwind tables of its JIT code, "
-    "and frames of code without tables by the frame pointer.  In a process, what was compiled "
-    "since "
-    "is read whenever it stops, or by the command perfjit-refresh.\v"
-    "The dumps are found through what the process has mapped. Exit status: gdb's; 1 it could not "
+    "and frames of code without tables by the frame pointer.  In a process, newly compiled code is "
+    "read whenever it stops, or by the command perfjit-refresh.\v"
+    "The dumps are found through the process's mappings. Exit status: gdb's; 1 it could not "
     "be "
     "started, or there is no dump; 2 wrong usage.";
 

@@ -10,7 +10,7 @@
 static const char doc[] =
     "Start lldb on a core, or a process, with the symbols, lines and unwind tables of the JIT code "
     "that is alive when lldb begins; code without tables is walked by lldb's own means.\v"
-    "The dumps are found through what the process has mapped. Exit status: lldb's; 1 it could not "
+    "The dumps are found through the process's mappings. Exit status: lldb's; 1 it could not "
     "be started, or there is no dump; 2 wrong usage.";
 
 /* Debian installs lldb-14 as that, and as lldb only by another package. */

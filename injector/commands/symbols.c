@@ -63,8 +63,8 @@ static const struct argp argp = {
     .doc = "Write ELF files of the JIT code that was alive in a process: symbols, source lines, "
            "inlined calls and unwind tables for a debugger, and print which is where. In gdb: "
            "add-symbol-file FILE -o BASE; in lldb: target modules add FILE, then target modules "
-           "load --file FILE --slide BASE.\vThe dumps are found through what the process has "
-           "mapped. Exit status: 0 written; 3 written, but parts of the dumps had to be skipped, "
+           "load --file FILE --slide BASE.\vThe dumps are found through the process's mappings. "
+           "Exit status: 0 written; 3 written, but parts of the dumps had to be skipped, "
            "as reported on stderr; 1 nothing written; 2 wrong usage."};
 
 static int write_symbols(const struct symbols_options *options, struct findings *findings)

@@ -241,13 +241,13 @@ static int set_none(struct snapshot_code *code, struct findings *findings)
 {
     if (has_reason(findings))
         code->none = strdup(code->recording.processes.no_code);
-    else if (asprintf(
-                 &code->none,
-                 "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
-                 "(/tmp/perf-%" PRIu32 ".map): was its runtime told to write one (PERFJIT=dump, "
-                 "node --perf-prof, ...)?  One that the process did not keep mapped is named with "
-                 "--jitdump FILE",
-                 code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
+    else if (asprintf(&code->none,
+                      "%s: process %" PRIu32 " had mapped no jitdump, and left no perf map "
+                      "(/tmp/perf-%" PRIu32
+                      ".map): was its runtime told to write one (PERFJIT=dump, "
+                      "node --perf-prof, ...)?  If the process did not keep it mapped, name it "
+                      "with --jitdump FILE",
+                      code->snapshot.path, code->snapshot.pid, code->snapshot.pid) < 0)
         code->none = NULL;
     return code->none ? 0 : report_failure(findings, "out of memory");
 }

@@ -214,7 +214,7 @@ static void tell_no_map(const struct injection *run, const struct recorded_map *
         printable_line(stderr,
                        "perfjit: no JIT code was logged: the JVM of process %" PRIu32
                        " has written no perf map yet; jcmd %" PRIu32
-                       " Compiler.perfmap has it do so, and perfjit report reads it",
+                       " Compiler.perfmap makes it write one, and perfjit report reads that",
                        pid, pid);
     else
         printable_line(stderr,

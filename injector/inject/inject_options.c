@@ -33,22 +33,22 @@ static const struct argp_option option_table[] = {
     {"layout", KEY_LAYOUT, "image|function", 0,
      "One ELF file for many functions (default), or one for each, as perf inject does", 0},
     {"rows", KEY_ROWS, "name|body|function", 0,
-     "What perf report shows as one row: all code of one name, in whatever process (default); each "
-     "body that was compiled; or all code of a function, whatever tier its name tells.  With "
+     "A row of perf report is all code of one name, in any process (default); each compiled body; "
+     "or all code of a function, in any tier.  With "
      "layout "
      "function, or if user stacks are kept, it is each body",
      0},
     {"dso-dir", KEY_DSO_DIR, "DIR", 0, "Where to write the ELF files (default: <output>.dso)", 0},
     {"jitdump", KEY_JITDUMP, "[PID:]FILE", 0,
-     "Read this dump too: one that was moved, or that the recording does not name.  PID: it is of "
-     "this process of the recording",
+     "Read this dump too: one that was moved, or that the recording does not name.  PID: its "
+     "process in the recording",
      0},
     {"perf-map", KEY_PERF_MAP, "[PID:]FILE", 0,
      "Read this perf map too, for the process whose pid is in its name (perf-<pid>.map) or PID", 0},
     {"no-perf-map", KEY_NO_PERF_MAP, 0, 0,
      "Read no perf map (/tmp/perf-<pid>.map) but those given with --perf-map", 0},
     {"root", KEY_ROOT, "DIR", 0,
-     "Where the root file system of the recorded processes is: a container's, or a copy of another "
+     "The root file system of the recorded processes: a container's, or a copy of another "
      "machine's",
      0},
     {"force", 'f', 0, 0,
@@ -56,19 +56,19 @@ static const struct argp_option option_table[] = {
      "FILE",
      0},
     {"list-quirks", KEY_LIST_QUIRKS, 0, 0,
-     "Explain what is reported as \"repaired\", do nothing else", 0},
+     "Explain the kinds reported as \"repaired\", do nothing else", 0},
     {"stacks", KEY_STACKS, "unwind|keep", 0,
      "Unwind the user stacks of --call-graph dwarf here: they become call chains, without "
      "registers "
      "(default); or leave them to perf",
      0},
     {"stitch", KEY_STITCH, 0, 0,
-     "Where the copy of a stack ends: take the outer frames of the thread's last whole stack, if "
-     "that has the same frame there; an inference",
+     "If the copy of a stack ends early, take the outer frames of the thread's last whole stack, "
+     "provided that it has the same frame there; an inference",
      0},
     {"inlines", KEY_INLINES, "dwarf|frames|none", 0,
-     "Tell of inlined calls in the ELF files' debug info, which perf reads by addr2line; as frames "
-     "in call chains (default where stacks are unwound); or not at all",
+     "Put inlined calls into the ELF files' debug info, which perf reads by addr2line; into call "
+     "chains as frames (default if stacks are unwound); or nowhere",
      0},
     {"no-lines", KEY_NO_LINES, 0, 0, "Leave out source lines and inlined calls", 0},
     {"compress-debug", KEY_COMPRESS_DEBUG, 0, 0,

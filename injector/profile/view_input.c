@@ -103,8 +103,8 @@ static void warn_of_gone_image(const struct view_input *input, const struct view
     const char *image = injected_image_gone(&input->recording.records, request->recording.root);
     if (image && !request->quiet)
         printable_line(stderr,
-                       "perfjit: %s: is not there: %s was injected with it, and has no names of "
-                       "JIT code without; put it back, or give the recording as perf record wrote "
+                       "perfjit: %s: is missing: %s was injected with it, and has no names of JIT "
+                       "code without it; put it back, or give the recording as perf record wrote "
                        "it",
                        image, input->path);
 }
@@ -193,8 +193,8 @@ static int choose_event(struct view_input *input, const struct view_request *req
                               request->event, events);
     if (count > 1 && !request->quiet)
         printable_line(stderr,
-                       "perfjit: %s has several events: %s; this is of the first, --event "
-                       "NAME of another",
+                       "perfjit: %s has several events: %s; this is the first one, --event NAME "
+                       "selects another",
                        input->path, events);
     return 0;
 }
@@ -235,7 +235,7 @@ static int count(struct view_input *input, const struct view_request *request,
         report_note(findings, "%s: the samples have no periods: they are counted", input->path);
         return 0;
     }
-    return report_failure(findings, "%s: has no samples%s%s: there is nothing to tell", input->path,
+    return report_failure(findings, "%s: has no samples%s%s: there is nothing to show", input->path,
                           request->pid == PROFILE_ALL ? "" : " of that process",
                           request->event ? " of that event" : "");
 }

@@ -452,7 +452,7 @@ record_recursion() {
 @test "events: the first, said where there are several, or another by name" {
     run --separate-stderr perfjit report two
     exits 0
-    says "has several events: cpu-clock, task-clock; this is of the first"
+    says "has several events: cpu-clock, task-clock; this is the first one"
     perfjit report -q --event task-clock --json two | jq -e '.event == "task-clock" and .total > 0'
     run --separate-stderr perfjit report --event cycles two
     exits 1

@@ -235,7 +235,7 @@ judge() {
     await grep -q "jit-$!.dump" /proc/$!/maps
     run --separate-stderr perfjit attach $!
     exits 1
-    says "$!: logs its JIT code already, to $JITDUMPDIR/jitdump-$!/jit-$!.dump, and can't be asked"
+    says "$!: logs its JIT code already, to $JITDUMPDIR/jitdump-$!/jit-$!.dump, and takes no requests"
 }
 
 @test "wrong usage" {
@@ -308,7 +308,7 @@ as_user() {
     start one as_user "$PWD/bin/asked"
     run --separate-stderr setpriv --reuid 12346 --regid 12346 --clear-groups bin/perfjit attach $pid
     exits 1
-    says "$pid: is of user 12345" "only that user and root can ask it"
+    says "$pid: is of user 12345" "only that user and root can send it requests"
     run --separate-stderr as_user bin/perfjit attach $pid
     exits 0
     run --separate-stderr bin/perfjit detach $pid # root

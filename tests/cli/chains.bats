@@ -84,7 +84,7 @@ middle_ends() {
     shape astray
     checked 3 astray.data
     middle_ends no-call
-    grep -q 'middle: its table leads to an address behind no call, and from there nowhere, first at' text
+    grep -q 'middle: its table leads to an address that is not behind a call, and nothing leads on from there, first at' text
 }
 
 @test "chains: a function without a table is told, and no error; nor is a copy that is too short" {

@@ -123,7 +123,7 @@ injected_already() {
     run --separate-stderr perfjit report theirs.data
     for so in "${dump%/*}/jitted-$number"-*.so.away; do mv "$so" "${so%.away}"; done
     exits 0
-    says "/jitted-$number" ".so: is not there: theirs.data was injected with it, and has no names of JIT code without"
+    says "/jitted-$number" ".so: is missing: theirs.data was injected with it, and has no names of JIT code without"
 }
 
 @test "perf.data is the default" {
@@ -178,7 +178,7 @@ injected_already() {
     is '.profile.samples | .jit_named > 20 and .jit_unknown > 20'
     is '.profile.unknown | length == 1 and .[0].cause == "not-written"'
     grep -q ': not in its dump, which is cut short$' text
-    grep -q '^ *not-written: if the process still runs, inject when it has ended' text
+    grep -q '^ *not-written: if the process still runs, inject after its end' text
 }
 
 @test "a recording that does not say what was mapped: whether there is JIT code is not known, and what to do" {
@@ -198,7 +198,7 @@ END
     grep -q '^    the recording does not say what was mapped, .* --jitdump FILE$' text
     grep -qx '  most samples are where no mapping was recorded, in JIT code or not' text
     ! grep 'no sample is in JIT code' text || complain "$(cat text)"
-    perfjit report -q bare.data | grep 'most at addresses of which the recording does not say what was mapped there$'
+    perfjit report -q bare.data | grep 'most at addresses for which the recording has no mapping$'
 }
 
 @test "code that runs on after it was freed: freed" {

@@ -303,9 +303,9 @@ inject_beside_a_container() { # PID FOLDER
     "${alone[@]}" "$PWD/box" bash -ec 'inject_beside_a_container "$@"' bash $box "$PWD"
     kill $box
     wait $box || true
-    grep -q "1 x process that lives in another mount namespace: perf looks there" inject.txt || complain "$(cat inject.txt)"
+    grep -q "1 x process that lives in another mount namespace: perf looks in that namespace" inject.txt || complain "$(cat inject.txt)"
     grep -q "process $box, " inject.txt || complain "$(cat inject.txt)"
-    grep -q "1 x process that lives in another mount namespace, where the ELF files are not: " no_home.txt || complain "$(cat no_home.txt)"
+    grep -q "1 x process that lives in another mount namespace, where the ELF files are missing: " no_home.txt || complain "$(cat no_home.txt)"
     read -r names none <mine.rows
     [ "$names" -ge 5 ] && [ "$none" -eq 0 ] || complain "$(cat mine.rows)"
     read -r names none <other.rows

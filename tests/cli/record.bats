@@ -456,7 +456,7 @@ jvm() {
     run --separate-stderr perfjit record -p $pid --duration 0.3
     kill $pid
     exits 0
-    says "the JVM of process $pid has written no perf map yet; jcmd $pid Compiler.perfmap has it do so"
+    says "the JVM of process $pid has written no perf map yet; jcmd $pid Compiler.perfmap makes it write one"
 }
 
 @test "a full disk: it is said, and what was recorded is left or gone, never half" {

@@ -202,10 +202,11 @@ static int check_header(struct core_reader *reader, Elf *elf, const char *path,
     if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
         return report_failure(findings, "%s: is no core: it is no ELF file", path);
     if (header.e_type != ET_CORE)
-        return report_failure(findings,
-                              "%s: is an ELF file, but no core; a running process is named by -p "
-                              "PID, and a core is written by it when it crashes, or by gcore PID",
-                              path);
+        return report_failure(
+            findings,
+            "%s: is an ELF file, but no core; name a running process with -p PID; a process writes "
+            "a core when it crashes, and gcore PID writes one",
+            path);
     reader->snapshot->machine = machine_numbered(header.e_machine);
     if (!machine_has_words(reader->snapshot->machine) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB)

@@ -244,10 +244,11 @@ static int check_machine(const struct machine *machine, uint32_t pid, bool stack
         return report_failure(findings,
                               "process %" PRIu32 ": can't read it: this machine is not known", pid);
     if (stacks && !machine_has_words(machine))
-        return report_failure(findings,
-                              "process %" PRIu32 ": can't read the registers of its threads: where "
-                              "%s has them is not known",
-                              pid, machine->names[0]);
+        return report_failure(
+            findings,
+            "process %" PRIu32
+            ": can't read the registers of its threads: their layout on %s is not known",
+            pid, machine->names[0]);
     return 0;
 }
 

@@ -82,8 +82,7 @@ struct dump_claims {
 
 /* Why the dump of a program is none any more. */
 #define DUMP_WRITTEN_ANEW                                                                          \
-    "the file there was written anew by a later program of the same process (exec): what was "     \
-    "logged before is gone"
+    "a later program of the same process (exec) has overwritten the file: the earlier log is gone"
 
 /* Collect the claims in PROFILE.  Returns 0, or -1 with the failure text set.  Release with
  * dump_claims_free in either case. */

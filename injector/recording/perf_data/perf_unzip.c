@@ -61,13 +61,12 @@ static int move_whole_records(struct unzipper *unzipper)
 /* More than any recording unpacks to. */
 static int refuse_bomb(struct unzipper *unzipper, const struct perf_record *record)
 {
-    return report_failure(
-        unzipper->findings,
-        "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
-        " MiB, over %d times what it is packed in, which no recording does: it is "
-        "damaged, or was made to fill the memory; record without -z",
-        unzipper->file->path, record->number, record->offset, unzipper->plain->unpacked_bytes / MIB,
-        MAX_RATIO);
+    return report_failure(unzipper->findings,
+                          "%s: record %" PRIu64 " at 0x%" PRIx64 ": unpacks to more than %" PRIu64
+                          " MiB, over %d times its packed size, and no recording does that: it is "
+                          "damaged, or was made to fill the memory; record without -z",
+                          unzipper->file->path, record->number, record->offset,
+                          unzipper->plain->unpacked_bytes / MIB, MAX_RATIO);
 }
 
 /* Note that IN bytes more came to OUT bytes.  Returns false if that is too much. */
