@@ -1,7 +1,7 @@
 /* See commands.h.
  *
- * Exit status: 0 logging is as wanted, also if it was before; 3 only for some of the JITs in the
- * process; 1 for none; 2 usage. */
+ * Exit status: 0 logging is as wanted, also if it was before.  3 only for some of the JITs in the
+ * process.  1 for none.  2 usage. */
 #include "injector/commands/commands.h"
 
 #include "injector/run/attach/attachment.h"

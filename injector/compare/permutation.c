@@ -249,8 +249,8 @@ static int make_counts(struct sum_counts *counts, size_t rows)
     return counts->by_chance && counts->observed ? 0 : -1;
 }
 
-/* The share for each bin is taken from the functions whose sum is in it or in a larger bin.  It is
- * the share that would be there by chance.  If a smaller bin has a smaller share, that one is
+/* The share for each bin is taken from the functions whose sum is in it or in a larger bin.  That
+ * is the share that would be there by chance.  If a smaller bin has a smaller share, that one is
  * used. */
 static void find_shares(double *shares, const struct sum_counts *counts, size_t rounds)
 {

@@ -196,8 +196,8 @@ void code_table_text(const struct code_table *table, FILE *stream)
 
 /* ---- lldb ---- */
 
-/* The base of IMAGE for a debugger that knows the file that is mapped at IMAGE's addresses.  It is
- * where the process has copied that file.  Returns false if there is no copy. */
+/* The base of IMAGE for a debugger that knows the file that is mapped at IMAGE's addresses.  The
+ * process has copied that file to the base.  Returns false if there is no copy. */
 static bool find_copy(const struct code_table *table, const struct jit_image *image, uint64_t *base)
 {
     uint64_t distance;

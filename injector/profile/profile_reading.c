@@ -115,7 +115,7 @@ static int add_walked(struct profile_run *run, const struct perf_sample *sample,
     return run->walker.no_memory ? -1 : 0;
 }
 
-/* Where it was taken, if there is no more. */
+/* Add the sampled address, if the sample has no more. */
 static int add_ip(struct profile_run *run, const struct perf_sample *sample,
                   const struct address_space *space)
 {

@@ -2,10 +2,10 @@
  * claims it stands for.
  *
  * With a PID it is that process's: of its newest life in which any of the dump was logged.  Without
- * a PID it is of a process that mapped that very file.  If there is none, it is of a process that
- * mapped a file of its name or, if it is not named like a dump, of a process with the pid in its
- * header.  If there is none either, it is of the process that has the pid in its name or header.
- * Lives in which none of its records were logged are left aside, unless no other life is left.  If
+ * a PID it is of a process that mapped that very file, or else of one that mapped a file of its
+ * name.  If there is none, and its name has no pid, it is of a process that mapped a dump with the
+ * pid in its header.  Otherwise it is of the process that has the pid in its name or header.  Lives
+ * in which none of its records were logged are left aside, unless no other life is left.  If
  * several are left, or two dumps could be the same one of a process, nothing is guessed.  The
  * failure text names them.
  *

@@ -138,8 +138,8 @@ static int collect_ids(struct perf_file *file, struct findings *findings)
     return 0;
 }
 
-/* Where the events lay out their records differently, each record says by IDENTIFIER whose it
- * is; elsewhere by IDENTIFIER or ID, if at all. */
+/* If the events lay out their records differently, each record names its event by IDENTIFIER.
+ * Otherwise it names it by IDENTIFIER or ID, if at all. */
 static int choose_layout(struct perf_file *file, struct findings *findings)
 {
     bool all_identify = true;

@@ -63,7 +63,7 @@ int perf_file_view(struct perf_file *file, const char *path, const uint8_t *data
 
 void perf_file_close(struct perf_file *file);
 
-/* Which event has ID.  Returns false if none has. */
+/* Find the event that has ID.  Returns false if none has. */
 bool perf_file_event_of(const struct perf_file *file, uint64_t id, uint32_t *event);
 
 bool perf_file_has_feature(const struct perf_file *file, unsigned bit);

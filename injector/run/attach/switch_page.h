@@ -7,9 +7,9 @@
  *     /proc/PID/map_files/RANGE     its file all the same: root
  *     /proc/PID/mem                 memory without a file: root, and who may trace the process
  *
- * It is read and written by pread and pwrite, never mapped: a process that lies could cut its page.
- * A file is taken only if it is memory that its seals keep from being cut: anybody can give a file
- * of somebody else's that name, in a mount namespace of his own.
+ * It is read and written by pread and pwrite, never mapped: a lying process could cut its page.  A
+ * file is taken only if it is memory that its seals keep from being cut: anybody can give a file of
+ * somebody else's that name, in a mount namespace of his own.
  */
 #ifndef PERFJIT_SWITCH_PAGE_H
 #define PERFJIT_SWITCH_PAGE_H

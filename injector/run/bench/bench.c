@@ -96,7 +96,7 @@ static char **shell_words(const char *text)
 }
 
 /* Split TEXT at white space, but for what is in quotes.  If it has more in it than words (a
- * variable, a pipe, an assignment, a pattern, a second line), it is for the shell: the words are sh
+ * variable, a pipe, an assignment, a pattern, a second line), the shell gets it: the words are sh
  * -c TEXT.  Returns the words, up to a NULL, to be freed with command_words_free; NULL without
  * memory. */
 static char **command_words(const char *text)

@@ -1,6 +1,6 @@
-/* See left_over.h.  A file is removed only if it is a regular one of the same user, was made or
- * changed since the start, and has the pid of a process of the run in its name.  Perf maps and
- * dumps of others stay.
+/* See left_over.h.  A file is removed only if it is a regular one of the same user and was made or
+ * changed since the start.  It must also have the pid of a process of the run in its name.  Perf
+ * maps and dumps of others stay.
  *
  * A process in another pid namespace has its pid there in its files' names.  Its dump is known by
  * device and inode, which perf has of each mapping.  The pid there is then known, too, for its
