@@ -12,7 +12,7 @@ enum { MARKDOWN_MOST_BYTES = 1024 * 1024 };
 int diff_markdown_put(FILE *stream, const struct diff_report *report, size_t most_bytes);
 
 /* Put TEXT, which is UTF-8 without control characters, as code: nothing in it is markup, a table's
- * border, or the mention of anybody. */
+ * border, or a mention of a user. */
 void diff_markdown_put_code(FILE *stream, const char *text);
 
 #endif

@@ -2,9 +2,9 @@
  * functions are relabelled together.  Each function is compared with the largest of all in each
  * round.
  *
- * Runs are relabelled as wholes, never samples: what a run's samples have in common (its heap, its
- * compiled code) stays in common.  The largest |t| of a round (Westfall and Young) keeps the chance
- * of any false row among all functions at the level asked for. */
+ * Runs are relabelled as wholes, never samples: the common causes of a run's samples (its heap, its
+ * compiled code) stay in common.  The largest |t| of a round (Westfall and Young) keeps the chance
+ * of any false row among all functions at the chosen level. */
 #ifndef PERFJIT_PERMUTATION_H
 #define PERFJIT_PERMUTATION_H
 

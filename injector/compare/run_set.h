@@ -9,7 +9,7 @@
 
 /* The keys of a run's tables.  Each table's values add up to the run's total. */
 enum run_table {
-    BY_FUNCTION,    /* a string of NAMES: what a function is called in all runs */
+    BY_FUNCTION,    /* a string of NAMES: the function's name in all runs */
     BY_STATE,       /* a frame of NAMES: a function in a tier, interpreted, inlined */
     BY_ACTIVITY,    /* an enum activity */
     BY_STACK,       /* a node of NAMES, by itself */
@@ -25,14 +25,14 @@ struct run_values {
 
 struct compared_run {
     struct run_values tables[RUN_TABLES];
-    uint32_t process; /* what the process is called that has most of it: a string of NAMES */
+    uint32_t process; /* the name of the process that has most of it: a string of NAMES */
     bool is_new;
 };
 
 struct run_set {
     /* The names that all runs have in common: strings, frames in their states, stacks of these
-     * frames.  Frames are without what differs from run to run: lines, directories, the JIT code's
-     * file. */
+     * frames.  Frames are without the parts that differ from run to run: lines, directories, the
+     * JIT code's file. */
     struct call_profile names;
     uint32_t *function_of; /* by frame of NAMES: its function, a string */
     size_t function_of_capacity;
@@ -40,16 +40,16 @@ struct run_set {
     size_t run_count, run_capacity;
     size_t base, new;
     struct function_lines lines; /* of JIT code, all runs of a side as one */
-    const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none is asked for */
+    const char *lines_of; /* the function of BY_LINE and BY_INSTRUCTION; NULL: none was chosen */
     bool lines_found;     /* a run has it */
-    char **notes;         /* what has to be known of the runs, whatever comes out: lines */
+    char **notes;         /* remarks about the runs, whatever the result: lines */
     size_t note_count, note_capacity;
 };
 
 /* Returns 0, or -1 without memory.  Release with run_set_free in either case. */
 int run_set_begin(struct run_set *set);
 
-/* Add a run: what CHOICE has of PROFILE.  A function is the same in two runs if its name, file and
+/* Add a run: CHOICE's part of PROFILE.  A function is the same in two runs if its name, file and
  * source file are, without directories: JIT code's file has another name in each run, tiers change,
  * and lines move.  Returns 0, or -1 without memory. */
 int run_set_add(struct run_set *set, bool is_new, const struct call_profile *profile,

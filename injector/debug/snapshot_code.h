@@ -1,5 +1,5 @@
-/* A process at one moment, with the JIT code that is alive in it then: what bt, symbols and gdb
- * begin with.  The process is that of a core, or one that runs. */
+/* A process at one moment, with the JIT code that is alive in it then: the input of bt, symbols and
+ * gdb.  The process is that of a core, or one that runs. */
 #ifndef PERFJIT_SNAPSHOT_CODE_H
 #define PERFJIT_SNAPSHOT_CODE_H
 

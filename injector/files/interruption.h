@@ -18,7 +18,7 @@ void interruption_watch_files(void);
  * ignored. */
 void interruption_hold_signals(void);
 
-/* The signal NUMBER came, which somebody took who had blocked it. */
+/* The signal NUMBER came, and a caller that had blocked it has taken it. */
 void interruption_note(int number);
 
 /* Returns 0, or -1 with the failure text set if a signal came, or a file became shorter. */

@@ -37,7 +37,7 @@ int output_file_open_shared(struct output_file *file, const char *path, struct f
 int output_file_write(struct output_file *file, const void *bytes, size_t count,
                       struct findings *findings);
 
-/* Flush what was written to the file: later steps can't fail because the disk is full. */
+/* Flush the written bytes to the file: later steps can't fail because the disk is full. */
 int output_file_flush(struct output_file *file, struct findings *findings);
 
 /* Overwrite COUNT bytes at OFFSET, which have been written before. */
@@ -50,7 +50,7 @@ const uint8_t *output_file_view(struct output_file *file, struct findings *findi
 /* Give the file its name, if it has one.  Returns 0, or -1 with the failure text set. */
 int output_file_commit(struct output_file *file, struct findings *findings);
 
-/* Release; what was not committed is removed. */
+/* Release; files that were not committed are removed. */
 void output_file_close(struct output_file *file);
 
 #endif

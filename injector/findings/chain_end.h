@@ -12,7 +12,7 @@ enum chain_end {
     CHAIN_NO_CODE,  /* a table leads to an address where no code is */
     CHAIN_NO_CALL,  /* a table leads to code in front of which is no call, and from there on nowhere
                      */
-    CHAIN_NO_FRAME, /* what a table says of the caller's frame can't be */
+    CHAIN_NO_FRAME, /* the table describes an impossible frame of the caller */
     CHAIN_TABLE_BROKEN, /* a table can't be run */
     CHAIN_OUTSIDE,  /* the caller's frame is not in the stack that was copied, which is all of it */
     CHAIN_NO_TABLE, /* no table, and no frame pointer that leads on */

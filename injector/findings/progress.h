@@ -26,7 +26,7 @@ struct progress {
 /* Show progress on STREAM if that is a terminal.  All zeros: prints nothing. */
 void progress_open(struct progress *progress, FILE *stream);
 
-/* Begin to do WHAT ("reading") with the file PATH, or with all files if it is "", over
+/* Begin the work WHAT ("reading") on the file PATH, or on all files if it is "", over
  * TOTAL_BYTES. */
 void progress_begin(struct progress *progress, const char *what, const char *path,
                     uint64_t total_bytes);

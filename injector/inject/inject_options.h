@@ -41,8 +41,8 @@ struct inject_options {
     bool after_record;
 };
 
-/* Read the command line ARGV, and name what it does not.  Prints help, and ends the program, where
- * that is what it asks for, or if it is wrong.  Returns 0, or -1 with the failure text set. Release
+/* Read the command line ARGV, and fill in the names that it leaves out.  Prints help and ends the
+ * program if the line has --help or an error.  Returns 0, or -1 with the failure text set.  Release
  * with inject_options_free in either case. */
 int inject_options_read(struct inject_options *options, int argc, char **argv,
                         struct findings *findings);

@@ -5,7 +5,7 @@
 #include "injector/native/cfi_row.h"
 #include "jitdump/format/eh_entry.h"
 
-/* An FDE and its CIE, whatever table they stand in. */
+/* An FDE and its CIE, from any table. */
 struct cfi_entry {
     uint64_t start, end; /* the addresses that it is about */
     uint64_t code_align;
@@ -45,7 +45,7 @@ static inline bool unwind_budget_take(struct unwind_budget *budget)
     return budget->left && budget->left--;
 }
 
-/* Find what ENTRY says of address PC, which lies in it.  Returns false if it makes no sense. */
+/* Find the row of ENTRY for address PC, which lies in it.  Returns false if it makes no sense. */
 bool cfi_row_find(const struct cfi_entry *entry, uint64_t pc, const struct machine *machine,
                   struct unwind_budget *budget, struct cfi_row *row);
 

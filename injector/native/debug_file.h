@@ -1,4 +1,4 @@
-/* The file that has what was stripped from another one. */
+/* The file with the parts that were stripped from another one. */
 #ifndef PERFJIT_DEBUG_FILE_H
 #define PERFJIT_DEBUG_FILE_H
 

@@ -1,5 +1,4 @@
-/* An ELF file for whoever unwinds: its segments, unwind tables, functions, and what identifies
- * it. */
+/* An ELF file for an unwinder: its segments, unwind tables, functions, and identity. */
 #ifndef PERFJIT_ELF_VIEW_H
 #define PERFJIT_ELF_VIEW_H
 
@@ -19,7 +18,7 @@ bool build_id_is(const struct build_id *a, const struct build_id *b);
 /* As file names have it: two digits a byte. */
 void build_id_hex(char hex[BUILD_ID_HEX_BYTES], const struct build_id *id);
 
-/* A PT_LOAD with what the file has of it. */
+/* A PT_LOAD with its bytes in the file. */
 struct elf_segment {
     uint64_t offset, vaddr, size;
     bool executable;
@@ -53,8 +52,8 @@ struct elf_view {
 int elf_view_open(struct elf_view *view, const char *path, uint64_t inode);
 void elf_view_of(struct elf_view *view, const uint8_t *bytes, size_t size);
 
-/* The address, as the file has it, of what is mapped from OFFSET.  Returns false if no segment is
- * there. */
+/* The address, in the file's terms, of the byte that is mapped from OFFSET.  Returns false if no
+ * segment is there. */
 bool elf_view_addr(const struct elf_view *view, uint64_t offset, uint64_t *addr);
 
 /* The bytes from ADDR on. *SIZE is their number up to the segment's end, *BEFORE the number of

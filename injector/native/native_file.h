@@ -5,7 +5,7 @@
  * recording has no build-id, a file with another inode on the same device is not used.  If the file
  * has no table for an address, its debug file may have one.  That is the file named by its
  * build-id, the file named by its .gnu_debuglink (the CRC must match), or the contents of its own
- * .gnu_debugdata.  Nothing is asked of the network.
+ * .gnu_debugdata.  The network is never used.
  */
 #ifndef PERFJIT_NATIVE_FILE_H
 #define PERFJIT_NATIVE_FILE_H
@@ -28,7 +28,8 @@ struct native_files {
     const char *root;   /* or NULL */
     uint16_t elf_mach;  /* the recording's machine */
     bool is_elsewheres; /* of another machine, whose devices may have the numbers of this one's */
-    uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not asked */
+    uint32_t *of_map;   /* by the profile's maps: the file's number, from 1 on; 0: not looked up
+                         * yet */
     struct native_file **items; /* by number */
     size_t count, capacity;
     void *tree; /* tsearch's */

@@ -36,7 +36,7 @@ struct address_frame {
 
 /* The frames of one address, the innermost first. */
 struct address_frames {
-    const struct address_frame *frames; /* valid until the next address is asked for */
+    const struct address_frame *frames; /* valid until the next call */
     size_t count;
     uint32_t place; /* in the first */
 };
@@ -46,8 +46,8 @@ struct address_frames {
 int address_names_begin(struct address_names *names, struct call_profile *to,
                         const struct space_source *source, struct native_files *files);
 
-/* The frames of user code at PC, in WHAT as address_space_at says; of the kernel's at PC.  Return
- * 0, or -1 without memory. */
+/* The frames of user code at PC, in WHAT, a number of address_space_at; and of the kernel's code at
+ * PC.  Return 0, or -1 without memory. */
 int address_names_of_user(struct address_names *names, uint32_t what, uint64_t pc,
                           struct address_frames *frames);
 int address_names_of_kernel(struct address_names *names, uint64_t pc,

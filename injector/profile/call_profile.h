@@ -22,7 +22,7 @@ enum frame_kind {
     FRAME_KINDS
 };
 
-/* A function.  Equal ones are one frame, whatever their addresses. */
+/* A function.  Equal ones are one frame, also at different addresses. */
 struct call_frame {
     uint32_t name;    /* strings: call_profile_string */
     uint32_t module;  /* the file that it is in, without directories; "" if none is known */
@@ -37,7 +37,8 @@ struct call_frame {
 struct call_node {
     uint32_t parent; /* less than its own number */
     uint32_t frame;
-    uint32_t line; /* of the frame's file: what ran, or called; 0: not known, or not asked for */
+    uint32_t line; /* of the frame's file: the line that ran, or called; 0: not known, or not
+                    * wanted */
 };
 
 struct call_sample {
@@ -100,7 +101,7 @@ struct call_profile {
  * Returns 0, or -1 without memory. Release with call_profile_free in either case. */
 int call_profile_begin(struct call_profile *profile);
 
-/* The number of the entry that equals what is given, which is added if it is new; PROFILE_NOTHING
+/* The number of the entry that equals the argument, which is added if it is new; PROFILE_NOTHING
  * without memory. */
 uint32_t call_profile_add_string(struct call_profile *profile, const char *text, size_t bytes);
 uint32_t call_profile_add_frame(struct call_profile *profile, const struct call_frame *frame);

@@ -12,7 +12,7 @@ struct profile_call {
     uint32_t caller, callee; /* functions; a caller can be PROFILE_NOTHING: no stack shows one */
     uint32_t line;           /* of the caller's, where nodes have lines; of callers 0 */
     uint64_t self;           /* of the callee itself */
-    uint64_t weight;         /* with what that calls */
+    uint64_t weight;         /* with all that the callee calls */
 };
 
 struct profile_calls {

@@ -15,7 +15,7 @@ struct view_request {
     const char *event; /* its name; NULL: the first */
     uint32_t pid;      /* or PROFILE_ALL */
     enum profile_weight weight;
-    bool lines; /* what ran and called in each line, and not in each function */
+    bool lines; /* by line that ran and called, and not by function */
     bool verbose, quiet;
     struct recording_request recording;
 };
@@ -52,7 +52,7 @@ enum view_option_key { VIEW_EVENT = 600, VIEW_PID, VIEW_WEIGHT };
         "quiet", 'q', 0, 0, "Print no findings", 0                                                 \
     }
 
-/* Begin with what is meant if nothing is said.  WEIGHT is the default. */
+/* Begin with the defaults.  WEIGHT is the default. */
 void view_request_begin(struct view_request *request, enum profile_weight weight);
 
 /* Take an option, or the input.  Returns as an argp parser. */
@@ -70,7 +70,7 @@ struct view_input {
     struct profile_choice choice;
 };
 
-/* Read what REQUEST asks for.  Returns 0, or -1 with the failure text set.  Release with
+/* Read the input for REQUEST.  Returns 0, or -1 with the failure text set.  Release with
  * view_input_close in either case. */
 int view_input_open(struct view_input *input, const struct view_request *request,
                     struct findings *findings);

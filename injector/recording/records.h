@@ -8,8 +8,8 @@
 #include "injector/recording/record_marks.h"
 #include "injector/recording/thread_list.h"
 
-/* perf synthesizes records from /proc, without a time, for what is mapped when it writes them.  At
- * the start of a recording these mappings are older than the recording.  At a snapshot
+/* perf synthesizes records from /proc, without a time, for the mappings that exist at that moment.
+ * At the start of a recording these mappings are older than the recording.  At a snapshot
  * (--overwrite) and with --tail-synthesize such records come after the recorded ones.  They belong
  * to the program that the process ran last, and may be as old as that program. */
 struct recorded_map {
@@ -82,7 +82,7 @@ uint64_t records_last_sample_ns(const struct records *records);
 const struct recorded_map *records_maps_of(const struct records *records, uint32_t pid,
                                            size_t *count);
 
-/* The same of what happened to process PID. */
+/* The same for an event of process PID. */
 const struct recorded_task *records_tasks_of(const struct records *records, uint32_t pid,
                                              size_t *count);
 

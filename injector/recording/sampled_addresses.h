@@ -1,6 +1,6 @@
-/* The addresses that a recording's samples carry: of the instruction, of callers, of branches and
- * of data, and all else that may be one.  No other address is ever looked up, so that of what is
- * known of a process's code no more is needed. */
+/* The addresses in a recording's samples: of the instruction, of callers, of branches and of data,
+ * and of all other words that may be addresses.  No other address is ever looked up, so no more of
+ * a process's code is needed. */
 #ifndef PERFJIT_SAMPLED_ADDRESSES_H
 #define PERFJIT_SAMPLED_ADDRESSES_H
 
@@ -30,7 +30,7 @@ int sampled_addresses_read(struct sampled_addresses *set, const struct perf_file
 int sampled_addresses_add(struct sampled_addresses *set, uint64_t addr,
                           const struct address_span *spans, size_t count);
 
-/* Sort what was added. */
+/* Sort the added addresses. */
 void sampled_addresses_sort(struct sampled_addresses *set);
 
 /* Whether a sample of LIFE (of any life with NO_LIFE) has an address in [START, END), or END

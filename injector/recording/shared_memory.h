@@ -17,7 +17,7 @@
 struct shared_hold {
     uint32_t life;
     uint32_t object;  /* number, from 0 on */
-    bool inherited;   /* by fork, together with what was in it */
+    bool inherited;   /* by fork, together with the code in it */
     uint64_t from_ns; /* of the mapping's record, or of the fork */
     uint64_t to_ns;   /* something else was mapped there, or the life ended */
     uint64_t start, end;
@@ -32,8 +32,8 @@ struct shared_memory {
     size_t object_count;
 };
 
-/* Find what the LIVES of PROFILE share; ORDER is process_lives_order's.  Returns 0, or -1 without
- * memory.  Release with shared_memory_free in either case. */
+/* Find the memory that the LIVES of PROFILE share; ORDER is process_lives_order's.  Returns 0, or
+ * -1 without memory.  Release with shared_memory_free in either case. */
 int shared_memory_find(struct shared_memory *memory, const struct process_lives *lives,
                        const uint32_t *order, const struct records *records);
 

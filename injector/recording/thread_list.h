@@ -59,10 +59,10 @@ struct thread_event {
 struct thread_list {
     struct thread_event *events; /* by process, then by time, then in file order */
     size_t count, capacity;
-    struct thread_sightings sightings; /* what becomes events when all is read */
+    struct thread_sightings sightings; /* becomes events when all is read */
 };
 
-#define THREAD_NO_NAME       SIZE_MAX       /* what its process was called when that was forked */
+#define THREAD_NO_NAME       SIZE_MAX       /* the name of its process when that was forked */
 #define THREAD_NEVER_NAMED   (SIZE_MAX - 1) /* ":<tid>" */
 #define THREAD_NO_NAMESPACES SIZE_MAX
 
@@ -85,8 +85,8 @@ struct thread_sweep {
     uint64_t main_end_ns;
 };
 
-/* Take RECORD of FILE, each in its turn, and then put what they say in order.  LIST is zeros at
- * first.  Both return 0, or -1 without memory.  Release with thread_list_free in any case. */
+/* Take RECORD of FILE, each in its turn.  Then put their events in order.  LIST is zeros at first.
+ * Both return 0, or -1 without memory.  Release with thread_list_free in any case. */
 int thread_list_take(struct thread_list *list, const struct perf_file *file,
                      const struct perf_record *record);
 int thread_list_order(struct thread_list *list);

@@ -22,10 +22,10 @@ bool code_name_is_printable(const char *name, size_t bytes);
 
 /* A copy of NAME that can be printed, NUL-terminated, to be freed.  Control characters that are
  * white space become spaces; each byte of other control characters, and each that is not UTF-8, a
- * question mark.  NULL without memory.  Also for what is no name: paths, threads. */
+ * question mark.  NULL without memory.  Paths and threads' names are copied so, too. */
 char *code_name_printable(const char *name, size_t bytes);
 
-/* Whether the function's name NAME is shown as it is, and so needs no copy where a NUL follows it.
+/* Whether the function's name NAME is shown as it is, and so needs no copy if a NUL follows it.
  */
 bool code_name_is_clean(const char *name, size_t bytes);
 

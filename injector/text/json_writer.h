@@ -1,4 +1,4 @@
-/* JSON on a stream: commas, quotes, and what may stand in a text or a number.
+/* JSON on a stream: commas, quotes, and the permitted characters of texts and numbers.
  *
  * KEY is the name of a member of an object, and NULL in an array and at the top.
  */
@@ -23,7 +23,7 @@ struct json_writer {
 void json_object(struct json_writer *json, const char *key);
 void json_array(struct json_writer *json, const char *key);
 
-/* End what was begun last: with a line's end at the top. */
+/* End the last object or array: with a line's end at the top. */
 void json_end_object(struct json_writer *json);
 void json_end_array(struct json_writer *json);
 

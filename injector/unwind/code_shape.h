@@ -26,8 +26,7 @@ enum code_place {
 enum code_place code_place_of(const struct machine *machine, const uint8_t *code, size_t size,
                               size_t offset, bool calls);
 
-/* Whether the last of the SIZE bytes at CODE can be a call's, so that what follows is a return
- * address. */
+/* Whether the last of the SIZE bytes at CODE can be a call's, so that a return address follows. */
 bool code_ends_in_call(const struct machine *machine, const uint8_t *code, size_t size);
 
 enum { LONGEST_CALL_BYTES = 8 };
@@ -38,8 +37,8 @@ bool code_ends_in_direct_call(const struct machine *machine, const uint8_t *code
 
 /* The end of the next direct call among the SIZE bytes at CODE; 0: there is none.  The search
  * begins at FROM, which is 0 or the end of another call.  *TARGET: where it leads, in bytes from
- * CODE's begin.  On x86-64 each byte may begin an instruction: what is found is a call only if its
- * target tells so. */
+ * CODE's begin.  On x86-64 each byte may begin an instruction: a match is a call only if its target
+ * is plausible. */
 size_t code_next_call(const struct machine *machine, const uint8_t *code, size_t size, size_t from,
                       int64_t *target);
 
@@ -53,8 +52,8 @@ size_t code_padding_bytes(const struct machine *machine, const uint8_t *code, si
 
 enum { MOST_PADDING_BYTES = 64 };
 
-/* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler: where
- * handlers return to, though nobody calls them from there. */
+/* Whether the SIZE bytes at CODE begin with the system call that ends a signal handler.  Handlers
+ * return to it, though no call stands in front of it. */
 bool code_is_signal_return(const struct machine *machine, const uint8_t *code, size_t size);
 
 #endif

@@ -14,7 +14,7 @@ enum unwind_rule_kind {
     RULE_NONE,  /* nothing is known */
     RULE_SHORT, /* as above */
     RULE_ROW,   /* a row of any other form: number ROW, wherever the user keeps them */
-    RULE_PLACE, /* no table: PLACE is what the instructions tell */
+    RULE_PLACE, /* no table: the instructions tell the PLACE */
     RULE_SLOT,  /* nor that: of a step alone (return_slot.h) */
 };
 
@@ -35,7 +35,7 @@ enum unwind_result {
     UNWIND_CALLER, /* the frame is the caller's now */
     UNWIND_END,    /* there is none: the thread began here */
     UNWIND_CUT,    /* it lies behind the end of the copy */
-    UNWIND_WRONG,  /* what the rule says can't be */
+    UNWIND_WRONG,  /* the rule's result is impossible */
 };
 
 /* The instruction in front of an address, as far as it can have led to code of which only the place
@@ -71,8 +71,8 @@ enum unwind_result unwind_by_rule(struct unwind_step *step, const struct unwind_
 enum unwind_result unwind_by_row(struct unwind_step *step, const struct cfi_row *row,
                                  struct unwind_frame *frame);
 
-/* The same without a table, by what the instructions tell.  Only return addresses behind calls are
- * trusted then. */
+/* The same without a table, by the instructions.  Only return addresses behind calls are trusted
+ * then. */
 enum unwind_result unwind_by_place(struct unwind_step *step, enum code_place place,
                                    struct unwind_frame *frame);
 

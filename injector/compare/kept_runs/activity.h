@@ -12,7 +12,7 @@ enum activity {
     ACTIVITY_COMPILER,
     ACTIVITY_NATIVE,
     ACTIVITY_KERNEL,
-    ACTIVITY_OTHER, /* what nothing names, or without a stack */
+    ACTIVITY_OTHER, /* code without a name, or samples without a stack */
     ACTIVITIES
 };
 

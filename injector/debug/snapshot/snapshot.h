@@ -32,7 +32,7 @@ struct snapshot_thread {
     uint64_t stack_start;               /* the stack pointer */
     const uint8_t *stack;               /* from there on; NULL: it is not there */
     size_t stack_bytes;
-    uint8_t *copy; /* what STACK points into, if it is a copy */
+    uint8_t *copy; /* the copy that STACK points into, if there is one */
     uint64_t
         interrupted_start; /* of a live thread in a signal handler on a stack of its own, ... */
     uint8_t *interrupted;  /* ... the stack that it interrupted; or NULL */

@@ -1,4 +1,4 @@
-/* A snapshot as a recording in perf's format, of one moment: what was mapped, and a sample in each
+/* A snapshot as a recording in perf's format, of one moment: the mappings, and a sample in each
  * thread.  Code that reads recordings can then read cores and live processes, too.  It finds which
  * dump belongs to which process, whether the dump is trusted, and the code at an address.
  *

@@ -10,7 +10,7 @@
  *
  *     A (dump) --fork--> B (nothing happens) --fork--> C (flips protection)
  *
- * C inherits from A what A had when B was forked.
+ * C inherits from A the code that A had when B was forked.
  */
 #ifndef PERFJIT_CHILD_PROCESSES_H
 #define PERFJIT_CHILD_PROCESSES_H

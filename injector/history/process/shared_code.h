@@ -14,7 +14,8 @@
 struct shared_code {
     struct shared_memory memory;
     struct sampled_addresses sampled;
-    bool all_sampled;      /* what was sampled is not in the samples */
+    bool all_sampled;      /* the samples do not show all sampled addresses: all code counts as
+                            * sampled */
     const bool *has_child; /* by life; the caller's */
     size_t copies;         /* made so far */
     size_t left_out;       /* because there were too many */
@@ -26,8 +27,8 @@ struct shared_code {
 int shared_code_begin(struct shared_code *code, const struct jit_processes *processes,
                       const uint32_t *order, const bool *has_child, const struct records *records);
 
-/* The hold of LIFE, who logged it, on the memory that EVENT of PROCESS is about; NULL: nobody
- * shares that. */
+/* The hold of LIFE, which logged it, on the memory that EVENT of PROCESS is about.  NULL: it is not
+ * shared. */
 const struct shared_hold *shared_code_hold(const struct shared_code *code,
                                            const struct jit_process *process,
                                            const struct code_event *event, uint32_t life);
@@ -37,7 +38,8 @@ const struct shared_hold *shared_code_hold(const struct shared_code *code,
 bool shared_code_is_of(const struct shared_hold *member, const struct code_log *log,
                        struct code_event *event);
 
-/* Whether a sample of LIFE, or of a child that has it from LIFE, could hit what EVENT is about. */
+/* Whether a sample of LIFE, or of a child that has it from LIFE, could hit the code that EVENT is
+ * about. */
 bool shared_code_is_sampled(const struct shared_code *code, uint32_t life,
                             const struct code_log *log, const struct code_event *event);
 

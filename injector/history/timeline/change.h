@@ -30,7 +30,7 @@ struct inheritance {
     size_t function_count, function_capacity;
     struct inherited_code *code; /* who owned what */
     size_t code_count, code_capacity;
-    struct inherited_map *maps; /* what was mapped where */
+    struct inherited_map *maps; /* the mappings */
     size_t map_count, map_capacity;
 };
 

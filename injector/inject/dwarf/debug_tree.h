@@ -1,4 +1,4 @@
-/* .debug_info and what belongs to it: units, functions, and the calls that were inlined in them.
+/* .debug_info and its sections: units, functions, and the calls that were inlined in them.
  *
  *     DW_TAG_compile_unit
  *         DW_TAG_subprogram              of a callee that was inlined somewhere: DW_AT_inline

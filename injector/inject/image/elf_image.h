@@ -1,4 +1,4 @@
-/* An image as an ELF file: what perf, gdb, objdump and the rest open to name and show JIT code.
+/* An image as an ELF file, which perf, gdb, objdump and others open to name and show JIT code.
  *
  *     offset = virtual address
  *     0           ELF header, and in the same page program headers and .note.gnu.build-id

@@ -1,4 +1,5 @@
-/* The code of an image, from the mapped dumps into the file, and what the build-id takes of it.
+/* The code of an image, from the mapped dumps into the file, and the part of it that the build-id
+ * covers.
  *
  * Functions are small: they are put together in a buffer that fits into a core's cache, and from
  * there taken to the digest or written with large system calls.  (One pwritev for each 1024 of 100

@@ -26,7 +26,7 @@ struct symbol_table {
  * case. */
 int symbol_table_make(struct symbol_table *table, const struct jit_image *image, int class);
 
-/* Fill it.  SECTION is the index of that which the functions are in. */
+/* Fill it.  SECTION is the index of the functions' section. */
 void symbol_table_fill(struct symbol_table *table, const struct jit_image *image, unsigned section);
 
 void symbol_table_free(struct symbol_table *table);

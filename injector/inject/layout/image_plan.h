@@ -1,8 +1,8 @@
 /* Plans which functions share one ELF file, and where each stands in the file.
  *
  * An image is a picture of a piece of the address space: the file offset and the virtual address of
- * a byte are both its run-time address minus the image's base.  One base for all that is in a file
- * is what perf's unwinders need, and it makes every record of the file say the same start - pgoff.
+ * a byte are both its run-time address minus the image's base.  The unwinders of perf need one base
+ * for all in a file.  With one base, every record of the file has the same start - pgoff.
  *
  *     file     0        HEAD        text_end
  *              | headers | function  function   function |  tables, symbols ...
@@ -32,8 +32,8 @@ enum image_layout {
  * function's page. */
 uint64_t image_plan_base(uint64_t addr);
 
-/* Add what is planned of PROCESS, which is the next one of the processes, by its TIMELINE.  Returns
- * 0, or -1 with the failure text set. */
+/* Add the plan for PROCESS, which is the next one of the processes, by its TIMELINE.  Returns 0, or
+ * -1 with the failure text set. */
 int image_plan_add(struct image_plan *plan, const struct jit_process *process,
                    const struct timeline *timeline, enum image_layout layout,
                    struct findings *findings);

@@ -1,4 +1,4 @@
-/* Images, which become ELF files, and what stands in them where.
+/* Images, which become ELF files, and the places of functions in them.
  *
  * How they are planned: image_plan.h, image_plan_by_name.h.
  */
@@ -25,7 +25,7 @@ struct image_body {
     uint32_t number;                     /* of the function in the log */
 };
 
-/* Bodies side by side with one symbol, which has their name without what stands at CUT_AT. */
+/* Bodies side by side with one symbol.  It has their name without the part at CUT_AT. */
 struct image_row {
     uint32_t first, count; /* of the image's bodies */
     uint32_t cut_at, cut_bytes;

@@ -9,7 +9,7 @@
 enum image_rows {
     ROWS_NAME,     /* all bodies of one name */
     ROWS_BODY,     /* each body: the layouts of image_plan.h */
-    ROWS_FUNCTION, /* all bodies of one name without what says its tier (tier_mark.h) */
+    ROWS_FUNCTION, /* all bodies of one name without the mark of its tier (tier_mark.h) */
 };
 
 /* The bodies of one name, for one machine. */

@@ -14,7 +14,7 @@
 #include "injector/inject/layout/image_plan.h"
 
 struct table_gap {
-    uint64_t start; /* of what is still free */
+    uint64_t start; /* of the rest that is free */
     uint64_t end;
 };
 

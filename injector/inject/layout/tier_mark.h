@@ -23,7 +23,7 @@ bool tier_mark_is_v8(struct tier_mark mark);
 
 enum { TIER_TEXT_BYTES = 32 };
 
-/* Put what MARK in NAME says, "" if it is none, without brackets and spaces. */
+/* Put the text of MARK in NAME without brackets and spaces, "" if it has none. */
 void tier_mark_text(const char *name, struct tier_mark mark, char text[TIER_TEXT_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
-/* The map records that are added to a profile: what perf reads to know that an address belongs to
- * an image. */
+/* The map records that are added to a profile.  By them perf knows that an address belongs to an
+ * image. */
 #ifndef PERFJIT_ADDED_MAP_H
 #define PERFJIT_ADDED_MAP_H
 

@@ -25,8 +25,8 @@ struct record_source {
 /* The changes to records of the input. */
 struct record_change {
     void *context;
-    /* Put what RECORD becomes into SINK, of RECORD_MAX_BYTES; records come in file order.  Returns
-     * 1, 0 if it stays as it is, or -1 if it is left out. */
+    /* Put the replacement for RECORD into SINK, of RECORD_MAX_BYTES; records come in file order.
+     * Returns 1, 0 if it stays as it is, or -1 if it is left out. */
     int (*put)(void *context, const struct perf_record *record, struct byte_sink *sink);
 };
 

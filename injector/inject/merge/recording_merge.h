@@ -15,9 +15,9 @@ struct recording_merge_request {
     struct timeline *timelines;         /* which have been played */
     const struct image_plan *plan;      /* where the images stand */
     const char *dso_dir;                /* where they will be */
-    const struct record_change *change; /* what other records become, or NULL; perf does not unwind
-                                           then, and need not forget */
-    const struct chain_tree *chains;    /* what chains some samples become, or NULL */
+    const struct record_change *change; /* changes to other records, or NULL; perf does not unwind
+                                         * then, and need not forget */
+    const struct chain_tree *chains;    /* the chains for some samples, or NULL */
 };
 
 struct recording_merge {

@@ -4,10 +4,10 @@
  *                  |               |                                     |
  *     profile   marker  ........................ samples ............. exit
  *
- * Header and marker are from about the same moment: a runtime opens its dump and maps it. No record
- * is older than the marker, none is newer than the process, and no sample hits code before it was
- * loaded.  The last is the weakest: code that no dump tells of, or that another dump does, may have
- * run at the function's addresses before.
+ * Header and marker are from about the same moment: a runtime opens its dump and maps it.  No
+ * record is older than the marker, none is newer than the process, and no sample hits code before
+ * it was loaded.  The last is the weakest evidence.  Other code may have run at the function's
+ * addresses before, from no dump or from another one.
  */
 #ifndef PERFJIT_CLOCK_EVIDENCE_H
 #define PERFJIT_CLOCK_EVIDENCE_H
@@ -20,7 +20,7 @@
 #define LATE_LOG_NS UINT64_C(2000000)
 
 struct clock_evidence {
-    /* Times of the dump, on its clock, whatever that is. */
+    /* Times of the dump, on its own clock. */
     uint64_t header;
     uint64_t header_half; /* libjitdump: header is at most this far from the mapping; 0: unknown */
     struct stamp_range stamps;

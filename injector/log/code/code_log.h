@@ -1,4 +1,4 @@
-/* The contents of a process's dumps, in one form whatever their producer: functions and events.
+/* The contents of a process's dumps, in one form for all producers: functions and events.
  *
  * A jit_function is one residence: these bytes under this name at this address.  A function that is
  * moved has two.  Events say when a residence began and ended; they are sorted by time once the log
@@ -99,7 +99,7 @@ struct code_unload {
     bool shared; /* as of a function */
 };
 
-/* How to unwind from [start, start + size) of a function: an FDE, whatever table it came from. */
+/* How to unwind from [start, start + size) of a function: an FDE from any table. */
 struct code_fde {
     uint32_t function;
     uint32_t cie;   /* index into the log's cies */
@@ -130,15 +130,15 @@ struct code_log {
     size_t name_count, name_capacity;
     bool has_unwinding; /* there was an UNWINDING_INFO, even an empty one */
     bool has_pieces;    /* a function of several pieces */
-    bool cut;           /* a dump ended inside a record: what else was logged is not there */
+    bool cut;           /* a dump ended inside a record: the rest of the log is missing */
     struct eh_cie *cies;
     size_t cie_count, cie_capacity;
     struct code_fde *fdes; /* by function, then by start */
     size_t fde_count, fde_capacity;
-    struct line_block *line_blocks; /* what is known of its functions' source, by dump */
+    struct line_block *line_blocks; /* the known source of its functions, by dump */
 };
 
-/* Whether it is what its function is counted by. */
+/* Whether its function is counted by it. */
 static inline bool jit_function_is_first(const struct jit_function *function)
 {
     return function->piece <= 1;

@@ -6,8 +6,8 @@
  * A record belongs to the load whose address it names.  That is the next load of that address or,
  * if the dump writes its loads first, the latest before.
  *
- * perf assigns a record to the next load whatever its address; LLVM's ORC writes all DEBUG_INFOs of
- * a batch and then all loads.  A record that names an address where nothing was ever loaded belongs
+ * perf assigns a record to the next load at any address; LLVM's ORC writes all DEBUG_INFOs of a
+ * batch and then all loads.  A record that names an address where nothing was ever loaded belongs
  * to the next load, if its lines lie there.
  */
 #ifndef PERFJIT_LINE_ASSIGNMENT_H

@@ -13,7 +13,7 @@ struct jit_dump_walk {
     struct jit_record ahead;
     uint64_t ahead_offset;
     bool has_ahead, ahead_big_endian;
-    bool astray;             /* no record is at OFFSET, by what was seen from the one before */
+    bool astray;             /* no record is at OFFSET, by the evidence of the one before */
     uint64_t searched_bytes; /* see repeated_part.h */
     bool no_chain;           /* none follows any more, up to the end of the file */
 };
@@ -33,9 +33,9 @@ static inline bool jit_dump_goes_on(enum jit_dump_end end)
     return end < JIT_DUMP_WHOLE;
 }
 
-/* The next record, whatever its id.  A record that is broken inside is still returned.  After a
- * torn part, the walk continues at the next place where records follow each other (torn_record.h),
- * after a repeated one behind it (repeated_part.h).
+/* The next record, with any id.  A record that is broken inside is still returned.  After a torn
+ * part, the walk continues at the next place where records follow each other (torn_record.h), after
+ * a repeated one behind it (repeated_part.h).
  */
 enum jit_dump_end jit_dump_next(struct jit_dump_walk *walk, struct jit_record *record);
 

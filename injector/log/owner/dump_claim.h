@@ -1,8 +1,8 @@
 /* The claims of processes on dumps.  A process that mapped a file named jit-<n>.dump (dump_name.h
  * has other names), or one that begins as a dump does (dump_probe.h), claims it.
  *
- * Most often that is simple: n is the process's pid, the file is there, and nobody else claims it.
- * Otherwise evidence decides.  A dump without evidence is not used:
+ * Most often that is simple: n is the process's pid, the file is there, and no other process claims
+ * it.  Otherwise evidence decides.  A dump without evidence is not used:
  *
  *   n is not the pid         The process lives in a container and n is its own pid there.  The
  *                            dump's header must have n as well.  One more source must confirm it;
@@ -76,8 +76,9 @@ struct dump_claims {
     size_t count, capacity;
     struct dump_marker *markers;
     size_t marker_count, marker_capacity;
-    struct shared_clocks clocks; /* what the dumps show together */
-    bool are_told;               /* PROFILE has been injected: what was refused then is known */
+    struct shared_clocks clocks; /* offsets of clocks that the dumps show together */
+    bool are_told;               /* PROFILE has been injected: its refused dumps were reported
+                                  * then */
 };
 
 /* Why the dump of a program is none any more. */
@@ -106,7 +107,7 @@ uint64_t dump_claim_distance(const struct dump_claims *claims, const struct dump
 const struct process_life *dump_claim_life(const struct dump_claims *claims,
                                            const struct dump_claim *claim);
 
-/* Whether A and B map one file, by all that the recording tells of it. */
+/* Whether A and B map one file, by all facts in the recording. */
 bool dump_claim_same_file(const struct perf_map *a, const struct perf_map *b);
 
 void dump_claims_free(struct dump_claims *claims);

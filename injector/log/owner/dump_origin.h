@@ -1,5 +1,5 @@
-/* Whether a file is the dump that a process mapped: by what the recording tells of the file, or
- * else by what is in it.
+/* Whether a file is the dump that a process mapped.  The evidence is the recording's data about the
+ * file, or else the file's contents.
  *
  *   which file     The MMAP2 of a mapping has the file's device, inode and generation.  On that
  *                  device another inode is another file, and so is the same inode with another
@@ -52,7 +52,7 @@ void dump_origin_begin(struct dump_origin *origin, const struct records *records
 enum file_identity dump_origin_compare(const struct dump_origin *origin, const struct perf_map *map,
                                        const struct jit_dump *dump);
 
-/* Whether DUMP is that file, and nothing is left to doubt: what nobody else can have put there. */
+/* Whether DUMP is that file beyond doubt: no other user can have put it there. */
 bool dump_origin_is_proven(const struct dump_origin *origin, const struct perf_map *map,
                            const struct jit_dump *dump);
 

@@ -19,8 +19,8 @@
 enum dump_place_result {
     DUMP_PLACE_FOUND,
     DUMP_PLACE_MISSING,  /* there is no such file */
-    DUMP_PLACE_REPLACED, /* what is there is another file, and not even a copy */
-    DUMP_PLACE_UNUSABLE, /* what is there can't be read, or is no dump */
+    DUMP_PLACE_REPLACED, /* the file there is another one, and not even a copy */
+    DUMP_PLACE_UNUSABLE, /* the file there can't be read, or is no dump */
 };
 
 enum { DUMP_PLACE_TEXT_BYTES = 512 };
@@ -54,7 +54,7 @@ void dump_place_missing(char text[DUMP_PLACE_TEXT_BYTES],
 
 struct live_process;
 
-/* Whether LIFE goes on and is seen under its pid here: *LIVE is what /proc says of it then. */
+/* Whether LIFE goes on and is seen under its pid here: *LIVE has its facts from /proc then. */
 bool dump_place_lives(const struct records *records, const struct process_life *life,
                       struct live_process *live);
 

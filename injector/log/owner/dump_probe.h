@@ -12,7 +12,7 @@
 
 struct dump_probe {
     const char *root; /* as for dump_place_find */
-    void *files;      /* a tree of what was opened, by path: tsearch(3) */
+    void *files;      /* a tree of the opened files, by path: tsearch(3) */
 };
 
 /* Whether MAP can be a runtime's mapping of its dump, by only the record. */

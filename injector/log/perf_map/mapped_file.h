@@ -1,5 +1,5 @@
-/* The files that processes mapped, and where they have symbols: what perf names by itself, and what
- * it can't.
+/* The files that processes mapped, and the parts of them that have symbols: perf names these by
+ * itself, and no others.
  *
  * perf (6.1 and 7.2) uses the .symtab, or without one the .dynsym.  It uses functions, data, and
  * labels that are not hidden.  A symbol without a size reaches to the next.  All other addresses of

@@ -1,5 +1,4 @@
-/* /tmp/perf-<pid>.map of one process: where it is, whether it is the process's own, and what is in
- * it.
+/* /tmp/perf-<pid>.map of one process: its place, its contents, and whether it is the process's own.
  *
  * Places, the first that holds a file counts:
  *     <root>/tmp/perf-<pid>.map                       only if --root is given

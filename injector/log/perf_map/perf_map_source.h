@@ -1,5 +1,5 @@
-/* Perf maps as a source of code: what a process's map names and no dump of it does becomes
- * functions of its code log.
+/* Perf maps as a source of code: names in a process's map that no dump of it has become functions
+ * of its code log.
  *
  * A perf map says "these addresses are that function", without a time and without bytes.  Its
  * functions are live from the moment at which the process's executable memory was first mapped

@@ -3,7 +3,7 @@
  * The recording says where the kernel was: a map of process -1 with the name
  * "[kernel.kallsyms]_text", or ..._stext, and that symbol's address as its offset.  Since a kernel
  * may be elsewhere after each boot (KASLR), a list's addresses are moved to where it was.  The
- * lists, in the order in which they are asked:
+ * lists, in the order of their use:
  *
  *     ~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms   perf record's copy, by the kernel's
  *                        build-id.  Reading it takes a tenth of the time that the kernel takes to
@@ -43,7 +43,7 @@ struct kernel_candidate {
 struct kernel_list {
     struct kernel_place place;
     char *kept_path;
-    struct kernel_candidate candidates[2]; /* what perf kept, and the kernel's own */
+    struct kernel_candidate candidates[2]; /* perf's copy, and the kernel's own */
 };
 
 /* Find out which lists there are for PROFILE; no list is read yet.  PATHS are valid until

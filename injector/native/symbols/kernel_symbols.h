@@ -34,7 +34,7 @@ struct kernel_symbols {
  * Release with kernel_symbols_free in either case. */
 int kernel_symbols_read(struct kernel_symbols *symbols, const char *path);
 
-/* The name of what is at ADDR; NULL: none. */
+/* The name of the function at ADDR; NULL: none. */
 const char *kernel_symbols_at(const struct kernel_symbols *symbols, uint64_t addr);
 
 void kernel_symbols_free(struct kernel_symbols *symbols);

@@ -20,7 +20,7 @@ struct flamegraph_request {
     const char *unit; /* NULL: the event's */
     /* By node.  NULL: there is one profile. */
     const struct flamegraph_difference *difference;
-    /* Put what stands below the graph, as HTML; NULL: nothing does. */
+    /* Put the part below the graph, as HTML; NULL: there is none. */
     void (*put_tables)(FILE *stream, const void *context);
     const void *context;
 };

@@ -7,11 +7,11 @@
 
 struct event_choice {
     const char *event; /* as perf's -e takes it */
-    const char *note;  /* what to say of it; or NULL */
+    const char *note;  /* a note for the user; or NULL */
 };
 
-/* Try what this user may sample on this machine.  Returns 0, or -1 with the failure text set:
- * nothing. */
+/* Try which events this user may sample on this machine.  Returns 0, or -1 with the failure text
+ * set: nothing. */
 int event_choose(struct event_choice *choice, struct findings *findings);
 
 /* The result of event_choose if perf_event_open(2) ended with ERROR (0 for success).  The four

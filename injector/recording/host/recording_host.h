@@ -1,4 +1,4 @@
-/* The machine that a recording was made on: its name, what code it runs, and its wall clock. */
+/* The machine that a recording was made on: its name, the kind of its code, and its wall clock. */
 #ifndef PERFJIT_RECORDING_HOST_H
 #define PERFJIT_RECORDING_HOST_H
 

@@ -21,7 +21,7 @@ struct perf_plain {
     uint64_t records_offset;
     bool without_rounds; /* leave out FINISHED_ROUND records */
     uint64_t packed_bytes,
-        unpacked_bytes; /* perf_unzip's: what went in so far, and what came out */
+        unpacked_bytes; /* perf_unzip's: the bytes that went in so far, and came out */
 };
 
 /* Begin with COUNT events.  This and the next three return 0, or -1 without memory. */

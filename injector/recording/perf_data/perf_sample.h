@@ -6,7 +6,7 @@
 #include "jitdump/format/byte_sink.h"
 
 /* The counts so far: of each event of a group, or of the sample's own event.  Value number I stands
- * at values + I * value_bytes, and so do its id and how many of its records were lost. */
+ * at values + I * value_bytes; its id and the number of its lost records stand in the same way. */
 struct sample_counts {
     const uint8_t *values, *ids, *lost; /* the latter two NULL: not told */
     size_t count, value_bytes;
@@ -41,7 +41,7 @@ struct sample_registers {
 struct sample_stack {
     const uint8_t *bytes; /* NULL: none */
     size_t size;          /* of the stack */
-    bool cut;             /* the copy is as large as was asked for */
+    bool cut;             /* the copy has the full requested size */
 };
 
 struct perf_sample {

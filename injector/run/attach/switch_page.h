@@ -8,8 +8,8 @@
  *     /proc/PID/mem                 memory without a file: root, and who may trace the process
  *
  * It is read and written by pread and pwrite, never mapped: a lying process could cut its page.  A
- * file is taken only if it is memory that its seals keep from being cut: anybody can give a file of
- * somebody else's that name, in a mount namespace of his own.
+ * file is taken only if it is memory that its seals keep from being cut: any user can give a file
+ * of another user's that name, in a mount namespace of his own.
  */
 #ifndef PERFJIT_SWITCH_PAGE_H
 #define PERFJIT_SWITCH_PAGE_H
@@ -26,7 +26,7 @@ struct switch_page {
     uint64_t inode;
     bool has_file;
     int fd;         /* -1: it is not open */
-    uint64_t base;  /* where the page is in what fd reads */
+    uint64_t base;  /* the page's offset in fd */
     uint32_t owner; /* the pid that the page says, in that process's namespace */
 };
 

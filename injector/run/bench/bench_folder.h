@@ -23,7 +23,7 @@ char *bench_folder_file(const char *directory, const char *file, struct findings
 /* Give it its name.  Returns 0, or -1 with the failure text set. */
 int bench_folder_commit(struct bench_folder *folder, struct findings *findings);
 
-/* Remove what was not committed. */
+/* Remove all files that were not committed. */
 void bench_folder_release(struct bench_folder *folder);
 
 #endif

@@ -13,7 +13,7 @@ struct program {
     const struct runtime *runtime; /* NULL: none that is known; it may start any */
     char *interpreter;             /* of a script: owned; or NULL */
     struct wrapped_command command;
-    char *wrapped;      /* what a wrapper runs: owned; or NULL */
+    char *wrapped;      /* the program that a wrapper runs: owned; or NULL */
     bool copies_stacks; /* it is none that is known, and its words name one that wants that */
 };
 

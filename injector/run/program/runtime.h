@@ -36,12 +36,13 @@ enum { RUNTIME_SWITCHES_MOST = 6, RUNTIME_FILES_MOST = 3, RUNTIME_NAMES_MOST = 1
 struct runtime {
     const char *name;                          /* as --runtime takes it */
     const char *programs[RUNTIME_NAMES_MOST];  /* a version may follow: python3.13, php8.2 */
-    const char *libraries[RUNTIME_NAMES_MOST]; /* what begins so: a program that embeds it */
+    const char *libraries[RUNTIME_NAMES_MOST]; /* names that begin so: of a program that embeds
+                                                * it */
     struct runtime_switch switches[RUNTIME_SWITCHES_MOST];
     struct runtime_file files[RUNTIME_FILES_MOST];
-    bool copies_stacks;    /* without being asked for: frame pointers would not lead to its code */
+    bool copies_stacks;    /* without an option: frame pointers would not lead to its code */
     bool writes_here;      /* its dump goes to the directory where it runs, and nowhere else */
-    const char *needs;     /* what it must be for that; or NULL */
+    const char *needs;     /* the version that it needs for that; or NULL */
     const char *try_first; /* an argument that must be known; else the switches would end it */
     const struct runtime *otherwise; /* with switches that each version takes; or NULL */
 };

@@ -1,5 +1,5 @@
-/* The processes that run already when a recording begins (-p): asked for their dumps while it
- * lasts, those that have libjitdump and were started so. */
+/* The processes that run already when a recording begins (-p).  Those that have libjitdump and were
+ * started with it enabled log while the recording lasts. */
 #ifndef PERFJIT_ATTACHED_PROCESSES_H
 #define PERFJIT_ATTACHED_PROCESSES_H
 

@@ -34,7 +34,7 @@ struct growing_recording {
 /* Begin with PATH, which must outlive RECORDING, and need not be there yet. */
 void growing_recording_begin(struct growing_recording *recording, const char *path);
 
-/* Read what came since. */
+/* Read the new records. */
 void growing_recording_read(struct growing_recording *recording);
 
 /* Count the functions that were logged since, in all dumps. */

@@ -13,7 +13,7 @@ struct timespec left_over_now(void);
 
 struct left_over_request {
     struct timespec since; /* when the command was started */
-    bool quiet;            /* what has to stay is not told */
+    bool quiet;            /* files that have to stay are not reported */
 };
 
 /* Remove those that processes in RECORDING wrote since then. */

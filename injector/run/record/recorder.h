@@ -29,7 +29,7 @@ struct recorder_request {
     const char *hz;           /* as its -F does */
     const char *stacks;       /* as its --call-graph does; NULL: none */
     const char *output;       /* where it writes */
-    const char *messages;     /* where what it prints goes */
+    const char *messages;     /* the file for its output */
     const char *const *words; /* the command, up to a NULL; or NULL */
     const char *program;      /* the file of it */
     char *const *variables;   /* its environment, up to a NULL */
@@ -44,8 +44,8 @@ struct recorder_request {
 /* How a recording ended. */
 struct recorder_end {
     bool interrupted; /* by a signal to perfjit */
-    int signal;       /* that came and asks for the end, be it when the command had ended; or 0 */
-    bool perf_failed; /* before it was told to end */
+    int signal;       /* the signal that ends the run, also one after the command's end; or 0 */
+    bool perf_failed; /* before this program ended it */
     bool still_runs;  /* the command, which is process COMMAND */
     pid_t command;
     int status;      /* the command's, as waitpid(2) tells it */
@@ -54,8 +54,8 @@ struct recorder_end {
     char *perf_said;                    /* owned; NULL: nothing */
 };
 
-/* From now on SIGQUIT (Ctrl-\) is the command's alone, as a Java VM's thread dump is asked for by
- * it: this program stays.  One that was sent to this program is passed on while the command runs;
+/* From now on SIGQUIT (Ctrl-\) is the command's alone, because it makes a Java VM print a thread
+ * dump: this program stays.  One that was sent to this program is passed on while the command runs;
  * without a command it ends the recording, as SIGINT does. */
 void recorder_leave_quit(void);
 

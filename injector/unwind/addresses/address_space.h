@@ -1,7 +1,7 @@
 /* The mapped files, memory and JIT functions of one life of a process, while time goes on.
  *
- * A child begins with what its parent had when it was forked: it is played while the parent stands
- * still there, and asks it for all that it has not mapped itself.
+ * A child begins with its parent's state at the fork.  It is played while the parent stands still
+ * there, and uses the parent's state for everything that it has not mapped itself.
  */
 #ifndef PERFJIT_ADDRESS_SPACE_H
 #define PERFJIT_ADDRESS_SPACE_H
@@ -45,7 +45,7 @@ struct address_space {
     uint64_t *dropped; /* the timeline's, ascending */
     size_t dropped_count;
     unsigned depth;
-    uint64_t version; /* counts what was played */
+    uint64_t version; /* counts the played events */
 };
 
 /* Begin LIFE, forked from PARENT, which goes nowhere until the life is ended, or NULL.  Returns 0,
@@ -53,7 +53,7 @@ struct address_space {
 int address_space_begin(struct address_space *space, const struct space_source *source,
                         uint32_t life, const struct address_space *parent);
 
-/* Play what happened up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
+/* Play the events up to TIME_NS, and at it.  Returns 0, or -1 without memory. */
 int address_space_play(struct address_space *space, uint64_t time_ns);
 
 /* The number of the owner of ADDR. */

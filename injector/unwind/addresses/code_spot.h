@@ -8,7 +8,7 @@
 struct code_spot {
     uint32_t what;                       /* as address_space_at says */
     uint32_t owner;                      /* as in a rule_entry; 0: nothing that rules could be of */
-    bool is_code;                        /* what stands there may run */
+    bool is_code;                        /* the bytes there may run */
     uint64_t addr;                       /* in the file, or in the function */
     struct native_file *file;            /* or NULL */
     const struct jit_function *function; /* or NULL */

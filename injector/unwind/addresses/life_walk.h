@@ -5,7 +5,7 @@
 
 #include "injector/unwind/addresses/address_space.h"
 
-/* A sample that asks; the time stands first, to sort by. */
+/* A sample whose stack is wanted; the time stands first, to sort by. */
 struct walk_sample {
     uint64_t time_ns;
     uint64_t offset; /* of its record in the file */

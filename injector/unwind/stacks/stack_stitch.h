@@ -9,7 +9,7 @@
  * at that CFA is taken.  Its callers are used if the first of them can have made that call.  It can
  * if its code has exactly one direct call of that function; the caller then stands at that call.
  *
- * Both are inferences, and only made if they are asked for.
+ * Both are inferences, and only made on request.
  */
 #ifndef PERFJIT_STACK_STITCH_H
 #define PERFJIT_STACK_STITCH_H
@@ -30,7 +30,7 @@ struct known_caller {
     uint64_t thread, cfa;
     uint32_t callers;             /* in the tree: the first of them; 0: this entry is empty */
     uint32_t what;                /* its code, as address_space_at says */
-    struct stack_function callee; /* the last one that was asked for */
+    struct stack_function callee; /* the last callee that was looked up */
     uint64_t call;                /* and the address inside the call of it; 0: there is none */
 };
 

@@ -25,7 +25,7 @@ struct stack_function {
 
 struct stack_walk_options {
     const char *root; /* where the processes' root directory is, or NULL */
-    bool judges;      /* what a table leads to is looked at closely */
+    bool judges;      /* the targets of tables are examined closely */
     /* Or NULL: the stack that ADDR is in, where another one than the sample's is gone on in, as
      * behind a signal handler's.  Returns false if it is not known. */
     bool (*find_stack)(void *context, uint64_t addr, struct user_stack *stack);
@@ -44,7 +44,8 @@ struct stack_walker {
     struct walked_frame *frames; /* the same frames */
     size_t ip_count, ip_most;
     const struct address_space *space; /* of this sample */
-    uint32_t end_at;                   /* what the stack ended in: as address_space_at says */
+    uint32_t end_at;                   /* the owner of the stack's last address: a number of
+                                        * address_space_at */
     uint64_t sp, cfa;                  /* where it begins, and how far up it could be followed */
     enum chain_end chain_end;          /* how it ended, and which frame's fault that is */
     size_t blamed;
